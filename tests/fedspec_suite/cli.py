@@ -17,6 +17,7 @@ from rich.text import Text
 
 from fedspec import __version__, plugins
 from fedspec.errors import FedspecError
+from fedspec.wire import encode
 from fedspec_suite import (
     cli_catalogue,
     cli_check,
@@ -85,15 +86,16 @@ def _said(shown: Mapping[str, Any]) -> str:
     return ", ".join(f"{n} {[round(float(x), 6) for x in v]}" for n, v in shown.items() if n not in WORDS)
 
 
-def _played(bench: Bench, setting: Setting) -> tuple[bool, str, str]:
-    """Whether the smallest case was answered, the answer or why there is none, and what the reading gives."""
+def _played(bench: Bench, setting: Setting) -> tuple[bool, str, str, dict[str, Any]]:
+    """Whether the smallest case was answered, the answer or why there is none, what the reading gives, and the case."""
     s = plain_scenario(setting)
+    played = {"case": encode(s.case), "events": [encode(e) for e in s.events]}
     expected = bench.expect(s)[-1]
     try:
         answer = bench.play(s)[-1]
     except (FedspecError, AssertionError) as error:
-        return False, str(error), _said(expected)
-    return True, _said(answer), _said({n: expected[n] for n in answer if n in expected})
+        return False, str(error), _said(expected), played
+    return True, _said(answer), _said({n: expected[n] for n in answer if n in expected}), played
 
 
 @app.command(epilog="Exit code: 0 every offer answers, 2 one does not, or a usage error.")
@@ -108,7 +110,7 @@ def smoke(
     with spinner() as progress:
         for asked in every(implementations, _played, limit=limit, progress=progress):
             info, offer = asked.info, asked.offer
-            works, said, want = asked.answer or (False, asked.error, "")
+            works, said, want, case = asked.answer or (False, asked.error, "", {})
             rows.append(
                 {
                     "id": f"{asked.name}{':' * bool(offer.variant)}{offer.variant}/{offer.algorithm}/{offer.level}"
@@ -126,6 +128,7 @@ def smoke(
                     "works": works,
                     "answer": said,
                     "reading_gives": want,
+                    **case,
                 }
             )
     if as_json:
@@ -134,7 +137,9 @@ def smoke(
         for subject, those in groupby(rows, key=_whose):
             console().print(Text(subject, style="bold"), soft_wrap=True)
             console().print(_answers(those))
-        console().print(Text("Many mistakes do not show in so small a case; `fedspec check` decides.", style="dim"))
+        console().print(
+            Text("Many mistakes do not show in so small a case (--json has it); `fedspec check` decides.", style="dim")
+        )
     raise typer.Exit(0 if all(r["works"] for r in rows) else 2)
 
 

@@ -282,7 +282,7 @@ ROWS = (
         ),
         traps=(
             "with one client per cluster there is no gossip left",
-            "the rows of W go cluster by cluster",
+            "W has a row for each place in computing[t], and a place belongs to one cluster in all steps",
             phrases.EPS_INSIDE,
         ),
         symbols={**SYMBOLS, "V": "V_k", "S_k": "S^k_r", "S": "S^k_(r,t)"},

@@ -1,7 +1,7 @@
 """FedAsync: every arriving model is mixed into the server's at once; a relative of the client-centric algorithms.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l (g_i(x_i) + mu (x_i - x_mu))
-    mix_t = mix s(tau)
+    mix_t = mix s(u)
     x = (1 - mix_t) x + mix_t x_i
 
 It mixes models, not changes: with a late x_i the server's model moves even where the client did not.
@@ -139,6 +139,6 @@ ROW = Algorithm(
     traps=(
         "it mixes models, so that the server's moves even where a late client's did not",
         "the proximal anchor is the model that was downloaded",
-        "the polynomial is one of 1 + tau: a delay of 0 costs nothing",
+        "the polynomial is one of 1 + u: a delay of 0 costs nothing",
     ),
 )

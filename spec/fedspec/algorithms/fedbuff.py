@@ -1,12 +1,12 @@
 """FedBuff: a buffer of updates, taken as they are; a relative of the client-centric algorithms.
 
     x_i = x_mu;  K times: x_i = x_i - eta_l g_i(x_i)
-    Delta_i = s(tau) (x_i - x_mu)                   (s = 1 in the box)
+    Delta_i = s(u) (x_i - x_mu)                     (s = 1 in the box)
     when m of them wait:
         Delta = mean of the buffer;  x = x + eta Delta;  the buffer is emptied
 
 External: Nguyen et al. (2022), Algorithm 1, whose clients all take equally many steps; Client-Centric names it and does
-not define it (L390-392). Its experiments have s(tau) = 1 / sqrt(1 + tau), with tau the delay u.
+not define it (L390-392). Its experiments have s(u) = 1 / sqrt(1 + u), with u the delay, there tau.
 A change waits discounted: cc.delta_i times mix_t of a mix of 1.
 """
 
@@ -114,7 +114,7 @@ ROW = Algorithm(
         ),
         Reading(
             name="nguyen-2022-discounted",
-            words="as nguyen-2022, each change times (1 + tau)^(-a); a = 1/2 in its experiments",
+            words="as nguyen-2022, each change times (1 + u)^(-a), u the delay; a = 1/2 in its experiments",
             fixes={"staleness": "polynomial"},
         ),
         Reading(
@@ -125,7 +125,7 @@ ROW = Algorithm(
     ),
     shows=("delta_i", "delta"),
     run=Program(hyper=FedBuff, init=init, step=step, plain=fedbuff, event="arrival"),
-    symbols={"buffer": "K", "eta": "eta_g", "K": "Q", "delta": "-Delta", "tau": "tau_i", "twice_a": "2 a"},
+    symbols={"buffer": "K", "eta": "eta_g", "K": "Q", "delta": "-Delta", "u": "tau_i", "twice_a": "2 a"},
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
     traps=(phrases.OLD_MODEL, "changes are not divided by K", "the buffer is emptied after a step, not slid along"),
     facts=(Fact.AFFINE,),

@@ -162,7 +162,12 @@ ROW = Algorithm(
     shows=("w", "tau_eff"),
     run=Program(hyper=FedNovaSampled, init=init, step=step, plain=fednova_sampled, takes=("repeats",)),
     when=RUN_BY,
-    costs=Costs(down="m d", up="m (d + 1)", server="d", note="a client that is drawn twice counts twice"),
+    costs=Costs(
+        down="m d",
+        up="m (d + 1)",
+        server="d",
+        note="m here: those drawn, q in the box; a client that is drawn twice counts twice",
+    ),
     traps=(
         "tau_eff made from the sample brings the inconsistency back at order 1/q",
         "weights 1/q belong to draws with replacement, p_i m/q to draws without; p_i over the sample's sum to neither",

@@ -4,10 +4,10 @@
         y = x;  tau_i times: y = y - eta_l (g_i(y) - c_i + c)
         Delta_i = y - x
         c_i^+ = c_i - c - Delta_i / (eta_l tau_i)      (option I: g_i(x))
-    x = x + eta sum_i w_i Delta_i
-    c = c + sum_i p_i (c_i^+ - c_i)
+    x = x + eta sum_i p_i Delta_i
+    c = c + sum_i q_i (c_i^+ - c_i)
 
-with w_i the mean over the participants and p_i the mean over all N clients: w_i = 1/|S| and p_i = 1/N as published.
+with shares p_i among the participants and q_i among all N clients: p_i = 1/|S| and q_i = 1/N as published.
 External: Karimireddy et al. (2020), Algorithm 1; a baseline of AFGA and of FedNova, which do not define it.
 """
 

@@ -59,9 +59,9 @@ READ_BY = {"twice_a": ("staleness=polynomial",), **dict.fromkeys(("hinge_a", "hi
 
 @rule
 def mixed(x: Vector, x_i: Vector, *, mix: Scalar) -> Vector:
-    """The server's model moves towards an arriving one.
+    """The server's model moves towards an arriving one; the argument mix is mix_t.
 
-        x = (1 - mix) x + mix x_i                  fedasync.step
+        x = (1 - mix_t) x + mix_t x_i              fedasync.step
 
     External: Xie, Koyejo and Gupta (2019), Algorithm 1.
     """

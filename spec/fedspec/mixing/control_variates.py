@@ -40,9 +40,9 @@ def client_control(
 def server_control(c: Vector, changes: Stack, p: Weights) -> Vector:
     """SCAFFOLD's server keeps the mean of all clients' control variates, whoever takes part.
 
-        c = c + sum over S of p_i (c_i^+ - c_i)    scaffold.c
+        c = c + sum over S of q_i (c_i^+ - c_i)    scaffold.c
 
-    P_i = 1/N over all N clients, also of those that sit out, so that these p_i sum to |S|/N; or n_i over the examples
+    Q_i = 1/N over all N clients, also of those that sit out, so that those of S sum to |S|/N; or n_i over the examples
     of all clients. External: Karimireddy et al. (2020), Algorithm 1, line 17: |S|/N times the mean over S.
 
     Raises:

@@ -101,8 +101,8 @@ def dsgd(X: Stack, G: Stack, W: Mixing, *, eta_l: Scalar, order: Order = Order.C
     """One step of decentralised SGD; row i of G is client i's gradient.
 
         X = W X - eta_l G                          dsgd.step
-
-    Adapt-then-combine: X = W (X - eta_l G).
+        X = W (X - eta_l G)                        dsgd.step [order=adapt-then-combine]
+        X = W X - eta_l G(W X)                     dsgd.step [order=gradient-at-combined]
 
     Raises:
         MixingError: W is not doubly stochastic.

@@ -14,6 +14,7 @@ class BiasCorrection(StrEnum):
     """Whether the moments, which start at zero, are divided by 1 - beta^t."""
 
     NONE = "none"
+    """The moments enter the step as they are."""
     MOMENTS = "moments"
     """m / (1 - beta1^t) and, where v is an average, v / (1 - beta2^t) enter the step (Kingma and Ba, Algorithm 1)."""
     STEP = "step"
@@ -24,16 +25,18 @@ class Epsilon(StrEnum):
     """Where epsilon (on the server: tau) stands in the denominator."""
 
     OUTSIDE = "outside"
-    """sqrt(v) + eps"""
+    """sqrt(v) + eps; on the server sqrt(v) + tau."""
     INSIDE = "inside"
-    """sqrt(v + eps)"""
+    """sqrt(v + eps); on the server sqrt(v + tau)."""
 
 
 class SecondMoment(StrEnum):
     """What the second moment averages the square of."""
 
     PSEUDO_GRADIENT = "pseudo-gradient"
+    """Of Delta, what this round's clients sent."""
     MOMENTUM = "momentum"
+    """Of m, the new first moment."""
 
 
 class Maximum(StrEnum):

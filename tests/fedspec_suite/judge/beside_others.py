@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from fedspec.contract import Event, Messages, Round
+from fedspec.contract import Event, Gradient, Messages, Round
 from fedspec_suite.measure.scenario import Scenario
 
 
@@ -96,13 +96,18 @@ def _took(rounds: History, holds: Callable[[Sequence[int]], bool]) -> bool:
     return any(len(steps) > 1 and holds(steps) for steps in took)
 
 
+def _beside_before(rounds: History, holds: Callable[[int, int], bool]) -> bool:
+    """How many take part, beside the most that did before."""
+    return len(rounds) > 1 and holds(len(rounds[-1]), max(map(len, rounds[:-1])))
+
+
 SHARES: Mapping[str, tuple[Callable[[History], float | None], bool]] = {
     "where a client has more than {} of the weights": (_largest, True),
     "where a client has less than {} of the weights": (_smallest, False),
 }
 """By what is said: a number for an event, and whether the larger ones decide."""
 
-HOLDING: Mapping[str, Callable[[History], bool | None]] = {
+_OF_CLIENTS: Mapping[str, Callable[[History], bool | None]] = {
     "where clients of a round have other ||a_i||_1 than one another": lambda r: _several(r, lambda c: c.norm, False),
     "where clients of a round have one ||a_i||_1": lambda r: _several(r, lambda c: c.norm, True),
     "where no two clients of a round have different ||a_i||_1": lambda r: _alike(r, lambda c: c.norm),
@@ -121,8 +126,64 @@ HOLDING: Mapping[str, Callable[[History], bool | None]] = {
     "where a client takes fewer steps than the last time": lambda r: _took(r, lambda took: took[-1] < took[-2]),
     "where client 0 takes part again": _first_again,
     "where a client takes part again": _again,
+    "where fewer clients take part than in a round before": lambda r: _beside_before(r, lambda now, most: now < most),
+    "where more clients take part than in any round before": lambda r: _beside_before(r, lambda now, most: now > most),
 }
-"""By what is said: whether it holds in an event."""
+
+
+def _steps(s: Scenario, last: int) -> list[list[float]]:
+    """The rates of the local steps up to an event, round by round."""
+    rounds: list[list[float]] = [[]]
+    for e in s.events[: last + 1]:
+        if isinstance(e, Gradient):
+            rounds[-1].append(s.case.hyper["eta_l"] if e.eta_l is None else e.eta_l)
+        else:
+            rounds.append([])
+    return rounds
+
+
+def _other_rate(s: Scenario, k: int) -> bool | None:
+    """Whether the rate of a local step is another than that of the step before it."""
+    if not isinstance(s.events[k], Gradient):
+        return None
+    (*_, now) = _steps(s, k)
+    return len(now) > 1 and now[-1] != now[-2]
+
+
+def _other_rate_there(s: Scenario, k: int) -> bool | None:
+    """Whether a step of that number had another rate in a round before."""
+    if not isinstance(s.events[k], Gradient):
+        return None
+    (*before, now) = _steps(s, k)
+    return any(rates[len(now) - 1] != now[-1] for rates in before if len(rates) >= len(now))
+
+
+def _moves_late(s: Scenario, k: int) -> bool | None:
+    """Whether a block has its first gradient that is not zero after the first step of the round."""
+    if not isinstance(s.events[k], Gradient):
+        return None
+    begun = max((j + 1 for j in range(k) if not isinstance(s.events[j], Gradient)), default=0)
+    so_far = [e.g for e in s.events[begun : k + 1] if isinstance(e, Gradient)]
+    return len(so_far) > 1 and any(a.any() and not any(g[n].any() for g in so_far[:-1]) for n, a in so_far[-1].items())
+
+
+def _told_anew(s: Scenario, k: int) -> bool:
+    """Whether some number is another than in the event before."""
+    now, before = ({**s.case.hyper, **getattr(e, "hyper", {})} for e in (s.events[k], s.events[max(k - 1, 0)]))
+    return now != before
+
+
+HOLDING: Mapping[str, Callable[[Scenario, int], bool | None]] = {
+    **{
+        words: lambda s, k, holds=holds: holds([taking_part(s, e) for e in s.events[: k + 1]])  # type: ignore[misc]
+        for words, holds in _OF_CLIENTS.items()
+    },
+    "where a block has only zero gradients at first in a round, and then another": _moves_late,
+    "where the rate of a step is another than that of the step before": _other_rate,
+    "where the rate of a step is another than that of the same step in a round before": _other_rate_there,
+    "where a rate, mu, rho or gamma is another than in the event before": _told_anew,
+}
+"""By what is said: whether it holds in an event of a case."""
 
 
 def histories(s: Scenario, last: int) -> Iterator[History]:

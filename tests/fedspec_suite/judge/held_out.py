@@ -6,19 +6,20 @@ The cases are drawn anew; nothing that was found on others was found on these.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from fedspec.contract import Messages, Round
+from fedspec.contract import Begin, Gradient, Messages, Round
 from fedspec_suite.judge.beside_others import HOLDING, SHARES, History, histories, taking_part
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, arranged
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.varied import varied
 
 COUNT = 40
 """How many cases are drawn."""
@@ -28,6 +29,9 @@ BOTH = 4
 
 MOSTLY = 0.5
 """The share of the cases with a feature that must deviate, where not all of them do."""
+
+CHANCE = 1e-4
+"""How likely it may be that cases without a feature all follow, were it nothing to do with it."""
 
 NEW = 6
 """How many cases there are in which nobody comes back, and in which somebody else than client 0 does."""
@@ -65,12 +69,38 @@ def held_out(setting: Setting) -> tuple[Scenario, ...]:
     cases = [_larger(s) if k % 3 == 0 else s for k, s in enumerate(found)]
     crowded = [s for s in cases if len(taking_part(s, s.events[0])) > 2]
     same = [alike(s) for s in crowded[2:10]]
-    equal = [_weighing(s, lambda i, n: TIMES) for s in (*same[:2], *crowded[:2])]
-    uneven = [unevenly(s) for s in cases[: 2 * NEW] if isinstance(s.events[0], Round)]
-    others = [
-        s for zero in (False, True) for s in itertools.islice(filter(None, (newcomers(s, zero) for s in cases)), NEW)
-    ]
-    return (*cases, *(shared(s, p) for s in crowded[:2] for p in SOME), *same, *equal, *uneven, *others)
+    return (
+        *cases,
+        *(shared(s, p) for s in crowded[:2] for p in SOME),
+        *same,
+        *(_weighing(s, lambda i, n: TIMES) for s in (*same[:2], *crowded[:2])),
+        *_of_kind(setting, cases),
+        *_anew(setting, cases),
+    )
+
+
+def _of_kind(setting: Setting, cases: Sequence[Scenario]) -> Iterator[Scenario]:
+    """Cases in which clients are new or take other steps than before, or in which gradients are zero at first."""
+    few = cases[: 2 * NEW]
+    match setting.level:
+        case "client":
+            yield from (quiet(s, k % 2 == 0) for k, s in enumerate(few))
+        case "server":
+            for zero in (False, True):
+                yield from itertools.islice(filter(None, (newcomers(s, zero) for s in cases)), NEW)
+        case "round":
+            yield from map(unevenly, few)
+            yield from itertools.islice(filter(None, (one_by_one(setting, s) for s in cases)), NEW)
+
+
+def _anew(setting: Setting, cases: Sequence[Scenario]) -> Iterator[Scenario]:
+    """Cases in which steps or events are told their rates, where the subject's user may."""
+    if not setting.each_rate and not setting.varies:
+        return
+    dice = np.random.default_rng(3)
+    twice = (replace(s, events=(*s.events, Begin(s.case.x0), *s.events)) for s in cases[:NEW] if setting.each_rate)
+    for s in (*cases[: 2 * NEW], *twice):
+        yield varied(setting, s, lambda pool: pool[int(dice.integers(len(pool)))])
 
 
 def still(s: Scenario) -> bool:
@@ -100,6 +130,28 @@ def unevenly(s: Scenario) -> Scenario:
     assert isinstance(first, Round)
     rounds = (replace(first, steps=(tau,) * len(first.steps)) for tau in UNEVEN)
     return replace(s, events=tuple(rounds))
+
+
+def one_by_one(setting: Setting, s: Scenario) -> Scenario | None:
+    """The case with rounds of one client each, so that nobody comes back."""
+    first = s.events[0]
+    if not isinstance(first, Round) or setting.everyone or "everyone" in setting.takes:
+        return None
+    rows = {i: k for k, i in enumerate(first.participants)}
+    return replace(s, events=tuple(arranged(first, [k]) for k in rows.values())) if len(rows) > 1 else None
+
+
+def quiet(s: Scenario, one: bool) -> Scenario:
+    """The case in which the first gradients of each round are zero, in its last block alone or in all."""
+    events: list[Any] = []
+    since = 0
+    for e in s.events:
+        since = since + 1 if isinstance(e, Gradient) else 0
+        if isinstance(e, Gradient) and since == 1:
+            last = [*e.g][-1]
+            e = replace(e, g={n: a if one and n != last else a * 0 for n, a in e.g.items()})
+        events.append(e)
+    return replace(s, events=tuple(events))
 
 
 def newcomers(s: Scenario, zero: bool = False) -> Scenario | None:
@@ -193,10 +245,9 @@ def not_always(words: str) -> str:
     return f"only {words}, and there not always"
 
 
-def _any(holds: Callable[[History], bool | None], s: Scenario, last: int, alone: bool = False) -> bool:
+def _any(holds: Callable[[Scenario, int], bool | None], s: Scenario, last: int, alone: bool = False) -> bool:
     """Whether a feature holds in some event of a case up to one, or in that one alone."""
-    there = list(histories(s, last))
-    return any(holds(h) for h in (there[-1:] if alone else there))
+    return any(holds(s, k) for k in range(last if alone else 0, last + 1))
 
 
 def _telling(cases: Sequence[tuple[bool, bool]]) -> tuple[float, int]:
@@ -209,8 +260,9 @@ def _telling(cases: Sequence[tuple[bool, bool]]) -> tuple[float, int]:
     lacking = [deviates for has, deviates in cases if not has]
     if any(lacking) or len(lacking) < BOTH or sum(having) < BOTH:
         return 0.0, 0
-    share = sum(having) / len(having)
-    tells = share == 1 or (share >= MOSTLY and share >= 2 * sum(having) / len(cases))
+    share, of_all = sum(having) / len(having), sum(having) / len(cases)
+    # Where most cases deviate, that none without the feature does may be no chance.
+    tells = share == 1 or (share >= MOSTLY and (share >= 2 * of_all or (1 - of_all) ** len(lacking) < CHANCE))
     return (share, len(lacking)) if tells else (0.0, 0)
 
 

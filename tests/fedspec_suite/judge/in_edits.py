@@ -16,6 +16,7 @@ from fedspec.contract import Begin, Event, Gradient, Messages
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
 from fedspec_suite.judge.of_arrays import (
+    first_larger,
     in_each_block,
     longer,
     longer_blocks,
@@ -338,7 +339,7 @@ NEEDS = {
 
 WITHOUT_SESSION = (
     in_each_block,
-    *(longer, longer_blocks),
+    *(longer, longer_blocks, first_larger),
     whole,
     numbers,
     replace,

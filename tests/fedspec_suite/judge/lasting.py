@@ -11,7 +11,7 @@ from fedspec.errors import FedspecError
 from fedspec_suite.judge.comparing import Given, agrees, apart
 from fedspec_suite.judge.known import Known
 from fedspec_suite.judge.probes import at_edges, ladders, repeatable
-from fedspec_suite.judge.resized import longer, opposed
+from fedspec_suite.judge.resized import longer, opposed, ringed
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.process import SubjectError
@@ -67,8 +67,7 @@ class Larger:
         for ladder in ladders(self.setting, [s], lambda one, two: True):
             if ladder.name in LARGER:
                 wide.append((False, ladder.at(LARGER[ladder.name])))
-        if against := opposed(s):
-            wide.append((False, against))
+        wide += [(False, other) for other in (opposed(s), ringed(s)) if other]
         played = [(time, case, self._answers(case)) for time, case in wide]
         return [(time, case, answers) for time, case, answers in played if answers]
 

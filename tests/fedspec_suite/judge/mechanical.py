@@ -18,6 +18,7 @@ from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.judge.edits import LENGTH, symbol_of
 from fedspec_suite.judge.in_edits import GIVEN, asked
 from fedspec_suite.judge.moved import Put, Rebuilt
+from fedspec_suite.judge.rewrites import at, bodies
 from fedspec_suite.judge.slips import DECAYS, ORDINAL, said
 from fedspec_suite.judge.structural import rebuilt
 from fedspec_suite.judge.trees import copied
@@ -72,7 +73,9 @@ def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Mechanical]:
             if new not in told:
                 told.add(new)
                 yield _edit(text, change.words, new, change.rank, symbol)
-    for other in (*rebuilt(text.tree), *_throughout(text), *_decays_exchanged(text)) if text.kinds else ():
+    for other in (
+        (*rebuilt(text.tree), *_throughout(text), *_remembered(text), *_decays_exchanged(text)) if text.kinds else ()
+    ):
         new = ast.unparse(ast.fix_missing_locations(other.tree))
         yield _edit(text, other.words, new, 1, other.symbol)
 
@@ -252,6 +255,30 @@ def _throughout(text: Text) -> Iterator[Rebuilt]:
                 body = [f for f in ast.walk(changed) if isinstance(f, ast.FunctionDef)][n].body
                 body.insert(first, ast.parse(f"{a} = {change.new}").body[0])
                 yield Rebuilt(f"{change.words}, wherever it is read", a, changed)
+
+
+def _written(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _remembered(text: Text) -> Iterator[Rebuilt]:
+    """A number that a function makes is what it was before, or the largest so far, from where it is made on."""
+    read = {s: _read(value) for s, value in text.statements if s in text.kinds}
+    made = [(s, n.id) for s in read if isinstance(s, ast.Assign) for n in ast.walk(s) if _written(n)]
+    for s, name in made:
+        if not any(
+            text.kinds[t].get(name) == "number" for t, names in read.items() if name in names and t.lineno > s.lineno
+        ):
+            continue
+        for words, new in (
+            (f"{name} never falls, the largest so far stands for it", f"most_so_far({name!r}, {name})"),
+            (f"{name} as it was the time before stands for {name}", f"time_before({name!r}, {name})"),
+        ):
+            changed = copied(text.tree)
+            blocks = (at(changed, way) for way in bodies(changed))
+            block, k = next((b, k) for b in blocks for k, t in enumerate(b) if t.lineno == s.lineno)
+            block.insert(k + 1, ast.parse(f"{name} = {new}").body[0])
+            yield Rebuilt(words, symbol_of(s), changed)
 
 
 def _decays_exchanged(text: Text) -> Iterator[Rebuilt]:

@@ -30,6 +30,15 @@ def longer_blocks(u: Any, v: Any) -> Any:
     return concatenate([longer(u[..., l], v[..., l]) for l in BLOCKS])
 
 
+def first_larger(u: Any, v: Any) -> Any:
+    """Of two vectors the one that is larger at the first coordinate where they differ, as lists are compared."""
+    larger = u
+    for j in reversed(range(u.shape[-1])):
+        a, b = u[..., [j]], v[..., [j]]
+        larger = where_less(a, b, v, where_less(b, a, u, larger))
+    return larger
+
+
 def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
     """What a function makes of some rows, written into them one after another."""
     rows = rows + 0

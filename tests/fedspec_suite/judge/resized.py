@@ -80,6 +80,28 @@ def opposed(s: Scenario) -> Scenario | None:
     return replace(s, case=case, events=tuple(map(event, s.events)))
 
 
+def ringed(s: Scenario) -> Scenario | None:
+    """The case with clients that mix with the next one alone, who does not listen to them, three times in a round.
+
+    None where there are no senders, or not everybody mixes.
+    """
+    n = 0 if s.case.problem is None else len(s.case.problem.e)
+
+    def event(e: Exchange) -> Event:
+        W = np.eye(n, dtype=e.mixing.dtype) / 2
+        for V in e.clusters or (tuple(range(n)),):
+            for k, i in enumerate(V):
+                W[i, V[(k + 1) % len(V)]] += 0.5
+        first = tuple(V[0] for V in e.clusters) or e.senders[:1]
+        everybody = tuple(range(n))
+        return replace(e, mixing=W, senders=first, computing=(everybody,) * 3)
+
+    exchanges = [e for e in s.events if isinstance(e, Exchange)]
+    if not exchanges or any(not e.senders or e.mixing.shape != (n, n) or n < 3 for e in exchanges):
+        return None
+    return replace(s, events=tuple(map(event, exchanges)))
+
+
 def crowd(s: Scenario, n: int) -> Scenario:
     """So many clients, all of them in every round."""
     problem = s.case.problem

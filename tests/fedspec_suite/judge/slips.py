@@ -173,11 +173,11 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
                 some = ast.BoolOp(ast.Or(), [*unless[:k], ast.Constant(False)])
                 yield f"never where {where}, as if t mod {z} had to be 1", ast.BoolOp(ast.And(), [node, some])
         case ast.Name(id=name, ctx=ast.Load()) if name in kept:
-            yield f"{name} of the event before stands for the new one", kept[name]
+            yield f"the old {name} stands for the new one", kept[name]
         case ast.Name(id=name, ctx=ast.Load()) if name in DECAYS:
             yield f"1 - {name} stands for {name}", ast.BinOp(ast.Constant(1), ast.Sub(), node)
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in kept and ast.dump(node) == ast.dump(kept[name]):
-            yield f"the new {name} stands for that of the event before", ast.Name(name, ast.Load())
+            yield f"the new {name} stands for the old one", ast.Name(name, ast.Load())
 
 
 def exchanged(statement: ast.stmt, node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:

@@ -11,8 +11,9 @@ from fedspec.domains import COUNTS
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.parts import case
 from fedspec_suite.measure.pools import POOLS
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, saying
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.varied import of_rounds
 
 
 def plain_scenario(setting: Setting) -> Scenario:
@@ -34,12 +35,14 @@ def plain_scenario(setting: Setting) -> Scenario:
     events: tuple[Event, ...]
     problem, N = None, None
     if setting.level == "client":
-        events = (Gradient(model(1.0, 0.5)), Gradient(model(-1.0, 2.0)))
+        told = (h["eta_l"], h["eta_l"] / 2) if setting.each_rate else (None, None)
+        events = (Gradient(model(1.0, 0.5), told[0]), Gradient(model(-1.0, 2.0), told[1]))
     elif setting.level == "server":
+        norms = (2, 4) if setting.steps_only else (1.5, 5.0)
         message = Messages(
             (
-                ClientMessage(0, model(0.5, 0.25), 3, 2, 2, model(0.25, -0.5) if setting.controls else None),
-                ClientMessage(1, model(-0.5, 1.0), 1, 4, 4, model(1.0, 0.5) if setting.controls else None),
+                ClientMessage(0, model(0.5, 0.25), 3, 2, norms[0], model(0.25, -0.5) if setting.controls else None),
+                ClientMessage(1, model(-0.5, 1.0), 1, 4, norms[1], model(1.0, 0.5) if setting.controls else None),
             )
         )
         N = (2 if setting.everyone else 4) if setting.counts_all else None
@@ -53,6 +56,9 @@ def plain_scenario(setting: Setting) -> Scenario:
         if "peers" in setting.takes:
             x0 = {"w": np.array([[1.0, -2.0], [1.0, -2.0]], dtype=d)}
         events = _with_problem(setting)
+    if setting.varies:
+        # The last event says its numbers anew, so that whether they are read shows.
+        events = (*events[:-1], saying(events[-1], {n: h[n] / 2 for n in of_rounds(setting)}))
     return Scenario(case(setting, x0, h, problem, N), events)
 
 

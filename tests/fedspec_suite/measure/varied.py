@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.catalogue import Program
-from fedspec.contract import Event, Quadratics, Round
+from fedspec.contract import Event, Gradient, Quadratics, Round
 from fedspec.domains import DOMAINS
 from fedspec.errors import ParameterError
 from fedspec.given import VARYING
@@ -55,6 +55,8 @@ def of_clients(setting: Setting) -> tuple[str, ...]:
 
 def varied(setting: Setting, s: Scenario, pick: Pick) -> Scenario:
     """The case, in which some events say some of these numbers anew, where the subject's user may."""
+    if setting.each_rate:
+        return scheduled(s, pick)
     if not setting.varies:
         return s
 
@@ -75,6 +77,18 @@ def varied(setting: Setting, s: Scenario, pick: Pick) -> Scenario:
         return saying(e, hyper)
 
     return replace(s, events=tuple(map(event, s.events)))
+
+
+def scheduled(s: Scenario, pick: Pick) -> Scenario:
+    """The case with a rate for every local step, the first of a round being the case's."""
+    events: list[Event] = []
+    for e in s.events:
+        if isinstance(e, Gradient):
+            first = not events or not isinstance(events[-1], Gradient)
+            factor = 1.0 if first else float(pick((*FACTORS, 2.0)))
+            e = replace(e, eta_l=float(s.case.hyper["eta_l"]) * factor)
+        events.append(e)
+    return replace(s, events=tuple(events))
 
 
 @st.composite

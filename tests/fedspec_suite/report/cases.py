@@ -114,7 +114,7 @@ def settable(a: Algorithm) -> list[str]:
         kinds = [f'"{kind}"' for kind, levels in RATES_AT.items() if level in levels]
         if kinds and (names := [n for n in VARYING if n in a.numbers_at(level)]):
             out.append(
-                f"rates={' or '.join(kinds)} in an offer at level {level}: a round is told its {', '.join(names)}"
+                f"rates={' or '.join(kinds)} in an offer at level {level}: an event tells {', '.join(names)} anew"
             )
     if {"v0", "tau"} <= {*a.numbers}:
         out.append('options={"v0": "tau-squared"} in an offer: v0 is tau^2')

@@ -51,8 +51,8 @@ def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str
         yield "Delta_(k): the k-th smallest of the clients' numbers in a coordinate, from k = 1; M: how many there are"
     if "epoch" in a.numbers:
         yield (
-            "(t - 1)/z is whole: at epoch = 1; else ((t - 1) // epoch) % z is 0, "
-            "and an exponent is the number of updates made"
+            "where epoch > 1: for `(t - 1)/z is whole` read ((t - 1) // epoch) % z is 0, "
+            "and for an exponent made of t and z the number of updates made"
         )
     if "warm_up" in numbers:
         rises = {"first-step": "k", "zero": "(k - 1)"}[(options or a.defaults())["warm_up_from"]]

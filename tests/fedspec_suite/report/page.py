@@ -78,7 +78,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         "box": text.box,
         "prose": list(text.prose),
         "code": text.code,
-        "general": text.options,
+        "general": text.options if text.general else "",
         "served": text.served,
         "notes": list(notes(a, (*a.equations, *_others(a)))),
         "boxes": dict(text.boxes),
@@ -116,11 +116,13 @@ def show_general(a: Algorithm, out: Console) -> None:
     """Print the text with options."""
     text = text_of(a)
     head = (
-        f"{text.general}, and what it calls" if text.general else f"{a.id} has one text, which runs whatever is asked"
+        f"{text.general}, and what it calls"
+        if text.general
+        else f"{a.id} has one text, which runs whatever is asked; here with what it calls"
     )
     out.print(Text(head, style="dim"))
     # Not wrapped: it is there to be copied.
-    out.print(Text(text.options or text.code), soft_wrap=True)
+    out.print(Text(text.options), soft_wrap=True)
     if text.served:
         out.print(Text("\nits server alone, at level server", style="dim"))
         out.print(Text(text.served), soft_wrap=True)
@@ -229,6 +231,9 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
     for n in a.numbers:
         domain, meaning, _ = DOMAINS[n]
         meaning += f"; only with {only[n]}" if n in only else ""
+        for wanted in dict.fromkeys(q.words for r in a.readings for q in r.requires if q.words == f"{n} > 0"):
+            asking = [r.name for r in a.readings if wanted in {q.words for q in r.requires}]
+            meaning += f"; {wanted} by {'every reading' if len(asking) == len(a.readings) else ' and '.join(asking)}"
         t.add_row(n, domain.words, meaning, ", ".join(level for level in a.levels if n in a.numbers_at(level)))
     yield from (head("hyper-parameters"), t)
     for words in cases.settable(a):
@@ -325,7 +330,7 @@ def _costs(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def _traps(a: Algorithm, width: int) -> Iterator[Any]:
-    yield head("traps")
+    yield head("traps, in the canonical reading" if len(a.readings) > 1 else "traps")
     for trap in a.traps:
         bullet = Table.grid(padding=(0, 1))
         bullet.add_row("*", Text(trap))

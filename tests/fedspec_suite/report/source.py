@@ -23,7 +23,7 @@ class Text:
         prose: the other lines, one string a paragraph.
         code: its functions without their docstrings, those of the canonical reading.
         general: the function with options that runs where anything else is asked; empty where there is none.
-        options: the code of that function and of what it calls.
+        options: the code of what runs under any options, and of what it calls.
         served: the code of a program's server by itself, with what it calls.
         boxes: the code of other readings that are boxes of their own, by their names.
     """
@@ -54,7 +54,7 @@ def text_of(a: Algorithm) -> Text:
     aggregates = [r for r in a.rules if _aggregates(a, r) and r.__name__ in _called(shown)]
     chosen = (*functions, *helpers, *aggregates, *_moves(a, shown))
     general = "" if shown is runs else f"{runs.__module__}.{runs.__qualname__}"
-    options = _joined(_with_helpers([*_deciding(a), runs], {*a.options})) if general else ""
+    options = _joined(_with_helpers([*_deciding(a), runs], {*a.options}))
     alone: list[Callable[..., Any]] = (
         [a.served.init, a.served.server] if isinstance(a.run, Program) and a.served else []
     )
@@ -64,8 +64,11 @@ def text_of(a: Algorithm) -> Text:
 
 
 def _joined(functions: Iterable[Callable[..., Any]]) -> str:
-    """Their code, each once."""
-    return "\n\n".join(map(_code, dict.fromkeys(functions)))
+    """Their code, each once, under the name by which the others call it."""
+    once = dict.fromkeys(functions)
+    found = [(name, inspect.unwrap(f).__globals__.get(name)) for f in once for name in _called(inspect.unwrap(f))]
+    names: dict[Any, str] = {f: name for name, f in found if inspect.isfunction(f)}
+    return "\n\n".join(_code(f, names.get(f, f.__name__)) for f in once)
 
 
 def _runs(a: Algorithm) -> Callable[..., Any]:
@@ -129,11 +132,11 @@ def _with_helpers(functions: list[Callable[..., Any]], options: Set[str] | None 
         plain = inspect.unwrap(f)
         for name in _called(plain):
             other = plain.__globals__.get(name)
-            if not inspect.isfunction(other) or other in functions or (options is not None and other.__name__ != name):
+            if not inspect.isfunction(other) or other in functions:
                 continue
             asked = options is not None and not _checks(other)
-            client = other.__module__.startswith("fedspec.client.")
-            if _telling(other, plain) or (asked and (client or _serves(other) or _reads(other, options or set()))):
+            own = other.__module__.startswith(("fedspec.client.", "fedspec.algorithms."))
+            if _telling(other, plain) or (asked and (own or _serves(other) or _reads(other, options or set()))):
                 visit(other)
         out.append(f)
 
@@ -192,11 +195,12 @@ def _called(f: Callable[..., Any]) -> Iterator[str]:
     yield from (name for name in names if name not in given)
 
 
-def _code(f: Callable[..., Any]) -> str:
-    """The function without decorators, types and docstring."""
+def _code(f: Callable[..., Any], name: str = "") -> str:
+    """The function without decorators, types and docstring, under another name where one is given."""
     lines = textwrap.dedent(inspect.getsource(f)).splitlines()
     (node,) = ast.parse("\n".join(lines)).body
     assert isinstance(node, ast.FunctionDef)
+    node.name = name or node.name
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     instead: dict[int, str] = {}
     left_out: set[int] = set()

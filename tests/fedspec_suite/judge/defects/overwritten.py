@@ -8,6 +8,8 @@ from itertools import count
 from types import FunctionType
 from typing import Any, cast
 
+import numpy as np
+
 from fedspec import population
 from fedspec.arith import put
 from fedspec.contract import Event, Round
@@ -24,7 +26,8 @@ def _instead(of_client: OfClient) -> Any:
 def _in_turn(name: str) -> Callable[[Running, Event, int], Any]:
     """The round is run once for each participant, with the rows of those before it as they came out; then as a whole.
 
-    The server makes its step of what the clients sent, from what was kept before the round.
+    The server makes its step of what the clients sent, from what was kept before the round. What is shown with a row
+    for each client, and is not kept, is what each of them met.
     """
 
     def take(inner: Running, event: Event, k: int) -> Any:
@@ -32,16 +35,20 @@ def _in_turn(name: str) -> Callable[[Running, Event, int], Any]:
             return inner.step(event)
         before, sent = inner.state, []
         rows = getattr(before, name)
+        met: dict[str, Any] = {}
         for j, i in enumerate(event.participants):
             out: list[Any] = []
             inner.state = replace(before, **{name: rows})
             with _instead(lambda client, *_, out=out: _noting(client, out)):
-                inner.step(event)
+                shown = inner.step(event)
+            for n, value in shown.items():
+                if not hasattr(before, n) and np.shape(value) == np.shape(rows):
+                    met[n] = put(met.get(n, value), [i], value[[i]])
             sent.append(out[j])
             rows = put(rows, [i], getattr(inner.state, name)[[i]])
         inner.state, turn = before, count()
         with _instead(lambda *_: lambda *given, **named: sent[next(turn)]):
-            return inner.step(event)
+            return {**inner.step(event), **met}
 
     return take
 

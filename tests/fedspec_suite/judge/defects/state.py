@@ -162,6 +162,43 @@ def _follows(inner: Running, s: Scenario) -> Running:
     return Stepping(inner, take)
 
 
+def _stays_behind(inner: Running, s: Scenario) -> Running:
+    """The anchor of a round is where the local steps before it ended."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before, answer = model(inner.state), inner.step(event)
+        if isinstance(event, Begin):
+            inner.anchor = before
+        return answer
+
+    return Stepping(inner, take)
+
+
+def _not_counted(inner: Running, s: Scenario) -> Running:
+    """A step that leaves the model where it is does not count as one."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before, answer = inner.state, inner.step(event)
+        if not isinstance(event, Begin) and (model(inner.state) == model(before)).all():
+            inner.state = replace(inner.state, t=before.t)
+        return answer
+
+    return Stepping(inner, take)
+
+
+def _left_behind(inner: Running, s: Scenario) -> Running:
+    """A buffer that received more messages once is read to its end."""
+    received: list[Any] = []
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Messages):
+            received[: len(event.messages)] = event.messages
+            event = replace(event, messages=tuple(received))
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     names = state_fields(setting)
     # What a server within the state keeps is known by what is shown of it.
@@ -179,6 +216,9 @@ def of(setting: Setting) -> Iterator[Defect]:
         if setting.level != "client":
             yield Defect(words="the count of events counts the clients that take part", session=_counts(_sent))
             yield Defect(words="the count of events counts local steps", session=_counts(_most_steps))
+    if setting.level == "server":
+        words = "what a round with more messages received is read again behind those of a smaller one"
+        yield Defect(words=words, session=_left_behind)
     yield from overwritten.of(setting, names)
     yield from kept.of(setting, tuple(vectors))
     if setting.level == "client":
@@ -193,3 +233,7 @@ def of(setting: Setting) -> Iterator[Defect]:
         if "mu" in setting.numbers:
             yield Defect(words="the proximal term pulls to the model of the first round", session=_anchored)
             yield Defect(words="the proximal term pulls to the model of the step before", session=_follows)
+            words = "the proximal term pulls to the model that the round before ended with"
+            yield Defect(words=words, session=_stays_behind)
+        if "t" in names and "eps_s" in setting.numbers:
+            yield Defect(words="a step that is not taken is not counted", session=_not_counted)
