@@ -15,7 +15,7 @@ from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.judge import held_out as held_out_module
 from fedspec_suite.judge import known, search
-from fedspec_suite.judge.beside_others import HOLDING, histories, taking_part
+from fedspec_suite.judge.beside_others import HOLDING, taking_part
 from fedspec_suite.judge.held_out import alike, always, contradicted, held_out, shared
 from fedspec_suite.judge.resized import opposed
 from fedspec_suite.judge.variants import single
@@ -121,6 +121,9 @@ def test_what_nearly_all_cases_have_tells_nothing() -> None:
     assert held_out_module._telling(chance) == (0.0, 0)
     assert held_out_module._telling([(k < 10, k < 8) for k in range(74)]) == (0.8, 64)
     assert held_out_module._telling([(k < 60, k < 60) for k in range(74)]) == (1.0, 14)
+    # Nearly all cases have it, nearly all of those deviate: that few others follow is chance, that many do is none.
+    assert held_out_module._telling([(k < 70, k < 60) for k in range(74)]) == (0.0, 0)
+    assert held_out_module._telling([(k < 60, k < 55) for k in range(74)]) == (55 / 60, 14)
 
 
 def test_cases_in_which_nothing_moves_are_not_held_out() -> None:
@@ -149,7 +152,7 @@ def test_new_clients_stand_for_those_who_come_back() -> None:
 def test_steps_fall_and_rise_again() -> None:
     regained = "where a client takes more steps than the last time, and took more once before"
     (s,) = [s for s in held_out(setting("fedavg", "round")) if [e.steps[0] for e in s.events] == [3, 1, 2, 1]][:1]  # type: ignore[union-attr]
-    assert [bool(HOLDING[regained](h)) for h in histories(s, 3)] == [False, False, True, False]
+    assert [bool(HOLDING[regained](s, k)) for k in range(4)] == [False, False, True, False]
 
 
 def test_clients_that_pull_against_one_another_nearly_cancel() -> None:

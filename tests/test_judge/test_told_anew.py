@@ -1,0 +1,223 @@
+"""What deviates where rates change, fewer clients take part, or a block moves late is said to; so are the defects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.test_gates import setting
+
+from fedspec.contract import Begin, Case, Gradient, Offer, SubjectInfo
+from fedspec.reference import SUBJECT
+from fedspec_suite.judge import known, search
+from fedspec_suite.judge.beside_others import HOLDING
+from fedspec_suite.judge.diagnosis import Diagnosis, identify
+from fedspec_suite.judge.held_out import held_out, one_by_one, quiet
+from fedspec_suite.judge.of_arrays import first_larger
+from fedspec_suite.judge.resized import ringed
+from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.judge.variants import single
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.varied import scheduled
+
+pytestmark = pytest.mark.long
+
+
+class Beside:
+    """A subject that adds to the model where something holds of the events so far."""
+
+    def __init__(self, offer: Offer, wrong: Callable[[list[Any], Case], bool]) -> None:
+        self.info, self.wrong = SubjectInfo("beside", "1", (offer,)), wrong
+
+    def start(self, case: Case) -> Any:
+        inner, events, wrong = SUBJECT.start(case), [], self.wrong
+
+        class Session:
+            def step(self, event: Any) -> dict[str, Any]:
+                events.append(event)
+                return {"x": inner.step(event)["x"] + wrong(events, case)}
+
+        return Session()
+
+
+def diagnosed(offer: Offer, wrong: Callable[[list[Any], Case], bool]) -> Diagnosis:
+    of = setting_of(offer)
+    return identify(bench_of(Inside(Beside(offer, wrong)), offer, of), of, further=True)
+
+
+def rates(events: list[Any], case: Case) -> list[list[float]]:
+    """The rates of the steps so far, round by round."""
+    out: list[list[float]] = [[]]
+    for e in events:
+        if isinstance(e, Begin):
+            out.append([])
+        else:
+            out[-1].append(case.hyper["eta_l"] if e.eta_l is None else e.eta_l)
+    return out
+
+
+def changed(events: list[Any], case: Case) -> bool:
+    (*_, now) = rates(events, case)
+    return len(now) > 1 and now[-1] != now[-2]
+
+
+def other_than_there(events: list[Any], case: Case) -> bool:
+    (*before, now) = rates(events, case)
+    return bool(now) and any(len(r) >= len(now) and r[len(now) - 1] != now[-1] for r in before)
+
+
+def fewer(events: list[Any], case: Case) -> bool:
+    sizes = [len(e.messages) for e in events]
+    return sizes[-1] < max(sizes)
+
+
+def late(events: list[Any], case: Case) -> bool:
+    """Some block has its first gradient that is not zero in a later step."""
+    seen: list[dict[str, bool]] = []
+    for e in events:
+        seen = [*seen, {n: bool(a.any()) for n, a in e.g.items()}] if isinstance(e, Gradient) else []
+    return len(seen) > 1 and any(seen[-1][n] and not any(s[n] for s in seen[:-1]) for n in seen[-1])
+
+
+def told_anew(events: list[Any], case: Case) -> bool:
+    eta = [e.hyper.get("eta", case.hyper["eta"]) for e in events]
+    return len(eta) > 1 and eta[-1] != eta[-2]
+
+
+EACH = Offer("momentum", "client", "fednova", rates="each")
+SAID = {
+    "where the rate of a step is another than that of the step before": (EACH, changed),
+    "where the rate of a step is another than that of the same step in a round before": (EACH, other_than_there),
+    "where fewer clients take part than in a round before": (Offer("fedavg", "server", "mcmahan-2017"), fewer),
+    "where a block has only zero gradients at first in a round, and then another": (
+        Offer("momentum", "client", "fednova"),
+        late,
+    ),
+    "where a rate, mu, rho or gamma is another than in the event before": (
+        Offer("fedavg", "server", "mcmahan-2017", rates="rounds"),
+        told_anew,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", SAID)
+def test_it_is_said_what_events_are_beside_those_before(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 5))
+    monkeypatch.setattr(known, "MOST", 5)
+    d = diagnosed(*SAID[words])
+    assert not d.found and d.gates == (words,) and d.beside > 3
+
+
+def test_schedules_are_played_where_an_offer_says_that_every_step_has_a_rate() -> None:
+    of = setting_of(EACH)
+    told = [[e.eta_l for e in s.events if isinstance(e, Gradient)] for s in (*samples_of(of), *held_out(of))]
+    assert sum(None not in r and len({*r}) > 1 for r in told) > 12 and sum({*r} == {None} for r in told) > 12
+    s = next(s for s in held_out(of) if any(isinstance(e, Begin) for e in s.events[1:]))
+    anew = scheduled(s, lambda pool: pool[-1])
+    firsts = [
+        e.eta_l
+        for k, e in enumerate(anew.events)
+        if isinstance(e, Gradient) and (k == 0 or isinstance(anew.events[k - 1], Begin))
+    ]
+    assert {*firsts} == {s.case.hyper["eta_l"]}
+
+
+def test_gradients_are_quiet_at_first() -> None:
+    s = next(s for s in held_out(setting("momentum", "client")) if len(s.case.x0) > 1 and len(s.events) > 2)
+    late_block = "where a block has only zero gradients at first in a round, and then another"
+    loud = replace(s, events=tuple(Gradient({n: a * 0 + 1 for n, a in s.case.x0.items()}) for _ in range(3)))
+    assert [HOLDING[late_block](loud, k) for k in range(3)] == [False] * 3
+    for one in (True, False):
+        made = quiet(loud, one)
+        assert [HOLDING[late_block](made, k) for k in range(3)] == [False, True, False]
+        first = made.events[0].g  # type: ignore[union-attr]
+        assert sum(a.any() for a in first.values()) == (len(s.case.x0) - 1 if one else 0)
+
+
+def test_clients_take_part_one_by_one_where_not_everybody_has_to() -> None:
+    of = setting("fedavg", "round")
+    s = next(s for s in held_out(of) if len({*s.events[0].participants}) > 2)  # type: ignore[union-attr]
+    made = one_by_one(of, s)
+    assert made is not None
+    who = [i for e in made.events for i in e.participants]  # type: ignore[union-attr]
+    assert sorted(who) == sorted({*s.events[0].participants}) and len(made.events) == len(who)  # type: ignore[union-attr]
+    assert one_by_one(setting("vrl-sgd", "round"), s) is None
+
+
+def test_a_ring_is_mixed_one_way() -> None:
+    of = setting("afga", "trace")
+    s = next(s for s in held_out(of) if s.case.problem is not None and len(s.case.problem.e) > 2)
+    made = ringed(s)
+    assert made is not None
+    W = made.events[0].mixing  # type: ignore[union-attr]
+    assert np.array_equal(W.sum(axis=0), np.ones(len(W))) and W[0, 1] == 0.5 and W[1, 0] == 0
+    assert ringed(next(iter(held_out(setting("dsgd", "trace"))))) is None
+
+
+def shown(name: str, level: str, words: str, s: Scenario) -> list[dict[str, Any]]:
+    """What the specification shows with a defect in it."""
+    v = next(v for v in single(setting(name, level)) if v.words == words)
+    return list(v.quick(s, v.editions()()))
+
+
+def test_a_buffer_that_received_more_is_read_to_its_end() -> None:
+    """The second round is the first one again: its one message lies where it lay."""
+    s = next(s for s in held_out(setting("median", "server")) if len(s.events) > 1)
+    many = max(s.events, key=lambda e: len(e.messages))  # type: ignore[union-attr]
+    few = replace(many, messages=many.messages[:1])  # type: ignore[union-attr]
+    words = "what a round with more messages received is read again behind those of a smaller one"
+    got = shown("median", "server", words, replace(s, events=(many, few)))
+    session = SUBJECT.start(s.case)
+    want = [session.step(many)["x"] for _ in range(2)]
+    assert np.allclose(got[1]["x"], want[1]) and len(many.messages) > 1  # type: ignore[union-attr]
+
+
+def test_a_short_step_is_not_counted() -> None:
+    """A zero gradient between two others, with z = 2: the preconditioner waits for the third step as for a second."""
+    case = next(iter(held_out(setting("agdu", "client")))).case
+    hyper = {**case.hyper, "z": 2, "epoch": 1, "eps_s": 0.0625, "v0": 0.5, "eps": 0.25, "eta_l": 1.0}
+    g, none = {"w": np.array([4.0])}, {"w": np.array([0.0])}
+    events = (Gradient(g), Gradient(none), Gradient(g))
+    s = Scenario(replace(case, x0={"w": np.array([1.0])}, hyper=hyper), events)
+    got = shown("agdu", "client", "a step that is not taken is not counted", s)
+    # Step 1 adds 16; the second is not taken; so the third is step 2, at which nothing is added.
+    assert [float(a["v"][0]) for a in got] == [16.5, 16.5, 16.5]
+    plain = SUBJECT.start(s.case)
+    assert [float(plain.step(e)["v"][0]) for e in events] == [16.5, 16.5, 32.5]  # type: ignore[index]
+
+
+def test_the_anchor_stays_where_the_steps_before_ended() -> None:
+    case = next(iter(held_out(setting("proximal-sgd", "client")))).case
+    case = replace(case, x0={"w": np.array([4.0])}, hyper={"eta_l": 0.5, "mu": 1.0})
+    g = Gradient({"w": np.array([2.0])})
+    s = Scenario(case, (g, Begin({"w": np.array([8.0])}), g))
+    words = "the proximal term pulls to the model that the round before ended with"
+    # 4 - 1 = 3 is where the first round ends; then 8 - (2 + (8 - 3)) / 2.
+    assert [float(a["x"][0]) for a in shown("proximal-sgd", "client", words, s)] == [3.0, 8.0, 4.5]
+
+
+def test_what_each_client_met_is_shown_of_it() -> None:
+    """Of two clients the second reads what the first has written: its correction is of a new row and an old one."""
+    of_all = setting("fednova-alg2", "round")
+    s = next(s for s in held_out(of_all) if len(s.case.problem.e) == 2)  # type: ignore[union-attr]
+    words = "d of a client is written when it is done, and those behind it in the round see the new one"
+    (got, *_) = shown("fednova-alg2", "round", words, replace(s, events=s.events[:1]))
+    first, second = s.events[0].participants  # type: ignore[union-attr]
+    c = np.asarray(got["c_i"], dtype=float).reshape(2, -1)
+    # All rows are zero at first: whoever comes first meets zeros, whoever comes second does not.
+    assert not c[first].any() and c[second].any()
+
+
+@pytest.mark.parametrize(
+    ("u", "v", "larger"),
+    [((1, 5), (2, 0), (2, 0)), ((2, 0), (1, 5), (2, 0)), ((1, 5), (1, 6), (1, 6)), ((1, 6), (1, 5), (1, 6))],
+)
+def test_lists_are_compared_at_the_first_number_that_differs(u: Any, v: Any, larger: Any) -> None:
+    assert first_larger(np.array(u), np.array(v)).tolist() == list(larger) == max(list(u), list(v))
