@@ -33,7 +33,7 @@ from fedspec_suite.report.partly import to_show
 from fedspec_suite.report.sarif import sarif
 from fedspec_suite.report.sentences import head, tally
 
-C = Unseen("scaffold.c", "c = c + sum over S of p_i (c_i^+ - c_i)", ("c",))
+C = Unseen("scaffold.c", "c = c + sum over S of q_i (c_i^+ - c_i)", ("c",))
 pytestmark = pytest.mark.long
 
 SCAFFOLD = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", "server"))

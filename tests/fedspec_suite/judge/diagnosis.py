@@ -13,7 +13,7 @@ import numpy as np
 
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.along import along
-from fedspec_suite.judge.comparing import Evidence, Given, evidence, measured
+from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import FIRST_ALONE, deviating, explained, steps, turned
 from fedspec_suite.judge.found import Found, first
@@ -117,7 +117,16 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
     single = stages(search, known, setting, told, bool(unlike))
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if not found and not unlike:
-        two = two_at_once(search, known, setting, told, lambda: _chains(bench, known, setting, told))
+        kept = {n for answers in given.values() for n in answers[0]} - {"x", *WORDS}
+        off = [n for n in sorted(kept) if not close(known, known.claimed, given, told, (n,))]
+        two = two_at_once(
+            search,
+            known,
+            setting,
+            told,
+            lambda: _chains(bench, known, setting, told),
+            lambda v: any(close(known, v, given, told, (n,)) for n in off),
+        )
         found = first(two, known, given, told, names, beyond)
     if found:
         return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)

@@ -276,7 +276,10 @@ def _remembered(text: Text) -> Iterator[Rebuilt]:
         ):
             changed = copied(text.tree)
             blocks = (at(changed, way) for way in bodies(changed))
-            block, k = next((b, k) for b in blocks for k, t in enumerate(b) if t.lineno == s.lineno)
+            found = next(((b, k) for b in blocks for k, t in enumerate(b) if t.lineno == s.lineno), None)
+            if found is None:
+                continue
+            block, k = found
             block.insert(k + 1, ast.parse(f"{name} = {new}").body[0])
             yield Rebuilt(words, symbol_of(s), changed)
 

@@ -74,9 +74,14 @@ def stages(search: Search, known: Known, setting: Setting, told: Evidence, alone
 
 
 def two_at_once(
-    search: Search, known: Known, setting: Setting, told: Evidence, chains: Chains
+    search: Search,
+    known: Known,
+    setting: Setting,
+    told: Evidence,
+    chains: Chains,
+    shows: Callable[[Variant], bool] = lambda v: False,
 ) -> Iterator[Iterable[Variant]]:
-    """What is tried where nothing alone fits the model.
+    """What is tried where nothing alone fits the model; first what shows something as the subject does.
 
     Two at once explain no intermediate alone: two wrong signs, say, leave the model right and turn what is shown.
     """
@@ -91,6 +96,8 @@ def two_at_once(
     # Of the printed form and of that with options: what edits one says nothing of the other.
     of_each = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
     half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
+    seen = [v for v in (*known.variants, *likely, *unlikely) if shows(v)][:HALVES]
+    half = [*seen, *(h for h in half if h not in seen)][:HALVES]
     yield both(doubled(setting, half, known.variants))
     yield both(doubled(setting, half[:1], (*likely, *unlikely)))
     yield both(doubled(setting, half[1:], likely))

@@ -24,9 +24,6 @@ INSIDE = "as if it computed in {} somewhere inside"
 ROUNDED = "as if something were rounded to {} digits inside"
 AT_ONCE = "from the first event on"
 
-SPARED = 4
-"""In how many models that deviate a block must be that is said not to."""
-
 
 @dataclass(frozen=True)
 class Model:
@@ -148,7 +145,7 @@ def _blocks(samples: Sequence[Scenario], models: Sequence[Model]) -> str:
         deviating |= {n for n, apart in zip(x0, np.split(m.apart, ends), strict=True) if apart.any()}
         unequal |= {n for n, equal in zip(x0, np.split(m.equal, ends), strict=True) if not equal.all()}
     # A block that few cases have may be spared by chance.
-    spared = {n for n, times in several.items() if times >= SPARED} - unequal
+    spared = {n for n, times in several.items() if 2 * times >= max(several.values())} - unequal
     if not spared or not deviating:
         return ""
     alone = f"only block {', '.join(sorted(deviating))} deviate{'s' * (len(deviating) == 1)}"

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.contract import Arrival, Exchange, Messages, Round
+from fedspec.contract import Arrival, Exchange, Messages, Quadratics, Round
 from fedspec.domains import DECAY, DOMAINS, NONNEGATIVE
 from fedspec_suite.judge.comparing import agreed, agrees
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import Shown
-from fedspec_suite.measure.scenario import Scenario, first_clients, with_hyper
+from fedspec_suite.measure.scenario import Scenario, arranged, first_clients, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 HOPEFUL = 40
@@ -76,7 +76,7 @@ Plain = Callable[[Scenario], Scenario | None]
 def _features(setting: Setting, s: Scenario) -> list[Plain]:
     """What a case may do without: values of hyper-parameters, other clients, further steps, sizes that differ."""
     decays = [n for n in s.case.hyper if DOMAINS[n].domain is DECAY and n not in setting.fixed]
-    out: list[Plain] = [_each(lambda e: first_clients(e, 1))] if "everyone" not in setting.takes else []
+    out: list[Plain] = [_each(lambda e: first_clients(e, 1)) if "everyone" not in setting.takes else _of_one_client]
     out += [_each(_one_step), _each(_as_many_steps), _each(_not_late), _alike]
     out += [_each(_one_cluster), _each(_unmixed)]
     if not {"senders", "one-set", "peers"} & {*setting.takes}:
@@ -108,6 +108,16 @@ def _each(change: Callable[[Any], Any]) -> Plain:
         return None if same else replace(s, events=events)
 
     return of_all
+
+
+def _of_one_client(s: Scenario) -> Scenario | None:
+    """The case in which there is one client, where all that there are take part."""
+    problem = s.case.problem
+    if problem is None or len(problem.e) < 2 or not all(isinstance(e, Round) for e in s.events):
+        return None
+    alone = replace(s.case, problem=Quadratics(problem.H[:1], problem.e[:1], problem.examples[:1]))
+    events = (arranged(e, [e.participants.index(0)]) for e in s.events if isinstance(e, Round))
+    return replace(s, case=alone, events=tuple(events))
 
 
 def _one_step(e: Any) -> Any:

@@ -210,7 +210,9 @@ def single(setting: Setting) -> Iterator[Variant]:
         changed = {n: v for n, v in options.items() if v != setting.options[n]}
         reading = {"reading": words.removeprefix("reading ")} if words.startswith("reading ") else {}
         yield replace(one, words=words, equation=equation, options=options, names=({**reading, **changed},))
-    for m in (*_written(setting), *_lent(setting)):
+    # Of two that do the same, that whose options are claimed.
+    written = sorted(_written(setting), key=lambda m: not m.options.items() <= setting.options.items())
+    for m in (*written, *_lent(setting)):
         names = ({"mutant": m.id},)
         yield replace(one, words=m.words, equation=mutants.blamed(m), mutants=(m,), kind="mutant", names=names)
     for d in defects(setting):

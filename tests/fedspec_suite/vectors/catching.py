@@ -13,7 +13,10 @@ SURVIVORS: dict[str, str] = {
     "yogi-tie-falls": _TIE,
     "fedyogi-tie-grows": _TIE,
     "median-drops-ties": "it differs where clients send equal values alone, and in vectors they do not",
-    "trimmed-mean-clipped": "it differs where five clients or more take part, and in vectors four do at most",
+    **dict.fromkeys(
+        ("trimmed-mean-clipped", "trimmed-mean-around-the-median"),
+        "it differs where five clients or more take part, and in vectors four do at most",
+    ),
 }
 """Why a mutant stays that no vector tells from the rule."""
 
