@@ -44,7 +44,7 @@ def test_steps_that_are_none_are_refused(steps: tuple[int, ...], words: str) -> 
 
 
 def test_a_share_of_all_clients_cannot_go_by_steps() -> None:
-    with pytest.raises(UnknownNameError, match="weights: unknown reading 'steps'; known: examples, uniform"):
+    with pytest.raises(UnknownNameError, match="weights: unknown value 'steps'; known: examples, uniform"):
         CATALOGUE["vrl-sgd"].resolve("own-steps", {"weights": "steps"})
 
 

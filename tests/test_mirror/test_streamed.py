@@ -132,7 +132,7 @@ def test_what_the_text_refuses_is_refused() -> None:
         stepped("fednova-sampled", Plan((1, 1), (1, 1), (1, 1), repeats=True))
     with pytest.raises(PlanError, match="strategies: none"):
         stepped("fednova-solvers", Plan((1, 2), (1, 1), (1, 1)))
-    with pytest.raises(UnknownNameError, match="strategies: unknown reading 'sdg'"):
+    with pytest.raises(UnknownNameError, match="strategies: unknown value 'sdg'"):
         stepped("fednova-solvers", Plan((1, 2), (1, 1), (1, 1), strategies=("sgd", "sdg")))
     with pytest.raises(PlanError, match="missing"):
         stepped("vrl-sgd", Plan((1, 2), (1, 1), (1, 1)))

@@ -345,4 +345,4 @@ def test_what_is_refused() -> None:
     refused(lambda: lamb(phi_m=F(0)), ParameterError, "phi_m: got 0.*> 0")
     refused(lambda: lamb(phi_M=F(2)), ParameterError, "phi_M: got 2, .* no part under phi=constant.* phi=clip")
     refused(lambda: lamb(phi="identity", phi_m=F(1, 2)), ParameterError, "phi_m: got 1/2, .* under phi=identity")
-    refused(lambda: lamb(phi="root"), UnknownNameError, "phi: unknown reading 'root'; known: identity")
+    refused(lambda: lamb(phi="root"), UnknownNameError, "phi: unknown value 'root'; known: identity")

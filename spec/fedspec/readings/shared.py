@@ -105,4 +105,4 @@ def choice(kind: type[E], name: str, value: object) -> E:
         return kind(str(value))
     except ValueError:
         known = ", ".join(kind)
-        raise UnknownNameError(f"{name}: unknown reading {str(value)!r}; known: {known}") from None
+        raise UnknownNameError(f"{name}: unknown value {str(value)!r}; known: {known}") from None

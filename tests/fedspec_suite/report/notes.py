@@ -35,6 +35,12 @@ def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str
     if theirs := [n for n in numbers if n in CLIENTS]:
         said = ", ".join(f"{n.removesuffix('_l')} is {n}" for n in theirs)
         yield f"in the clients' equations {said}"
+    if "q_i" in read:
+        yield "q_i = 1 / N, or n_i / n of all N clients where clients weigh by examples, those that sit out too"
+    if "w_i" in read and not re.search(r"(?:^|; )w_i =", text):
+        yield "w_i is p_i here"
+    if "tau_eff" in a.shows and "server" in a.levels:
+        yield "at level server eta_l is not told, and counts as 1 in these equations"
     if "alpha" in read:
         yield "alpha = eta_l mu; ||a_i||_1 is the plain sum of the entries of a_i, negative ones too"
     if "y_(n+1)" in text:

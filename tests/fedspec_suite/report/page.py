@@ -116,9 +116,9 @@ def show_general(a: Algorithm, out: Console) -> None:
     """Print the text with options."""
     text = text_of(a)
     head = (
-        f"{text.general}, and what it calls"
+        f"{text.general}, and what it calls beside arithmetic and checks"
         if text.general
-        else f"{a.id} has one text, which runs whatever is asked; here with what it calls"
+        else f"{a.id} has one text, which runs whatever is asked; here with what it calls beside arithmetic"
     )
     out.print(Text(head, style="dim"))
     # Not wrapped: it is there to be copied.

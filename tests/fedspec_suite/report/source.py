@@ -135,7 +135,7 @@ def _with_helpers(functions: list[Callable[..., Any]], options: Set[str] | None 
             if not inspect.isfunction(other) or other in functions:
                 continue
             asked = options is not None and not _checks(other)
-            own = other.__module__.startswith(("fedspec.client.", "fedspec.algorithms."))
+            own = other.__module__.startswith(("fedspec.client.", "fedspec.algorithms.", "fedspec.mixing."))
             if _telling(other, plain) or (asked and (own or _serves(other) or _reads(other, options or set()))):
                 visit(other)
         out.append(f)
