@@ -14,9 +14,10 @@ from fedspec.contract import Begin, Case, Gradient, Offer, SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge import known, search
 from fedspec_suite.judge.beside_others import HOLDING
-from fedspec_suite.judge.diagnosis import Diagnosis, identify
+from fedspec_suite.judge.diagnosis import Diagnosis, identify, in_words
 from fedspec_suite.judge.held_out import held_out, one_by_one, quiet
 from fedspec_suite.judge.of_arrays import first_larger
+from fedspec_suite.judge.probes import at_edges
 from fedspec_suite.judge.resized import ringed
 from fedspec_suite.judge.samples import samples_of
 from fedspec_suite.judge.variants import single
@@ -90,6 +91,17 @@ def told_anew(events: list[Any], case: Case) -> bool:
     return len(eta) > 1 and eta[-1] != eta[-2]
 
 
+def drawn_twice(events: list[Any], case: Case) -> bool:
+    took: dict[int, int] = {}
+    return any(took.setdefault(i, n) != n for i, n in zip(events[-1].participants, events[-1].steps, strict=True))
+
+
+def waiting_twice(events: list[Any], case: Case) -> bool:
+    buffer = case.hyper["buffer"]
+    who = [e.client for e in events[len(events) - buffer :]]
+    return len(events) % buffer == 0 and len({*who}) < len(who)
+
+
 EACH = Offer("momentum", "client", "fednova", rates="each")
 SAID = {
     "where the rate of a step is another than that of the step before": (EACH, changed),
@@ -98,6 +110,14 @@ SAID = {
     "where a block has only zero gradients at first in a round, and then another": (
         Offer("momentum", "client", "fednova"),
         late,
+    ),
+    "where a client is drawn twice in a round, for other numbers of steps": (
+        Offer("fednova-sampled", "round", "with-replacement"),
+        drawn_twice,
+    ),
+    "where a client has two updates in a buffer that is full": (
+        Offer("cc-fedavg", "trace", "client-centric"),
+        waiting_twice,
     ),
     "where a rate, mu, rho or gamma is another than in the event before": (
         Offer("fedavg", "server", "mcmahan-2017", rates="rounds"),
@@ -113,6 +133,40 @@ def test_it_is_said_what_events_are_beside_those_before(words: str, monkeypatch:
     monkeypatch.setattr(known, "MOST", 5)
     d = diagnosed(*SAID[words])
     assert not d.found and d.gates == (words,) and d.beside > 3
+
+
+@pytest.mark.slow
+def test_where_what_is_shown_deviates_is_said_where_the_model_does_not() -> None:
+    """A server that keeps of each client's changes of control variates the last alone; x is made without c."""
+    offer = Offer("scaffold", "server", "option-1", intermediates=("delta", "c"))
+
+    class Session:
+        def __init__(self, case: Case) -> None:
+            self.inner, self.case, self.kept = SUBJECT.start(case), case, {}
+
+        def step(self, event: Any) -> dict[str, Any]:
+            answer = self.inner.step(event)
+            self.kept |= {m.client: np.concatenate([a.ravel() for a in m.control.values()]) for m in event.messages}
+            c = sum(self.kept.values()) / self.case.population
+            return {"x": answer["x"], "delta": answer["delta"], "c": c.astype(self.case.dtype)}
+
+    class Subject:
+        info = SubjectInfo("last", "1", (offer,))
+        start = Session
+
+    of = setting_of(offer)
+    d = identify(bench_of(Inside(Subject()), offer, of), of, further=True)
+    assert d.unlike == ("c",) and d.gates == ("where a client takes part again",) and d.beside > 3
+    said = in_words(d, True)
+    assert "follows the claimed reading, not c: no known variant; it deviates where a client takes part again" in said
+
+
+def test_what_is_tied_stays_tied_at_the_edges() -> None:
+    of = setting_of(Offer("fedyogi", "server", "reddi-2021", {"v0": "tau-squared"}))
+    cases = [s for _, s in at_edges(of, samples_of(of)[0])]
+    assert len({s.case.hyper["tau"] for s in cases}) > 3
+    assert all(s.case.hyper["v0"] == s.case.hyper["tau"] ** 2 for s in cases)
+    assert not any("taken as tau^2" in v.words for v in single(of))
 
 
 def test_schedules_are_played_where_an_offer_says_that_every_step_has_a_rate() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from fedspec.contract import Event, Gradient, Messages, Round
+from fedspec.contract import Arrival, Event, Gradient, Messages, Round
 from fedspec_suite.measure.scenario import Scenario
 
 
@@ -96,6 +96,14 @@ def _took(rounds: History, holds: Callable[[Sequence[int]], bool]) -> bool:
     return any(len(steps) > 1 and holds(steps) for steps in took)
 
 
+def _drawn(rounds: History, apart: bool) -> bool | None:
+    """Whether somebody is drawn twice in a round; or for other numbers of steps."""
+    numbers = [c.number for c in rounds[-1]]
+    if not numbers:
+        return None
+    return len({(c.number, c.steps) for c in rounds[-1]} if apart else numbers) > len({*numbers})
+
+
 def _beside_before(rounds: History, holds: Callable[[int, int], bool]) -> bool:
     """How many take part, beside the most that did before."""
     return len(rounds) > 1 and holds(len(rounds[-1]), max(map(len, rounds[:-1])))
@@ -126,6 +134,8 @@ _OF_CLIENTS: Mapping[str, Callable[[History], bool | None]] = {
     "where a client takes fewer steps than the last time": lambda r: _took(r, lambda took: took[-1] < took[-2]),
     "where client 0 takes part again": _first_again,
     "where a client takes part again": _again,
+    "where a client is drawn twice in a round, for other numbers of steps": lambda r: _drawn(r, True),
+    "where a client is drawn twice in a round": lambda r: _drawn(r, False),
     "where fewer clients take part than in a round before": lambda r: _beside_before(r, lambda now, most: now < most),
     "where more clients take part than in any round before": lambda r: _beside_before(r, lambda now, most: now > most),
 }
@@ -167,6 +177,15 @@ def _moves_late(s: Scenario, k: int) -> bool | None:
     return len(so_far) > 1 and any(a.any() and not any(g[n].any() for g in so_far[:-1]) for n, a in so_far[-1].items())
 
 
+def _waits_twice(s: Scenario, k: int) -> bool | None:
+    """Whether a full buffer has two updates of one client."""
+    if not isinstance(s.events[k], Arrival):
+        return None
+    buffer = int(s.case.hyper.get("buffer", 1))
+    full = s.events[max(k + 1 - buffer, 0) : k + 1] if (k + 1) % buffer == 0 else ()
+    return len({e.client for e in full if isinstance(e, Arrival)}) < len(full)
+
+
 def _told_anew(s: Scenario, k: int) -> bool:
     """Whether some number is another than in the event before."""
     now, before = ({**s.case.hyper, **getattr(e, "hyper", {})} for e in (s.events[k], s.events[max(k - 1, 0)]))
@@ -181,6 +200,7 @@ HOLDING: Mapping[str, Callable[[Scenario, int], bool | None]] = {
     "where a block has only zero gradients at first in a round, and then another": _moves_late,
     "where the rate of a step is another than that of the step before": _other_rate,
     "where the rate of a step is another than that of the same step in a round before": _other_rate_there,
+    "where a client has two updates in a buffer that is full": _waits_twice,
     "where a rate, mu, rho or gamma is another than in the event before": _told_anew,
 }
 """By what is said: whether it holds in an event of a case."""

@@ -118,8 +118,10 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
         each = f"in_each_block({one}, {text})"
         yield Change(f"the {words} {said(node)} in a block stands for each there{around}", node, each, 2)
     names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and is_array(kinds.get(n.id))}
+    # An option may choose of which of two.
+    chosen = isinstance(node, ast.BinOp) and isinstance(node.left, ast.IfExp)
     curved = isinstance(node, ast.Call) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
-    if names == {"delta"} and curved:
+    if (names == {"delta"} or (chosen and "delta" in names)) and curved:
         mean = f"over_clients(lambda delta: {text})"
         yield Change(f"the clients' mean of {said(node)} stands for that of their mean{around}", node, mean, 1)
 

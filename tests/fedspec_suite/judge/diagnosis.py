@@ -17,7 +17,7 @@ from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, meas
 from fedspec_suite.judge.course import course
 from fedspec_suite.judge.fitting import FIRST_ALONE, deviating, explained, steps, turned
 from fedspec_suite.judge.found import Found, first
-from fedspec_suite.judge.gates import Decided, gates
+from fedspec_suite.judge.gates import Decided, gates, in_what_is_shown
 from fedspec_suite.judge.idle import idle, reduced, without_effect
 from fedspec_suite.judge.known import Known, known_of
 from fedspec_suite.judge.lasting import Larger
@@ -78,12 +78,12 @@ class Diagnosis:
         said = separator.join(map(str, self.found))
         if not said and self.fitted:
             return self.seen
-        if self.unlike:
-            instead = said or self.seen or "; ".join(filter(None, (NONE, self.search)))
-            return f"{FOLLOWS}, not {', '.join(self.unlike)}: {instead}"
         others = f"{self.beside} other case{'s' * (self.beside > 1)}"
         beside = f", and in none of {others} played" if self.beside else ""
         where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
+        if self.unlike:
+            instead = said or self.seen or "; ".join(filter(None, (NONE, where, self.search)))
+            return f"{FOLLOWS}, not {', '.join(self.unlike)}: {instead}"
         return said or "; ".join(filter(None, (NONE, where, self.seen, self.search)))
 
 
@@ -131,7 +131,9 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
     if found:
         return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)
     if unlike:
-        return Diagnosis(len(given), claim.ratio, unlike=unlike, seen=shown(known, given, unlike), search=str(search))
+        there = in_what_is_shown(bench, known, setting) if further else Decided()
+        where = {"gates": there.words, "beside": there.beside} if there.words else {"seen": shown(known, given, unlike)}
+        return Diagnosis(len(given), claim.ratio, unlike=unlike, search=str(search), **where)
     decide = gates(bench, setting, known, given)
     fitted = _fitted(bench, known, given, setting) or _seen(known, given)
     if fitted.startswith(WHOLE):

@@ -118,6 +118,8 @@ def _agreeing(
             break
     everything = found or small
     whole = [f for f in everything if not f.unlike] or everything
+    # Two things at once are not said beside one of them.
+    whole = [f for f in whole if f.parts == min(g.parts for g in whole)]
     asks: dict[str, Found] = {}
     for f in whole[:NAMED]:
         # Of what stands in no equation nobody can say that it asks to mend another one. But a catalogued defect is its

@@ -95,6 +95,12 @@ def _size(s: Scenario) -> tuple[int, int]:
     return len(s.events), sum(x.size for x in s.case.x0.values())
 
 
+def in_what_is_shown(bench: Bench, known: Known, setting: Setting) -> Decided:
+    """Where a subject deviates in what it shows beside the model, by what is true of events beside one another."""
+    where, lacking = related(_Asked(bench, known).held_out(setting))
+    return Decided((where,), lacking) if where else Decided()
+
+
 def _decided(asked: _Asked, setting: Setting, given: Given) -> Decided:
     bench, known = asked.bench, asked.known
     for k, answers in given.items():

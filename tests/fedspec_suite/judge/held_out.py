@@ -15,6 +15,7 @@ import numpy as np
 
 from fedspec.contract import Begin, Gradient, Messages, Round
 from fedspec_suite.judge.beside_others import HOLDING, SHARES, History, histories, taking_part
+from fedspec_suite.judge.samples import runs
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.scenario import Scenario, arranged
@@ -90,7 +91,8 @@ def _of_kind(setting: Setting, cases: Sequence[Scenario]) -> Iterator[Scenario]:
                 yield from itertools.islice(filter(None, (newcomers(s, zero) for s in cases)), NEW)
         case "round":
             yield from map(unevenly, few)
-            yield from itertools.islice(filter(None, (one_by_one(setting, s) for s in cases)), NEW)
+            for made in (one_by_one, drawn_twice):
+                yield from itertools.islice(filter(None, (made(setting, s) for s in cases)), NEW)
 
 
 def _anew(setting: Setting, cases: Sequence[Scenario]) -> Iterator[Scenario]:
@@ -139,6 +141,19 @@ def one_by_one(setting: Setting, s: Scenario) -> Scenario | None:
         return None
     rows = {i: k for k, i in enumerate(first.participants)}
     return replace(s, events=tuple(arranged(first, [k]) for k in rows.values())) if len(rows) > 1 else None
+
+
+def drawn_twice(setting: Setting, s: Scenario) -> Scenario | None:
+    """The case in whose rounds the first client is drawn once more, for a step more; none where that is refused."""
+    if "repeats" not in setting.takes:
+        return None
+
+    def event(e: Any) -> Any:
+        again = arranged(e, [*range(len(e.participants)), 0])
+        return replace(again, steps=(*again.steps[:-1], again.steps[-1] + 1))
+
+    made = replace(s, events=tuple(map(event, s.events)))
+    return made if runs(made) else None
 
 
 def quiet(s: Scenario, one: bool) -> Scenario:

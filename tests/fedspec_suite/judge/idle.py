@@ -47,9 +47,7 @@ def _changed(name: str, setting: Setting, known: Known, given: Given) -> Iterato
         pool = POOLS.get(name, (4 * before, 1.0))
         other = next((type(before)(v) for v in pool if v != before and (v or name not in setting.nonzero)), None)
         if other is not None:
-            changed = with_hyper(s, **{name: other})
-            if name == "tau" and setting.v0_is_tau_squared:
-                changed = with_hyper(changed, v0=other**2)
+            changed = with_hyper(s, **setting.tied({**s.case.hyper, name: other}))
             # What plays no part among usual numbers may play one far from them.
             away = valued(setting, s, name, far(name, before))
             others = {n for n in s.case.hyper if n != name}

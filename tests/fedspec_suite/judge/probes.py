@@ -147,7 +147,7 @@ def valued(setting: Setting, s: Scenario, name: str, some: Iterable[float]) -> L
     kind = int if name in COUNTS else float
     cases = {}
     for v in values:
-        hyper: dict[str, Any] = {**s.case.hyper, name: kind(v)}
+        hyper: dict[str, Any] = setting.tied({**s.case.hyper, name: kind(v)})
         if name == "tau" and "v0" in hyper and "v0" not in setting.fixed and not all(r.holds(hyper) for r in rules):
             hyper["v0"] = v * v
         allowed = DOMAINS[name].domain.holds(v) and (v or name not in setting.nonzero)

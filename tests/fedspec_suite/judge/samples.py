@@ -80,7 +80,7 @@ def _idle(s: Scenario) -> Scenario | None:
             case Exchange(computing=computing) if len(computing) > 1:
                 events[k] = replace(e, computing=(*computing[:-1], ()))
                 idle = replace(s, events=tuple(events))
-                return idle if _runs(idle) else None
+                return idle if runs(idle) else None
     return None
 
 
@@ -93,7 +93,7 @@ def _resumed(s: Scenario) -> Scenario | None:
             others = tuple((i + 1) % n for i in first)
             event = replace(e, computing=(first, others, first))
             resumed = replace(s, events=(*s.events[:k], event, *s.events[k + 1 :]))
-            return resumed if _runs(resumed) else None
+            return resumed if runs(resumed) else None
     return None
 
 
@@ -110,7 +110,7 @@ def _sizeless(setting: Setting, s: Scenario) -> Scenario | None:
                 there = np.arange(len(s.case.problem.e)) != i
                 problem = replace(s.case.problem, examples=s.case.problem.examples * there)
                 sized = replace(s, case=replace(s.case, problem=problem))
-                return sized if _runs(sized) else None
+                return sized if runs(sized) else None
     return None
 
 
@@ -139,7 +139,7 @@ def _stepping(setting: Setting, s: Scenario) -> Iterator[Scenario]:
         yield with_hyper(s, eps_s=0.0, z=2, epoch=2)
 
 
-def _runs(s: Scenario) -> bool:
+def runs(s: Scenario) -> bool:
     session = specified(s)
     try:
         for e in s.events:

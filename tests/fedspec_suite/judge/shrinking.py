@@ -94,7 +94,7 @@ def _with(setting: Setting, s: Scenario, values: Mapping[str, Any]) -> Scenario 
     """The case with other hyper-parameters, where they change and may be so."""
     old = s.case.hyper
     new = {n: type(old[n])(v) for n, v in values.items()}
-    hyper = {**old, **new}
+    hyper = setting.tied({**old, **new})
     may = all(DOMAINS[n].domain.holds(v) for n, v in new.items())
     holds = all(r.holds(hyper) for r in setting.algorithm.reading(setting.reading).requires)
     return with_hyper(s, **hyper) if hyper != old and may and holds else None

@@ -233,9 +233,9 @@ def systematic(setting: Setting) -> Iterator[Variant]:
     for e in edits(setting.algorithm, setting.level):
         # A function that another algorithm has too may print that one's equations.
         equation = e.equation if e.equation in own else equation_of(setting, e.symbol or e.equation.rpartition(".")[2])
-        yield replace(
-            one, words=e.words, equation=equation, mutants=(e.mutant,), kind="edit", names=({"edit": e.words},)
-        )
+        parts = 2 if e.words.endswith(" are kept") else 1
+        names = ({"edit": e.words},)
+        yield replace(one, words=e.words, equation=equation, parts=parts, mutants=(e.mutant,), kind="edit", names=names)
 
 
 def printed_by(setting: Setting) -> set[str]:

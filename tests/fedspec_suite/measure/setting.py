@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Level, Offer
@@ -100,6 +101,10 @@ class Setting:
         """Whether messages carry changes of control variates."""
         served = self.algorithm.served
         return self.level == "server" and served is not None and served.controls
+
+    def tied(self, hyper: Mapping[str, Any]) -> dict[str, Any]:
+        """Hyper-parameters in which v0 is tau^2, where the offer says that it is."""
+        return {**hyper, "v0": hyper["tau"] ** 2} if self.v0_is_tau_squared else dict(hyper)
 
     @property
     def unlimited(self) -> Setting:

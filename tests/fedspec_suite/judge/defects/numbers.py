@@ -73,7 +73,7 @@ def of(setting: Setting) -> Iterator[Defect]:
                     lambda h, n=n, v=value: h[n] or v,  # type: ignore[misc]
                 )
             yield _other(f"{n} is fixed at {value:g}", n, lambda h, v=value: v)  # type: ignore[misc]
-    if "v0" in free:
+    if "v0" in free and not setting.v0_is_tau_squared:
         for below in ("tau", "eps"):
             if below in setting.numbers:
                 yield _other(f"v0 is ignored (taken as {below}^2)", "v0", lambda h, b=below: h[b] ** 2)  # type: ignore[misc]
