@@ -60,6 +60,10 @@ def show(
 ) -> None:
     """Show one algorithm: its box beside its code, equations, readings, laws, reductions, costs, traps."""
     a = find(name)
+    if (reading or option) and (general or mirror):
+        raise FedspecError(
+            "show: --general and --mirror print what is there for every claim; drop --reading and --option"
+        )
     if reading or option:
         declared = dict(_declared(said) for said in option or ())
         if as_json:

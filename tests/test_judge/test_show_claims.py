@@ -100,6 +100,7 @@ def test_a_claim_is_printed_without_what_runs_under_other_options() -> None:
     ("asked", "said"),
     [
         (("--reading", "mine"), "reading: lamb has no reading 'mine'; known: you-2020"),
+        (("--reading", "assigned", "--general"), "--general and --mirror print what is there for every claim"),
         (("--option", "phi"), "--option: got 'phi'; write NAME=VALUE"),
         (("--option", "colour=red"), "option: lamb has no option 'colour'"),
         (
@@ -110,6 +111,23 @@ def test_a_claim_is_printed_without_what_runs_under_other_options() -> None:
 )
 def test_a_claim_that_nobody_can_make_is_refused(asked: tuple[str, ...], said: str) -> None:
     inside("show", "lamb", *asked).refused(said)
+
+
+@pytest.mark.parametrize("epsilon", ["inside", "outside"])
+@pytest.mark.parametrize("algorithm", ["cc-fedadagrad", "cc-fedadam", "cc-fedams"])
+def test_of_two_steps_that_are_printed_one_runs(algorithm: str, epsilon: str) -> None:
+    row = claimed.record(find(algorithm), "", {"epsilon": epsilon})
+    (step,) = [e["text"] for e in row["equations"] if e["id"].endswith(".step") and e["id"] != "sgd.step"]
+    assert ("/ sqrt(" in step) is (epsilon == "inside")
+
+
+def test_a_claim_says_what_its_reading_asks_and_what_is_tied() -> None:
+    assert "it asks mu > 0" in inside("show", "feddyn", "--reading", "gradient-steps").out
+    tied = inside("show", "fedyogi", "--option", "v0=tau-squared").out
+    assert "tau-squared" in tied and "v_0 >= tau^2" in tied
+    inside("show", "median", "--option", "v0=tau-squared").refused("option: median has no option 'v0'")
+    (row,) = json.loads(inside("show", "median", "--reading", "lower-middle", "--json").out)
+    assert row["domains"]["eta_l"]["levels"] == ["round"] and row["domains"]["eta"]["levels"] == ["server", "round"]
 
 
 def test_scaffolds_two_options_are_one_rule_on_the_server() -> None:

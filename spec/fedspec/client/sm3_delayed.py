@@ -94,8 +94,10 @@ def sm3_ii_delayed(
         mu, nu = those of SM3-II if (t - 1)/z is whole, else mu, nu    sm3-ii-delayed.nu
         u = g / (sqrt(nu) + eps)                                       sm3-ii-delayed.u
         x = x - eta_l u unless ||u|| < eps_s                           sm3-ii-delayed.step
+        mu, nu = those of SM3-II if (t - 1)/z is whole, else 0, nu     sm3-ii-delayed.nu [idle=reset]
+        mu, nu = those of SM3-II if (t - 1)/z is whole, else mu, min mu   sm3-ii-delayed.nu [idle=recomputed]
 
-    ``Idle`` says what else the other steps may hold.
+    There min mu is, for coordinate j, the least mu(r) over the sets S_r that hold it.
 
     Source: FedAda2, Alg. 2 (L667) with its update rule (L695), Alg. 4 (L717).
     """

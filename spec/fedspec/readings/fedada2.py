@@ -39,8 +39,8 @@ class Idle(StrEnum):
     CARRIED = "carried"
     """mu_k = mu_(k-1) and nu_k = nu_(k-1): Alg. 4, line 12 (L731), and the bound of Lemma 15 on nu asks for this mu."""
     RESET = "reset"
-    """mu_k = 0 and nu_k = nu_(k-1): Algs. 2 and 4 as printed (L675, L723). With z > 1 every update then starts from
-    nothing, and nu does not bound the sum of squares, as the text says it does (L689)."""
+    """mu_k = 0 and nu_k = nu_(k-1): Algs. 2 and 4 as printed (L675, L723). With z > 1 the first update of
+    every due epoch then starts from nothing, and nu does not bound the sum of squares, as the text says (L689)."""
     RECOMPUTED = "recomputed"
     """mu_k = mu_(k-1) and nu_k(j) = min over r with j in S_r of mu_k(r): all that is left where nu is not stored."""
 

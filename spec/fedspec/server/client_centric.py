@@ -35,7 +35,7 @@ def cc_adagrad(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, tau
 
         m = beta1 m + (1 - beta1) Delta            cc-fedadagrad.m
         v = v + Delta^2                            cc-fedadagrad.v
-        x = x + eta m / (sqrt(v) + tau)            cc-fedadagrad.step
+        x = x + eta m / (sqrt(v) + tau)            cc-fedadagrad.step [epsilon=outside]
 
     Source: Client-Centric, Alg. 2 (in words, L145-189), L554 for m, and the proof (L264, L641-646, L707) for v.
     """
@@ -51,7 +51,7 @@ def cc_adam(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2:
 
         m = beta1 m + (1 - beta1) Delta            cc-fedadam.m
         v = beta2 v + (1 - beta2) Delta^2          cc-fedadam.v
-        x = x + eta m / (sqrt(v) + tau)            cc-fedadam.step
+        x = x + eta m / (sqrt(v) + tau)            cc-fedadam.step [epsilon=outside]
 
     Source: Client-Centric, Alg. 2 (in words, L145-189), L111 and L554.
     """
@@ -68,7 +68,7 @@ def cc_ams(state: Maxima, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: S
         m = beta1 m + (1 - beta1) Delta            cc-fedams.m
         v = beta2 v + (1 - beta2) Delta^2          cc-fedams.v
         v_hat = max(v_hat, v)                      cc-fedams.v_hat
-        x = x + eta m / (sqrt(v_hat) + eps)        cc-fedams.step
+        x = x + eta m / (sqrt(v_hat) + eps)        cc-fedams.step [epsilon=outside]
 
     Source: Client-Centric, Alg. 2 (in words, L145-189), L187-189 for the maximum, L554 for the rest.
     """

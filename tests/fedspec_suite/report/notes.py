@@ -46,7 +46,7 @@ def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str
     if "y_(n+1)" in text:
         yield "y_0 = 0, y_1 = 1"
     if "reach_i" in read:
-        yield "reach_i: the sum of client i's row of W over those who hold the server's model, the senders"
+        yield "reach_i: the sum of client i's row of W over the senders, who hold the server's model themselves"
     if "ratio(" in text:
         yield "ratio(a, b) = a / b, and 0 where both are 0"
     if "q / ||q||" in text:
