@@ -247,6 +247,33 @@ def test_a_short_step_is_not_counted() -> None:
     assert [float(plain.step(e)["v"][0]) for e in events] == [16.5, 16.5, 32.5]  # type: ignore[index]
 
 
+def test_a_short_step_is_undone() -> None:
+    """A step shorter than eps_s: its gradient is in v by the rule, and in nothing here."""
+    case = next(iter(held_out(setting("agdu", "client")))).case
+    hyper = {**case.hyper, "z": 1, "epoch": 1, "eps_s": 0.5, "v0": 3.0, "eps": 0.25, "eta_l": 1.0}
+    s = Scenario(replace(case, x0={"w": np.array([1.0])}, hyper=hyper), (Gradient({"w": np.array([1.0])}),))
+    (got,) = shown("agdu", "client", "a step that is not taken changes nothing that is kept either", s)
+    assert float(got["v"][0]) == 3.0 and float(SUBJECT.start(s.case).step(s.events[0])["v"][0]) == 4.0  # type: ignore[index]
+    assert float(got["x"][0]) == 1.0
+
+
+def test_among_peers_a_round_has_several_steps() -> None:
+    """v_hat before the round stands for that before the step: u_tilde gains the change of the first step twice."""
+    reading = "chen-2021"
+    of_peers = setting("dadam", "trace", reading)
+    words = "moments.v_hat as it was when the round began stands for moments.v_hat"
+    (v,) = [v for v in known.known_of(of_peers).mechanical if v.words.startswith(words)]
+    s = next(s for s in held_out(of_peers) if len(s.events[0].computing) == 2)  # type: ignore[union-attr]
+    s = replace(s, events=s.events[:1])
+    (wrong,) = v.quick(s, v.editions()())
+    session = SUBJECT.start(s.case)
+    e = s.events[0]
+    first = SUBJECT.start(s.case).step(replace(e, computing=e.computing[:1]))  # type: ignore[union-attr, call-arg]
+    right = session.step(e)
+    extra = np.asarray(first["v_hat"], dtype=float) - s.case.hyper["eps"]
+    assert np.allclose(np.asarray(wrong["u_tilde"], dtype=float) - right["u_tilde"], extra) and extra.any()
+
+
 def test_the_anchor_stays_where_the_steps_before_ended() -> None:
     case = next(iter(held_out(setting("proximal-sgd", "client")))).case
     case = replace(case, x0={"w": np.array([4.0])}, hyper={"eta_l": 0.5, "mu": 1.0})

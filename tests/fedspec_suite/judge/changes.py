@@ -207,6 +207,10 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
             for which in ("first", "last"):
                 new = f"of_{which}({text!r}, {text})"
                 yield Change(f"{text} of the {which} in the event stands for {text}{around}", node, new, 1)
+    if text.startswith("state.") and is_array(kind) and len(kind[1]) == 2:
+        # Of peers, who take several steps in a round.
+        begun = f"in_the_first_step({text!r}, {text})"
+        yield Change(f"{said(node)} as it was when the round began stands for {said(node)}{around}", node, begun, 2)
     if name in MODELS and is_array(kind) and len(kind[1]) == 1:
         begun = f"at_the_beginning({text!r}, {text})"
         yield Change(f"{said(node)} as it was when the round began stands for {said(node)}{around}", node, begun, 2)

@@ -116,7 +116,8 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
     search = Search()
     single = stages(search, known, setting, told, bool(unlike))
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
-    if not found and not unlike:
+    if all(f.small for f in found) and not unlike:
+        # What fits in small cases alone is no reason to look no further.
         kept = {n for answers in given.values() for n in answers[0]} - {"x", *WORDS}
         off = [n for n in sorted(kept) if not close(known, known.claimed, given, told, (n,))]
         two = two_at_once(
@@ -127,7 +128,7 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
             lambda: _chains(bench, known, setting, told),
             lambda v: any(close(known, v, given, told, (n,)) for n in off),
         )
-        found = first(two, known, given, told, names, beyond)
+        found = first(two, known, given, told, names, beyond) or found
     if found:
         return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)
     if unlike:

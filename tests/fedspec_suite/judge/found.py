@@ -15,7 +15,7 @@ from fedspec_suite.judge.variants import Variant
 NAMED = 2
 """How many variants are named where several agree."""
 
-FEW = 3
+FEW = 8
 """How many variants that agree in small cases alone are looked at for one that agrees in larger ones too."""
 
 IGNORED = " is ignored (taken as "

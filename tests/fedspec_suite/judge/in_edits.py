@@ -160,6 +160,11 @@ def at_the_beginning(name: str, now: Any) -> Any:
     return BEGUN.setdefault((name, ASKED[name]), now)
 
 
+def in_the_first_step(name: str, now: Any) -> Any:
+    """What a name was when it was asked for first in the event, among peers who take several steps in one."""
+    return BEGUN.setdefault((name, 0), now)
+
+
 def _kept_for_a_round(inner: Running, event: Event, k: int) -> Any:
     ASKED.clear()
     if k == 0 or isinstance(event, Begin) or not isinstance(event, Gradient):
@@ -329,7 +334,7 @@ NEEDS = {
     **dict.fromkeys(AVERAGING, REMEMBERED),
     event_number: COUNTED,
     **dict.fromkeys((time_before, most_so_far), TIMED),
-    at_the_beginning: OF_ROUND,
+    **dict.fromkeys((at_the_beginning, in_the_first_step), OF_ROUND),
     new_model: FORESEEN,
     **dict.fromkeys((of_first, of_last), SURVEYING),
     **dict.fromkeys((handed, hand_on, taking_over), HANDING),

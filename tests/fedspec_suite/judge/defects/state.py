@@ -186,6 +186,20 @@ def _not_counted(inner: Running, s: Scenario) -> Running:
     return Stepping(inner, take)
 
 
+def _undone(inner: Running, s: Scenario) -> Running:
+    """A step that leaves the model where it is changes nothing else either."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before = inner.state
+        answer = inner.step(event)
+        if isinstance(event, Begin) or not (model(inner.state) == model(before)).all():
+            return answer
+        inner.state = before
+        return {n: getattr(before, n, value) for n, value in answer.items()}
+
+    return Stepping(inner, take)
+
+
 def _left_behind(inner: Running, s: Scenario) -> Running:
     """A buffer that received more messages once is read to its end."""
     received: list[Any] = []
@@ -237,3 +251,4 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=words, session=_stays_behind)
         if "t" in names and "eps_s" in setting.numbers:
             yield Defect(words="a step that is not taken is not counted", session=_not_counted)
+            yield Defect(words="a step that is not taken changes nothing that is kept either", session=_undone)
