@@ -86,13 +86,20 @@ def _said(shown: Mapping[str, Any]) -> str:
     return ", ".join(f"{n} {[round(float(x), 6) for x in v]}" for n, v in shown.items() if n not in WORDS)
 
 
+def _numbers(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, list[float]]]:
+    """All answers with all their digits."""
+    return [{n: [float(x) for x in v] for n, v in answer.items() if n not in WORDS} for answer in shown]
+
+
 def _played(bench: Bench, setting: Setting) -> tuple[bool, str, str, dict[str, Any]]:
     """Whether the smallest case was answered, the answer or why there is none, what the reading gives, and the case."""
     s = plain_scenario(setting)
-    played = {"case": encode(s.case), "events": [encode(e) for e in s.events]}
-    expected = bench.expect(s)[-1]
+    wanted = bench.expect(s)
+    played = {"case": encode(s.case), "events": [encode(e) for e in s.events], "wanted": _numbers(wanted)}
+    expected = wanted[-1]
     try:
-        answer = bench.play(s)[-1]
+        answers = bench.play(s)
+        answer, played["answers"] = answers[-1], _numbers(answers)
     except (FedspecError, AssertionError) as error:
         return False, str(error), _said(expected), played
     return True, _said(answer), _said({n: expected[n] for n in answer if n in expected}), played

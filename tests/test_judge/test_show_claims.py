@@ -139,3 +139,34 @@ def test_scaffolds_two_options_are_one_rule_on_the_server() -> None:
         answers.append([{n: v.tolist() for n, v in session.step(e).items()} for e in s.events])  # type: ignore[union-attr]
     assert answers[0] == answers[1]
     assert "at level server, which is told c_i^+ - c_i, the same rule" in a.reading("option-1").words
+
+
+def test_smoke_has_its_case_with_all_digits() -> None:
+    (row,) = inside("smoke", "py:examples/momentum_client.py:SUBJECT", "--json").rows
+    g, h, x, u = [e["g"]["w"] for e in row["events"]], row["case"]["hyper"], row["case"]["x0"]["w"], [0.0, 0.0]
+    for k, now in enumerate(g):
+        u = [h["rho"] * a + b for a, b in zip(u, now, strict=True)]
+        x = [a - h["eta_l"] * b for a, b in zip(x, u, strict=True)]
+        assert row["wanted"][k] == row["answers"][k] == {"x": x, "u": u}
+
+
+@pytest.mark.parametrize(
+    ("offer", "told"),
+    [
+        (Offer("sgd", "client", "fednova", rates="each"), "eta_l"),
+        (Offer("fedavgm", "server", "hsu-2019", rates="rounds"), "hyper"),
+        (Offer("fednova", "server", "fednova", {"solver": "momentum"}), "messages"),
+        (Offer("fedasync", "trace", "xie-2019"), "delay"),
+    ],
+)
+def test_the_plainest_case_plays_what_an_offer_takes(offer: Offer, told: str) -> None:
+    first, *_, last = plain_scenario(setting_of(offer)).events
+    match told:
+        case "eta_l":
+            assert first.eta_l == 2 * last.eta_l  # type: ignore[union-attr]
+        case "hyper":
+            assert not first.hyper and set(last.hyper) == {"eta"}  # type: ignore[union-attr]
+        case "messages":
+            assert all(m.steps != m.a_norm for m in first.messages)  # type: ignore[union-attr]
+        case _:
+            assert (first.delay, last.delay) == (0, 1)  # type: ignore[union-attr]

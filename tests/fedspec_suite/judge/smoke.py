@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from fedspec.arith import Array
@@ -55,20 +57,22 @@ def plain_scenario(setting: Setting) -> Scenario:
         )
         if "peers" in setting.takes:
             x0 = {"w": np.array([[1.0, -2.0], [1.0, -2.0]], dtype=d)}
-        events = _with_problem(setting)
+        events = _with_problem(setting, h)
     if setting.varies:
         # The last event says its numbers anew, so that whether they are read shows.
         events = (*events[:-1], saying(events[-1], {n: h[n] / 2 for n in of_rounds(setting)}))
     return Scenario(case(setting, x0, h, problem, N), events)
 
 
-def _with_problem(setting: Setting) -> tuple[Event, ...]:
+def _with_problem(setting: Setting, h: Mapping[str, float]) -> tuple[Event, ...]:
     """Two events of the kind that the algorithm takes, for two clients."""
     run, takes = setting.algorithm.run, setting.takes
     if isinstance(run, Program) and run.event == "arrival":
-        return tuple(Arrival(client=k % 2, steps=2, delay=0) for k in range(4))
+        # The last one is late, as far as there is a version before the present one.
+        made = 3 // int(h.get("buffer", 1))
+        return tuple(Arrival(client=k % 2, steps=2, delay=int(k == 3 and made > 0)) for k in range(4))
     if isinstance(run, Program) and run.event == "exchange":
-        W = np.array([[0.5, 0.5], [0.5, 0.5]], dtype=setting.dtype)
+        W = np.array([[0.75, 0.25], [0.25, 0.75]], dtype=setting.dtype)
         senders = () if "peers" in takes else (0, 1)
         clusters = ((0, 1),) if "clusters" in takes else ()
         return (Exchange(senders, ((0, 1), (0, 1)), W, clusters),) * 2
