@@ -163,7 +163,7 @@ def test_the_plainest_case_plays_what_an_offer_takes(offer: Offer, told: str) ->
     first, *_, last = plain_scenario(setting_of(offer)).events
     match told:
         case "eta_l":
-            assert first.eta_l == 2 * last.eta_l  # type: ignore[union-attr]
+            assert first.eta_l == 2 * last.eta_l  # type: ignore[union-attr, operator]
         case "hyper":
             assert not first.hyper and set(last.hyper) == {"eta"}  # type: ignore[union-attr]
         case "messages":
