@@ -68,4 +68,4 @@ def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) 
         numbers.add_row(n, said["domain"], said["meaning"], ", ".join(said["levels"]))
     out.print(page.head("hyper-parameters"), numbers)
     if row["starts"]:
-        out.print(page.started(row["starts"]))
+        out.print(page.started(a, row["starts"]))

@@ -165,9 +165,10 @@ def domain(name: str) -> dict[str, str]:
     return {"domain": DOMAINS[name].domain.words, "meaning": DOMAINS[name].meaning}
 
 
-def started(starts: Mapping[str, str]) -> Text:
+def started(a: Algorithm, starts: Mapping[str, str]) -> Text:
     """What stands before the first step."""
-    return Text(f"before the first step: {', '.join(f'{n} = {words}' for n, words in starts.items())}")
+    where = " of the server" if any(n.endswith("_l") for n in a.numbers if n != "eta_l") else ""
+    return Text(f"before the first step{where}: {', '.join(f'{n} = {words}' for n, words in starts.items())}")
 
 
 def head(words: str) -> Text:
@@ -284,7 +285,7 @@ def _where_shown(a: Algorithm, name: str) -> str:
 
 def _cases(a: Algorithm, width: int) -> Iterator[Any]:
     if starts := cases.starts(a):
-        yield started(starts)
+        yield started(a, starts)
     yield head("what a case may hold")
     t = table.plain("level", "what")
     for level in a.levels:
