@@ -153,9 +153,11 @@ def _answers(v: Variant, s: Scenario) -> list[Any]:
 
 
 def _same(one: Variant, other: Variant, samples: Sequence[Scenario]) -> bool:
-    """Whether two variants give the same models, bit for bit."""
+    """Whether two variants show the same, bit for bit."""
     for s in samples:
-        both = [[model["x"] for model in _answers(v, s)] for v in (one, other)]
-        if not (both[0] and all(map(np.array_equal, *both))):
+        both = [_answers(v, s) for v in (one, other)]
+        if not both[0] or not all(
+            all(np.array_equal(a[n], b[n]) for n in a.keys() & b.keys()) for a, b in zip(*both, strict=True)
+        ):
             return False
     return True

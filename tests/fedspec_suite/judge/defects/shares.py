@@ -22,12 +22,13 @@ from fedspec_suite.mutants import functions, wrapped
 
 @dataclass(frozen=True)
 class Row:
-    """Of whom a change is: how many steps and examples that client has, its norm, and the version that it began at."""
+    """Of whom a change is: steps and examples of that client, its norm, the version that it began at, its number."""
 
     steps: Any
     size: Any
     norm: Any
     begun: int = 0
+    client: int = 0
 
 
 Weighed = Callable[[Sequence[Any], Sequence[Row]], Sequence[Any]]
@@ -44,7 +45,7 @@ def _rows(inner: Running, event: Event, s: Scenario) -> list[Row]:
             sizes = [s.case.problem.examples[i] for i in who]
             return [Row(tau, n, norm(inner.h, tau)) for tau, n in zip(steps, sizes, strict=True)]
         case Arrival(client=i, steps=tau, delay=delay) if s.case.problem:
-            return [Row(tau, s.case.problem.examples[i], tau, len(inner.state.versions) - 1 - delay)]
+            return [Row(tau, s.case.problem.examples[i], tau, len(inner.state.versions) - 1 - delay, i)]
     return []
 
 
@@ -235,15 +236,16 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"models, not changes, are {said}", tail="w", session=_averaged(weighed, models=True))
         for words, (weighed, once) in ONCE.items():
             yield Defect(words=words, tail="delta", session=_averaged(weighed, models=True, once=once))
-        begun = {"that began at one version": lambda r: r.begun} if late else {}
-        keys: Mapping[str, Callable[[Row], Hashable]] = {
-            **begun,
-            "that take equally many steps": lambda r: int(r.steps),
-            "of one size": lambda r: float(r.size),
+        # Sizes play no part where updates arrive one by one.
+        own: dict[str, Callable[[Row], Hashable]] = {
+            "updates that began at one version": lambda r: r.begun,
+            "updates of one client": lambda r: r.client,
         }
+        sized: dict[str, Callable[[Row], Hashable]] = {"clients of one size": lambda r: float(r.size)}
+        keys = {**(own if late else sized), "clients that take equally many steps": lambda r: int(r.steps)}
         for which, key in keys.items():
             for words, left in COLLIDING.items():
-                whose = f"of updates {which}" if which in begun else f"of clients {which}"
+                whose = f"of {which}"
                 yield Defect(words=f"{whose} {words}", tail="delta", session=_averaged(_collides(key, left)))
     elif "tau_eff" in setting.algorithm.shows_at(setting.level) and hasattr(setting.algorithm.run, "server"):
         words = "models, not changes, are averaged by w_i tau_eff / ||a_i||_1, which need not sum to one"
