@@ -65,10 +65,10 @@ def _claimed(known: Known, s: Scenario) -> list[Shown] | None:
 
 
 def _same(one: Sequence[Shown] | None, two: Sequence[Shown] | None) -> bool:
-    """Whether both give the same models, bit for bit."""
+    """Whether both show the same, bit for bit."""
     if one is None or two is None or len(one) != len(two):
         return False
-    return all(np.array_equal(a["x"], b["x"]) for a, b in zip(one, two, strict=True))
+    return all(np.array_equal(a[n], b[n]) for a, b in zip(one, two, strict=True) for n in a.keys() & b.keys())
 
 
 def reduced(setting: Setting, names: Sequence[str]) -> Iterator[Variant]:
