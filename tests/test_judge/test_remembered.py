@@ -207,8 +207,8 @@ def test_two_edits_at_once_are_named_where_one_gives_the_first_deviation() -> No
         "(1 - rho) * g\n    x = state.x - eta_l * (g + rho * state.u)",
     )
     assert set(names(d)[0].split(", and ")) == {
-        "the look-ahead uses the old buffer at nesterov.step",
-        "g is multiplied by 1 - rho",
+        "the look-ahead uses the old buffer",
+        "g is multiplied by 1 - rho at nesterov.u",
     }
 
 
