@@ -19,6 +19,7 @@ from fedspec_suite.judge.held_out import held_out, one_by_one, quiet
 from fedspec_suite.judge.of_arrays import first_larger
 from fedspec_suite.judge.probes import at_edges
 from fedspec_suite.judge.resized import ringed
+from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.judge.samples import samples_of
 from fedspec_suite.judge.variants import single
 from fedspec_suite.measure.bench import bench_of
@@ -26,6 +27,7 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.varied import scheduled
+from fedspec_suite.measure.verdict import Conformity
 
 pytestmark = pytest.mark.long
 
@@ -302,3 +304,31 @@ def test_what_each_client_met_is_shown_of_it() -> None:
 )
 def test_lists_are_compared_at_the_first_number_that_differs(u: Any, v: Any, larger: Any) -> None:
     assert first_larger(np.array(u), np.array(v)).tolist() == list(larger) == max(list(u), list(v))
+
+
+TIED = {"v0": "tau-squared"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "offer",
+    [
+        Offer("cc-fedadagrad", "trace", "client-centric", {"epsilon": "inside", **TIED}),
+        Offer("fedadam", "server", "epsilon-inside", TIED),
+        Offer("fedadam", "round", "epsilon-inside", TIED),
+        Offer("fedyogi", "server", "epsilon-inside", TIED),
+        Offer("fedadagrad", "server", "reddi-2021", TIED),
+    ],
+    ids=lambda o: f"{o.algorithm}-{o.level}-{o.reading}",
+)
+def test_who_begins_at_tau_squared_is_right_in_every_unit(offer: Offer) -> None:
+    """Inside the root tau has the unit of v0, so that in other units v0 = tau^2 is another rule: no law may ask it."""
+
+    class Subject:
+        info = SubjectInfo("tied", "1", (offer,))
+
+        def start(self, case: Case) -> Any:
+            return SUBJECT.start(replace(case, hyper={**case.hyper, "v0": case.hyper["tau"] ** 2}))
+
+    found = judge_offer(Inside(Subject()), offer, cases=8)
+    assert conclude(found)[0] is Conformity.CONFORMS, found

@@ -248,7 +248,11 @@ def settable(
     """Subjects that do not pin what plays a part here, or pin it where it fits; ``of`` names more of a setting."""
 
     def answer(setting: Setting) -> Answer:
-        these = [n for n in (*names, *of(setting)) if n in setting.numbers and n in setting.fixed]
+        named = [n for n in (*names, *of(setting)) if n in setting.numbers]
+        if setting.v0_is_tau_squared and setting.options.get("epsilon") == "inside" and {"v0", "tau"} <= {*named}:
+            # Inside the root tau is a square, as v0 is: in another unit it is v0's root no more.
+            return Answer(False, f"{NOT_OFFERED}v0 cannot be set apart from tau")
+        these = [n for n in named if n in setting.fixed]
         pinned = [n for n in these if not fits(setting.fixed[n])]
         return Answer(False, f"{NOT_OFFERED}{', '.join(pinned)} cannot be set") if pinned else Answer(True, "")
 
