@@ -194,7 +194,7 @@ def _told_anew(s: Scenario, k: int) -> bool:
 
 HOLDING: Mapping[str, Callable[[Scenario, int], bool | None]] = {
     **{
-        words: lambda s, k, holds=holds: holds([taking_part(s, e) for e in s.events[: k + 1]])  # type: ignore[misc]
+        words: lambda s, k, holds=holds: holds(history(s, k))  # type: ignore[misc]
         for words, holds in _OF_CLIENTS.items()
     },
     "where a block has only zero gradients at first in a round, and then another": _moves_late,
@@ -206,8 +206,13 @@ HOLDING: Mapping[str, Callable[[Scenario, int], bool | None]] = {
 """By what is said: whether it holds in an event of a case."""
 
 
+def history(s: Scenario, last: int) -> History:
+    """Who takes part in each event of a case up to one."""
+    return [taking_part(s, e) for e in s.events[: last + 1]]
+
+
 def histories(s: Scenario, last: int) -> Iterator[History]:
-    """Who takes part, for each event of a case up to one."""
-    there = [taking_part(s, e) for e in s.events[: last + 1]]
+    """The same for each event up to one."""
+    there = history(s, last)
     for k in range(len(there)):
         yield there[: k + 1]

@@ -100,9 +100,7 @@ def _agreeing(
         if not close(known, v, given, told, names):
             continue
         said = in_symbols(plainly(under_options(v.words, known.setting)), v, known.setting)
-        # Of the printed form and of that with options, which may show other things.
-        same = next((f for f in found if f.words == said), None)
-        if same is not None and not same.unlike:
+        if said in {f.words for f in found}:
             continue
         near = measured(known, v, given, told)
         if not near.near or set(names) & set(near.unlike):
@@ -115,9 +113,6 @@ def _agreeing(
             continue
         words = said if wide else f"in small cases {said}"
         one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike, names, not wide)
-        if same is not None and wide:
-            found[found.index(same)] = min(same, one, key=lambda f: len(f.unlike))
-            continue
         (found if wide else small).append(one)
         if sum(not f.unlike for f in found) == NAMED or len(small) > FEW:
             break

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from fedspec_suite.judge.comparing import Evidence, standing
 from fedspec_suite.judge.composed import doubled, pairs, together
@@ -96,7 +97,7 @@ def two_at_once(
     # Of the printed form and of that with options: what edits one says nothing of the other.
     of_each = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
     half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
-    seen = [v for v in (*known.variants, *likely, *unlikely) if shows(v)][:HALVES]
+    seen = [*islice(filter(shows, (*known.variants, *likely, *unlikely)), HALVES)]
     half = [*seen, *(h for h in half if h not in seen)][:HALVES]
     yield both(doubled(setting, half, known.variants))
     yield both(doubled(setting, half[:1], (*likely, *unlikely)))

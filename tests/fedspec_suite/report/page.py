@@ -21,7 +21,7 @@ from fedspec.rules import Equation, printed
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import cases, graph, table
-from fedspec_suite.report.notes import notes
+from fedspec_suite.report.notes import CLIENTS, notes
 from fedspec_suite.report.source import text_of
 
 COSTS = {
@@ -167,7 +167,7 @@ def domain(name: str) -> dict[str, str]:
 
 def started(a: Algorithm, starts: Mapping[str, str]) -> Text:
     """What stands before the first step."""
-    where = " of the server" if any(n.endswith("_l") for n in a.numbers if n != "eta_l") else ""
+    where = " of the server" if any(n in CLIENTS for n in a.numbers) else ""
     return Text(f"before the first step{where}: {', '.join(f'{n} = {words}' for n, words in starts.items())}")
 
 
@@ -230,12 +230,13 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
     t = table.plain("hyper-parameter", "domain", "meaning", "levels")
     only = cases.only_with(a)
     for n in a.numbers:
-        domain, meaning, _ = DOMAINS[n]
+        said = domain(n)
+        meaning = said["meaning"]
         meaning += f"; only with {only[n]}" if n in only else ""
-        for wanted in dict.fromkeys(q.words for r in a.readings for q in r.requires if q.words == f"{n} > 0"):
+        for wanted in dict.fromkeys(q.words for r in a.readings for q in r.requires if q.about == (n,)):
             asking = [r.name for r in a.readings if wanted in {q.words for q in r.requires}]
             meaning += f"; {wanted} by {'every reading' if len(asking) == len(a.readings) else ' and '.join(asking)}"
-        t.add_row(n, domain.words, meaning, ", ".join(level for level in a.levels if n in a.numbers_at(level)))
+        t.add_row(n, said["domain"], meaning, ", ".join(level for level in a.levels if n in a.numbers_at(level)))
     yield from (head("hyper-parameters"), t)
     for words in cases.settable(a):
         yield Text(words, style="dim")

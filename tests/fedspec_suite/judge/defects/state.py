@@ -152,52 +152,32 @@ def _anchored(inner: Running, s: Scenario) -> Running:
     return Stepping(inner, take)
 
 
-def _follows(inner: Running, s: Scenario) -> Running:
-    def take(inner: Running, event: Event, k: int) -> Any:
-        before, answer = model(inner.state), inner.step(event)
-        if not isinstance(event, Begin):
-            inner.anchor = before
-        return answer
-
-    return Stepping(inner, take)
-
-
-def _stays_behind(inner: Running, s: Scenario) -> Running:
-    """The anchor of a round is where the local steps before it ended."""
+def _pulls_to_the_model_before(begin: bool) -> Callable[[Running, Scenario], Running]:
+    """The anchor is the model before the event: where rounds begin, or after every local step."""
 
     def take(inner: Running, event: Event, k: int) -> Any:
         before, answer = model(inner.state), inner.step(event)
-        if isinstance(event, Begin):
+        if isinstance(event, Begin) is begin:
             inner.anchor = before
         return answer
 
-    return Stepping(inner, take)
+    return lambda inner, s: Stepping(inner, take)
 
 
-def _not_counted(inner: Running, s: Scenario) -> Running:
-    """A step that leaves the model where it is does not count as one."""
+def _short_steps(kept: bool) -> Callable[[Running, Scenario], Running]:
+    """A step that leaves the model where it is does not count as one; nothing else that it changes is kept either."""
 
     def take(inner: Running, event: Event, k: int) -> Any:
         before, answer = inner.state, inner.step(event)
-        if not isinstance(event, Begin) and (model(inner.state) == model(before)).all():
-            inner.state = replace(inner.state, t=before.t)
-        return answer
-
-    return Stepping(inner, take)
-
-
-def _undone(inner: Running, s: Scenario) -> Running:
-    """A step that leaves the model where it is changes nothing else either."""
-
-    def take(inner: Running, event: Event, k: int) -> Any:
-        before = inner.state
-        answer = inner.step(event)
         if isinstance(event, Begin) or not (model(inner.state) == model(before)).all():
+            return answer
+        if kept:
+            inner.state = replace(inner.state, t=before.t)
             return answer
         inner.state = before
         return {n: getattr(before, n, value) for n, value in answer.items()}
 
-    return Stepping(inner, take)
+    return lambda inner, s: Stepping(inner, take)
 
 
 def _left_behind(inner: Running, s: Scenario) -> Running:
@@ -246,9 +226,14 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"{n} lives on when a new round begins", tail=n, session=_keeps(n))
         if "mu" in setting.numbers:
             yield Defect(words="the proximal term pulls to the model of the first round", session=_anchored)
-            yield Defect(words="the proximal term pulls to the model of the step before", session=_follows)
+            yield Defect(
+                words="the proximal term pulls to the model of the step before",
+                session=_pulls_to_the_model_before(begin=False),
+            )
             words = "the proximal term pulls to the model that the round before ended with"
-            yield Defect(words=words, session=_stays_behind)
+            yield Defect(words=words, session=_pulls_to_the_model_before(begin=True))
         if "t" in names and "eps_s" in setting.numbers:
-            yield Defect(words="a step that is not taken is not counted", session=_not_counted)
-            yield Defect(words="a step that is not taken changes nothing that is kept either", session=_undone)
+            yield Defect(words="a step that is not taken is not counted", session=_short_steps(kept=True))
+            yield Defect(
+                words="a step that is not taken changes nothing that is kept either", session=_short_steps(kept=False)
+            )
