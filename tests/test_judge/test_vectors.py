@@ -397,7 +397,7 @@ def _a_little_off(v: Any) -> None:
 FAULTS: dict[str, tuple[Any, str]] = {
     "nine bits": (lambda v: v["case"]["hyper"].update(eta_l=257 / 512), "more than eight bits"),
     "inputs changed": (lambda v: v["case"]["hyper"].update(eta_l=2.0), "its inputs have the id"),
-    "too long": (lambda v: v["equations"].update(note="x" * 3000), "more than 3072"),
+    "too long": (lambda v: v["equations"].update(note="x" * 3000), "more than 3000"),
     "shows nothing": (lambda v: v.update(kills={}), "tells nothing"),
     "no number": (lambda v: v["want"][0].update(x=["1/0"] * len(v["want"][0]["x"])), "want an integer"),
     "too few": (lambda v: v["want"][0]["x"].pop(), "not as many numbers"),

@@ -146,8 +146,12 @@ def evaluated(r: Row, number: int, size: Size, against: Sequence[Rival]) -> Chos
 
 
 def _with_kills(c: Chosen, kills: Mapping[str, Kill]) -> Chosen:
-    taken = c.size + sum(len(name) + 14 for name in kills) - sum(len(name) + 14 for name in c.kills)
-    return replace(c, kills=kills, size=taken)
+    return replace(c, kills=kills, size=c.size + _written(kills) - _written(c.kills))
+
+
+def _written(kills: Mapping[str, Kill]) -> int:
+    """About how many bytes they take: each name with its number, and the places where they show."""
+    return sum(len(name) + 14 for name in kills) + sum(len(place) + 6 for place in {k.place for k in kills.values()})
 
 
 def _living(against: Iterable[Rival], pool: Sequence[Chosen]) -> list[Rival]:

@@ -19,14 +19,12 @@ from fedspec.wire import decode_case, decode_event
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.scenario import with_dtype
 from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.vectors.choosing import LONGEST
 from fedspec_suite.vectors.numbers import is_short, read
 from fedspec_suite.vectors.rivals import WIDE_ONLY, limits_of
 from fedspec_suite.vectors.rows import offers
 from fedspec_suite.vectors.stored import LARGEST, REMEDY, Stored, indexed, load
 from fedspec_suite.vectors.vector import Vector, id_of, line, scenario
-
-LONGEST = 3 * 1024
-"""Bytes that a vector may take: choosing aims at a little less, since it does not count where a mutant shows."""
 
 MOST = 1000
 """No input is larger; a count is that of a small case."""
