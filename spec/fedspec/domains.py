@@ -101,7 +101,7 @@ DOMAINS: dict[str, Parameter] = {
         NONNEGATIVE, "clients' initial second moment, where the server has one of its own", of_clients=True
     ),
     "m0_l": Parameter(NONNEGATIVE, "clients' initial first moment, the same at every coordinate", of_clients=True),
-    "clip_norm": Parameter(POSITIVE, "length that a client's change is clipped to"),
+    "clip_norm": Parameter(POSITIVE, "length c that a change, or every gradient, is clipped to"),
     "sigma": Parameter(NONNEGATIVE, "noise multiplier: standard deviation of the noise over clip_norm"),
     "lam": Parameter(NONNEGATIVE, "weight decay inside a normalised direction", of_clients=True),
     "phi_m": Parameter(POSITIVE, "least scaling of a layer's step, below phi_M", of_clients=True),

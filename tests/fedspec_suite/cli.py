@@ -160,7 +160,8 @@ def _answers(rows: Iterable[Mapping[str, Any]]) -> Table:
     t = table.plain("offer", "reading", "fixed, taken", "after one small case", "what the reading gives")
     for row in rows:
         options = " ".join(f"{n}={v}" for n, v in row["options"].items())
-        pinned = ", ".join([*(f"{n}={v:g}" for n, v in row["fixed"].items()), *row["limits"]])
+        rates = [f"rates={row['rates']}"] if row.get("rates", "one") != "one" else []
+        pinned = ", ".join([*(f"{n}={v:g}" for n, v in row["fixed"].items()), *rates, *row["limits"]])
         # Three intermediates on a line cannot be compared by eye: a quantity a line, in one order.
         both = (row[column].replace("], ", "]\n") for column in ("answer", "reading_gives"))
         offer = f"{row['algorithm']}/{row['level']}" if row["algorithm"] else ""

@@ -113,6 +113,11 @@ def test_smoke_plays_every_offer() -> None:
     assert all(r["id"] and r["subject"] == "FedAvg" for r in ran.rows)
 
 
+def test_smoke_says_which_rates_an_offer_takes() -> None:
+    assert "rates=rounds" in inside("smoke", py("rated:rounds")).out
+    assert "rates=" not in inside("smoke", "spec").out
+
+
 def test_smoke_goes_on_after_a_subject_that_cannot_be_asked() -> None:
     ran = fedspec("smoke", "cmd:/no/such/program", py("odd:algorithm"), py("right:fedavg"), "--json")
     assert ran.code == 2

@@ -130,6 +130,39 @@ def test_a_claim_says_what_its_reading_asks_and_what_is_tied() -> None:
     assert row["domains"]["eta_l"]["levels"] == ["round"] and row["domains"]["eta"]["levels"] == ["server", "round"]
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "value", "said"),
+    [
+        ("median", "tau-squared", "median has no option 'v0'"),
+        ("fedams", "tau-squared", "fedams has no option 'v0'"),
+        ("fedadam", "zero", "unknown value 'zero' of v0; known: tau-squared"),
+    ],
+)
+def test_a_start_that_a_row_does_not_have_is_refused_in_an_offer_too(algorithm: str, value: str, said: str) -> None:
+    for refused in (
+        lambda: claimed.record(find(algorithm), "", {"v0": value}),
+        lambda: setting_of(Offer(algorithm, "server", find(algorithm).readings[0].name, {"v0": value})),
+    ):
+        with pytest.raises(FedspecError, match=said):
+            refused()
+
+
+def test_a_claim_with_other_options_says_so_where_its_reading_stands() -> None:
+    out = inside("show", "cc-fedadagrad", "--option", "epsilon=inside", "--option", "v0=tau-squared").out
+    assert "; here epsilon = inside" in " ".join(out.split())
+    row = claimed.record(find("cc-fedadagrad"), "", {"epsilon": "inside", "v0": "tau-squared"})
+    assert row["but"] == {"epsilon": "inside"} and row["starts"]["v"] == row["domains"]["v0"]["domain"] == "tau^2"
+    assert not claimed.record(find("cc-fedadagrad"), "", {})["but"]
+
+
+def test_a_claim_says_what_may_be_shown_and_set_anew() -> None:
+    row = claimed.record(find("fedbuff"), "discounted-by-hinge", {})
+    assert row["shows"] == "delta_i, delta" and any("eta, eta_l anew" in words for words in row["settable"])
+    assert any("multiplied by its mix_t" in words for words in row["notes"])
+    assert not any("multiplied by its mix_t" in words for words in claimed.record(find("fedasync"), "", {})["notes"])
+    assert any("z is the noise" in words for words in claimed.record(find("dp-joint"), "gradient-clip", {})["notes"])
+
+
 def test_scaffolds_two_options_are_one_rule_on_the_server() -> None:
     a = find("scaffold")
     answers = []

@@ -40,6 +40,9 @@ USUAL_REACH = Reach()
 RATES_AT: dict[str, tuple[Level, ...]] = {"rounds": ("server", "round", "trace"), "clients": ("round",)}
 """At which levels events may say rates anew, by what an offer says of them."""
 
+TAU_SQUARED = "tau-squared"
+"""What an offer may declare of v0, beside the options of a row that has both v0 and tau."""
+
 
 @dataclass(frozen=True, eq=False)
 class Setting:
@@ -166,6 +169,21 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
         )
 
 
+def untied(algorithm: Algorithm, declared: Mapping[str, str]) -> tuple[bool, dict[str, str]]:
+    """Whether declared options say that v0 is tau^2, and the others.
+
+    Raises:
+        UnknownNameError: v0 is said to be something else.
+    """
+    if "v0" not in declared or not {"v0", "tau"} <= {*algorithm.numbers}:
+        return False, dict(declared)
+    if declared["v0"] != TAU_SQUARED:
+        raise UnknownNameError(
+            f"option: unknown value {declared['v0']!r} of v0; known: {TAU_SQUARED}. A number goes into Offer.fixed"
+        )
+    return True, {n: v for n, v in declared.items() if n != "v0"}
+
+
 def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:
     """What an offer is judged on, all options resolved; in its first floating-point type unless told.
 
@@ -189,8 +207,7 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
             f"reading: {offer.reading!r} of {algorithm.id} cannot be judged at level {offer.level!r}, where not all "
             f"that it needs is known; known there: {', '.join(r.name for r in there)}"
         )
-    options = dict(offer.options)
-    tied = options.pop("v0", "") == "tau-squared"
+    tied, options = untied(algorithm, offer.options)
     resolved = algorithm.resolve(offer.reading, options)
     # A server sees the solver through ||a_i||_1 alone; whether plain SGD is said or left unsaid is the same.
     plain = offer.level == "server" and resolved.get("solver") == Solver.SGD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import fields, is_dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -105,18 +105,19 @@ def only_with(a: Algorithm) -> dict[str, str]:
     return {n: ", ".join(said) for n, said in out.items()}
 
 
-def settable(a: Algorithm) -> list[str]:
-    """What an offer may say of its hyper-parameters beside their values, in words."""
+def settable(a: Algorithm, numbers: Collection[str] = ()) -> list[str]:
+    """What an offer may say of its hyper-parameters, or of some of them, beside their values, in words."""
     out = []
-    if "client" in a.levels and "eta_l" in a.numbers:
+    numbers = numbers or a.numbers
+    if "client" in a.levels and "eta_l" in numbers:
         out.append('rates="each" in an offer at level client: every step is told its eta_l')
     for level in a.levels:
         kinds = [f'"{kind}"' for kind, levels in RATES_AT.items() if level in levels]
-        if kinds and (names := [n for n in VARYING if n in a.numbers_at(level)]):
+        if kinds and (names := [n for n in VARYING if n in a.numbers_at(level) and n in numbers]):
             out.append(
                 f"rates={' or '.join(kinds)} in an offer at level {level}: an event tells {', '.join(names)} anew"
             )
-    if {"v0", "tau"} <= {*a.numbers}:
+    if {"v0", "tau"} <= {*numbers}:
         out.append('options={"v0": "tau-squared"} in an offer: v0 is tau^2')
     return out
 

@@ -10,11 +10,9 @@ from rich.text import Text
 
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Offer
+from fedspec_suite.measure.setting import TAU_SQUARED, untied
 from fedspec_suite.report import cases, page, table
 from fedspec_suite.report.notes import notes
-
-TIED = ("v0", "tau-squared")
-"""What an offer may declare beside the options of a row."""
 
 
 def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str, Any]:
@@ -24,32 +22,42 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
         FedspecError: the reading or an option is unknown, contradicts the reading, or plays no part.
     """
     chosen = a.reading(reading or a.readings[0].name)
-    tied = TIED in declared.items() and {"v0", "tau"} <= {*a.numbers}
-    options = {n: v for n, v in declared.items() if not tied or n != "v0"}
-    resolved = a.resolve(chosen.name, options)
+    tied, options = untied(a, declared)
+    resolved, usual = a.resolve(chosen.name, options), a.resolve(chosen.name, {})
     levels = [level for level in a.levels if chosen in a.readings_at(level)]
     equations = a.running(resolved)
+    numbers = a.numbers_under(levels[-1], resolved)
+    meanings = {n: said for n, v in resolved.items() if (said := cases.meanings(a.options[n]).get(v))}
+    domains = {
+        n: page.domain(n) | {"levels": [level for level in levels if n in a.numbers_under(level, resolved)]}
+        for n in numbers
+    }
+    starts = cases.starts_of(Offer(a.id, levels[-1], chosen.name, options))
+    if tied:
+        domains["v0"]["domain"] = "tau^2"
+        starts = {n: "tau^2" if words == "v0" else words for n, words in starts.items()}
     return {
         "id": a.id,
         "reading": chosen.name,
         "words": chosen.words,
+        "but": {n: v for n, v in resolved.items() if v != usual[n]},
         "asks": [q.words for q in chosen.requires],
-        "options": {**resolved, **({"v0": "tau-squared"} if tied else {})},
-        "meanings": {n: said for n, v in resolved.items() if (said := cases.meanings(a.options[n]).get(v))},
+        "options": {**resolved, **({"v0": TAU_SQUARED} if tied else {})},
+        "meanings": {**meanings, **({"v0": "v0 is tau^2"} if tied else {})},
         "equations": [page.equation(e) for e in equations],
         "notes": list(notes(a, equations, resolved)),
-        "domains": {
-            n: page.domain(n) | {"levels": [level for level in levels if n in a.numbers_under(level, resolved)]}
-            for n in a.numbers_under(levels[-1], resolved)
-        },
-        "starts": cases.starts_of(Offer(a.id, levels[-1], chosen.name, options)),
+        "domains": domains,
+        "starts": starts,
+        "settable": [words for words in cases.settable(a, numbers) if not tied or TAU_SQUARED not in words],
+        "shows": page.intermediates(a),
     }
 
 
 def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) -> None:
     """Print what runs under a reading and declared options."""
     row = record(a, reading, declared)
-    out.print(Text.assemble((a.id, "bold"), f"  {row['reading']}: {row['words']}"))
+    other = f"; here {', '.join(f'{n} = {v}' for n, v in row['but'].items())}" if row["but"] else ""
+    out.print(Text.assemble((a.id, "bold"), f"  {row['reading']}: {row['words']}{other}"))
     if row["asks"]:
         out.print(Text(f"it asks {', '.join(row['asks'])}"))
     if row["options"]:
@@ -67,5 +75,8 @@ def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) 
     for n, said in row["domains"].items():
         numbers.add_row(n, said["domain"], said["meaning"], ", ".join(said["levels"]))
     out.print(page.head("hyper-parameters"), numbers)
+    for words in row["settable"]:
+        out.print(Text(words, style="dim"))
     if row["starts"]:
         out.print(page.started(a, row["starts"]))
+    out.print(Text(f"intermediates that a subject may show beside x: {row['shows']}"))

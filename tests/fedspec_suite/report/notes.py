@@ -55,6 +55,10 @@ def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str
         yield "sgd.step is not taken where ||g|| < eps_s either"
     if "Delta_(" in text:
         yield "Delta_(k): the k-th smallest of the clients' numbers in a coordinate, from k = 1; M: how many there are"
+    if "dp.delta" in {e.id for e in listed}:
+        yield "in dp.delta z is the noise that the event says, and c is clip_norm"
+    if "fedasync.mix_t" in {e.id for e in listed} and "mix" not in a.numbers:
+        yield "mix = 1, and every delta_i is multiplied by its mix_t; u: how many versions late it is"
     if "epoch" in a.numbers:
         yield (
             "where epoch > 1: for `(t - 1)/z is whole` read ((t - 1) // epoch) % z is 0, "

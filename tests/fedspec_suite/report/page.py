@@ -273,9 +273,13 @@ def _readings(a: Algorithm, width: int) -> Iterator[Any]:
         wanted = ", ".join(q.words for q in r.requires)
         t.add_row(r.name, Text(r.words + alone), *[fixed] * settles, *[wanted] * asks)
     yield from (head("readings (canonical first)"), t)
+    yield Text(f"\nintermediates that a subject may show beside x: {intermediates(a)}")
+
+
+def intermediates(a: Algorithm) -> str:
+    """What a subject may show beside the model, with shapes, and the levels where these are not all."""
     long = cases.shapes(a)
-    shown = ", ".join(" ".join(filter(None, (n, long.get(n, ""), _where_shown(a, n)))) for n in a.shows)
-    yield Text(f"\nintermediates that a subject may show beside x: {shown or 'none'}")
+    return ", ".join(" ".join(filter(None, (n, long.get(n, ""), _where_shown(a, n)))) for n in a.shows) or "none"
 
 
 def _where_shown(a: Algorithm, name: str) -> str:
