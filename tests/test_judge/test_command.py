@@ -115,7 +115,7 @@ def test_smoke_plays_every_offer() -> None:
 
 def test_smoke_says_which_rates_an_offer_takes() -> None:
     assert "rates=rounds" in inside("smoke", py("rated:rounds")).out
-    assert "rates=" not in inside("smoke", "spec").out
+    assert "rates=" not in inside("smoke", "py:examples/fedadam_server.py:SUBJECT").out
 
 
 def test_smoke_goes_on_after_a_subject_that_cannot_be_asked() -> None:
