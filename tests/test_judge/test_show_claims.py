@@ -163,6 +163,25 @@ def test_a_claim_says_what_may_be_shown_and_set_anew() -> None:
     assert any("z is the noise" in words for words in claimed.record(find("dp-joint"), "gradient-clip", {})["notes"])
 
 
+def test_the_plainest_case_holds_what_makes_an_algorithm_what_it_is() -> None:
+    """A step waits, a client sits out and comes back, a number is trimmed, and a rate above 1 falls."""
+    agdu = plain_scenario(setting_of(Offer("agdu", "client", "fedada2")))
+    h = agdu.case.hyper
+    assert {((t - 1) // h["epoch"]) % h["z"] == 0 for t in range(1, len(agdu.events) + 1)} == {True, False}
+    first, second = plain_scenario(setting_of(Offer("trimmed-mean", "server", "yin-2018"))).events
+    who = [{m.client for m in e.messages} for e in (first, second)]  # type: ignore[union-attr]
+    assert who[1] < who[0] and int(0.375 * len(who[0])) == 1
+    fedexp = plain_scenario(setting_of(Offer("fedexp", "server", "jhunjhunwala-2023")))
+    session: Any = SUBJECT.start(fedexp.case)
+    rates = [float(session.step(e)["rate"]) for e in fedexp.events]
+    assert rates[0] > rates[1] == 1
+
+
+def test_an_option_that_plays_no_part_is_not_shown() -> None:
+    assert "exponent" not in claimed.record(find("fed-ams"), "", {"memory": "two-index"})["options"]
+    assert "exponent" in claimed.record(find("fed-ams"), "", {})["options"]
+
+
 def test_scaffolds_two_options_are_one_rule_on_the_server() -> None:
     a = find("scaffold")
     answers = []
@@ -193,10 +212,10 @@ def test_smoke_has_its_case_with_all_digits() -> None:
     ],
 )
 def test_the_plainest_case_plays_what_an_offer_takes(offer: Offer, told: str) -> None:
-    first, *_, last = plain_scenario(setting_of(offer)).events
+    first, *between, last = plain_scenario(setting_of(offer)).events
     match told:
         case "eta_l":
-            assert first.eta_l == 2 * last.eta_l  # type: ignore[union-attr, operator]
+            assert first.eta_l == last.eta_l == 2 * between[0].eta_l  # type: ignore[union-attr, operator]
         case "hyper":
             assert not first.hyper and set(last.hyper) == {"eta"}  # type: ignore[union-attr]
         case "messages":

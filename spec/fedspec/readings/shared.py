@@ -25,9 +25,9 @@ class Epsilon(StrEnum):
     """Where epsilon (on the server: tau) stands in the denominator."""
 
     OUTSIDE = "outside"
-    """sqrt(v) + eps; on the server sqrt(v) + tau."""
+    """sqrt(v) + eps, or + tau where that is what the server has."""
     INSIDE = "inside"
-    """sqrt(v + eps); on the server sqrt(v + tau)."""
+    """sqrt(v + eps), or sqrt(v + tau) where that is what the server has."""
 
 
 class SecondMoment(StrEnum):

@@ -1,8 +1,8 @@
-"""The plainest case of an offer, for a first look: two coordinates, two clients, two events."""
+"""The plainest case of an offer, for a first look: two coordinates, two or three clients, and a few events."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -25,6 +25,9 @@ def plain_scenario(setting: Setting) -> Scenario:
     if "eps_s" in h and "eps_s" not in setting.nonzero:
         # Nothing moves in so small a case if short steps are not taken.
         h["eps_s"] = float(setting.fixed.get("eps_s", 0.0))
+    if "epoch" in h:
+        # z = 2 alone, so that a step waits.
+        h["epoch"] = int(setting.fixed.get("epoch", 1))
     if "v0" in setting.numbers:
         h["v0"] = float(setting.fixed.get("v0", h["tau"] ** 2 if "tau" in h else 0.25 * ("v0" in setting.nonzero)))
     d = setting.dtype
@@ -37,18 +40,11 @@ def plain_scenario(setting: Setting) -> Scenario:
     events: tuple[Event, ...]
     problem, N = None, None
     if setting.level == "client":
-        told = (h["eta_l"], h["eta_l"] / 2) if setting.each_rate else (None, None)
-        events = (Gradient(model(1.0, 0.5), told[0]), Gradient(model(-1.0, 2.0), told[1]))
+        told = (h["eta_l"], h["eta_l"] / 2, h["eta_l"]) if setting.each_rate else (None,) * 3
+        events = tuple(map(Gradient, (model(1.0, 0.5), model(-1.0, 2.0), model(0.5, -0.25)), told))
     elif setting.level == "server":
-        norms = (2, 4) if setting.steps_only else (1.5, 5.0)
-        message = Messages(
-            (
-                ClientMessage(0, model(0.5, 0.25), 3, 2, norms[0], model(0.25, -0.5) if setting.controls else None),
-                ClientMessage(1, model(-0.5, 1.0), 1, 4, norms[1], model(1.0, 0.5) if setting.controls else None),
-            )
-        )
-        N = (2 if setting.everyone else 4) if setting.counts_all else None
-        events = (message, message)
+        events = _messages(setting, model)
+        N = (3 if setting.everyone else 4) if setting.counts_all else None
     else:
         problem = Quadratics(
             H=np.array([[[1, 0], [0, 0.5]], [[0.5, 0], [0, 1]]], dtype=d),
@@ -62,6 +58,26 @@ def plain_scenario(setting: Setting) -> Scenario:
         # The last event says its numbers anew, so that whether they are read shows.
         events = (*events[:-1], saying(events[-1], {n: h[n] / 2 for n in of_rounds(setting)}))
     return Scenario(case(setting, x0, h, problem, N), events)
+
+
+def _messages(setting: Setting, model: Callable[..., dict[str, Array]]) -> tuple[Event, ...]:
+    """Three clients, and then two of them again, or all where everybody takes part, with other changes."""
+
+    def message(client: int, weight: int, steps: int, norm: float, *numbers: float) -> ClientMessage:
+        control = model(numbers[1], -numbers[0]) if setting.controls else None
+        return ClientMessage(client, model(*numbers), weight, steps, steps if setting.steps_only else norm, control)
+
+    first = (
+        message(0, 3, 2, 1.5, 0.5, 0.25),
+        message(1, 1, 4, 5.0, -0.5, 1.0),
+        message(2, 2, 3, 2.5, 0.25, -0.75),
+    )
+    second = (
+        message(0, 3, 3, 2.5, 0.125, 0.5),
+        message(2, 2, 2, 1.5, 0.25, 0.375),
+        message(1, 1, 4, 5.0, -0.25, 0.25),
+    )
+    return Messages(first), Messages(second if setting.everyone else second[:2])
 
 
 def _with_problem(setting: Setting, h: Mapping[str, float]) -> tuple[Event, ...]:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Offer
+from fedspec.hyper import plays_part
 from fedspec_suite.measure.setting import TAU_SQUARED, untied
 from fedspec_suite.report import cases, page, table
 from fedspec_suite.report.notes import notes
@@ -27,7 +28,8 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
     levels = [level for level in a.levels if chosen in a.readings_at(level)]
     equations = a.running(resolved)
     numbers = a.numbers_under(levels[-1], resolved)
-    meanings = {n: said for n, v in resolved.items() if (said := cases.meanings(a.options[n]).get(v))}
+    playing = {n: v for n, v in resolved.items() if plays_part(a.plays, n, resolved)}
+    meanings = {n: said for n, v in playing.items() if (said := cases.meanings(a.options[n]).get(v))}
     domains = {
         n: page.domain(n) | {"levels": [level for level in levels if n in a.numbers_under(level, resolved)]}
         for n in numbers
@@ -42,7 +44,7 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
         "words": chosen.words,
         "but": {n: v for n, v in resolved.items() if v != usual[n]},
         "asks": [q.words for q in chosen.requires],
-        "options": {**resolved, **({"v0": TAU_SQUARED} if tied else {})},
+        "options": {**playing, **({"v0": TAU_SQUARED} if tied else {})},
         "meanings": {**meanings, **({"v0": "v0 is tau^2"} if tied else {})},
         "equations": [page.equation(e) for e in equations],
         "notes": list(notes(a, equations, resolved)),

@@ -36,7 +36,10 @@ def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str
         said = ", ".join(f"{n.removesuffix('_l')} is {n}" for n in theirs)
         yield f"in the clients' equations {said}"
     if "q_i" in read:
-        yield "q_i = 1 / N, or n_i / n of all N clients where clients weigh by examples, those that sit out too"
+        yield (
+            "q_i = 1 / N, or n_i / n of all N clients where clients weigh by examples, those that sit out too; "
+            "p_i is of those that take part"
+        )
     if "w_i" in read and not re.search(r"(?:^|; )w_i =", text):
         yield "w_i is p_i here"
     if "tau_eff" in a.shows and "server" in a.levels:
@@ -61,9 +64,11 @@ def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str
         yield "mix = 1, and every delta_i is multiplied by its mix_t; u: how many versions late it is"
     if "epoch" in a.numbers:
         yield (
-            "where epoch > 1: for `(t - 1)/z is whole` read ((t - 1) // epoch) % z is 0, "
-            "and for an exponent made of t and z the number of updates made"
+            "t = 1 at the first step of a round; where epoch > 1, for `(t - 1)/z is whole` read "
+            "((t - 1) // epoch) % z is 0"
         )
+    if "floor((t - 1)/z)" in text:
+        yield "floor((t - 1)/z) + 1 is how many updates were made; where epoch > 1 it is that number still"
     if "warm_up" in numbers:
         rises = {"first-step": "k", "zero": "(k - 1)"}[(options or a.defaults())["warm_up_from"]]
         other = "" if options else "; with warm_up_from = zero, k - 1 in the place of k"
