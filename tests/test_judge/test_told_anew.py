@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
 from test_judge.test_gates import setting
 
+from fedspec.catalogue import find
 from fedspec.contract import Begin, Case, Gradient, Offer, SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge import known, search
@@ -21,13 +23,15 @@ from fedspec_suite.judge.probes import at_edges
 from fedspec_suite.judge.resized import ringed
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.judge.variants import single
+from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.varied import scheduled
-from fedspec_suite.measure.verdict import Conformity
+from fedspec_suite.measure.verdict import Conformity, Deviates
 
 pytestmark = pytest.mark.long
 
@@ -332,3 +336,65 @@ def test_who_begins_at_tau_squared_is_right_in_every_unit(offer: Offer) -> None:
 
     found = judge_offer(Inside(Subject()), offer, cases=8)
     assert conclude(found)[0] is Conformity.CONFORMS, found
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("reading", [r.name for r in find("fedyogi").readings])
+def test_who_rests_from_v_0_is_decided(reading: str, dtype: str) -> None:
+    """No bound tells how a v was rounded that a sign has moved from 0; that the model rests is seen all the same."""
+    offer = Offer("fedyogi", "server", reading, fixed={"v0": 0.0}, dtypes=(dtype,))
+    of, law = setting_of(offer), LAWS["rests"]
+
+    @settings(max_examples=8, database=None, deadline=None, phases=[Phase.generate])
+    @given(law.cases(of))
+    def rests(s: Any) -> None:
+        law.check(bench_of(Inside(SUBJECT), offer, of), s)
+
+    rests()
+
+
+def test_who_drifts_from_v_0_is_found() -> None:
+    class Drifting:
+        info = SUBJECT.info
+
+        def start(self, case: Case) -> Any:
+            inner: Any = SUBJECT.start(case)
+
+            class Session:
+                def step(self, event: Any) -> Any:
+                    answer = inner.step(event)
+                    return {**answer, "x": answer["x"] * (1 + 1e-9)}
+
+            return Session()
+
+    offer = Offer("fedyogi", "server", "reddi-2021", fixed={"v0": 0.0})
+    of, law = setting_of(offer), LAWS["rests"]
+    s = change_events(plain_scenario(of), change=lambda a: a * 0)
+    law.check(bench_of(Inside(SUBJECT), offer, of), s)
+    with pytest.raises(Deviates):
+        law.check(bench_of(Inside(Drifting()), offer, of), s)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "offer",
+    [
+        Offer("fedadam", "server", "reddi-2021", fixed={"tau": 0.0}),
+        Offer("fedams", "server", "option-1", fixed={"eps": 0.0}),
+        Offer("adam", "client", "kingma-2015", fixed={"eps": 0.0}),
+    ],
+    ids=lambda o: o.algorithm,
+)
+def test_who_has_no_stabiliser_is_judged_where_nothing_is_divided_by_zero(offer: Offer) -> None:
+    """A law whose cases divide by 0 is not offered; no second session is blamed for it, and no law breaks off."""
+
+    class Subject:
+        info = SubjectInfo("bare", "1", (offer,))
+
+        def start(self, case: Case) -> Any:
+            return SUBJECT.start(case)
+
+    found = judge_offer(Inside(Subject()), offer, cases=8)
+    assert conclude(found)[0] is Conformity.CONFORMS, found
+    beyond = [o.reason for o in found if "is fixed at 0, and what is divided by may be 0, too" in o.reason]
+    assert len(beyond) < len(found) / 2

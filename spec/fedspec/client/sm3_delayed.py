@@ -161,7 +161,7 @@ ROWS = (
             ),
             Reading(
                 name="memory-frugal",
-                words="nu is not stored but recomputed from mu at every step",
+                words="nu is not stored: at a step that is not due it is the least of mu",
                 fixes={"idle": "recomputed"},
             ),
         ),

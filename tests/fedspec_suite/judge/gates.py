@@ -11,6 +11,7 @@ import numpy as np
 
 from fedspec.contract import Begin, Gradient
 from fedspec.errors import FedspecError
+from fedspec.params import flatten
 from fedspec_suite.judge.comparing import Given, off
 from fedspec_suite.judge.features import OTHERWISE, amounts
 from fedspec_suite.judge.held_out import Played, always, contradicted, held_out, how_often, not_always, related
@@ -144,7 +145,7 @@ def _deciding(asked: _Asked, setting: Setting, given: Given) -> tuple[Gate, ...]
     bases = [known.samples[k] for k in followed if _moving(given[k])][:BASES]
     if not bases:
         less = (s for k in list(given)[:BASES] for s in smaller(known.samples[k]))
-        bases = [next((s for s in less if asked.first(s) == -1), known.samples[0])]
+        bases = [next((s for s in less if asked.moves(s) and asked.first(s) == -1), known.samples[0])]
         if asked.first(bases[0]) != -1:
             return ()
     first: list[Gate] = []
@@ -225,6 +226,14 @@ class _Asked:
             if first is not None and (first < 0 or _deviates(self.bench, s)):
                 self.held.append((s, first))
         return self.held
+
+    def moves(self, s: Scenario) -> bool:
+        """Whether what is claimed moves the model in it; where it stands still, most mistakes do too."""
+        try:
+            claimed = list(self.known.claimed.quick(s, self.known.claimed.editions()()))
+        except CANNOT:
+            return False
+        return any(not np.array_equal(answer["x"], flatten(s.case.x0)) for answer in claimed)
 
     def shows(self, s: Scenario, other: Scenario) -> bool:
         """Whether what is claimed gives other models in one case than in another."""

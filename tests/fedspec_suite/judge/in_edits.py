@@ -17,6 +17,7 @@ from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
 from fedspec_suite.judge.of_arrays import (
     first_larger,
+    first_larger_blocks,
     in_each_block,
     longer,
     longer_blocks,
@@ -344,7 +345,7 @@ NEEDS = {
 
 WITHOUT_SESSION = (
     in_each_block,
-    *(longer, longer_blocks, first_larger),
+    *(longer, longer_blocks, first_larger, first_larger_blocks),
     whole,
     numbers,
     replace,

@@ -39,6 +39,11 @@ def first_larger(u: Any, v: Any) -> Any:
     return larger
 
 
+def first_larger_blocks(u: Any, v: Any) -> Any:
+    """The same for each block by itself."""
+    return concatenate([first_larger(u[..., l], v[..., l]) for l in BLOCKS])
+
+
 def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
     """What a function makes of some rows, written into them one after another."""
     rows = rows + 0

@@ -32,11 +32,18 @@ def _of(words: str) -> Callable[[Sequence[str]], str]:
     return lambda given: words.format(*map(plainly, given))
 
 
+ANY = -2
+"""Any number of arguments."""
+
+OF_CLIENTS = {"tau", "steps", "p", "a", "deltas", "examples"}
+"""What holds a number, or a row, for every client of a round."""
+
 SAID: Mapping[str, tuple[int, Callable[[Sequence[str]], str]]] = {
     "ratio": (2, lambda given: _ratio(*given)),
     "maximum": (2, lambda given: _larger(*given)),
     "norm": (1, _of("the length of {}")),
-    "len": (1, _of("the number of {}")),
+    "len": (1, lambda given: "the number of clients" if given[0] in OF_CLIENTS else f"the number of {given[0]}"),
+    "effective_steps": (ANY, lambda given: "tau_eff"),
     "list": (1, _of("{}")),
     "numbers": (2, _of("{}")),
     "choice": (3, _of("{2}")),
@@ -89,7 +96,7 @@ def _calls(words: str) -> Iterator[tuple[int, int, str]]:
         given = _split(words[found.end() : end - 1])
         count, said = SAID.get(name, (-1, _of("")))
         record = NEW_STATE.fullmatch(name) and len(given) > 1
-        if end and (record or (count == len(given) and not any("=" in a for a in given))):
+        if end and (record or count == ANY or (count == len(given) and not any("=" in a for a in given))):
             yield found.start(), end, "the new state" if record else said(given)
             at = end
         else:

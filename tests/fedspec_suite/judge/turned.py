@@ -102,10 +102,9 @@ def _whole(node: ast.Call, a: ast.expr, b: ast.expr, around: str) -> Iterator[Ch
     for function, where in (("longer_blocks", "in each block"), ("longer", "over all blocks")):
         words = f"{said(a)} or {said(b)}, whichever is longer {where}, stands whole for {said(node)}{around}"
         yield Change(words, node, f"{function}({ast.unparse(a)}, {ast.unparse(b)})", 2)
-    words = (
-        f"{said(a)} or {said(b)}, whichever is larger where they first differ, stands whole for {said(node)}{around}"
-    )
-    yield Change(words, node, f"first_larger({ast.unparse(a)}, {ast.unparse(b)})", 2)
+    for function, where in (("first_larger_blocks", "in each block"), ("first_larger", "over all blocks")):
+        words = f"{said(a)} or {said(b)}, whichever is larger where they first differ {where}, stands whole for"
+        yield Change(f"{words} {said(node)}{around}", node, f"{function}({ast.unparse(a)}, {ast.unparse(b)})", 2)
 
 
 def turned(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:

@@ -27,6 +27,7 @@ def _repeats(bench: Bench, s: Scenario) -> None:
 
 def _isolated(bench: Bench, both: tuple[Scenario, Scenario]) -> None:
     s, other = both
+    bench.check_defined(other)
     alone = bench.play(s)
     got = []
     try:

@@ -83,9 +83,7 @@ class Bench:
         """
         if beyond := outside(self.offer, s):
             raise Beyond(f"not offered: {beyond}")
-        zero = stabiliser_of_zero(s.case.hyper)
-        if zero and not all(np.isfinite(bounds_of(want["x"])).all() for want in self.expect(s)):
-            raise Undecided(f"{zero} is 0: what is divided by may be 0, too")
+        self.check_defined(s)
         widen(self.measured.extent, extent_of(s))
         session = self.subject.start(s.case)
         out = [self.read(session.step(event), s, k, describe(event)) for k, event in enumerate(s.events)]
@@ -93,6 +91,19 @@ class Bench:
         if stop is not None:
             stop()
         return out
+
+    def check_defined(self, s: Scenario) -> None:
+        """Refuse to play a scenario in which something may be divided by 0.
+
+        Raises:
+            Undecided: a stabiliser is 0 and so may be what it stands beside, which a subject may refuse.
+            Beyond: the same, where the offer fixes it at 0: no case of it is another.
+        """
+        zero = stabiliser_of_zero(s.case.hyper)
+        if zero and not all(np.isfinite(bounds_of(want["x"])).all() for want in self.expect(s)):
+            if zero in self.offer.fixed:
+                raise Beyond(f"not offered: {zero} is fixed at 0, and what is divided by may be 0, too")
+            raise Undecided(f"{zero} is 0: what is divided by may be 0, too")
 
     def read(self, answer: Mapping[str, Any], s: Scenario, k: int, kind: str) -> Shown:
         """One answer as flat vectors.
@@ -144,7 +155,14 @@ class Bench:
         widen(self.measured.extent, extent_of(s))
         return self.told[key]
 
-    def follows(self, s: Scenario, want: Sequence[Array], name: str = "x", rounded: bool = False) -> None:
+    def follows(
+        self,
+        s: Scenario,
+        want: Sequence[Array],
+        name: str = "x",
+        rounded: bool = False,
+        beside: Scenario | None = None,
+    ) -> None:
         """Play a scenario: its models, or other vectors, are the wanted ones, up to the rounding of the rule.
 
         Args:
@@ -152,12 +170,13 @@ class Bench:
             want: what is wanted after each event.
             name: of the vectors.
             rounded: whether what is wanted is rounded once more, so that standing still may not be exact.
+            beside: a scenario near by whose rounding errors are those allowed, where those of this one are not known.
 
         Raises:
             Deviates: a vector is another.
             Undecided: the rule's rounding errors could hide it.
         """
-        scale = self.expect(s)
+        scale = self.expect(beside or s)
         for k, got in enumerate(self.play(s)):
             bounds = bounds_of(scale[k][name]) + (np.abs(want[k]) if rounded else 0)
             self.compare(name, got[name], want[k], f"{describe(s.events[k])} {k + 1}", bounds)

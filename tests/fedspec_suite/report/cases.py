@@ -110,7 +110,7 @@ def settable(a: Algorithm, numbers: Collection[str] = ()) -> list[str]:
     out = []
     numbers = numbers or a.numbers
     if "client" in a.levels and "eta_l" in numbers:
-        out.append('rates="each" in an offer at level client: every step is told its eta_l')
+        out.append('rates="each" in an offer at level client: every step is told its eta_l, or none is')
     for level in a.levels:
         kinds = [f'"{kind}"' for kind, levels in RATES_AT.items() if level in levels]
         if kinds and (names := [n for n in VARYING if n in a.numbers_at(level) and n in numbers]):

@@ -49,6 +49,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield _mixed("all mix evenly, whatever W says", lambda W: (W * 0 + 1) / W.shape[1])
     if "everyone" not in setting.takes:
         yield Defect(words="all clients compute, whoever is selected", given=_all_compute)
+    if "everyone" not in setting.takes and "peers" not in setting.takes:
+        yield Defect(words="a sender that computed in no step of the round is not counted", given=_idle_uncounted)
     yield Defect(words="a local step in which nobody computes is skipped, its exchange too", given=_never_idle)
 
 
@@ -62,5 +64,13 @@ def _never_idle(s: Scenario) -> Scenario:
 def _all_compute(s: Scenario) -> Scenario:
     def change(e: Exchange) -> Exchange:
         return replace(e, computing=tuple(tuple(range(e.mixing.shape[1])) for _ in e.computing))
+
+    return replace(s, events=tuple(change(e) if isinstance(e, Exchange) else e for e in s.events))
+
+
+def _idle_uncounted(s: Scenario) -> Scenario:
+    def change(e: Exchange) -> Exchange:
+        busy = {i for S in e.computing for i in S}
+        return replace(e, senders=tuple(i for i in e.senders if i in busy) or e.senders)
 
     return replace(s, events=tuple(change(e) if isinstance(e, Exchange) else e for e in s.events))

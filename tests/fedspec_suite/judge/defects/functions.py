@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fedspec import population
-from fedspec.arith import Array, largest, maximum, minimum, norm, ratio, smallest, where_less, where_shorter
+from fedspec.arith import Array, ascending, largest, maximum, minimum, norm, ratio, smallest, where_less, where_shorter
 from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec.contract import Begin, Event, Gradient
@@ -133,8 +133,33 @@ def _one_block(s: Scenario) -> Scenario:
     return replace(s, case=replace(s.case, x0=together(s.case.x0)), events=tuple(map(event, s.events)))
 
 
+def _along_itself(inner: Running, s: Scenario) -> Running:
+    """What is put in order is a client's own numbers along the last axis of each block, not a coordinate's."""
+    shapes = [a.shape for a in s.case.x0.values()]
+    ends = np.cumsum([0, *(a.size for a in s.case.x0.values())])
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def ordered(X: Array) -> Array:
+            blocks = [
+                np.sort(X[:, a:b].reshape(len(X), *shape), axis=-1).reshape(len(X), b - a)
+                for a, b, shape in zip(ends, ends[1:], shapes, strict=False)
+            ]
+            return np.concatenate(blocks, axis=1)
+
+        return ordered
+
+    return behind({cast(Any, ascending): around})(inner, s)
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """What the functions that an algorithm runs may take for one another."""
+    called = {n for f in functions(setting.algorithm, setting.level) for n in inspect.unwrap(f).__code__.co_names}
+    if "ascending" in called:
+        words = (
+            "what is put in order are a client's numbers along a block's last axis, not a coordinate's of all clients"
+        )
+        yield Defect(words=words, tail="delta", session=_along_itself)
     if "cover" in setting.algorithm.options or any(
         "cover" in inspect.signature(inspect.unwrap(f)).parameters for f in functions(setting.algorithm, setting.level)
     ):

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from fedspec import contract
 from fedspec.algorithms.synchronous import together
+from fedspec.contract import ClientMessage, Event
 from fedspec.plan import Messages
 from fedspec.readings import Weighting
-from fedspec_suite.judge.defects.defect import Defect, Running
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -99,6 +101,26 @@ def _earlier(name: str, which: int) -> Callable[[Running, Scenario], Running]:
     return session
 
 
+def _remembered(name: str, always: bool) -> Callable[[Running, Scenario], Running]:
+    """A number that comes with a message is the one that its client sent first, or the time before."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        known: dict[int, Any] = {}
+
+        def old(m: ClientMessage) -> ClientMessage:
+            before = known.get(m.client, getattr(m, name))
+            known[m.client] = before if always else getattr(m, name)
+            return replace(m, **{name: before})
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            assert isinstance(event, contract.Messages)
+            return inner.step(replace(event, messages=tuple(map(old, event.messages))))
+
+        return Stepping(inner, take)
+
+    return session
+
+
 def _divided(
     total: Callable[[Messages], Any], of: Callable[[list[Any]], Any]
 ) -> Callable[[Running, Scenario], Running]:
@@ -126,9 +148,26 @@ _TOTALS: Mapping[str, Callable[[list[Any]], Any]] = {
 """Which total may be left over, or grow, from that of each round so far."""
 
 
+def _of_clients(setting: Setting, by: str) -> Iterator[Defect]:
+    """Numbers that are kept by client, though each message says them."""
+    read = {"weight": by == "examples", "steps": by == Weighting.STEPS, "a_norm": "tau_eff" in setting.algorithm.shows}
+    for name, words in NUMBERS.items():
+        if read[name]:
+            for always, when in ((True, "as it was in the first message of its client"), (False, LAST)):
+                yield Defect(words=f"{words} is {when}", session=_remembered(name, always))
+
+
+NUMBERS = {"weight": "n_i", "steps": "tau_i", "a_norm": "||a_i||_1"}
+"""What a message says beside the change."""
+
+LAST = "as it was in the message before of its client"
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     by = setting.options.get("weights", "examples")
     by_examples = by == "examples"
+    if setting.level == "server":
+        yield from _of_clients(setting, by)
     yield _resent("the changes have the wrong sign", "delta", lambda m, s: replace(m, deltas=-m.deltas))
     yield _resent("only the last client counts", "delta", lambda m, s: _some(m, slice(-1, None)))
     yield _resent("only the first client counts", "delta", lambda m, s: _some(m, slice(0, 1)))
@@ -202,6 +241,12 @@ def of(setting: Setting) -> Iterator[Defect]:
         lambda m, s: replace(m, deltas=m.deltas * _column(m.steps, m.deltas)),
     )
     what, total = ("examples", _examples) if by_examples else ("clients", _count)
+    if by != Weighting.STEPS:
+        yield _resent(
+            f"the {what} are counted from 1, so that their sum is one too many",
+            "delta",
+            lambda m, s: replace(m, deltas=m.deltas * total(m) / (total(m) + 1)),
+        )
     if by != Weighting.STEPS:
         for said, of_rounds in _TOTALS.items():
             yield Defect(

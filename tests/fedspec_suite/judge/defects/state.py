@@ -6,19 +6,22 @@ import inspect
 import typing
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
-from typing import Any
+from types import FunctionType
+from typing import Any, cast
 
 import numpy as np
 
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import put
 from fedspec.catalogue import LocalSolver
+from fedspec.client.delay import due, updates
 from fedspec.contract import Begin, Event, Messages
 from fedspec.params import layers, shapes
 from fedspec_suite.judge.defects import kept, overwritten
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, part, with_part, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import wrapped
 
 
 def state_fields(setting: Setting) -> tuple[str, ...]:
@@ -180,6 +183,26 @@ def _short_steps(kept: bool) -> Callable[[Running, Scenario], Running]:
     return lambda inner, s: Stepping(inner, take)
 
 
+def _short_uncounted(inner: Running, s: Scenario) -> Running:
+    """A step that leaves the model where it is is none for the count of steps, but is for that of updates."""
+    made = [0]
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before = inner.state
+        if isinstance(event, Begin):
+            made[0] = 0
+            return inner.step(event)
+        h = s.case.hyper
+        made[0] += due(before.t + 1, h["z"], h.get("epoch", 1))
+        with wrapped({cast(FunctionType, updates): lambda there: lambda t, z, epoch=1: made[0]}):
+            answer = inner.step(event)
+        if (model(inner.state) == model(before)).all():
+            inner.state = replace(inner.state, t=before.t)
+        return answer
+
+    return Stepping(inner, take)
+
+
 def _left_behind(inner: Running, s: Scenario) -> Running:
     """A buffer that received more messages once is read to its end."""
     received: list[Any] = []
@@ -234,6 +257,10 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=words, session=_pulls_to_the_model_before(begin=True))
         if "t" in names and "eps_s" in setting.numbers:
             yield Defect(words="a step that is not taken is not counted", session=_short_steps(kept=True))
+            yield Defect(
+                words="a step that is not taken is not counted, but the update of v that it made is",
+                session=_short_uncounted,
+            )
             yield Defect(
                 words="a step that is not taken changes nothing that is kept either", session=_short_steps(kept=False)
             )

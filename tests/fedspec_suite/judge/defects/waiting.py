@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import Any, TypeAlias
 
+from fedspec.algorithms import buffered
 from fedspec.contract import Arrival, Event
-from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, stepping
+from fedspec.readings import Normalise
+from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind, stepping
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -91,6 +94,62 @@ def _one_each(last: bool) -> Callable[[Running, Scenario], Running]:
     return session
 
 
+Factors: TypeAlias = Callable[[Sequence[Arrival], int], Sequence[float]]
+"""By how much each update in a full buffer is multiplied, from what arrived and how many buffers were full before."""
+
+
+def _scaled(factors: Factors) -> Callable[[Running, Scenario], Running]:
+    """The updates in a full buffer are multiplied before their mean is taken."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        waits: list[Arrival] = []
+        full = [0]
+
+        def around(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def collected(pending: Sequence[Any], deltas: Sequence[Any], *, m: int, like: Any) -> Any:
+                if len(waits) < m:
+                    return there(pending, deltas, m=m, like=like)
+                *before, last = (f * p for f, p in zip(factors(waits, full[0]), (*pending, *deltas), strict=True))
+                return there(before, [last], m=m, like=like)
+
+            return collected
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            assert isinstance(event, Arrival)
+            waits.append(event)
+            answer = inner.step(event)
+            if not inner.state.pending:
+                full[0] += 1
+                waits.clear()
+            return answer
+
+        there: Any = buffered.collected
+        return Stepping(behind({there: around})(inner, s), take)
+
+    return session
+
+
+def _by_steps_of(chosen: Callable[[Sequence[int]], float]) -> Factors:
+    """Every update is divided by one number of steps, not by its own."""
+    return lambda waits, full: [a.steps / chosen([b.steps for b in waits]) for a in waits]
+
+
+MISCOUNTED: Mapping[str, Factors] = {
+    "all that came so far": lambda waits, full: [1 / (full + 1)] * len(waits),
+    "the different clients in it": lambda waits, full: [len(waits) / len({a.client for a in waits})] * len(waits),
+}
+"""By what number of updates a buffer is divided instead of its own."""
+
+STEPS: Mapping[str, Factors] = {
+    "the steps of the one that fills it": _by_steps_of(lambda steps: steps[-1]),
+    "the steps of the first in it": _by_steps_of(lambda steps: steps[0]),
+    "the mean of all their steps": _by_steps_of(lambda steps: sum(steps) / len(steps)),
+    "the most steps of one of them": _by_steps_of(max),
+}
+"""What a buffer is divided by where each update has steps of its own."""
+
+
 def of(setting: Setting) -> Iterator[Defect]:
     """What becomes of updates that wait, where a server waits for several."""
     if setting.algorithm.event != "arrival" or "buffer" not in setting.numbers:
@@ -108,3 +167,14 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield Defect(
         words="a second update of a client is not taken into the buffer", tail="delta", session=_one_each(False)
     )
+    for words, factors in MISCOUNTED.items():
+        yield Defect(
+            words=f"the sum of a full buffer is divided by the number of {words}",
+            tail="delta",
+            session=_scaled(factors),
+        )
+    if setting.options.get("normalise") == Normalise.PER_STEP:
+        for words, factors in STEPS.items():
+            yield Defect(
+                words=f"all updates in a buffer are divided by {words}", tail="delta", session=_scaled(factors)
+            )
