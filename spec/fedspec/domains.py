@@ -110,7 +110,7 @@ DOMAINS: dict[str, Parameter] = {
     "mix": Parameter(Domain("in (0, 1]", lambda x: 0 < x <= 1), "share of an arriving model in the server's"),
     "twice_a": Parameter(COUNT, "twice the exponent of the polynomial staleness"),
     "hinge_a": Parameter(NONNEGATIVE, "slope of the hinge staleness"),
-    "hinge_b": Parameter(WHOLE, "delay from which on the hinge staleness weighs less"),
+    "hinge_b": Parameter(WHOLE, "delay after which the hinge staleness weighs less"),
     "trim": Parameter(
         Domain("in [0, 1/2)", lambda x: 0 <= 2 * x < 1),
         "share of the messages that is left out at either end of each coordinate",

@@ -105,14 +105,14 @@ def only_with(a: Algorithm) -> dict[str, str]:
     return {n: ", ".join(said) for n, said in out.items()}
 
 
-def settable(a: Algorithm, numbers: Collection[str] = ()) -> list[str]:
-    """What an offer may say of its hyper-parameters, or of some of them, beside their values, in words."""
+def settable(a: Algorithm, numbers: Collection[str] = (), levels: Collection[Level] = ()) -> list[str]:
+    """What an offer may say of its hyper-parameters beside their values, in words; or of some, at some levels."""
     out = []
-    numbers = numbers or a.numbers
-    if "client" in a.levels and "eta_l" in numbers:
+    numbers, levels = numbers or a.numbers, levels or a.levels
+    if "client" in levels and "eta_l" in numbers:
         out.append('rates="each" in an offer at level client: every step is told its eta_l, or none is')
-    for level in a.levels:
-        kinds = [f'"{kind}"' for kind, levels in RATES_AT.items() if level in levels]
+    for level in levels:
+        kinds = [f'"{kind}"' for kind, there in RATES_AT.items() if level in there]
         if kinds and (names := [n for n in VARYING if n in a.numbers_at(level) and n in numbers]):
             out.append(
                 f"rates={' or '.join(kinds)} in an offer at level {level}: an event tells {', '.join(names)} anew"

@@ -47,11 +47,11 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
         "options": {**playing, **({"v0": TAU_SQUARED} if tied else {})},
         "meanings": {**meanings, **({"v0": "v0 is tau^2"} if tied else {})},
         "equations": [page.equation(e) for e in equations],
-        "notes": list(notes(a, equations, resolved)),
+        "notes": list(notes(a, equations, resolved, levels)),
         "domains": domains,
         "starts": starts,
-        "settable": [words for words in cases.settable(a, numbers) if not tied or TAU_SQUARED not in words],
-        "shows": page.intermediates(a),
+        "settable": [words for words in cases.settable(a, numbers, levels) if not tied or TAU_SQUARED not in words],
+        "shows": page.intermediates(a, levels),
     }
 
 
@@ -82,3 +82,4 @@ def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) 
     if row["starts"]:
         out.print(page.started(a, row["starts"]))
     out.print(Text(f"intermediates that a subject may show beside x: {row['shows']}"))
+    out.print(Text(f"the box, what a case may hold, laws and traps: fedspec show {a.id}", style="dim"))

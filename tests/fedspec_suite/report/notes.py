@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from fedspec.catalogue import Algorithm
 from fedspec.domains import DOMAINS
@@ -14,9 +14,15 @@ CLIENTS = ("beta1_l", "beta2_l", "v0_l", "m0_l")
 """Hyper-parameters of clients whose server has one of its own."""
 
 
-def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The lines below the equations of a row: those of its options too, or of all options resolved."""
+def notes(
+    a: Algorithm,
+    equations: Iterable[Equation],
+    options: Mapping[str, str] | None = None,
+    levels: Collection[str] = (),
+) -> Iterator[str]:
+    """The lines below the equations of a row: those of its options too, or of all options resolved at some levels."""
     listed = tuple(equations)
+    levels = levels or a.levels
     numbers = a.numbers if options is None else a.numbers_under(a.levels[-1], options)
     text = " ; ".join(e.text for e in listed)
     read = {*re.findall(r"[A-Za-z_]\w*", text)}
@@ -42,7 +48,7 @@ def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str
         )
     if "w_i" in read and not re.search(r"(?:^|; )w_i =", text):
         yield "w_i is p_i here"
-    if "tau_eff" in a.shows and "server" in a.levels:
+    if "tau_eff" in a.shows and "server" in levels:
         yield "at level server eta_l is not told, and counts as 1 in these equations"
     if "alpha" in read:
         yield "alpha = eta_l mu; ||a_i||_1 is the plain sum of the entries of a_i, negative ones too"
@@ -60,8 +66,19 @@ def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str
         yield "Delta_(k): the k-th smallest of the clients' numbers in a coordinate, from k = 1; M: how many there are"
     if "dp.delta" in {e.id for e in listed}:
         yield "in dp.delta z is the noise that the event says, and c is clip_norm"
-    if "fedasync.mix_t" in {e.id for e in listed} and "mix" not in a.numbers:
-        yield "mix = 1, and every delta_i is multiplied by its mix_t; u: how many versions late it is"
+    if "fedasync.mix_t" in {e.id for e in listed}:
+        alone = "" if "mix" in a.numbers else "mix = 1, and every delta_i is multiplied by its mix_t; "
+        yield f"{alone}u: how many versions late an update is{'; one more with age = literal' * ('age' in a.options)}"
+    if "client" in levels and "epoch" not in a.numbers and re.search(r"\^t\b", text):
+        yield "t = 1 at the first step of a round"
+    elif "server" in levels and re.search(r"\^t\b", text):
+        yield "t = 1 in the first round"
+    if "client" in levels and "if k = 0" in text:
+        yield "k = 0 at the first step of a round"
+    if "anchor" in read:
+        yield "anchor: the model at which the local steps began"
+    if "q / ||q||" in text or "||q||" in text:
+        yield "x and q are those of one layer, and a layer is a block of x0"
     if "epoch" in a.numbers:
         yield (
             "t = 1 at the first step of a round; where epoch > 1, for `(t - 1)/z is whole` read "
@@ -73,7 +90,7 @@ def notes(a: Algorithm, equations: Iterable[Equation], options: Mapping[str, str
         rises = {"first-step": "k", "zero": "(k - 1)"}[(options or a.defaults())["warm_up_from"]]
         other = "" if options else "; with warm_up_from = zero, k - 1 in the place of k"
         yield f"a client's eta_l is that of the warm-up, eta_l min(1, {rises} / warm_up) in its step k{other}"
-    if a.served:
+    if a.served and "server" in levels:
         yield "N: the number of all clients, `case.population` at level server"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -276,16 +276,12 @@ def _readings(a: Algorithm, width: int) -> Iterator[Any]:
     yield Text(f"\nintermediates that a subject may show beside x: {intermediates(a)}")
 
 
-def intermediates(a: Algorithm) -> str:
-    """What a subject may show beside the model, with shapes, and the levels where these are not all."""
-    long = cases.shapes(a)
-    return ", ".join(" ".join(filter(None, (n, long.get(n, ""), _where_shown(a, n)))) for n in a.shows) or "none"
-
-
-def _where_shown(a: Algorithm, name: str) -> str:
-    """At which levels it can be shown, where that is not all."""
-    levels = [level for level in a.levels if name in a.shows_at(level)]
-    return "" if levels == [*a.levels] else f"(at level {' and '.join(levels)} alone)"
+def intermediates(a: Algorithm, levels: Collection[Level] = ()) -> str:
+    """What a subject may show beside the model at some levels, with shapes, and at which of them where not at all."""
+    levels, long = levels or a.levels, cases.shapes(a)
+    where = {n: [level for level in levels if n in a.shows_at(level)] for n in a.shows}
+    only = {n: f"(at level {' and '.join(there)} alone)" * (there != [*levels]) for n, there in where.items() if there}
+    return ", ".join(" ".join(filter(None, (n, long.get(n, ""), only[n]))) for n in only) or "none"
 
 
 def _cases(a: Algorithm, width: int) -> Iterator[Any]:
