@@ -75,9 +75,17 @@ def _by_clients(waits: Any, came: int) -> Any:
     return sum(change / e.steps for change, e in waits) / len({e.client for _, e in waits})
 
 
+def _towards_each(waits: Any, came: int) -> Any:
+    mean = 0
+    for change, e in waits:
+        mean = mean + (change / e.steps - mean) / len(waits)
+    return mean
+
+
 @pytest.mark.parametrize(
     ("divide", "said"),
     [
+        (_towards_each, "the mean of a buffer moves by 1 / buffer of what it lacks of each update, from 0 on"),
         (_by_the_last, "all updates in a buffer are divided by the steps of the one that fills it"),
         (_by_the_first, "all updates in a buffer are divided by the steps of the first in it"),
         (_by_all_steps, "all updates in a buffer are divided by the mean of all their steps"),

@@ -135,11 +135,18 @@ def _by_steps_of(chosen: Callable[[Sequence[int]], float]) -> Factors:
     return lambda waits, full: [a.steps / chosen([b.steps for b in waits]) for a in waits]
 
 
-MISCOUNTED: Mapping[str, Factors] = {
-    "all that came so far": lambda waits, full: [1 / (full + 1)] * len(waits),
-    "the different clients in it": lambda waits, full: [len(waits) / len({a.client for a in waits})] * len(waits),
+MISTAKEN: Mapping[str, Factors] = {
+    "the sum of a full buffer is divided by the number of all that came so far": lambda waits, full: (
+        [1 / (full + 1)] * len(waits)
+    ),
+    "the sum of a full buffer is divided by the number of the different clients in it": lambda waits, full: (
+        [len(waits) / len({a.client for a in waits})] * len(waits)
+    ),
+    "the mean of a buffer moves by 1 / buffer of what it lacks of each update, from 0 on": lambda waits, full: (
+        [(1 - 1 / len(waits)) ** (len(waits) - 1 - j) for j in range(len(waits))]
+    ),
 }
-"""By what number of updates a buffer is divided instead of its own."""
+"""What else than its mean may be taken of a full buffer."""
 
 STEPS: Mapping[str, Factors] = {
     "the steps of the one that fills it": _by_steps_of(lambda steps: steps[-1]),
@@ -167,12 +174,8 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield Defect(
         words="a second update of a client is not taken into the buffer", tail="delta", session=_one_each(False)
     )
-    for words, factors in MISCOUNTED.items():
-        yield Defect(
-            words=f"the sum of a full buffer is divided by the number of {words}",
-            tail="delta",
-            session=_scaled(factors),
-        )
+    for words, factors in MISTAKEN.items():
+        yield Defect(words=words, tail="delta", session=_scaled(factors))
     if setting.options.get("normalise") == Normalise.PER_STEP:
         for words, factors in STEPS.items():
             yield Defect(
