@@ -128,7 +128,8 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
             lambda: _chains(bench, known, setting, told),
             lambda v: any(close(known, v, given, told, (n,)) for n in off),
         )
-        found = first(two, known, given, told, names, beyond) or found
+        # Of two mistakes that fit in small cases alone too many pairs do.
+        found = tuple(f for f in first(two, known, given, told, names, beyond) if not f.small) or found
     if found:
         return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)
     if unlike:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -39,9 +40,9 @@ def _idle(name: str, setting: Setting, known: Known, given: Given, play: Play) -
 
 
 def _changed(name: str, setting: Setting, known: Known, given: Given) -> Iterator[tuple[int, Scenario]]:
-    """The cases, by number, with another value of a hyper-parameter, where that changes what is claimed."""
+    """The cases, by number, with another value of a hyper-parameter, where that changes what is claimed and shown."""
     for k in given:
-        s = known.samples[k]
+        s, names = known.samples[k], {*given[k][0]}
         before = s.case.hyper[name]
         # What is not drawn by itself is drawn beside another number, and no less than that one's square.
         pool = POOLS.get(name, (4 * before, 1.0))
@@ -53,13 +54,15 @@ def _changed(name: str, setting: Setting, known: Known, given: Given) -> Iterato
             others = {n for n in s.case.hyper if n != name}
             alone = [c for c in map(away.at, away.values) if all(c.case.hyper[n] == s.case.hyper[n] for n in others)]
             for case in (changed, *alone):
-                if not _same(_claimed(known, s), _claimed(known, case)):
+                if not _same(_claimed(known, s, names), _claimed(known, case, names)):
                     yield k, case
 
 
-def _claimed(known: Known, s: Scenario) -> list[Shown] | None:
+def _claimed(known: Known, s: Scenario, names: Collection[str]) -> list[dict[str, Any]] | None:
+    """What is claimed of the quantities that a subject shows."""
     try:
-        return list(known.claimed.quick(s, known.editions(known.claimed)()))
+        answers = known.claimed.quick(s, known.editions(known.claimed)())
+        return [{n: a[n] for n in a.keys() & names} for a in answers]
     except CANNOT:
         return None
 
