@@ -264,7 +264,7 @@ def test_a_mean_of_counts_that_is_rounded_is_named() -> None:
         new="sum(steps) // len(steps)",
     )
     d = diagnosed(Behind("vrl-sgd", "round", reading="mean-steps", edits=(rounded,)))
-    assert in_words(d, True).startswith("sum(tau) / (the number of steps) is rounded down to a whole number")
+    assert in_words(d, True).startswith("sum(tau) / (the number of clients) is rounded down to a whole number")
 
 
 def test_what_fits_small_cases_alone_is_said_only_where_no_later_stage_fits(monkeypatch: pytest.MonkeyPatch) -> None:

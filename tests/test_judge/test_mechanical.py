@@ -280,7 +280,7 @@ class WrittenRound:
 @pytest.mark.slow
 def test_what_the_server_keeps_moves_between_the_participants() -> None:
     assert told(WrittenRound(at_once=True)).follows
-    assert "participants are taken one at a time" in names(told(WrittenRound(at_once=False)))[0]
+    assert "c takes a participant's change at once, and the next one" in names(told(WrittenRound(at_once=False)))[0]
 
 
 EDITS = """

@@ -75,5 +75,5 @@ def test_a_client_that_measures_its_step_with_the_rate_is_told_at_the_clients_ow
         "x = state.x - eta_l * unless_short(u, u, eps_s)",
         "x = state.x - eta_l * unless_short(u, eta_l * u, eps_s)",
     )
-    assert d.found[0].words.endswith("stands for u where its length is compared with eps_s")
+    assert d.found[0].words.startswith("the dead zone measures the step times its rate")
     assert d.found[0].equation == "sm3-ii-delayed.step"
