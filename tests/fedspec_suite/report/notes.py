@@ -77,7 +77,7 @@ def notes(
         yield "k = 0 at the first step of a round"
     if "anchor" in read:
         yield "anchor: the model at which the local steps began"
-    if "q / ||q||" in text or "||q||" in text:
+    if "||q||" in text:
         yield "x and q are those of one layer, and a layer is a block of x0"
     if "epoch" in a.numbers:
         yield (

@@ -15,11 +15,12 @@ from fedspec_suite.measure.setting import Setting
 
 
 def _mixed(words: str, change: Callable[[Array], Array]) -> Defect:
-    def given(s: Scenario) -> Scenario:
-        events = (replace(e, mixing=change(e.mixing)) if isinstance(e, Exchange) else e for e in s.events)
-        return replace(s, events=tuple(events))
+    return Defect(words=words, given=lambda s: _each(s, lambda e: replace(e, mixing=change(e.mixing))))
 
-    return Defect(words=words, given=given)
+
+def _each(s: Scenario, change: Callable[[Exchange], Exchange]) -> Scenario:
+    """The case with something else in the place of every exchange."""
+    return replace(s, events=tuple(change(e) if isinstance(e, Exchange) else e for e in s.events))
 
 
 def _square(W: Array, change: Callable[[Array], Array]) -> Array:
@@ -49,23 +50,17 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield _mixed("all mix evenly, whatever W says", lambda W: (W * 0 + 1) / W.shape[1])
     if "everyone" not in setting.takes:
         yield Defect(words="all clients compute, whoever is selected", given=_all_compute)
-    if "everyone" not in setting.takes and "peers" not in setting.takes:
-        yield Defect(words="a sender that computed in no step of the round is not counted", given=_idle_uncounted)
+        if "peers" not in setting.takes:
+            yield Defect(words="a sender that computed in no step of the round is not counted", given=_idle_uncounted)
     yield Defect(words="a local step in which nobody computes is skipped, its exchange too", given=_never_idle)
 
 
 def _never_idle(s: Scenario) -> Scenario:
-    events = (
-        replace(e, computing=tuple(S for S in e.computing if S)) if isinstance(e, Exchange) else e for e in s.events
-    )
-    return replace(s, events=tuple(events))
+    return _each(s, lambda e: replace(e, computing=tuple(S for S in e.computing if S)))
 
 
 def _all_compute(s: Scenario) -> Scenario:
-    def change(e: Exchange) -> Exchange:
-        return replace(e, computing=tuple(tuple(range(e.mixing.shape[1])) for _ in e.computing))
-
-    return replace(s, events=tuple(change(e) if isinstance(e, Exchange) else e for e in s.events))
+    return _each(s, lambda e: replace(e, computing=tuple(tuple(range(e.mixing.shape[1])) for _ in e.computing)))
 
 
 def _idle_uncounted(s: Scenario) -> Scenario:
@@ -73,4 +68,4 @@ def _idle_uncounted(s: Scenario) -> Scenario:
         busy = {i for S in e.computing for i in S}
         return replace(e, senders=tuple(i for i in e.senders if i in busy) or e.senders)
 
-    return replace(s, events=tuple(change(e) if isinstance(e, Exchange) else e for e in s.events))
+    return _each(s, change)
