@@ -25,21 +25,7 @@ def along(known: Known, told: Evidence) -> str:
     kept, lost = (sorted(set.intersection(*sets)) if sets else [] for sets in (right, wrong))
     said = [f"{_listed(kept)} {_is(kept)} as claimed"] if kept else []
     said += [f"{_listed(lost)} {_is(lost)} not{'' if kept else ' as claimed'}"] if lost else []
-    begins = _begins(known, kept, lost)
-    return f"where x first deviates, {' and '.join(said)}{begins}" if said else ""
-
-
-def _begins(known: Known, kept: list[str], lost: list[str]) -> str:
-    """The equation that is the first not to hold, where all that comes before it is shown and as claimed.
-
-    In a round clients compute what nobody sees: what the server makes of it may be wrong because they are.
-    """
-    of = known.setting
-    order = of.algorithm.shows_at(of.level)
-    first = next((n for n in order if n not in kept), "")
-    if first not in lost or (of.level not in {"client", "server"} and "delta_i" not in kept):
-        return ""
-    return f": it begins at {of.algorithm.equation(first, of.options)}"
+    return f"where x first deviates, {' and '.join(said)}" if said else ""
 
 
 def _listed(names: list[str]) -> str:

@@ -15,6 +15,7 @@ from fedspec.errors import FedspecError
 from fedspec_suite.judge.along import along
 from fedspec_suite.judge.comparing import Evidence, Given, close, evidence, measured
 from fedspec_suite.judge.course import course
+from fedspec_suite.judge.first_equation import begins
 from fedspec_suite.judge.fitting import FIRST_ALONE, deviating, explained, steps, turned
 from fedspec_suite.judge.found import Found, first
 from fedspec_suite.judge.gates import Decided, gates, in_what_is_shown
@@ -75,16 +76,13 @@ class Diagnosis:
 
     def instead(self, separator: str) -> str:
         """What it is instead, or that nothing known fits, and what is seen."""
-        said = separator.join(map(str, self.found))
-        if not said and self.fitted:
-            return self.seen
-        others = f"{self.beside} other case{'s' * (self.beside > 1)}"
-        beside = f", and in none of {others} played" if self.beside else ""
-        where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
-        if self.unlike:
-            instead = said or self.seen or "; ".join(filter(None, (NONE, where, self.search)))
-            return f"{FOLLOWS}, not {', '.join(self.unlike)}: {instead}"
-        return said or "; ".join(filter(None, (NONE, where, self.seen, self.search)))
+        said = separator.join(map(str, self.found)) or (self.seen if self.fitted else "")
+        if not said:
+            others = f"{self.beside} other case{'s' * (self.beside > 1)}"
+            beside = f", and in none of {others} played" if self.beside else ""
+            where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
+            said = "; ".join(filter(None, (NONE, where, self.seen, self.search)))
+        return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said}" if self.unlike else said
 
 
 def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis:
@@ -134,8 +132,17 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
         return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)
     if unlike:
         there = in_what_is_shown(bench, known, setting) if further else Decided()
-        where = {"gates": there.words, "beside": there.beside} if there.words else {"seen": shown(known, given, unlike)}
-        return Diagnosis(len(given), claim.ratio, unlike=unlike, search=str(search), **where)
+        fitted = "" if there.words else shown(known, given, unlike)
+        return Diagnosis(
+            len(given),
+            claim.ratio,
+            seen=fitted or begins(known, given),
+            fitted=bool(fitted),
+            unlike=unlike,
+            gates=there.words,
+            beside=there.beside,
+            search=str(search),
+        )
     decide = gates(bench, setting, known, given)
     fitted = _fitted(bench, known, given, setting) or _seen(known, given)
     if fitted.startswith(WHOLE):
@@ -144,7 +151,8 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
         # From which event on, and in how many samples, says less.
         fitted = ""
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
-    beside = "" if fitted.startswith(WHOLE) else along(known, told)
+    whole = fitted.startswith(WHOLE)
+    beside = "" if whole else ": ".join(filter(None, (along(known, told), begins(known, given))))
     words = [fitted, *like, beside, course(bench, known.samples), without_effect(silent) if silent else ""]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(

@@ -383,7 +383,8 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
 
 
 def _of(counted: str, n: float) -> str:
-    return re.sub(r"^(1 (?:local )?\w+?)s\b", r"\1", counted.format(n))
+    said = counted.format(n)
+    return "1 axis" if said == "1 axes" else re.sub(r"^(1 (?:local )?\w+?)s\b", r"\1", said)
 
 
 def _listed(values: Iterable[float]) -> str:

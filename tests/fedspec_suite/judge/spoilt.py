@@ -14,7 +14,7 @@ import numpy as np
 from fedspec.rules import Equation
 from fedspec_suite.mutants import Mutant, parsed, source_of
 
-_SPOILT = "spoilt"
+SPOILT = "spoilt"
 
 _LEFT = re.compile(r"\s*([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*=")
 """The left side of an equation that is printed as names of variables."""
@@ -40,7 +40,7 @@ def _mutant(equation: Equation, function: FunctionType, new: str, change: Callab
         rule=f"{function.__module__}.{function.__name__}",
         old=source_of(function),
         new=new,
-        given={_SPOILT: change},
+        given={SPOILT: change},
     )
 
 
@@ -87,7 +87,7 @@ def _names(e: Equation) -> set[str]:
 
 
 def _call(value: ast.expr) -> ast.Call:
-    return ast.Call(ast.Name(_SPOILT, ast.Load()), [value], [])
+    return ast.Call(ast.Name(SPOILT, ast.Load()), [value], [])
 
 
 class _Place(ast.NodeTransformer):
