@@ -64,8 +64,8 @@ DOMAINS: dict[str, Parameter] = {
     ),
     "mu": Parameter(NONNEGATIVE, "weight of the proximal term", of_clients=True),
     "alpha": Parameter(Domain("in [0, 1]", lambda x: 0 <= x <= 1), "product eta_l mu"),
-    "eps": Parameter(NONNEGATIVE, "stabiliser of a denominator; 0 where the rest of it is never 0"),
-    "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner; 0 where no second moment is 0"),
+    "eps": Parameter(NONNEGATIVE, "stabiliser of a denominator; may be 0 where the rest of that never is"),
+    "tau": Parameter(NONNEGATIVE, "stabiliser of the server preconditioner; may be 0 where no second moment is"),
     "eps_s": Parameter(
         NONNEGATIVE,
         "dead zone: a step whose direction u, over the whole model and without the rate, is shorter is not taken",

@@ -47,6 +47,6 @@ class Age(StrEnum):
     """How old FedAsync calls an update that begins from the present model."""
 
     DELAY = "delay"
-    """u = 0, so that s = 1, as the paper demands of an update that is not late."""
+    """u is how many versions late it is: 0 and s = 1, as the paper demands, for one that is not late."""
     LITERAL = "literal"
-    """u = 1: t - tau as printed, where step t makes x_t from x_(t-1) and the client's time stamp is tau = t - 1."""
+    """u is one more, t - tau as printed: step t makes x_t from x_(t-1), and an update from there has tau = t - 1."""

@@ -69,7 +69,7 @@ class Averaged(StrEnum):
     """n, the number of all clients: Alg. 1 as printed (L152-154), a defect: unless all take part, the model shrinks."""
     LAST_SENT = "last-sent"
     """n, of a sum over all clients (L152-154), in which those that sit out count with what they sent last; a client
-    that has sent nothing yet counts with theta_0 and v_0."""
+    that has sent nothing yet counts with x0 and v0."""
 
 
 class Phi(StrEnum):

@@ -50,9 +50,22 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
         "notes": list(notes(a, equations, resolved, levels)),
         "domains": domains,
         "starts": starts,
-        "settable": [words for words in cases.settable(a, numbers, levels) if not tied or TAU_SQUARED not in words],
+        "settable": [
+            *(words for words in cases.settable(a, numbers, levels) if not tied or TAU_SQUARED not in words),
+            *(
+                _open(n, [str(v) for v in a.options[n] if str(v) != value])
+                for n, value in playing.items()
+                if n not in chosen.fixes
+            ),
+        ],
         "shows": page.intermediates(a, levels),
     }
+
+
+def _open(name: str, others: list[str]) -> str:
+    """That a reading says nothing of an option, and how an offer does."""
+    said = f'options={{"{name}": "{others[0]}"}} in an offer'
+    return f"{said}: the reading leaves {name} open; others: {', '.join(others)}"
 
 
 def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) -> None:

@@ -38,6 +38,8 @@ def notes(
         yield "p_i = n_i / the sum over all m clients, those that were not drawn too; q: how many were drawn"
     elif "p_i" in read and "weights" not in a.options:
         yield "p_i = 1 / the number of the changes that are averaged"
+    if "Delta_i" in read and not re.search(r"(?:^|; )Delta_i =", text):
+        yield "Delta_i: the change of client i in the round, its last model minus the one it began with"
     if theirs := [n for n in numbers if n in CLIENTS]:
         said = ", ".join(f"{n.removesuffix('_l')} is {n}" for n in theirs)
         yield f"in the clients' equations {said}"
