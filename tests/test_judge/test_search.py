@@ -23,9 +23,10 @@ pytestmark = pytest.mark.long
 def test_what_is_left_out_is_counted() -> None:
     far = Search()
     v = Variant(words="a", equation="", algorithm="sgd", options={})
-    assert list(far.among([v, None, v], 3)) == [v, v] and str(far) == ""
-    assert list(far.among(itertools.repeat(v), 2000, most=4)) == [v] * 4
-    assert (far.looked, far.there) == (7, 2003) and str(far) == "looked at 7 of 2,003 candidates"
+    assert list(far.among(search.NAMES, [v, None, v], 3)) == [v, v] and str(far) == ""
+    assert list(far.among(search.MECHANICAL, itertools.repeat(v), 2000, most=4)) == [v] * 4
+    assert str(far) == "looked at 7 of 2,003 candidates"
+    assert far.passes == ("3 of 3 that have a name", "4 of 2,000 mechanical edits")
 
 
 def odd(inner: Any, e: Any, k: int) -> Any:

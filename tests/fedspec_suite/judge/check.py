@@ -182,7 +182,7 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     except Exception as error:
         # What was judged stands, whatever becomes of its explanation.
         return replace(result, nearest=f"not diagnosed: {reason_of(error)}")
-    return replace(result, nearest=words, nearest_data=tuple(as_data(d)))
+    return replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
 
 
 def _about(o: Obligation) -> str:

@@ -57,6 +57,7 @@ class Diagnosis:
         beside: how many cases without that feature it was seen to follow.
         fitted: whether what is seen says of every step what it is.
         search: how far the search went that found none, where it did not go to the end.
+        passes: what was looked for, and how far.
     """
 
     played: int
@@ -68,6 +69,7 @@ class Diagnosis:
     beside: int = 0
     fitted: bool = False
     search: str = ""
+    passes: tuple[str, ...] = ()
 
     @property
     def follows(self) -> bool:
@@ -129,7 +131,7 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
         # Of two mistakes that fit in small cases alone too many pairs do.
         found = tuple(f for f in first(two, known, given, told, names, beyond) if not f.small) or found
     if found:
-        return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike)
+        return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike, passes=search.passes)
     if unlike:
         there = in_what_is_shown(bench, known, setting) if further else Decided()
         fitted = "" if there.words else shown(known, given, unlike)
@@ -142,6 +144,7 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
             gates=there.words,
             beside=there.beside,
             search=str(search),
+            passes=search.passes,
         )
     decide = gates(bench, setting, known, given)
     fitted = _fitted(bench, known, given, setting) or _seen(known, given)
@@ -162,6 +165,7 @@ def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
         gates=decide.words,
         beside=decide.beside,
         search=str(search),
+        passes=search.passes,
         fitted=fitted.startswith(WHOLE),
     )
 

@@ -277,6 +277,8 @@ class Result:
     command: str = ""
     nearest_data: tuple[dict[str, Any], ...] = ()
     """What ``nearest`` says, for a program: an object for each variant, with kind, names, share decided and ratio."""
+    searched: tuple[str, ...] = ()
+    """What was looked for to explain it, in this order, and how many candidates of how many."""
     capsule: str = ""
     """The file that holds its failures, where one was asked for."""
     script: str = ""

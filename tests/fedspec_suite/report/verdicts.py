@@ -211,7 +211,12 @@ def _details(r: Result, results: Sequence[Result], console: Console) -> None:
     """Every obligation of one offer, and whatever else is known of it."""
     console.print()
     console.print(_words(f"{r.id} {sentences.ordinal(r, results)}".rstrip(), console, "bold"))
-    for what, said in (("first deviation", r.first_deviation), ("nearest known", r.nearest), ("note", r.notes)):
+    for what, said in (
+        ("first deviation", r.first_deviation),
+        ("nearest known", r.nearest),
+        ("looked at", "; ".join(r.searched)),
+        ("note", r.notes),
+    ):
         if said:
             _block(Text.assemble((f"{what}: ", "dim"), _words(said, console)), console, INDENT)
     if r.verdict is Conformity.DOES_NOT:
