@@ -103,6 +103,9 @@ class Hyper(metaclass=_Asking):
 
     def of(self, rule: Callable[..., typing.Any]) -> dict[str, typing.Any]:
         """The keyword arguments of a rule that this record holds under the same names."""
+        # What is wrapped around a rule takes what the rule takes, which is looked up once.
+        while (inner := getattr(rule, "__wrapped__", None)) is not None:
+            rule = inner
         return {n: v for n in keywords(rule) if (v := getattr(self, n, NOT_GIVEN)) is not NOT_GIVEN}
 
 

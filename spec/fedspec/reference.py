@@ -113,9 +113,8 @@ class MethodSession:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again, with what the row has by now."""
+        """Begin again, with the functions of the row."""
         case, x = self.case, flatten(self.case.x0)
-        self.algorithm = find(case.algorithm)
         alone = self.algorithm.served if case.level == "server" else None
         run = alone or self.algorithm.run_under(case.options, case.hyper)
         assert isinstance(run, Method | Served)
@@ -178,8 +177,8 @@ class ProgramSession:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again, with what the row has by now."""
-        case, self.algorithm = self.case, find(self.case.algorithm)
+        """Begin again, with the functions of the row."""
+        case = self.case
         run = self.algorithm.run_under(case.options, case.hyper)
         assert isinstance(run, Program)
         self.run = run
@@ -209,7 +208,12 @@ class ProgramSession:
         return {"x": self.state.x, **values}
 
 
-PRINTED = frozenset(a.run.plain for a in CATALOGUE.values() if a.run.plain)
+def _text(function: Any) -> Any:
+    """A function without what is wrapped around it."""
+    return getattr(function, "__wrapped__", function)
+
+
+PRINTED = frozenset(_text(a.run.plain) for a in CATALOGUE.values() if a.run.plain)
 """The printed texts as they stand; an edited one is none of them."""
 
 
@@ -221,7 +225,7 @@ def finite(after: Any, by: Any, algorithm: Algorithm, h: Mapping[str, Any], befo
     Raises:
         ParameterError: it has.
     """
-    if by in PRINTED and (name := stabiliser_of_zero(h)):
+    if _text(by) in PRINTED and (name := stabiliser_of_zero(h)):
         refuse_division_by_zero(name, algorithm.id, {"x": model(before)}, model(after))
     return after
 
@@ -340,6 +344,15 @@ def offers_varied() -> Iterator[Offer]:
         yield Offer(a.id, level, a.readings[0].name, options, intermediates=a.shows_at(level), rates=rates)
 
 
+def session_of(algorithm: Algorithm, level: Level) -> type[SolverSession | MethodSession | ProgramSession]:
+    """What sessions of an algorithm are at a level."""
+    if isinstance(algorithm.run, LocalSolver):
+        return SolverSession
+    if isinstance(algorithm.run, Program) and (level != "server" or not algorithm.served):
+        return ProgramSession
+    return MethodSession
+
+
 class Reference:
     """The whole catalogue, canonical and other readings alike."""
 
@@ -361,11 +374,7 @@ class Reference:
     def start(self, case: Case) -> Session:
         """Begin a session for one case."""
         algorithm = find(case.algorithm)
-        if isinstance(algorithm.run, LocalSolver):
-            return SolverSession(algorithm, case)
-        if isinstance(algorithm.run, Program) and (case.level != "server" or not algorithm.served):
-            return ProgramSession(algorithm, case)
-        return MethodSession(algorithm, case)
+        return session_of(algorithm, case.level)(algorithm, case)
 
 
 SUBJECT = Reference()

@@ -16,8 +16,9 @@ from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.copies import copied
 from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.printed import room_for_closed_forms
+from fedspec_suite.measure.printed import make_room
 from fedspec_suite.measure.running import RUNNING
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
@@ -145,8 +146,10 @@ def test_a_decay_of_zero_is_known_to_a_rounding_of_one() -> None:
 def test_the_room_for_closed_forms_is_small_where_they_do_not_cancel() -> None:
     """At rho = 0.5 a norm that is off in its twelfth digit is found wrong."""
     s = Decimal("0.5")
-    with digits(), room_for_closed_forms():
+    function: Any = a_norm
+    roomy = copied([function], make_room).of(function)
+    with digits():
         rho = RUNNING["float64"](s)
-        total = a_norm(Solver.MOMENTUM, 7, rho=rho)
-        near = a_norm(Solver.MOMENTUM, 7, rho=RUNNING["float64"](Decimal("0.999")))
+        total = roomy(Solver.MOMENTUM, 7, rho=rho)
+        near = roomy(Solver.MOMENTUM, 7, rho=RUNNING["float64"](Decimal("0.999")))
     assert 30 * 2.0**-52 * total.bound < 1e-12 * total.size < 1e-12 * near.bound

@@ -21,9 +21,8 @@ from fedspec.client.adam import adam
 from fedspec.contract import Begin, Case, Messages, Offer, Round, SubjectInfo
 from fedspec_suite.judge.at_hand import seen_running
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.judge.in_edits import event_number
+from fedspec_suite.judge.in_edits import Memory, event_number, in_each_block
 from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.of_arrays import BLOCKS, in_each_block
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
@@ -221,8 +220,8 @@ def test_what_is_clamped_for_the_step_and_kept_so_is_told() -> None:
 
 
 def test_one_length_for_each_block() -> None:
-    BLOCKS[:] = [slice(0, 2), slice(2, 3)]
-    assert in_each_block(norm, np.array([3.0, 4.0, -2.0])).tolist() == [5, 5, 2]
+    kept = Memory(blocks=[slice(0, 2), slice(2, 3)])
+    assert in_each_block(kept, norm, np.array([3.0, 4.0, -2.0])).tolist() == [5, 5, 2]
 
 
 @pytest.mark.slow
@@ -231,8 +230,10 @@ def test_an_edit_that_counts_events_counts_those_of_its_own_session() -> None:
     counting = [v for v in known.mechanical if v.words.startswith("the number of the event stands for t")]
     assert counting
     for s in known.samples[:2]:
-        list(counting[0].quick(s, counting[0].editions()()))
-        assert event_number() == len(s.events)
+        session: Any = counting[0].begin(s, counting[0].editions()())
+        for k, event in enumerate(s.events, 1):
+            session.step(event)
+            assert event_number(session.memory) == k
 
 
 @pytest.mark.slow

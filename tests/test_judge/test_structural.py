@@ -26,7 +26,7 @@ from fedspec_suite.judge.changes import exchanged
 from fedspec_suite.judge.composed import together
 from fedspec_suite.judge.defects.functions import of_ratio
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.judge.in_edits import NEEDS, asked, of_first, of_last
+from fedspec_suite.judge.in_edits import NEEDS, Memory, asked, of_first, of_last
 from fedspec_suite.judge.known import known_of
 from fedspec_suite.judge.steady import models, steady
 from fedspec_suite.judge.structural import rebuilt
@@ -392,11 +392,11 @@ def test_the_text_of_an_edit_is_that_of_a_function() -> None:
 class Counting:
     """A session whose event asks for a name three times."""
 
-    def __init__(self, ask: Callable[[str, int], int]) -> None:
-        self.ask, self.state = ask, State(x=np.zeros(1))
+    def __init__(self, ask: Callable[[Memory, str, int], int]) -> None:
+        self.ask, self.state, self.memory = ask, State(x=np.zeros(1)), Memory()
 
     def step(self, event: Event) -> dict[str, Any]:
-        asked = [self.ask("n", n) for n in (2, 5, 3)]
+        asked = [self.ask(self.memory, "n", n) for n in (2, 5, 3)]
         self.state = State(x=self.state.x + sum(asked))
         return {"x": self.state.x, "asked": asked}
 
@@ -420,9 +420,10 @@ def test_a_wrong_rule_may_leave_its_domain_and_a_right_one_may_not() -> None:
     x = np.ones(2)
     with pytest.raises(ParameterError):
         arrivals.mixed(x, 2 * x, mix=1.5)
-    with unguarded():
-        assert arrivals.mixed(x, 2 * x, mix=1.5).tolist() == [2.5, 2.5]
-        assert gossip.gossip(np.eye(2), np.array([[1.0, 1.0], [0.0, 1.0]])).tolist() == [[1, 1], [0, 1]]
+    rules: list[Any] = [arrivals.mixed, gossip.gossip]
+    mixed, mean = map(unguarded, rules)
+    assert mixed(x, 2 * x, mix=1.5).tolist() == [2.5, 2.5]
+    assert mean(np.eye(2), np.array([[1.0, 1.0], [0.0, 1.0]])).tolist() == [[1, 1], [0, 1]]
     with pytest.raises(FedspecError):
         gossip.gossip(np.eye(2), np.array([[1.0, 1.0], [0.0, 1.0]]))
 

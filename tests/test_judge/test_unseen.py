@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from test_judge.results import asked, printed, result
 from test_judge.support import fedspec
 
 from fedspec.algorithms.scaffold import server
+from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer, Subject
 from fedspec.mixing.control_variates import server_control
 from fedspec.reference import SUBJECT
@@ -24,9 +24,11 @@ from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.judge.runner import judge_offer, result_of
 from fedspec_suite.judge.spoilt import moved, spoils, tilted
 from fedspec_suite.judge.unseen import compared, told, unseen
+from fedspec_suite.measure.copies import Copy
+from fedspec_suite.measure.forms import form_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen, exit_code
-from fedspec_suite.mutants import MUTANTS, Mutated, applied, edited
+from fedspec_suite.mutants import MUTANTS, Mutated, edited, edits
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.markdown import markdown
 from fedspec_suite.report.partly import to_show
@@ -155,11 +157,12 @@ def test_a_spoilt_equation_has_another_value_everywhere_or_the_same_sum() -> Non
     assert (moved(a) != a).all() and (moved(a) > 0).all() and moved(a).dtype == a.dtype
     assert tilted(a).sum() == a.sum() and (tilted(a) != a).any()
     assert tilted([3.0, 1.0]) == [3.5, 0.5] and moved(2) != 2 and moved((a,))[0].shape == a.shape
-    assert server_control in vars(sys.modules[server.__module__]).values()
     (c,) = equations(server_control)
+    form = form_of(CATALOGUE["scaffold"], "server", "general")
     for mutant in next(iter(spoils(server_control, c))):
-        with applied(mutant):
-            assert vars(sys.modules[server.__module__])["server_control"] is edited(mutant)[1]
+        copy = Copy(form.reach.plan(frozenset({server_control}), False), edits({mutant: edited(mutant)[1]}))
+        (own,) = (names for names in copy.spaces if names["__name__"] == server.__module__)
+        assert own["server_control"] is copy.edited[server_control] is not server_control
 
 
 PART = result(

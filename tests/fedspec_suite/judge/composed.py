@@ -137,6 +137,7 @@ def _merged(a: Mutant, b: Mutant) -> Mutant | None:
         options={**a.options, **b.options},
         leaks=a.leaks or b.leaks,
         given={**a.given, **b.given},
+        asking={**a.asking, **b.asking},
     )
 
 

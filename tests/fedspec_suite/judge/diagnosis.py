@@ -26,7 +26,6 @@ from fedspec_suite.judge.search import Search, stages, two_at_once
 from fedspec_suite.judge.seen import AT_ONCE, compared, relative, seen
 from fedspec_suite.judge.shown import shown
 from fedspec_suite.judge.shrinking import Link, chains
-from fedspec_suite.judge.unguarded import openable
 from fedspec_suite.judge.variants import Variant
 from fedspec_suite.measure.bench import THRESHOLD, WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
@@ -95,11 +94,6 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
         setting: what it is judged on.
         further: whether to look beyond these cases where it follows the claim in them.
     """
-    with openable():
-        return _identified(bench, setting, further)
-
-
-def _identified(bench: Bench, setting: Setting, further: bool) -> Diagnosis:
     known = known_of(setting)
     given = _played(bench, known.samples)
     if not given:

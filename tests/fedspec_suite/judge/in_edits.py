@@ -1,11 +1,15 @@
-"""What edited text may use beside the specification: the blocks of the model, what was averaged, the event's number."""
+"""What edited text may ask beside what the specification has: the event's number, what was averaged, what names were.
+
+Each function takes the record of the session first, which the text does not write: a session hands it over. What fills
+the record is a defect that is no mistake.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, cast
 
@@ -16,11 +20,11 @@ from fedspec.contract import Begin, Event, Gradient, Messages
 from fedspec.mixing.weighted import weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
 from fedspec_suite.judge.of_arrays import (
+    each_of,
     first_larger,
-    first_larger_blocks,
-    in_each_block,
+    first_larger_of_each,
     longer,
-    longer_blocks,
+    longer_of_each,
     others_alone,
     plain_means,
     row_by_row,
@@ -32,47 +36,92 @@ from fedspec_suite.judge.of_arrays import (
 )
 from fedspec_suite.measure.scenario import Scenario
 
-NUMBER = [1]
-"""Which event is taken."""
 
-AVERAGED: list[Any] = []
-"""What was averaged last: the stack, the weights and how."""
+@dataclass
+class Memory:
+    """What a session keeps for edited text.
+
+    Attributes:
+        blocks: the blocks of the model.
+        number: which event is taken.
+        averaged: what was averaged last: the stack, the weights and how.
+        steps: how many local steps each client of the event takes.
+        hyper: the hyper-parameters of the case.
+        before: what names were when they were last asked for.
+        begun: what names were when the round began, by how often they were asked for in its first step before that.
+        asked: how often a name was asked for in the step that is taken.
+        made: the model that comes out of the event that is taken.
+        left: what clients have left: by how long it lives (``round`` or longer), its name, and whose it is, if that
+            matters.
+        surveyed: what names were in the event that is taken, in turn, when it was taken for the first time.
+        looking: whether the event is taken only to see what names are in it.
+        who: which client computes.
+        turn: how many have begun.
+        gathered: by how many clients have begun: what was gathered since it was used last.
+    """
+
+    blocks: list[slice] = field(default_factory=list)
+    number: int = 1
+    averaged: tuple[Any, ...] = ()
+    steps: list[Any] = field(default_factory=lambda: [1])
+    hyper: dict[str, Any] = field(default_factory=dict)
+    before: dict[str, Any] = field(default_factory=dict)
+    begun: dict[tuple[str, int], Any] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
+    made: Any = None
+    left: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    surveyed: dict[str, list[Any]] = field(default_factory=dict)
+    looking: bool = False
+    who: int = 0
+    turn: int = 0
+    gathered: dict[int, list[Any]] = field(default_factory=dict)
 
 
-def over_clients(f: Callable[[Any], Any]) -> Any:
+def in_each_block(kept: Memory, f: Callable[[Any], Any], v: Any) -> Any:
+    """Of each block's numbers one, for all of them."""
+    return each_of(kept.blocks, f, v)
+
+
+def longer_blocks(kept: Memory, u: Any, v: Any) -> Any:
+    """Of two vectors in each block the one with the greater length there."""
+    return longer_of_each(kept.blocks, u, v)
+
+
+def first_larger_blocks(kept: Memory, u: Any, v: Any) -> Any:
+    """Of two vectors in each block the one that is larger at the first coordinate where they differ there."""
+    return first_larger_of_each(kept.blocks, u, v)
+
+
+def over_clients(kept: Memory, f: Callable[[Any], Any]) -> Any:
     """The mean over the clients of a function of what each of them sent."""
-    sent, p, mean = AVERAGED
+    sent, p, mean = kept.averaged
     return mean(f(sent), p)
 
 
-def one_by_one(f: Callable[[Any, Any], Any], start: Any) -> Any:
+def one_by_one(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
     """What a function makes of something and each update that was averaged, one after another."""
-    for row in AVERAGED[0]:
+    for row in kept.averaged[0]:
         start = f(start, row)
     return start
 
 
-def by_means_so_far(f: Callable[[Any, Any], Any], start: Any) -> Any:
+def by_means_so_far(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
     """The same of the mean of each update and those before it."""
     total: Any = 0
-    for k, row in enumerate(AVERAGED[0], 1):
+    for k, row in enumerate(kept.averaged[0], 1):
         total = total + row
         start = f(start, total / k)
     return start
 
 
-STEPS = [1]
-"""How many local steps each client of the event takes."""
-
-
-def steps_of(k: int) -> Any:
+def steps_of(kept: Memory, k: int) -> Any:
     """The number of local steps of the k-th client of the event."""
-    return STEPS[k]
+    return kept.steps[k]
 
 
 def _stepped(inner: Running, event: Event, k: int) -> Any:
     told = [m.steps for m in event.messages] if isinstance(event, Messages) else getattr(event, "steps", 1)
-    STEPS[:] = [*told] if isinstance(told, list | tuple) else [told]
+    inner.memory.steps = [*told] if isinstance(told, list | tuple) else [told]
     return inner.step(event)
 
 
@@ -80,17 +129,13 @@ WALKED = stepping("", _stepped)
 """What makes known how many steps the clients take."""
 
 
-SET: dict[str, Any] = {}
-"""The hyper-parameters of the case that runs."""
-
-
-def as_set(name: str) -> Any:
+def as_set(kept: Memory, name: str) -> Any:
     """A hyper-parameter as it is set, whatever a function is given for it."""
-    return SET[name]
+    return kept.hyper[name]
 
 
 def _setting(inner: Running, event: Event, k: int) -> Any:
-    SET.update(inner.keywords if hasattr(inner, "keywords") else vars(inner.h))
+    inner.memory.hyper.update(inner.keywords if hasattr(inner, "keywords") else vars(inner.h))
     return inner.step(event)
 
 
@@ -98,13 +143,13 @@ TOLD = stepping("", _setting)
 """What makes the hyper-parameters known everywhere."""
 
 
-def event_number() -> int:
+def event_number(kept: Memory) -> int:
     """The number of the event that is taken, from 1."""
-    return NUMBER[0]
+    return kept.number
 
 
 def _counted(inner: Running, event: Event, k: int) -> Any:
-    NUMBER[:] = [k + 1]
+    inner.memory.number = k + 1
     return inner.step(event)
 
 
@@ -112,88 +157,81 @@ COUNTED = stepping("", _counted)
 """What makes it known which event is taken."""
 
 
-def _remembering(mean: Callable[..., Any]) -> Callable[..., Any]:
-    def call(sent: Any, p: Any, *args: Any, **keywords: Any) -> Any:
-        AVERAGED[:] = sent, p, mean
-        return mean(sent, p, *args, **keywords)
+def _remembered(inner: Running, s: Scenario) -> Running:
+    kept = inner.memory
 
-    return call
+    def around(mean: Callable[..., Any]) -> Callable[..., Any]:
+        def call(sent: Any, p: Any, *args: Any, **keywords: Any) -> Any:
+            kept.averaged = sent, p, mean
+            return mean(sent, p, *args, **keywords)
+
+        return call
+
+    return behind({cast(FunctionType, weighted_mean): around})(inner, s)
 
 
-REMEMBERED = Defect(words="", session=behind({cast(FunctionType, weighted_mean): _remembering}))
+REMEMBERED = Defect(words="", session=_remembered)
 """What makes it known what was averaged."""
 
-BEFORE: dict[str, Any] = {}
-"""What names were when they were last asked for in this session."""
 
-
-def time_before(name: str, now: Any, first: Any = None) -> Any:
+def time_before(kept: Memory, name: str, now: Any, first: Any = None) -> Any:
     """What a name was the time before; the first time as it is, or what it is then."""
-    before = BEFORE.get(name, now if first is None else first)
-    BEFORE[name] = now
+    before = kept.before.get(name, now if first is None else first)
+    kept.before[name] = now
     return before
 
 
+def most_so_far(kept: Memory, name: str, now: Any) -> Any:
+    """The largest that a number has been whenever it was asked for in this session."""
+    most = kept.before[f"most {name}"] = maximum(kept.before.get(f"most {name}", now), now)
+    return most
+
+
 def _forgetting(inner: Running, s: Scenario) -> Running:
-    BEFORE.clear()
+    inner.memory.before.clear()
     return inner
 
 
-def most_so_far(name: str, now: Any) -> Any:
-    """The largest that a number has been whenever it was asked for in this session."""
-    BEFORE[f"most {name}"] = maximum(BEFORE.get(f"most {name}", now), now)
-    return BEFORE[f"most {name}"]
-
-
 TIMED = Defect(words="", session=_forgetting)
-"""What makes it known what names were, to nobody but the session."""
-
-BEGUN: dict[tuple[str, int], Any] = {}
-"""What names were when the round began, by how often they were asked for in its first step before that."""
-
-ASKED: dict[str, int] = {}
-"""How often a name was asked for in the step that is taken."""
+"""What makes it known what names were, but not what they were as the session began."""
 
 
-def at_the_beginning(name: str, now: Any) -> Any:
+def at_the_beginning(kept: Memory, name: str, now: Any) -> Any:
     """What a name was in the first local step of the round."""
-    ASKED[name] = ASKED.get(name, -1) + 1
-    return BEGUN.setdefault((name, ASKED[name]), now)
+    kept.asked[name] = kept.asked.get(name, -1) + 1
+    return kept.begun.setdefault((name, kept.asked[name]), now)
 
 
-def in_the_first_step(name: str, now: Any) -> Any:
+def in_the_first_step(kept: Memory, name: str, now: Any) -> Any:
     """What a name was when it was asked for first in the event, among peers who take several steps in one."""
-    return BEGUN.setdefault((name, 0), now)
+    return kept.begun.setdefault((name, 0), now)
 
 
 def _kept_for_a_round(inner: Running, event: Event, k: int) -> Any:
-    ASKED.clear()
+    inner.memory.asked.clear()
     if k == 0 or isinstance(event, Begin) or not isinstance(event, Gradient):
-        BEGUN.clear()
+        inner.memory.begun.clear()
     return inner.step(event)
 
 
 OF_ROUND = stepping("", _kept_for_a_round)
 """What makes known what a name was when a round of local steps began."""
 
-MADE: list[Any] = []
-"""The model that comes out of the event that is taken."""
 
-
-def new_model() -> Any:
+def new_model(kept: Memory) -> Any:
     """The model that comes out of the event, while it is taken."""
-    return MADE[0]
+    return kept.made
 
 
 def _foreseen(inner: Running, event: Event, k: int) -> Any:
     """The event taken twice, the second time with the first one's model at hand: the model must not depend on that."""
-    state = inner.state
-    MADE[:] = [model(state)]
+    state, kept = inner.state, inner.memory
+    kept.made = model(state)
     inner.step(event)
-    MADE[:] = [model(inner.state)]
+    kept.made = model(inner.state)
     inner.state = state
     answer = inner.step(event)
-    if any(float(a) != float(b) for a, b in zip(MADE[0], model(inner.state), strict=True)):
+    if any(float(a) != float(b) for a, b in zip(kept.made, model(inner.state), strict=True)):
         raise ArithmeticError("the model depends on itself")
     return answer
 
@@ -201,71 +239,63 @@ def _foreseen(inner: Running, event: Event, k: int) -> Any:
 FORESEEN = stepping("", _foreseen)
 """What makes the model of an event known before it is made."""
 
-LEFT: dict[tuple[Any, ...], Any] = {}
-"""What clients have left: by how long it lives (``round`` or longer), its name, and whose it is, if that matters."""
 
-
-def handed(key: tuple[Any, ...], anew: Any) -> Any:
+def handed(kept: Memory, key: tuple[Any, ...], anew: Any) -> Any:
     """What was left under a key; what is made anew where nothing was."""
-    return LEFT.get(key, anew)
+    return kept.left.get(key, anew)
 
 
-def hand_on(key: tuple[Any, ...], value: Any) -> None:
+def hand_on(kept: Memory, key: tuple[Any, ...], value: Any) -> None:
     """Leave something to who comes next."""
-    LEFT[key] = value
+    kept.left[key] = value
 
 
-def taking_over(state: Any, field: str, key: tuple[Any, ...]) -> Any:
+def taking_over(kept: Memory, state: Any, field: str, key: tuple[Any, ...]) -> Any:
     """A state with what the last client left."""
-    return replace(state, **{field: LEFT.get(key, getattr(state, field))})
+    return replace(state, **{field: kept.left.get(key, getattr(state, field))})
 
 
 def _handing(inner: Running, s: Scenario) -> Running:
-    LEFT.clear()
+    left = inner.memory.left
+    left.clear()
 
     def take(inner: Running, event: Event, k: int) -> Any:
-        for key in [key for key in LEFT if key[0] == "round"]:
-            del LEFT[key]
+        for key in [key for key in left if key[0] == "round"]:
+            del left[key]
         return inner.step(event)
 
     return Stepping(inner, take)
 
 
 HANDING = Defect(words="", session=_handing)
-"""What makes clients leave something to others of their session alone."""
-
-SURVEYED: dict[str, list[Any]] = {}
-"""What names were in the event that is taken, in turn, when it was taken for the first time."""
-
-LOOKING = [False]
-"""Whether the event is taken only to see what names are in it."""
+"""What makes clients leave something to others of their session."""
 
 
-def of_first(name: str, now: Any) -> Any:
+def of_first(kept: Memory, name: str, now: Any) -> Any:
     """What a name is when it is first asked for in the event."""
-    return _of(0, name, now)
+    return _of(kept, 0, name, now)
 
 
-def of_last(name: str, now: Any) -> Any:
+def of_last(kept: Memory, name: str, now: Any) -> Any:
     """What a name is when it is last asked for in the event."""
-    return _of(-1, name, now)
+    return _of(kept, -1, name, now)
 
 
-def _of(place: int, name: str, now: Any) -> Any:
-    if LOOKING[0]:
-        SURVEYED.setdefault(name, []).append(now)
+def _of(kept: Memory, place: int, name: str, now: Any) -> Any:
+    if kept.looking:
+        kept.surveyed.setdefault(name, []).append(now)
         return now
-    return SURVEYED[name][place]
+    return kept.surveyed[name][place]
 
 
 def _surveyed(inner: Running, event: Event, k: int) -> Any:
-    state = inner.state
-    SURVEYED.clear()
-    LOOKING[0] = True
+    state, kept = inner.state, inner.memory
+    kept.surveyed.clear()
+    kept.looking = True
     try:
         inner.step(event)
     finally:
-        LOOKING[0] = False
+        kept.looking = False
     inner.state = state
     return inner.step(event)
 
@@ -273,53 +303,47 @@ def _surveyed(inner: Running, event: Event, k: int) -> Any:
 SURVEYING = stepping("", _surveyed)
 """What makes known what a name is for the first or the last client of an event."""
 
-TURN = [0, 0]
-"""Which client computes, and how many have begun in this session."""
 
-GATHERED: dict[int, list[Any]] = {}
-"""By how many clients have begun: what was gathered since it was used last."""
-
-
-def who() -> int:
+def who(kept: Memory) -> int:
     """The number of the client that computes."""
-    return TURN[0]
+    return kept.who
 
 
-def gathered(value: Any) -> list[Any]:
+def gathered(kept: Memory, value: Any) -> list[Any]:
     """What the client has gathered since it was used, with this."""
-    GATHERED.setdefault(TURN[1], []).append(value)
-    return GATHERED[TURN[1]]
+    kept.gathered.setdefault(kept.turn, []).append(value)
+    return kept.gathered[kept.turn]
 
 
-def used() -> None:
+def used(kept: Memory) -> None:
     """What was gathered is used: the next begins anew."""
-    GATHERED.pop(TURN[1], None)
+    kept.gathered.pop(kept.turn, None)
 
 
-def compounded(factor: Any) -> Any:
+def compounded(kept: Memory, factor: Any) -> Any:
     """The product of this factor and those before it, since a client has begun."""
-    return math.prod(gathered(factor))
-
-
-def _taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]:
-    def one(i: Any, *rest: Any, **named: Any) -> Any:
-        TURN[:] = [i, TURN[1] + 1]
-        return client(i, *rest, **named)
-
-    return one
+    return math.prod(gathered(kept, factor))
 
 
 def _in_turn(inner: Running, s: Scenario) -> Running:
-    TURN[:] = [0, 0]
-    GATHERED.clear()
-    runs = (population.each, population.each_arrival)
-    around = behind({cast(FunctionType, f): around_clients(_taking_turns) for f in runs})
+    kept = inner.memory
+    kept.who, kept.turn = 0, 0
+    kept.gathered.clear()
+
+    def taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]:
+        def one(i: Any, *rest: Any, **named: Any) -> Any:
+            kept.who, kept.turn = i, kept.turn + 1
+            return client(i, *rest, **named)
+
+        return one
 
     def take(inner: Running, event: Event, k: int) -> Any:
         if isinstance(event, Begin):
-            TURN[1] += 1
+            kept.turn += 1
         return inner.step(event)
 
+    runs = (population.each, population.each_arrival)
+    around = behind({cast(FunctionType, f): around_clients(taking_turns) for f in runs})
     return Stepping(around(inner, s), take)
 
 
@@ -329,7 +353,7 @@ IN_TURN = Defect(words="", session=_in_turn)
 AVERAGING = (over_clients, one_by_one, by_means_so_far)
 """What asks what was averaged."""
 
-NEEDS = {
+NEEDS: dict[Callable[..., Any], Defect] = {
     as_set: TOLD,
     steps_of: WALKED,
     **dict.fromkeys(AVERAGING, REMEMBERED),
@@ -343,19 +367,17 @@ NEEDS = {
 }
 """By what an edited text calls, what makes known what that answers."""
 
-WITHOUT_SESSION = (
-    in_each_block,
-    *(longer, longer_blocks, first_larger, first_larger_blocks),
-    whole,
-    numbers,
-    replace,
-    row_by_row,
+ASKING = {f.__name__: f for f in (*NEEDS, in_each_block, longer_blocks, first_larger_blocks)}
+"""What asks a session, by the name that the text has for it."""
+
+_GIVEN: tuple[Callable[..., Any], ...] = (
+    *(longer, first_larger, whole, numbers, replace, row_by_row),
     *(set_sums, set_means, set_firsts),
     *(without_own, others_alone, plain_means),
 )
 
-GIVEN = {f.__name__: f for f in (*WITHOUT_SESSION, *NEEDS)}
-"""By the name that the text has for it."""
+GIVEN = {f.__name__: f for f in _GIVEN}
+"""What asks nobody."""
 
 
 def asked(text: str) -> tuple[Defect, ...]:

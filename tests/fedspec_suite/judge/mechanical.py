@@ -16,7 +16,7 @@ from fedspec_suite.judge.at_hand import CHAIN, Kind, Text, is_array, is_list
 from fedspec_suite.judge.changes import Change, as_given, earlier, exchanged, scaled
 from fedspec_suite.judge.defects.defect import Defect
 from fedspec_suite.judge.edits import LENGTH, symbol_of
-from fedspec_suite.judge.in_edits import GIVEN, asked
+from fedspec_suite.judge.in_edits import ASKING, GIVEN, asked
 from fedspec_suite.judge.moved import Put, Rebuilt
 from fedspec_suite.judge.rewrites import at, bodies
 from fedspec_suite.judge.slips import DECAYS, ORDINAL, said
@@ -82,7 +82,14 @@ def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Mechanical]:
 
 def _edit(text: Text, words: str, new: str, rank: int, symbol: str) -> Mechanical:
     mutant = Mutant(
-        id=f"{text.name}: {words}", words=words, algorithms=(), rule=text.name, old=text.source, new=new, given=GIVEN
+        id=f"{text.name}: {words}",
+        words=words,
+        algorithms=(),
+        rule=text.name,
+        old=text.source,
+        new=new,
+        given=GIVEN,
+        asking=ASKING,
     )
     return Mechanical(rank, symbol, mutant, asked(new))
 

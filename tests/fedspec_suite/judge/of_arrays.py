@@ -1,9 +1,9 @@
-"""What edited texts may call that needs no session: blocks, rows, sets of a cover, mixing matrices, rounding."""
+"""What edited texts may call that asks no session: blocks, rows, sets of a cover, mixing matrices, rounding."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,10 @@ import numpy as np
 from fedspec.arith import array, concatenate, norm, put, where_less
 from fedspec.covers import Cover
 
-BLOCKS: list[slice] = []
-"""The blocks of the model in the case that runs."""
 
-
-def in_each_block(f: Callable[[Any], Any], v: Any) -> Any:
+def each_of(blocks: Sequence[slice], f: Callable[[Any], Any], v: Any) -> Any:
     """Of each block's numbers one, for all of them."""
-    return concatenate([v[..., l] * 0 + f(v[..., l]) for l in BLOCKS])
+    return concatenate([v[..., l] * 0 + f(v[..., l]) for l in blocks])
 
 
 def longer(u: Any, v: Any) -> Any:
@@ -25,9 +22,9 @@ def longer(u: Any, v: Any) -> Any:
     return where_less(norm(u), norm(v), v, u)
 
 
-def longer_blocks(u: Any, v: Any) -> Any:
+def longer_of_each(blocks: Sequence[slice], u: Any, v: Any) -> Any:
     """The same for each block by itself."""
-    return concatenate([longer(u[..., l], v[..., l]) for l in BLOCKS])
+    return concatenate([longer(u[..., l], v[..., l]) for l in blocks])
 
 
 def first_larger(u: Any, v: Any) -> Any:
@@ -39,9 +36,9 @@ def first_larger(u: Any, v: Any) -> Any:
     return larger
 
 
-def first_larger_blocks(u: Any, v: Any) -> Any:
+def first_larger_of_each(blocks: Sequence[slice], u: Any, v: Any) -> Any:
     """The same for each block by itself."""
-    return concatenate([first_larger(u[..., l], v[..., l]) for l in BLOCKS])
+    return concatenate([first_larger(u[..., l], v[..., l]) for l in blocks])
 
 
 def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache, wraps
-from types import FunctionType, ModuleType
+from functools import cache
+from types import FunctionType
 from typing import Any
 
-from fedspec import rules
+from fedspec_suite.measure.copies import Spaces, copied
+from fedspec_suite.measure.forms import Form
+from fedspec_suite.measure.printed import make_room
+
+WHERE = ("fedspec.algorithms.", "fedspec.client.", "fedspec.mixing.", "fedspec.server.")
 
 CHECKS = "check_"
 """How the names of functions begin that refuse something and give nothing."""
@@ -20,64 +19,36 @@ MOST = 1 << 10
 """Over how many numbers a rule may loop: cases of a diagnosis have some dozens of clients, steps and coordinates."""
 
 
-@dataclass
-class _Guards:
-    """Whether the rules have guards that open, and how many blocks have opened them."""
-
-    there: bool = False
-    opened: int = 0
-
-
-_GUARDS = _Guards()
-
-
-@contextmanager
-def openable() -> Iterator[None]:
-    """The rules with guards that open, until the block ends: a search opens them for each answer of each candidate."""
-    if _GUARDS.there:
-        yield
-        return
-    places, counting, guard = _places(), _counting(), rules._counted_or_measured
-    before = [vars(module).get("range") for module in counting]
-
-    def taken(name: str, value: Any, note: str) -> Any:
-        if not _GUARDS.opened:
-            return guard(name, value, note)
-        # Numbers that keep a bound have no whole part of their own.
-        return int(value if isinstance(value, int) else float(value)) if note == "int" else value
-
-    try:
-        _GUARDS.there = True
-        rules._counted_or_measured = taken
-        for module in counting:
-            vars(module)["range"] = few
-        for module, name, check in places:
-            setattr(module, name, _nothing_where_open(check))
-        yield
-    finally:
-        _GUARDS.there = False
-        rules._counted_or_measured = guard
-        for module, name, check in places:
-            setattr(module, name, check)
-        for module, own in zip(counting, before, strict=True):
-            if own is None:
-                del vars(module)["range"]
-            else:
-                vars(module)["range"] = own
-
-
-@contextmanager
-def unguarded() -> Iterator[None]:
-    """Hyper-parameters, counts, weights and matrices are taken as they are, until the block ends.
+@cache
+def opened(form: Form) -> Form:
+    """Hyper-parameters, counts, weights and matrices are taken as they are.
 
     What nothing refuses might run for ever: no rule loops over more than a case has.
     """
-    with openable():
-        _GUARDS.opened += 1
-        try:
-            yield
-        finally:
-            _GUARDS.opened -= 1
+    return form.changed(_open)
+
+
+def unguarded(function: FunctionType) -> FunctionType:
+    """A function of the specification by itself without its refusals."""
+    open_: FunctionType = copied([function], _open).of(function)
+    return open_
+
+
+def _open(names: Spaces) -> None:
+    make_room(names)
+    names.get("fedspec.rules", {})["_counted_or_measured"] = _taken
+    for module in (m for n, m in names.items() if n.startswith(WHERE)):
+        module["range"] = few
+        module.update({n: _nothing for n, f in module.items() if n.startswith(CHECKS) and isinstance(f, FunctionType)})
+
+
+def _nothing(*given: Any, **named: Any) -> None:
+    pass
+
+
+def _taken(name: str, value: Any, note: str) -> Any:
+    # Numbers that keep a bound have no whole part of their own.
+    return int(value if isinstance(value, int) else float(value)) if note == "int" else value
 
 
 def few(*ends: int) -> range:
@@ -87,35 +58,6 @@ def few(*ends: int) -> range:
         ArithmeticError: it is longer: something that is no count stands for one.
     """
     numbers = range(*ends)
-    if _GUARDS.opened and len(numbers) > MOST:
+    if len(numbers) > MOST:
         raise ArithmeticError(f"a loop over {len(numbers)} numbers, where cases have at most {MOST}")
     return numbers
-
-
-@cache
-def _nothing_where_open(check: FunctionType) -> Callable[..., None]:
-    @wraps(check)
-    def asked(*given: Any, **named: Any) -> None:
-        if not _GUARDS.opened:
-            check(*given, **named)
-
-    return asked
-
-
-@cache
-def _counting() -> tuple[ModuleType, ...]:
-    """The modules whose text counts by a range."""
-    modules = [m for n, m in list(sys.modules.items()) if n.startswith(WHERE)]
-    return tuple(m for m in modules if "range(" in inspect.getsource(m))
-
-
-@cache
-def _places() -> tuple[tuple[ModuleType, str, FunctionType], ...]:
-    """Where each such function is known, and under which name."""
-    modules = [m for n, m in list(sys.modules.items()) if n.startswith(WHERE)]
-    found = ((m, name, f) for m in modules for name, f in vars(m).items() if name.startswith(CHECKS))
-    return tuple((m, name, f) for m, name, f in found if isinstance(f, FunctionType))
-
-
-WHERE = ("fedspec.algorithms.", "fedspec.client.", "fedspec.mixing.", "fedspec.server.")
-"""Where rules stand; what reads events and cases refuses what it refused."""

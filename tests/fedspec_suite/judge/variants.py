@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from types import FunctionType
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from fedspec.catalogue import CATALOGUE
+from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.contract import Case, Messages, Session
 from fedspec.errors import FedspecError
 from fedspec.params import layers, shapes
-from fedspec.reference import SUBJECT as REFERENCE
 from fedspec.rules import printed
 from fedspec_suite import mutants
 from fedspec_suite.judge.defects import Defect, defects
+from fedspec_suite.judge.defects.defect import Running
 from fedspec_suite.judge.edits import edits
-from fedspec_suite.judge.of_arrays import BLOCKS
-from fedspec_suite.judge.unguarded import unguarded
+from fedspec_suite.judge.in_edits import Memory
+from fedspec_suite.judge.unguarded import opened
 from fedspec_suite.measure.bench import Shown, reference
+from fedspec_suite.measure.forms import form_of
+from fedspec_suite.measure.printed import with_room
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import MUTANTS, Mutant, in_general_form, in_plain_form
+from fedspec_suite.mutants import MUTANTS, Mutant
 
 CANNOT = (FedspecError, ArithmeticError, LookupError, NameError, TypeError, ValueError, AttributeError, RuntimeError)
 """What a variant raises that makes no sense on a sample: some defects lead out of the domain of a rule."""
@@ -57,8 +60,8 @@ BROKEN = {
 """The equation that an option decides, by its tail; the step where none is named."""
 
 
-Edition: TypeAlias = Callable[[], AbstractContextManager[None]]
-"""What every event of a session runs in: an edit of the specification, or none."""
+Edition: TypeAlias = Callable[[Case], Session]
+"""What begins a session: of the specification under edits, or as it stands."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -102,54 +105,66 @@ class Variant:
             s = d.given(s)
         return s
 
-    def begin(self, s: Scenario) -> Session:
+    def begin(self, s: Scenario, edition: Edition) -> Running:
         """A session of the variant, for a scenario as it is told."""
-        BLOCKS[:] = layers(shapes(s.case.x0))
-        session: Any = _started(s.case)
+        session = edition(s.case)
         for d in self.defects:
             session = d.session(session, s)
-        return session  # type: ignore[no-any-return]
+        return session
+
+    @contextmanager
+    def _session(self, s: Scenario, edition: Edition) -> Iterator[Running]:
+        """The same for a while: what is copied for it is given up at the end, and waits for no collector."""
+        session = self.begin(s, edition)
+        try:
+            yield session
+        finally:
+            if hasattr(session, "spec"):
+                session.spec.give_up()
 
     def exact(self, s: Scenario, edition: Edition) -> list[Shown]:
         """Its answers in running numbers."""
-        with edition():
-            return reference(self.told(s), self.begin)
+        with ExitStack() as stack:
+            return reference(self.told(s), lambda lifted: stack.enter_context(self._session(lifted, edition)))
 
     def quick(self, s: Scenario, edition: Edition) -> Iterator[Any]:
         """Its answers in floating point, one after the other."""
         told = self.told(s)
-        with edition(), np.errstate(all="ignore"):
-            session = self.begin(told)
-        for e in told.events:
-            with edition(), np.errstate(all="ignore"):
-                answer = session.step(e)
-            yield answer
+        with ExitStack() as stack:
+            with np.errstate(all="ignore"):
+                session = stack.enter_context(self._session(told, edition))
+            for e in told.events:
+                with np.errstate(all="ignore"):
+                    answer = session.step(e)
+                yield answer
 
     def followed(self, s: Scenario, edition: Edition, same: Callable[[int, Any], bool]) -> int:
         """After how many events comes the first one whose answer in floating point is another."""
         told = self.told(s)
-        with edition(), np.errstate(all="ignore"):
-            session = self.begin(told)
+        with np.errstate(all="ignore"), self._session(told, edition) as session:
             return next((k for k, e in enumerate(told.events) if not same(k, session.step(e))), len(told.events))
 
     def editions(self) -> Callable[[], Edition]:
-        """What each of several sessions runs in, one after another: some edits remember those before."""
+        """What begins each of several sessions, one after another: some edits remember those before."""
         if not self.mutants and not self.defects and not self.plain:
-            return lambda: nullcontext
-        form = in_plain_form if self.plain else in_general_form
-        after = [mutants.editions(m) for m in self.mutants]
-        return lambda: partial(_edited, partial(form, self.algorithm), self.mutants, [each() for each in after])
+            return lambda: _plain
+        after = {m: mutants.editions(m) for m in self.mutants}
+        return lambda: partial(_edited, self, {m: each() for m, each in after.items()})
 
 
-@contextmanager
-def _edited(form: Edition, edited: tuple[Mutant, ...], after: list[Callable[..., Any]]) -> Iterator[None]:
-    with ExitStack() as stack:
-        stack.enter_context(unguarded())
-        for mutant, function in zip(edited, after, strict=True):
-            stack.enter_context(mutants.applied(mutant, function))
-        # What is edited stands in the row by now.
-        stack.enter_context(form())
-        yield
+def _plain(case: Case) -> Session:
+    """A session of the specification as it stands."""
+    form = with_room(form_of(find(case.algorithm), case.level, ""))
+    return _begun(form.kind, form.row, case)
+
+
+def _edited(v: Variant, after: Mapping[Mutant, FunctionType], case: Case) -> Session:
+    """A session under edits of rules, which may lead out of their domains."""
+    form = opened(form_of(CATALOGUE[case.algorithm], case.level, "plain" if v.plain else "general"))
+    memory = Memory(blocks=[*layers(shapes(case.x0))])
+    session: Any = form.started(case, mutants.edits(after, memory), bool(v.defects), _begun)
+    session.memory = memory
+    return session  # type: ignore[no-any-return]
 
 
 KEPT = 256
@@ -161,30 +176,32 @@ _PREPARED: dict[int, tuple[Case, Session]] = {}
 
 def _as_told(case: Case, algorithm: str, options: Mapping[str, str]) -> Case:
     """The case of an algorithm under options: the same object where it is asked for again."""
-    key = (id(case), algorithm, tuple(options.items()))
-    if key not in _TOLD:
-        if len(_TOLD) >= KEPT:
-            _TOLD.clear()
-        # With the case itself, whose id is no other's while it is kept.
-        _TOLD[key] = case, replace(case, algorithm=algorithm, options=options)
-    return _TOLD[key][1]
+    told: Case = _kept(
+        _TOLD,
+        (id(case), algorithm, tuple(options.items())),
+        lambda: (case, replace(case, algorithm=algorithm, options=options)),
+    )
+    return told
 
 
-def _prepared(case: Case) -> Session:
-    if id(case) not in _PREPARED:
-        if len(_PREPARED) >= KEPT:
-            _PREPARED.clear()
-        _PREPARED[id(case)] = case, REFERENCE.start(case)
-    return _PREPARED[id(case)][1]
-
-
-def _started(case: Case) -> Session:
-    """A session of a case, with what the row has by now; what no edit reaches is made once."""
+def _begun(kind: type[Any], row: Algorithm, case: Case) -> Session:
+    """A session of a row; what does not hang on its functions is made once for a case."""
     if case.level == "client":
-        return REFERENCE.start(case)
-    session: Any = copy(_prepared(case))
+        return cast(Session, kind(row, case))
+    session: Any = copy(_kept(_PREPARED, id(case), lambda: (case, kind(row, case))))
+    session.__class__, session.algorithm = kind, row
     session.restart()
     return session  # type: ignore[no-any-return]
+
+
+def _kept(table: dict[Any, tuple[Case, Any]], key: Any, make: Callable[[], tuple[Case, Any]]) -> Any:
+    """What is made of a case, and kept with the case itself, whose id is no other's meanwhile."""
+    found = table.get(key)
+    if found is None:
+        if len(table) >= KEPT:
+            table.clear()
+        found = table[key] = make()
+    return found[1]
 
 
 def _of_participants(s: Scenario) -> Scenario:

@@ -29,7 +29,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.varied import varied_scenarios
 from fedspec_suite.measure.verdict import Deviates, NotOffered, Undecided, declared
-from fedspec_suite.mutants import Mutant, Mutated, applied, find, fresh, in_general_form
+from fedspec_suite.mutants import Mutant, Mutated, find, fresh, original, started
 
 DTYPE = "float64"
 """The floating-point type that mutants are asked in: in a narrower one, rounding can only hide an edit."""
@@ -168,12 +168,11 @@ def runs(mutant: Mutant, plain: Sequence[Scenario]) -> bool:
         raise _Called
 
     try:
-        with applied(mutant, watched):
-            for s in plain:
-                with in_general_form(s.case.algorithm):
-                    session = SUBJECT.start(replace(s.case, options={**s.case.options, **mutant.options}))
-                for event in s.events:
-                    session.step(event)
+        for s in plain:
+            case = replace(s.case, options={**s.case.options, **mutant.options})
+            session = started(case, {original(mutant): lambda names: watched})
+            for event in s.events:
+                session.step(event)
     except _Called:
         return True
     return False

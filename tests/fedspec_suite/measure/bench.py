@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array, digits
-from fedspec.catalogue import Algorithm
+from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Offer, Session, Subject, blocks_like
 from fedspec.division import stabiliser_of_zero
 from fedspec.errors import ContractError
 from fedspec.params import flatten
-from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite.measure.extent import Extent, extent_of, widen
+from fedspec_suite.measure.forms import form_of
 from fedspec_suite.measure.limits import outside
-from fedspec_suite.measure.printed import room_for_closed_forms
+from fedspec_suite.measure.printed import with_room
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
@@ -234,8 +234,10 @@ def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:
 
 
 def specified(s: Scenario) -> Session:
-    """A session of the specification."""
-    return REFERENCE.start(s.case)
+    """A session of the specification, in which running numbers have room for closed forms."""
+    form = with_room(form_of(find(s.case.algorithm), s.case.level, ""))
+    session: Session = form.kind(form.row, s.case)
+    return session
 
 
 def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> list[Shown]:
@@ -249,7 +251,7 @@ def reference(s: Scenario, begin: Callable[[Scenario], Session] = specified) -> 
         begin: what the session is, where it is not the specification's as it stands.
     """
     # Bounds that are infinite meet zeros.
-    with digits(), room_for_closed_forms(), np.errstate(invalid="ignore", over="ignore"):
+    with digits(), np.errstate(invalid="ignore", over="ignore"):
         lifted = running(s)
         session, number = begin(lifted), RUNNING[s.case.dtype]
         size = np.array([abs(float(x)) for x in flatten(s.case.x0)])

@@ -6,19 +6,20 @@ by (1 - rho)^2. Who writes it down as it is printed is right, and not as exact a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeAlias
-from unittest.mock import patch
 
 from fedspec.mixing import accumulation
 from fedspec.readings import Solver
+from fedspec_suite.measure.copies import Spaces
+from fedspec_suite.measure.forms import Form
 from fedspec_suite.measure.running import Running
 
-Form: TypeAlias = Callable[[int, int, Any, Any, Any], Any]
+Entry: TypeAlias = Callable[[int, int, Any, Any, Any], Any]
 """Of k, tau, alpha, rho and gamma."""
 
-ENTRIES: dict[Solver, Form] = {
+ENTRIES: dict[Solver, Entry] = {
     Solver.MOMENTUM: lambda k, tau, alpha, rho, gamma: (1 - rho ** (tau - k)) / (1 - rho),
     Solver.NESTEROV: lambda k, tau, alpha, rho, gamma: (1 - rho ** (tau - k + 1)) / (1 - rho),
     Solver.MOMENTUM_PROXIMAL_OUTSIDE: lambda k, tau, alpha, rho, gamma: (
@@ -54,7 +55,7 @@ def of_code(tau: int, alpha: Any, rho: Any) -> Any:
     return sum(pull ** (tau - k) * (1 + pull * (1 - rho**k) / (1 - rho)) for k in range(1, tau + 1))
 
 
-NORMS: dict[Solver, Form] = {
+NORMS: dict[Solver, Entry] = {
     Solver.MOMENTUM: momentum,
     Solver.DAMPENED: dampened,
     Solver.PROXIMAL: proximal,
@@ -63,15 +64,19 @@ NORMS: dict[Solver, Form] = {
 """The sums of the entries in closed form."""
 
 
-@contextmanager
-def room_for_closed_forms() -> Iterator[None]:
-    """Running numbers that are accumulated have room for the closed forms too, until the block ends."""
-    entries = accumulation._ENTRY
-    with patch.dict(entries, {solver: _widened(solver, f) for solver, f in entries.items()}):
-        yield
+@cache
+def with_room(form: Form) -> Form:
+    """A form in which running numbers that are accumulated have room for the closed forms too."""
+    return form.changed(make_room)
 
 
-def _widened(solver: Solver, entry: Form) -> Form:
+def make_room(names: Spaces) -> None:
+    """Make it in the names of the modules."""
+    if (own := names.get(accumulation.__name__)) is not None:
+        own["_ENTRY"] = {solver: _widened(solver, f) for solver, f in own["_ENTRY"].items()}
+
+
+def _widened(solver: Solver, entry: Entry) -> Entry:
     def at(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
         summed = entry(k, tau, alpha, rho, gamma)
         if not isinstance(summed, Running):

@@ -10,23 +10,20 @@ from fedspec.catalogue import rows_of
 from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.mutants import written
 from fedspec_suite.mutants.called import functions, names
-from fedspec_suite.mutants.forms import in_general_form, in_plain_form
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Thread,
-    applied,
     blamed,
     edited,
     editions,
+    edits,
     fresh,
-    looked_up,
     original,
     parsed,
     source_of,
     texts,
-    wrapped,
 )
-from fedspec_suite.mutants.mutated import Mutated, edit_in
+from fedspec_suite.mutants.mutated import Mutated, edit_in, started
 from fedspec_suite.own import Mistake
 
 __all__ = [
@@ -35,23 +32,20 @@ __all__ = [
     "Mutant",
     "Mutated",
     "Thread",
-    "applied",
     "blamed",
     "edit_in",
     "edited",
     "editions",
+    "edits",
     "find",
     "fresh",
     "functions",
-    "in_general_form",
-    "in_plain_form",
-    "looked_up",
     "names",
     "original",
     "parsed",
     "source_of",
+    "started",
     "texts",
-    "wrapped",
 ]
 
 

@@ -9,10 +9,7 @@ from typing import Any
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
 from fedspec.contract import Level
-from fedspec_suite.mutants.mutant import looked_up
-
-WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
-"""Where the functions stand that an algorithm is made of; what lies below them (arithmetic, plans) is not edited."""
+from fedspec_suite.measure.copies import RULES, looked_up
 
 
 def functions(algorithm: Algorithm, level: Level) -> list[FunctionType]:
@@ -34,7 +31,7 @@ def called_by(held: Sequence[Any]) -> list[FunctionType]:
     waiting = [f for f in held if isinstance(f, FunctionType)]
     while waiting:
         function = waiting.pop(0)
-        if function in found or not function.__module__.startswith(WHERE):
+        if function in found or not function.__module__.startswith(RULES):
             continue
         found.append(function)
         space = inspect.unwrap(function).__globals__

@@ -11,17 +11,16 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, is_dataclass, replace
-from functools import cache, lru_cache
-from types import CodeType, FunctionType, ModuleType
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial
+from types import CellType, CodeType, FunctionType
 from typing import Any, Literal, TypeAlias, cast
 
 from fedspec import arith
-from fedspec.catalogue import CATALOGUE
 from fedspec.errors import UnknownNameError
 from fedspec.rules import equations
+from fedspec_suite.measure.copies import Edits, Spaces
 
 Leak: TypeAlias = Literal["", "session", "process"]
 
@@ -56,6 +55,7 @@ class Mutant:
         seen: public threads that describe it, each opened and restated; none for a systematic one.
         leaks: whether the edited rule remembers its calls beyond its arguments: as long as the session, or for good.
         given: what else the new text may use, by name.
+        asking: what it may call that a session knows, by name; it is called with the session's record first.
         rates: whether it shows only where events say rates anew: it is asked on offers that take them, and on no other.
     """
 
@@ -69,6 +69,7 @@ class Mutant:
     seen: tuple[Thread, ...] = ()
     leaks: Leak = ""
     given: Mapping[str, Any] = field(default_factory=dict)
+    asking: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     rates: bool = False
 
 
@@ -128,7 +129,7 @@ def _code(mutant: Mutant) -> tuple[CodeType, tuple[str, ...]]:
     known = vars(sys.modules[module])
     # What stands in the text is more than what it looks up, and quicker found.
     read = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text))
-    more = tuple(n for n in read if n in mutant.given or _of_arith(n, known))
+    more = tuple(n for n in read if n in mutant.given or n in mutant.asking or _of_arith(n, known))
     within = f"{_FUTURE}def within({', '.join(more)}):\n{textwrap.indent(text, '    ')}\n    return {name}"
     return compile(within, f"<mutant {mutant.id}>", "exec"), more
 
@@ -141,33 +142,59 @@ def _of_arith(name: str, known: Mapping[str, Any]) -> bool:
     return name not in known and hasattr(arith, name)
 
 
-def looked_up(code: CodeType) -> list[str]:
-    """What a function and those within it look up in their module."""
-    inner = [name for c in code.co_consts if isinstance(c, CodeType) for name in looked_up(c)]
-    return list(dict.fromkeys([*code.co_names, *inner]))
-
-
-def fresh(mutant: Mutant) -> Callable[..., Any]:
-    """The edited function, which remembers no call yet.
-
-    It looks up what its module has when it runs, so that other edits made at the same time are seen.
-    """
+def fresh(mutant: Mutant) -> FunctionType:
+    """The edited function, which remembers no call yet, over the names of its module."""
     module, _, _ = mutant.rule.rpartition(".")
     code, more = _code(mutant)
     space: dict[str, Any] = {}
     exec(code, space)
     within = FunctionType(space["within"].__code__, vars(sys.modules[module]))
-    return cast(Callable[..., Any], within(*(mutant.given.get(n, getattr(arith, n, None)) for n in more)))
+    return cast(FunctionType, within(*(_given(mutant, n) for n in more)))
+
+
+def _given(mutant: Mutant, name: str) -> Any:
+    return mutant.given[name] if name in mutant.given else mutant.asking.get(name, getattr(arith, name, None))
 
 
 @lru_cache(maxsize=REMEMBERED)
-def edited(mutant: Mutant) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def edited(mutant: Mutant) -> tuple[FunctionType, FunctionType]:
     """The function that a mutant edits, before and after.
 
     Raises:
         UnknownNameError: the edit's text is not found exactly once in the rule.
     """
     return original(mutant), fresh(mutant)
+
+
+def editions(mutant: Mutant) -> Callable[[], FunctionType]:
+    """The edited function for one session of a subject after another: the same one, unless it lives for a session."""
+    if mutant.leaks == "session":
+        return partial(fresh, mutant)
+    shared = fresh(mutant) if mutant.leaks else edited(mutant)[1]
+    return lambda: shared
+
+
+def edits(editions: Mapping[Mutant, FunctionType], record: Any = None) -> Edits:
+    """Edited functions for one session, which look up its names; what they ask of a session they ask its record."""
+    return {original(m): partial(_over, m, f, record) for m, f in editions.items()}
+
+
+def _over(mutant: Mutant, function: FunctionType, record: Any, names: Spaces) -> FunctionType:
+    """An edited function over other names, and what is around it; what it remembers beyond its session is the same."""
+    known, code = mutant.asking, function.__code__
+    own = code.co_filename == f"<mutant {mutant.id}>"
+    cells = list(function.__closure__ or ())
+    for k, (name, cell) in enumerate(zip(code.co_freevars, cells, strict=True)):
+        if own and name in known:
+            cells[k] = CellType(partial(known[name], record))
+        elif not own and isinstance(cell.cell_contents, FunctionType):
+            cells[k] = CellType(_over(mutant, cell.cell_contents, record, names))
+    module = mutant.rule.rpartition(".")[0] if own else function.__globals__.get("__name__", "")
+    space = names.get(module, function.__globals__)
+    f = FunctionType(code, space, function.__name__, function.__defaults__, tuple(cells))
+    f.__kwdefaults__ = function.__kwdefaults__
+    f.__dict__ = {**vars(function), "__wrapped__": getattr(function, "__wrapped__", function)}
+    return f
 
 
 def blamed(mutant: Mutant) -> str:
@@ -223,77 +250,3 @@ def stored(*statements: ast.AST) -> set[str]:
 def loaded(*statements: ast.AST) -> set[str]:
     """The names that statements read."""
     return {n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
-@cache
-def _places(before: FunctionType) -> list[tuple[ModuleType, str]]:
-    """Where a rule is known, and under which name."""
-    modules = [m for n, m in list(sys.modules.items()) if n.partition(".")[0] == "fedspec"]
-    return [(module, key) for module in modules for key, value in vars(module).items() if value is before]
-
-
-@cache
-def _rows(before: FunctionType) -> tuple[str, ...]:
-    """The rows of the catalogue that hold a function, or whose server by itself does."""
-    return tuple(i for i, a in CATALOGUE.items() if _swapped(a.run, before, None) is not a.run)
-
-
-def _swapped(record: Any, before: FunctionType, after: Any) -> Any:
-    """A record of functions, and those within it, with another in the place of one; itself where it has none."""
-    if not is_dataclass(record):
-        return after if record is before else record
-    held = {n: (v, _swapped(v, before, after)) for n, v in vars(record).items() if callable(v) or is_dataclass(v)}
-    changed: dict[str, Any] = {n: new for n, (old, new) in held.items() if new is not old}
-    return replace(record, **changed) if changed else record  # type: ignore[type-var]
-
-
-def _forgetful(mutant: Mutant) -> Callable[..., Any]:
-    """The edited function, which remembers no call of any other session."""
-    return fresh(mutant) if mutant.leaks else edited(mutant)[1]
-
-
-def editions(mutant: Mutant) -> Callable[[], Callable[..., Any]]:
-    """The edited function for one session of a subject after another: the same one, unless it lives for a session."""
-    shared = _forgetful(mutant)
-    return lambda: fresh(mutant) if mutant.leaks == "session" else shared
-
-
-@contextmanager
-def applied(mutant: Mutant, after: Callable[..., Any] | None = None) -> Iterator[None]:
-    """The specification with the mutant's rule edited, wherever it is used, until the block ends.
-
-    Args:
-        mutant: the edit.
-        after: the edited function, where it must be one that remembers its calls.
-    """
-    before, after = original(mutant), after or _forgetful(mutant)
-    places = _places(before)
-    rows = {i: CATALOGUE[i] for i in _rows(before)}
-    try:
-        for module, name in places:
-            setattr(module, name, after)
-        for i, row in rows.items():
-            CATALOGUE[i] = replace(row, run=_swapped(row.run, before, after))
-        yield
-    finally:
-        for module, name in places:
-            setattr(module, name, before)
-        CATALOGUE.update(rows)
-
-
-@contextmanager
-def wrapped(around: Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]) -> Iterator[None]:
-    """The specification with functions behind others, wherever its modules know them, until the block ends.
-
-    Args:
-        around: by the function as the specification has it, what makes the other one from what stands there, which may
-            be an edit already.
-    """
-    before = [(wrap, module, name, getattr(module, name)) for f, wrap in around.items() for module, name in _places(f)]
-    try:
-        for wrap, module, name, there in before:
-            setattr(module, name, wrap(there))
-        yield
-    finally:
-        for _, module, name, there in before:
-            setattr(module, name, there)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from types import FunctionType
-from typing import Any
 
 import numpy as np
 
@@ -18,9 +16,10 @@ from fedspec import arith
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, Event, Level, Session, SubjectInfo
 from fedspec.reference import SUBJECT
+from fedspec_suite.measure.copies import Edits
+from fedspec_suite.measure.forms import form_of
 from fedspec_suite.mutants.called import functions
-from fedspec_suite.mutants.forms import in_general_form
-from fedspec_suite.mutants.mutant import Mutant, applied, editions, loaded, parsed, source_of, stored
+from fedspec_suite.mutants.mutant import Mutant, editions, edits, loaded, parsed, source_of, stored
 
 
 def edit_in(mutant: Mutant, case: Case) -> tuple[Mutant, bool]:
@@ -72,22 +71,13 @@ def _unknown(mutant: Mutant, function: FunctionType) -> set[str]:
 
 
 class _Session:
-    def __init__(self, mutated: Mutated, case: Case) -> None:
-        self.mutant, plain = edit_in(mutated.mutant, case)
-        self.after = mutated.edition(self.mutant)
-        options = {**case.options, **self.mutant.options}
-        with self.edited(), nullcontext() if plain else in_general_form(case.algorithm):
-            self.inner = SUBJECT.start(replace(case, options=options))
+    """A session whose numbers may be anything, and nobody is warned of."""
 
-    @contextmanager
-    def edited(self) -> Iterator[None]:
-        """The specification under the edit."""
-        with applied(self.mutant, self.after), np.errstate(all="ignore"):
-            yield
+    def __init__(self, inner: Session) -> None:
+        self.inner = inner
 
     def step(self, event: Event) -> Answer:
-        """Take the event under the edit, and only then: the judge's own reference stays what it is."""
-        with self.edited():
+        with np.errstate(all="ignore"):
             return self.inner.step(event)
 
 
@@ -99,9 +89,9 @@ class Mutated:
         self.mutant = mutant
         offers = tuple(o for o in inner.offers if o.algorithm in mutant.algorithms)
         self.info: SubjectInfo = replace(inner, variant=f"mutant {mutant.id}", offers=offers)
-        self.editions: dict[Mutant, Callable[[], Callable[..., Any]]] = {}
+        self.editions: dict[Mutant, Callable[[], FunctionType]] = {}
 
-    def edition(self, mutant: Mutant) -> Callable[..., Any]:
+    def edition(self, mutant: Mutant) -> FunctionType:
         """The edited function for a session; a mutant that outlives its sessions has one for all of them."""
         if mutant not in self.editions:
             self.editions[mutant] = editions(mutant)
@@ -109,4 +99,13 @@ class Mutated:
 
     def start(self, case: Case) -> Session:
         """Begin a session; the options under which the edit is made override the case's."""
-        return _Session(self, case)
+        mutant, plain = edit_in(self.mutant, case)
+        after = edits({mutant: self.edition(mutant)})
+        with np.errstate(all="ignore"):
+            return _Session(started(replace(case, options={**case.options, **mutant.options}), after, plain))
+
+
+def started(case: Case, after: Edits, plain: bool = False) -> Session:
+    """A session of the specification under edits, in the printed form of its row or in that with options."""
+    form = form_of(CATALOGUE[case.algorithm], case.level, "plain" if plain else "general")
+    return form.started(case, after, False, lambda kind, row, case: kind(row, case))

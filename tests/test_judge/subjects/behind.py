@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedspec.contract import Case, Event, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite.mutants import Mutant, applied, in_general_form
+from fedspec_suite import mutants
+from fedspec_suite.mutants import Mutant, edited, started
 
 
 @dataclass
@@ -48,19 +48,10 @@ class Session:
 
     def __init__(self, subject: Behind, case: Case) -> None:
         self.subject, self.k = subject, 0
-        with self.edited():
-            self.inner = SUBJECT.start(subject.case(case))
-
-    def edited(self) -> ExitStack:
-        stack = ExitStack()
-        for mutant in self.subject.edits:
-            stack.enter_context(applied(mutant))
-        if self.subject.edits:
-            # What is edited is the form with options.
-            stack.enter_context(in_general_form(self.subject.algorithm))
-        return stack
+        case, edits = subject.case(case), {m: edited(m)[1] for m in subject.edits}
+        # What is edited is the form with options.
+        self.inner = started(case, mutants.edits(edits)) if edits else SUBJECT.start(case)
 
     def step(self, e: Event) -> Any:
         k, self.k = self.k, self.k + 1
-        with self.edited():
-            return self.subject.take(self.inner, self.subject.event(k, e), k)
+        return self.subject.take(self.inner, self.subject.event(k, e), k)

@@ -14,7 +14,6 @@ from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, part, 
 from fedspec_suite.judge.defects.state import state_fields
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
 
 
 def _before_maximum(first: bool) -> Callable[[Running, Scenario], Running]:
@@ -39,7 +38,7 @@ def _before_maximum(first: bool) -> Callable[[Running, Scenario], Running]:
 
                 return larger
 
-            with wrapped({cast(FunctionType, maximum): around}):
+            with inner.spec.behind({cast(FunctionType, maximum): around}):
                 answer = inner.step(event)
             if not first:
                 return answer

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
-from types import FunctionType
 from typing import Any, TypeAlias
 
 from fedspec.contract import Event
+from fedspec_suite.measure.copies import Around
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.mutants import wrapped
 
 Running: TypeAlias = Any
-"""A session of the specification; its state can be put back."""
+"""A session of the specification: its state can be put back, in its copy of the functions (``spec``) some may be put
+behind others, and its record (``memory``) is what edited text asks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,10 +99,6 @@ def stepping(words: str, take: Callable[[Running, Event, int], Any]) -> Defect:
     return Defect(words=words, session=lambda inner, s: Stepping(inner, take))
 
 
-Around: TypeAlias = Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]
-"""What stands in the place of functions of the specification, from what stands there."""
-
-
 OfClient: TypeAlias = Callable[..., Callable[..., Any]]
 """What a client does instead: from what it does, and what else those who run the clients are given."""
 
@@ -124,7 +120,7 @@ def behind(functions: Around) -> Callable[[Running, Scenario], Running]:
     """A session whose events are taken while functions of the specification stand behind others."""
 
     def take(inner: Running, event: Event, k: int) -> Any:
-        with wrapped(functions):
+        with inner.spec.behind(functions):
             return inner.step(event)
 
     return lambda inner, s: Stepping(inner, take)

@@ -10,12 +10,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from fedspec import population
+from fedspec import covers, population
 from fedspec.arith import Array, ascending, largest, maximum, minimum, norm, ratio, smallest, where_less, where_shorter
 from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec.contract import Begin, Event, Gradient
-from fedspec_suite.judge.defects.defect import Defect, Running, behind
+from fedspec.covers import Cover
+from fedspec_suite.judge.defects.defect import Defect, Running, behind, stepping
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -26,17 +27,43 @@ def _mean(x: Array) -> Array:
     return mean
 
 
-EXTREMES: dict[str, tuple[Any, Callable[[Array], Array]]] = {
-    "a set takes the mean of its coordinates' values, not the largest": (largest, _mean),
-    "a set takes the smallest of its coordinates' values, not the largest": (largest, smallest),
-    "a coordinate takes the largest of its sets' values, not the smallest": (smallest, largest),
-    "a coordinate takes the mean of its sets' values, not the smallest": (smallest, _mean),
+EXTREMES: dict[str, tuple[str, Callable[[Array], Array]]] = {
+    "a set takes the mean of its coordinates' values, not the largest": ("greatest", _mean),
+    "a set takes the smallest of its coordinates' values, not the largest": ("greatest", smallest),
+    "a coordinate takes the largest of its sets' values, not the smallest": ("least", largest),
+    "a coordinate takes the mean of its sets' values, not the smallest": ("least", _mean),
 }
 """What is taken for the largest or the smallest of a cover's numbers."""
 
+_ROWS = {"greatest": "_members", "least": "_holders"}
 
-def _other(function: Callable[[Array], Array]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    return lambda there: function
+
+def _reduced(name: str, other: Callable[[Array], Array]) -> Callable[[Running, Event, int], Any]:
+    """An event is taken with a cover that reduces its rows by another function."""
+
+    def own(cover: Cover) -> Cover:
+        there: Any = type(cover)
+        reduced = {name: lambda self, values: covers._reduced(other, values, getattr(self, _ROWS[name]))}
+        changed: Cover = object.__new__(type(there.__name__, (there,), reduced))
+        vars(changed).update(vars(cover))
+        return changed
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        holder = "cover" if hasattr(inner, "cover") else "state"
+        before = getattr(inner, holder) if holder == "cover" else getattr(inner.state, "cover", None)
+        if before is None:
+            return inner.step(event)
+
+        def put(cover: Cover) -> None:
+            setattr(inner, holder, cover if holder == "cover" else replace(inner.state, cover=cover))
+
+        put(own(before))
+        try:
+            return inner.step(event)
+        finally:
+            put(before)
+
+    return take
 
 
 def of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
@@ -163,9 +190,9 @@ def of(setting: Setting) -> Iterator[Defect]:
     if "cover" in setting.algorithm.options or any(
         "cover" in inspect.signature(inspect.unwrap(f)).parameters for f in functions(setting.algorithm, setting.level)
     ):
-        for words, (function, other) in EXTREMES.items():
-            tail = "mu" if function is largest else "nu"
-            yield Defect(words=words, tail=tail, session=behind({function: _other(other)}))
+        for words, (name, other) in EXTREMES.items():
+            tail = "mu" if name == "greatest" else "nu"
+            yield replace(stepping(words, _reduced(name, other)), tail=tail)
         if setting.options.get("cover") == "axes":
             yield Defect(
                 words="the coordinates of a block are counted along its columns", tail="nu", given=_columns_first

@@ -18,7 +18,7 @@ from fedspec.rules import equations
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import functions, wrapped
+from fedspec_suite.mutants import functions
 
 
 def _kept_by(function: FunctionType) -> str:
@@ -53,7 +53,7 @@ def _lagging(function: FunctionType) -> Callable[[Running, Scenario], Running]:
 
                 return rule
 
-            with wrapped({function: lagging}):
+            with inner.spec.behind({function: lagging}):
                 return inner.step(event)
 
         return Stepping(inner, take)
@@ -88,7 +88,7 @@ def _seen(counting: Sequence[FunctionType]) -> Callable[[Running, Scenario], Run
                 inner.state = replace(inner.state, p=shares / sum(shares[i] for i in there))
             if hasattr(inner.state, "clients"):
                 inner.state = replace(inner.state, clients=len(there))
-            with wrapped(dict.fromkeys(counting, counted)):
+            with inner.spec.behind(dict.fromkeys(counting, counted)):
                 return inner.step(event)
 
         return Stepping(inner, take)

@@ -10,11 +10,12 @@ from fedspec.algorithms.synchronous import model
 from fedspec.arith import stack
 from fedspec.contract import Event
 from fedspec.mixing.weighted import weighted_mean
+from fedspec.params import layers, shapes
 from fedspec_suite.judge.defects import oracles
 from fedspec_suite.judge.defects.defect import Running, Stepping, behind
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import functions, wrapped
+from fedspec_suite.mutants import functions
 
 HOW = {
     "to [-{0}, {0}]": oracles.clipped,
@@ -32,11 +33,15 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
     if mean not in functions(setting.algorithm, setting.level):
         return {}
 
+    def bounded(around: Callable[[Any, oracles.Blocks], Any]) -> Callable[[Running, Scenario], Running]:
+        """The mean stands behind what is made of it and of the blocks of the model."""
+        return lambda inner, s: behind({mean: lambda there: around(there, layers(shapes(s.case.x0)))})(inner, s)
+
     def each(limit: oracles.OfGradient) -> Callable[[Running, Scenario], Running]:
-        return behind({mean: lambda there: lambda deltas, p: there(stack([limit(d, d) for d in deltas]), p)})
+        return bounded(lambda there, l: lambda deltas, p: there(stack([limit(d, d, l) for d in deltas]), p))
 
     def whole(limit: oracles.OfGradient) -> Callable[[Running, Scenario], Running]:
-        return behind({mean: lambda there: lambda deltas, p: limit(there(deltas, p), deltas)})
+        return bounded(lambda there, l: lambda deltas, p: limit(there(deltas, p), deltas, l))
 
     def of(how: Callable[[float], oracles.OfGradient], around: Any) -> Callable[[float], Any]:
         return lambda v: around(how(v))
@@ -45,7 +50,7 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
         def session(inner: Running, s: Scenario) -> Running:
             def take(inner: Running, event: Event, k: int) -> Any:
                 x = model(inner.state)
-                with wrapped({mean: lambda there: lambda deltas, p: there(deltas, p) - rate * x}):
+                with inner.spec.behind({mean: lambda there: lambda deltas, p: there(deltas, p) - rate * x}):
                     return inner.step(event)
 
             return Stepping(inner, take)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import wraps
 from types import SimpleNamespace
@@ -10,28 +10,33 @@ from typing import Any
 
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import maximum, minimum, norm, ratio, where_less
+from fedspec.params import layers, shapes
 from fedspec_suite.judge.defects.defect import Running
-from fedspec_suite.judge.of_arrays import in_each_block
+from fedspec_suite.judge.of_arrays import each_of
 from fedspec_suite.measure.scenario import Scenario
 
-OfGradient = Callable[[Any, Any], Any]
-"""Another gradient, from it and the model that it is taken at."""
+Blocks = Sequence[slice]
+
+OfGradient = Callable[[Any, Any, Blocks], Any]
+"""Another gradient, from it, the model that it is taken at and the blocks of that."""
 
 
 def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
     """Every gradient is another, in a solver by itself and in the clients of a round."""
 
-    def oracle(gradient: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda k, y: change(gradient(k, y), y)
-
     def session(inner: Running, s: Scenario) -> Running:
+        blocks = layers(shapes(s.case.x0))
+
+        def oracle(gradient: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda k, y: change(gradient(k, y), y, blocks)
+
         if hasattr(inner, "solver"):
             rule = inner.solver.rule
 
             @wraps(rule)
             def other(**given: Any) -> Any:
                 x = model(given["state"] if "state" in given else given["x"])
-                return rule(**{**given, "g": change(given["g"], x)})
+                return rule(**{**given, "g": change(given["g"], x, blocks)})
 
             inner.solver = replace(inner.solver, rule=other)
         elif getattr(inner, "problem", None):
@@ -45,22 +50,22 @@ def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
 
 def decayed(rate: float) -> OfGradient:
     """A multiple of the model is added (L2)."""
-    return lambda g, x: g + rate * x
+    return lambda g, x, blocks: g + rate * x
 
 
 def clipped(most: float) -> OfGradient:
     """Every coordinate is moved into an interval about zero."""
-    return lambda g, x: minimum(maximum(g, -most), most)
+    return lambda g, x, blocks: minimum(maximum(g, -most), most)
 
 
 def shortened(most: float) -> OfGradient:
     """It is no longer than that."""
-    return lambda g, x: _short(g, most)
+    return lambda g, x, blocks: _short(g, most)
 
 
 def shortened_in_blocks(most: float) -> OfGradient:
     """It is no longer than that in any block."""
-    return lambda g, x: in_each_block(lambda part: _short(part, most), g)
+    return lambda g, x, blocks: each_of(blocks, lambda part: _short(part, most), g)
 
 
 def _short(g: Any, most: float) -> Any:

@@ -15,12 +15,11 @@ from fedspec.arith import put
 from fedspec.contract import Event, Round
 from fedspec_suite.judge.defects.defect import Defect, OfClient, Running, around_clients, stepping
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
 
 
-def _instead(of_client: OfClient) -> Any:
+def _instead(inner: Running, of_client: OfClient) -> Any:
     """Clients that do something else for as long as an event lasts."""
-    return wrapped({cast(FunctionType, population.each): around_clients(of_client)})
+    return inner.spec.behind({cast(FunctionType, population.each): around_clients(of_client)})
 
 
 def _in_turn(name: str) -> Callable[[Running, Event, int], Any]:
@@ -39,7 +38,7 @@ def _in_turn(name: str) -> Callable[[Running, Event, int], Any]:
         for j, i in enumerate(event.participants):
             out: list[Any] = []
             inner.state = replace(before, **{name: rows})
-            with _instead(lambda client, *_, out=out: _noting(client, out)):
+            with _instead(inner, lambda client, *_, out=out: _noting(client, out)):
                 shown = inner.step(event)
             for n, value in shown.items():
                 if not hasattr(before, n) and np.shape(value) == np.shape(rows):
@@ -47,7 +46,7 @@ def _in_turn(name: str) -> Callable[[Running, Event, int], Any]:
             sent.append(out[j])
             rows = put(rows, [i], getattr(inner.state, name)[[i]])
         inner.state, turn = before, count()
-        with _instead(lambda *_: lambda *given, **named: sent[next(turn)]):
+        with _instead(inner, lambda *_: lambda *given, **named: sent[next(turn)]):
             return {**inner.step(event), **met}
 
     return take

@@ -19,7 +19,7 @@ from fedspec.contract import Arrival, Event, Round
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import functions, wrapped
+from fedspec_suite.mutants import functions
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ def _lives_on(
                 return step
 
             begins = {solver.begin: begun for solver in solvers if solver.begin}
-            with wrapped({**begins, **dict.fromkeys((f for solver in solvers for f in solver.steps), kept_by)}):
+            with inner.spec.behind(
+                {**begins, **dict.fromkeys((f for solver in solvers for f in solver.steps), kept_by)}
+            ):
                 return inner.step(event)
 
         return Stepping(inner, take)
@@ -129,7 +131,7 @@ def _pulled(
 
                 return step
 
-            with wrapped(dict.fromkeys(found, anchored)):
+            with inner.spec.behind(dict.fromkeys(found, anchored)):
                 return inner.step(event)
 
         return Stepping(inner, take)

@@ -18,7 +18,7 @@ from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, around
 from fedspec_suite.judge.defects.remembered import Solver, solvers_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import functions, wrapped
+from fedspec_suite.mutants import functions
 
 _SENT = re.compile(r"(\w+)(?:, \w+)* = each\(")
 """What an algorithm calls the first thing that its clients return."""
@@ -160,7 +160,7 @@ def _passed_on(solvers: Sequence[Solver], names: Sequence[str], rounds: bool) ->
         def take(inner: Running, event: Event, k: int) -> Any:
             if not rounds:
                 left.clear()
-            with wrapped(around):
+            with inner.spec.behind(around):
                 return inner.step(event)
 
         return Stepping(inner, take)

@@ -17,7 +17,7 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, behind, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import functions, wrapped
+from fedspec_suite.mutants import functions
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _averaged(
 
                 return mean
 
-            with wrapped({cast(FunctionType, weighted_mean): around}):
+            with inner.spec.behind({cast(FunctionType, weighted_mean): around}):
                 answer = inner.step(event)
             if not getattr(inner.state, "pending", ()):
                 waits.clear()

@@ -21,7 +21,6 @@ from fedspec_suite.judge.defects import kept, overwritten
 from fedspec_suite.judge.defects.defect import Defect, Running, Stepping, part, with_part, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import wrapped
 
 
 def state_fields(setting: Setting) -> tuple[str, ...]:
@@ -194,7 +193,7 @@ def _short_uncounted(inner: Running, s: Scenario) -> Running:
             return inner.step(event)
         h = s.case.hyper
         made[0] += due(before.t + 1, h["z"], h.get("epoch", 1))
-        with wrapped({cast(FunctionType, updates): lambda there: lambda t, z, epoch=1: made[0]}):
+        with inner.spec.behind({cast(FunctionType, updates): lambda there: lambda t, z, epoch=1: made[0]}):
             answer = inner.step(event)
         if (model(inner.state) == model(before)).all():
             inner.state = replace(inner.state, t=before.t)
