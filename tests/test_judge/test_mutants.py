@@ -21,7 +21,7 @@ from fedspec.contract import Offer
 from fedspec.errors import UnknownNameError
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
-from fedspec_suite.measure.copies import Copy
+from fedspec_suite.measure.copies import Copy, plan_of
 from fedspec_suite.measure.forms import form_of
 from fedspec_suite.mutants import MUTANTS, Mutant
 
@@ -92,7 +92,7 @@ def known_under(mutant: Mutant, offer: Offer) -> list[Any]:
     """The functions that the row and the copied modules know in a session of an offer under an edit."""
     form = form_of(CATALOGUE[offer.algorithm], offer.level, "general")
     edits = mutants.edits({mutant: mutants.edited(mutant)[1]})
-    copy = Copy(form.reach.plan(frozenset(edits), False), edits)
+    copy = Copy(plan_of(form.reach, frozenset(edits), False), edits)
     found = [*vars(form.of(copy).run).values(), *(v for space in copy.spaces for v in space.values())]
     return [f for f in found if callable(f)]
 

@@ -24,7 +24,7 @@ from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.judge.runner import judge_offer, result_of
 from fedspec_suite.judge.spoilt import moved, spoils, tilted
 from fedspec_suite.judge.unseen import compared, told, unseen
-from fedspec_suite.measure.copies import Copy
+from fedspec_suite.measure.copies import Copy, plan_of
 from fedspec_suite.measure.forms import form_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen, exit_code
@@ -160,7 +160,7 @@ def test_a_spoilt_equation_has_another_value_everywhere_or_the_same_sum() -> Non
     (c,) = equations(server_control)
     form = form_of(CATALOGUE["scaffold"], "server", "general")
     for mutant in next(iter(spoils(server_control, c))):
-        copy = Copy(form.reach.plan(frozenset({server_control}), False), edits({mutant: edited(mutant)[1]}))
+        copy = Copy(plan_of(form.reach, frozenset({server_control}), False), edits({mutant: edited(mutant)[1]}))
         (own,) = (names for names in copy.spaces if names["__name__"] == server.__module__)
         assert own["server_control"] is copy.edited[server_control] is not server_control
 

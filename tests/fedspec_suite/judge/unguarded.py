@@ -6,9 +6,10 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from fedspec_suite.measure.copies import Spaces, copied
+from fedspec_suite.measure.copies import copied
 from fedspec_suite.measure.forms import Form
 from fedspec_suite.measure.printed import make_room
+from fedspec_suite.measure.reached import Spaces
 
 WHERE = ("fedspec.algorithms.", "fedspec.client.", "fedspec.mixing.", "fedspec.server.")
 

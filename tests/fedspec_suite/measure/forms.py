@@ -12,7 +12,8 @@ from fedspec.catalogue import Algorithm
 from fedspec.contract import Case, Level, Session
 from fedspec.functions import Served
 from fedspec.reference import session_of
-from fedspec_suite.measure.copies import Copy, Edits, Part, Reach, Spaces, copied
+from fedspec_suite.measure.copies import Copy, Edits, copied, plan_of
+from fedspec_suite.measure.reached import Part, Reach, Spaces
 
 Begin: TypeAlias = Callable[[type[Any], Algorithm, Case], Session]
 """How a session begins: from its class, its row and its case."""
@@ -80,7 +81,7 @@ class Form:
             everything: whether functions may be put behind others while it runs.
             begin: how a session of a class and a row begins.
         """
-        copy = Copy(self.reach.plan(frozenset(edits), everything), edits)
+        copy = Copy(plan_of(self.reach, frozenset(edits), everything), edits)
         session: Any = begin(copy.of(self.kind), self.of(copy), case)
         copy.session = vars(session)
         copy.session.update(spec=copy, step=MethodType(copy.of(self.step), session))

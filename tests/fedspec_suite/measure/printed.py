@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from fedspec.mixing import accumulation
 from fedspec.readings import Solver
-from fedspec_suite.measure.copies import Spaces
 from fedspec_suite.measure.forms import Form
+from fedspec_suite.measure.reached import Spaces
 from fedspec_suite.measure.running import Running
 
 Entry: TypeAlias = Callable[[int, int, Any, Any, Any], Any]

@@ -9,7 +9,7 @@ from typing import Any
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
 from fedspec.contract import Level
-from fedspec_suite.measure.copies import RULES, looked_up
+from fedspec_suite.measure.reached import WHERE, looked_up
 
 
 def functions(algorithm: Algorithm, level: Level) -> list[FunctionType]:
@@ -31,7 +31,7 @@ def called_by(held: Sequence[Any]) -> list[FunctionType]:
     waiting = [f for f in held if isinstance(f, FunctionType)]
     while waiting:
         function = waiting.pop(0)
-        if function in found or not function.__module__.startswith(RULES):
+        if function in found or not function.__module__.startswith(WHERE):
             continue
         found.append(function)
         space = inspect.unwrap(function).__globals__

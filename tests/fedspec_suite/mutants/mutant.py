@@ -20,7 +20,8 @@ from typing import Any, Literal, TypeAlias, cast
 from fedspec import arith
 from fedspec.errors import UnknownNameError
 from fedspec.rules import equations
-from fedspec_suite.measure.copies import Edits, Spaces
+from fedspec_suite.measure.copies import Edits
+from fedspec_suite.measure.reached import Spaces
 
 Leak: TypeAlias = Literal["", "session", "process"]
 
