@@ -14,7 +14,17 @@ from functools import cache
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias
 
-from fedspec_suite.measure.reached import Names, Part, Reach, Spaces, is_part, is_specified, methods_of, stands_behind
+from fedspec_suite.measure.reached import (
+    Names,
+    Part,
+    Reach,
+    Spaces,
+    is_part,
+    is_specified,
+    is_table,
+    methods_of,
+    stands_behind,
+)
 
 Around: TypeAlias = Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]
 """What stands in the place of functions of the specification, from what stands there."""
@@ -70,7 +80,7 @@ class Plan:
                     self.places.setdefault(origins.get(v, v), []).append((k, name))
                 if is_part(v) and v in self.at:
                     self.copies.append((k, name, self.at[v]))
-                elif isinstance(v, dict) and (of := self._numbers(v)):
+                elif is_table(v, names) and (of := self._numbers(v)):
                     self.tables.append((k, name, v, of))
                 elif isinstance(v, ModuleType) and v.__name__ in self.number:
                     self.modules.append((k, name, self.number[v.__name__]))

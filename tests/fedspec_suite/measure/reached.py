@@ -13,8 +13,6 @@ from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias, TypeGuard
 
-from fedspec.rules import RULES
-
 Names: TypeAlias = dict[str, Any]
 """What the functions of a module look up."""
 
@@ -55,6 +53,11 @@ def stands_behind(f: Part) -> bool:
     """Whether others may stand around something."""
     name = f"{f.__module__}.{f.__qualname__}"
     return (name in GROUND or name.startswith(EDITED)) and f.__qualname__ == f.__name__ and isinstance(f, FunctionType)
+
+
+def is_table(value: Any, names: Names) -> TypeGuard[dict[Any, Any]]:
+    """Whether something is a table that functions are looked up in, not the list that they are registered in."""
+    return isinstance(value, dict) and names.get("__name__") != "fedspec.rules"
 
 
 def is_specified(module: str | None) -> bool:
@@ -112,7 +115,7 @@ def _read(part: Part) -> Iterator[Part]:
     for value in map(part.__globals__.get, _globals(part.__code__)):
         if isinstance(value, ModuleType):
             yield from (v for n in names if isinstance(v := vars(value).get(n), FunctionType))
-        elif isinstance(value, dict) and value is not RULES:
+        elif is_table(value, part.__globals__):
             yield from (v for v in value.values() if isinstance(v, FunctionType))
         elif is_part(value):
             yield value
