@@ -21,8 +21,9 @@ from fedspec.client.adam import adam
 from fedspec.contract import Begin, Case, Messages, Offer, Round, SubjectInfo
 from fedspec_suite.judge.at_hand import seen_running
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.judge.in_edits import Memory, event_number, in_each_block
+from fedspec_suite.judge.in_edits import event_number, in_each_block
 from fedspec_suite.judge.known import known_of
+from fedspec_suite.judge.memory import Memory
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of

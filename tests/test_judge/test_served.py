@@ -10,14 +10,14 @@ import pytest
 from test_judge.support import check, inside, py
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Case, ClientMessage, Messages, Offer
+from fedspec.contract import Case, ClientMessage, Messages, Offer, Session
 from fedspec.errors import ContractError, FedspecError, PlanError
 from fedspec.reference import SUBJECT
 from fedspec.wire import decode_case, decode_event, encode
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.mutants import applied, find
+from fedspec_suite.mutants import edited, edits, find, started
 
 SERVED = {"scaffold": "karimireddy-2020", "feddyn": "gradient-steps"}
 
@@ -50,22 +50,23 @@ def test_two_of_four_clients_move_h_by_half_of_their_mean() -> None:
     assert (answer["h"], answer["x"]) == (np.array([-3.0]), np.array([6.0]))
 
 
-def test_an_edit_of_a_server_by_itself_runs_and_is_taken_back() -> None:
+def test_an_edit_of_a_server_by_itself_runs_in_its_own_session_alone() -> None:
     s = first("scaffold")
 
-    def shown() -> list[np.ndarray]:
-        answer = SUBJECT.start(s.case).step(s.events[0])
+    def shown(session: Session) -> list[np.ndarray]:
+        answer = session.step(s.events[0])
         return [answer["x"], answer["c"]]
 
-    before = shown()
-    with applied(find("scaffold-controls-by-examples")):
-        x, c = shown()
+    before, mutant = shown(SUBJECT.start(s.case)), find("scaffold-controls-by-examples")
+    other = started(s.case, edits({mutant: edited(mutant)[1]}))
+    between = shown(SUBJECT.start(s.case))
+    x, c = shown(other)
     sent = [m for m in s.events[0].messages]  # type: ignore[union-attr]
     total = sum(m.weight for m in sent)
     want = sum(m.weight * np.concatenate([*m.control.values()]) for m in sent) / total * len(sent) / 4
     np.testing.assert_allclose(c, want, rtol=1e-15)
     assert np.array_equal(x, before[0]) and not np.allclose(c, before[1])
-    assert all(map(np.array_equal, shown(), before))
+    assert all(map(np.array_equal, between, before))
 
 
 @pytest.mark.parametrize("algorithm", SERVED)

@@ -26,8 +26,9 @@ from fedspec_suite.judge.changes import exchanged
 from fedspec_suite.judge.composed import together
 from fedspec_suite.judge.defects.functions import of_ratio
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.judge.in_edits import NEEDS, Memory, asked, of_first, of_last
+from fedspec_suite.judge.in_edits import NEEDS, asked, of_first, of_last
 from fedspec_suite.judge.known import known_of
+from fedspec_suite.judge.memory import Memory
 from fedspec_suite.judge.steady import models, steady
 from fedspec_suite.judge.structural import rebuilt
 from fedspec_suite.judge.turned import turned

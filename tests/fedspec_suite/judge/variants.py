@@ -21,7 +21,7 @@ from fedspec_suite import mutants
 from fedspec_suite.judge.defects import Defect, defects
 from fedspec_suite.judge.defects.defect import Running
 from fedspec_suite.judge.edits import edits
-from fedspec_suite.judge.in_edits import Memory
+from fedspec_suite.judge.memory import Memory
 from fedspec_suite.judge.unguarded import opened
 from fedspec_suite.measure.bench import Shown, reference
 from fedspec_suite.measure.forms import form_of
@@ -161,7 +161,7 @@ def _plain(case: Case) -> Session:
 def _edited(v: Variant, after: Mapping[Mutant, FunctionType], case: Case) -> Session:
     """A session under edits of rules, which may lead out of their domains."""
     form = opened(form_of(CATALOGUE[case.algorithm], case.level, "plain" if v.plain else "general"))
-    memory = Memory(blocks=[*layers(shapes(case.x0))])
+    memory = Memory(blocks=[*layers(shapes(case.x0))], hyper={**case.hyper})
     session: Any = form.started(case, mutants.edits(after, memory), bool(v.defects), _begun)
     session.memory = memory
     return session  # type: ignore[no-any-return]

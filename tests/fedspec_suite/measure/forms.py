@@ -41,11 +41,11 @@ class Form:
         return (self.kind, self.step, *(f for _, f, _ in self._held), *self._deep)
 
     @cached_property
-    def _deep(self) -> list[FunctionType]:
-        """Those in records and tables that the row holds."""
-        found: list[FunctionType] = []
+    def _deep(self) -> dict[Part, Part]:
+        """Those in records and tables that the row holds, and those of the specification."""
+        found: list[Part] = []
         _deep(self.row.run, found.append)
-        return found
+        return {f: self.origins.get(f, f) for f in found}
 
     @cached_property
     def reach(self) -> Reach:
@@ -59,11 +59,12 @@ class Form:
         return [(n, f, self.origins.get(f, f)) for n, f in found.items()]
 
     def of(self, copy: Copy) -> Algorithm:
-        """The row as a copy has it; what it holds itself is edited there, too."""
+        """The row as a copy has it; what it holds, and its server by itself, is edited there, too."""
         edited, at, made = copy.edited, copy.plan.at, copy.parts
         own = {n: edited.get(of) or made[at[f]] for n, f, of in self._held if of in edited or f in at}
-        if not copy.plan.at.keys().isdisjoint(self._deep):
-            own |= _deep(self.row.run, copy.of)
+        other = {f: g for f, of in self._deep.items() if (g := edited.get(of) or copy.of(f)) is not f}
+        if other:
+            own |= _deep(self.row.run, lambda f: other.get(f, f))
         # What is known of the row stays known: it does not hang on the text of its functions.
         return cast(Algorithm, _with(self.row, {"run": _with(self.row.run, own)}) if own else self.row)
 

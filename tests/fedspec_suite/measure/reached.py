@@ -26,7 +26,7 @@ EDITED = (*WHERE, "fedspec.plugins.")
 """The same with the files of other people's algorithms."""
 
 GROUND = {
-    *("fedspec.arith.maximum", "fedspec.arrays.put", "fedspec.arith.where_shorter"),
+    *("fedspec.arith.maximum", "fedspec.arrays.put", "fedspec.arith.where_shorter", "fedspec.arith.ascending"),
     *("fedspec.population.each", "fedspec.population.each_arrival", "fedspec.population.downloaded"),
 }
 """What others may stand around beside the rules."""
