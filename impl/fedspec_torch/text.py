@@ -24,8 +24,16 @@ BLOCKS = "test_streamed.py::test_a_block_after_another_as_the_text_has_it"
 GOSSIP = "test_fast.py::test_gossip_in_two_stacks_is_the_text"
 AFGA = "test_fast.py::test_afga_in_two_stacks_is_the_text"
 
+TEXTS = "test_recorded.py::test_a_run_of_a_text_is_the_specification"
+
 ALONE = "where one process has all clients"
 LATER = "from the second round on"
+
+RECORDED = (
+    "recorded, and computed in one pass a step (fedspec_torch.recorded), on a CPU in blocks of 2^16 numbers or more, "
+    "2^13 where steps are unequal; else, and where it looks at numbers, on tensors"
+)
+"""What is done with the text of a client that has no other form."""
 
 SUM = "the changes' weighted sum: those of a block are gone before the next is trained"
 STACK = "every change at once, a stack with a row for each participant, which the text reads more than once"
@@ -39,7 +47,8 @@ class Part:
         what: which part of the algorithm it is.
         text: the function of the specification that it is, or that it is a part of, by its dotted name.
         by: what runs in its place, by its dotted name; empty: the text itself runs, on stacks of clients.
-        how: what the other form says of itself, and of the options that it leaves to the text.
+        how: what the other form says of itself, and of the options that it leaves to the text; of a client's text, how
+            it runs.
         when: what the other form waits for, and until then the text runs; empty: it always runs.
         held_by: the tests in ``tests/test_mirror`` that hold it to the text, last the one of whole runs.
         holds: of a server, what it has of the changes while it runs.
@@ -68,7 +77,8 @@ def _parts(run: Any) -> Iterator[Part]:
     if isinstance(run, LocalSolver):
         return
     if isinstance(run, Method):
-        yield _part("local training", run.local, FAST, "", "" if run.local is local.local_sgd else STEPS)
+        part = _part("local training", run.local, FAST, "", "" if run.local is local.local_sgd else STEPS)
+        yield part if part.by else replace(part, how=RECORDED)
         yield _part("||a_i||_1", run.norm, {}, "", "")
         yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=STACK if run.whole else SUM)
     elif form_of(UNDIVIDED, run.step):
@@ -79,6 +89,8 @@ def _parts(run: Any) -> Iterator[Part]:
         if form_of(CLIENTS, run.step):
             steps = "" if run.event == "arrival" else STEPS
             yield _part("what a client does", run.step, CLIENTS, "", steps)
+        elif run.event != "exchange":
+            yield Part("what a client does", _named(run.step), how=RECORDED, held_by=(TEXTS, RUNS))
 
 
 def _part(what: str, text: Callable[..., Any], forms: Mapping[Any, Any], when: str, held_by: str) -> Part:

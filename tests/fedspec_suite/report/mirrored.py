@@ -34,7 +34,7 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
         waits = f", {part.when}" if part.when else ""
         t.add_row()
         t.add_row(part.what, Text(f"{part.by}{waits}" if part.by else f"the text: {part.text}"))
-        if part.by:
+        if part.how:
             t.add_row("", Text(part.how, style="dim"))
         if part.holds:
             t.add_row("", Text(f"holds {part.holds}", style="dim"))
