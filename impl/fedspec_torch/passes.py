@@ -7,7 +7,7 @@ after each operator, and so come to the numbers of the text on tensors; but torc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
 from typing import Any
@@ -153,19 +153,40 @@ def source(program: Program) -> str:
 
 
 def by_torch(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]) -> None:
-    """By operators of torch, a part of the model and a few rows at a time, in memory that they share."""
-    program = stage.program
-    whole = not block.layerwise and not any(v.ndim == 1 for v in vectors.values())
+    """By operators of torch, some of the block at a time, in memory that they share."""
+    room: dict[int, Tensor] = {}
+    for some, shared in pieces(stage, block, vectors, common):
+        _piece(stage.program, stage.numbers, some, shared, room)
+
+
+def pieces(
+    stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]
+) -> Iterator[tuple[dict[str, Tensor], list[Tensor]]]:
+    """The vectors of a block in pieces: end to end, or a few rows of a part where vectors of all clients are read."""
+    if not stage.vectors:
+        for together in block.together(*vectors.values()):
+            flat = dict(zip(vectors, (v.reshape(-1) for v in together), strict=True))
+            for begin in range(0, len(flat["y"]), AT_ONCE):
+                yield {name: v[begin : begin + AT_ONCE] for name, v in flat.items()}, []
+        return
     for j, (at, _) in enumerate(block.parts):
-        pieces = {n: block.part(v, j).flatten(1) if not whole else v[: block.left] for n, v in vectors.items()}
-        shared = [common[c] if whole else common[c][at] for c in stage.vectors]
-        few = max(1, AT_ONCE // max(1, pieces["y"].shape[1]))
-        room: dict[int, Tensor] = {}
+        part = {name: block.part(v, j).flatten(1) for name, v in vectors.items()}
+        few = max(1, AT_ONCE // max(1, at.stop - at.start))
         for begin in range(0, block.left, few):
-            some = {name: piece[begin : begin + few] for name, piece in pieces.items()}
-            _piece(program, stage.numbers, some, shared, room)
-        if whole:
-            return
+            shared = [common[c][at] for c in stage.vectors]
+            yield {name: v[begin : begin + few] for name, v in part.items()}, shared
+
+
+@cache
+def ends(program: Program) -> dict[int, str]:
+    """Which results are written where they go at once: nobody reads what was there afterwards."""
+    found: dict[int, str] = {}
+    for name, (kind, which) in program.outs:
+        old = ("slot", name)
+        later = [refs for _, refs in program.instructions[which + 1 :]] if kind == "temporary" else [(old,)]
+        if not any(old in refs for refs in later) and old not in [ref for _, ref in program.outs]:
+            found.setdefault(which, name)
+    return found
 
 
 def _piece(
@@ -175,21 +196,25 @@ def _piece(
     shared: Sequence[Tensor],
     room: dict[int, Tensor],
 ) -> None:
-    like, made = slots["y"], list[Tensor]()
+    like, made, at_once = slots["y"], list[Tensor](), ends(program)
 
     def value(ref: Ref) -> Any:
         kind, which = ref
         return {"temporary": made, "slot": slots, "vector": shared, "number": numbers}[kind][which]  # type: ignore[index]
 
     for j, (kind, refs) in enumerate(program.instructions):
-        out = None
-        if kind not in ("lt", "gt"):
+        out = slots[at_once[j]] if j in at_once else None
+        if out is None and kind not in ("lt", "gt"):
             if j not in room or len(room[j]) < len(like):
                 room[j] = torch.empty_like(like, memory_format=torch.contiguous_format)
             out = room[j][: len(like)]
-        made.append(operated(kind, [value(ref) for ref in refs], like, out))
+        new = operated(kind, [value(ref) for ref in refs], like, out)
+        if j in at_once and new is not out:
+            slots[at_once[j]].copy_(new)
+        made.append(new)
     # A copy of what is written over is taken first.
-    news = [(name, value(ref).clone() if ref[0] == "slot" else value(ref)) for name, ref in program.outs]
+    left = [(name, ref) for name, ref in program.outs if name not in at_once.values()]
+    news = [(name, value(ref).clone() if ref[0] == "slot" else value(ref)) for name, ref in left]
     for name, new in news:
         if isinstance(new, Tensor):
             slots[name].copy_(new)

@@ -18,7 +18,7 @@ from fedspec_torch.passes import operated, run
 from fedspec_torch.plan import neighbours
 from fedspec_torch.stages import Ref, Stage, Text, compiled, cone, expressions, parts_of
 
-AT_ONCE = 2**16
+AT_ONCE = 2**18
 """Entries of a vector of which results are made at once."""
 
 
