@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fedspec_torch.blocks import Block
 from fedspec_torch.loops import is_compiled, shares, together
-from fedspec_torch.stages import Program, Ref, Stage
+from fedspec_torch.programs import Program, Ref, Stage
 
 AT_ONCE = 2**18
 """Entries of a vector that torch takes at once: their intermediate results stay in the cache."""

@@ -18,13 +18,15 @@ from torch import Tensor
 from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector
 from fedspec_torch.blocks import Block
-from fedspec_torch.expressions import FLOATS, Expression, Tape, UnrecordedError
+from fedspec_torch.expressions import Expression, Functions
 from fedspec_torch.local_runs import run_in_place
 from fedspec_torch.passes import run
 from fedspec_torch.plan import Oracle
+from fedspec_torch.recording import Text, expressions, parts_of, text_of
 from fedspec_torch.returned import Ending, Leaves, ending, returned
 from fedspec_torch.solvers import InPlace, Step
-from fedspec_torch.stages import Stages, Text, cone, expressions, parts_of, rated, staged, text_of
+from fedspec_torch.stages import Stages, rated, staged
+from fedspec_torch.tape import FLOATS, Tape, UnrecordedError
 
 LOOPS = 6
 """Structures of steps up to which they are compiled: a text whose steps grow would be compiled at every one."""
@@ -94,9 +96,9 @@ def recorded(
     """
     if like.device.type != "cpu" or like.dtype not in FLOATS:
         return None
-    tape, most = Tape(like.shape[-1], like.dtype), steps[-1]
-    begin = tape.add("x") if start is None else tape.leaf("vector", start).number
-    told = {name: Expression(tape, tape.add("column", name)) if name == "Xi" else said for name, said in more.items()}
+    tape, most = Functions(like.shape[-1], like.dtype), steps[-1]
+    begin = tape.node("x") if start is None else tape.leaf("vector", start)
+    told = {name: Expression(tape, tape.node("column", name)) if name == "Xi" else said for name, said in more.items()}
 
     def text(tau: int) -> Text | None:
         # What goes wrong in a text goes wrong on tensors too, and is said there.
@@ -143,7 +145,7 @@ def tried(make: Callable[[Tape, Text, int], Stages | None], tape: Tape, text: Te
 def follows(tape: Tape, stages: Stages, text: Text, long: Text) -> bool:
     """Whether a text's gradients are those of the long one, and what it returns is computed from what is kept."""
     tau = len(text.asked)
-    rest = cone(tape, expressions(text.made), stages.after[tau])
+    rest = tape.cone(expressions(text.made), stages.after[tau])
     return text.asked == long.asked[:tau] and not any(tape.nodes[node][0] == "gradient" for node in rest)
 
 

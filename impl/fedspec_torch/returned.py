@@ -12,11 +12,13 @@ from torch import Tensor
 
 from fedspec_torch.arith import Stack
 from fedspec_torch.blocks import Block
-from fedspec_torch.expressions import Expression, Tape, UnrecordedError, arguments
+from fedspec_torch.expressions import Expression
 from fedspec_torch.joining import Numbers
 from fedspec_torch.passes import operated, run
 from fedspec_torch.plan import neighbours
-from fedspec_torch.stages import Ref, Stage, Text, compiled, cone, expressions, parts_of
+from fedspec_torch.programs import Ref, Stage, compiled
+from fedspec_torch.recording import Text, expressions, parts_of
+from fedspec_torch.tape import Tape, UnrecordedError
 
 AT_ONCE = 2**18
 """Entries of a vector of which results are made at once."""
@@ -44,7 +46,7 @@ def ending(tape: Tape, texts: Mapping[int, Text], after: Mapping[int, Mapping[in
     nodes = {tau: [*expressions(text.made)] for tau, text in texts.items()}
     read: set[str] = set()
     for tau, known in after.items():
-        args = [arg for node in cone(tape, nodes[tau], known) for arg in arguments(tape, node)]
+        args = [arg for node in tape.cone(nodes[tau], known) for arg in tape.arguments(node)]
         read |= {known[node] for node in (*nodes[tau], *args) if node in known}
     free, names = ["y", *sorted(read - {"y"})], list[str]()
     held = [{after[tau].get(each[p]) for tau, each in nodes.items()} for p in range(len(nodes[min(nodes)]))]
@@ -63,7 +65,7 @@ def ending(tape: Tape, texts: Mapping[int, Text], after: Mapping[int, Mapping[in
 
 def _stage(tape: Tape, nodes: Sequence[int], after: Mapping[int, str], names: Sequence[str]) -> Stage | None:
     known: dict[int, Ref] = {node: ("slot", slot) for node, slot in after.items()}
-    for node in cone(tape, nodes, known):
+    for node in tape.cone(nodes, known):
         kind, *args = tape.nodes[node]
         if kind in ("rows", "x"):
             known[node] = ("slot", f"{kind}{''.join(map(str, args))}")
@@ -97,7 +99,7 @@ class Leaves:
     def values(self, nodes: Sequence[int], known: Mapping[int, Tensor], some: slice) -> list[Any]:
         """Nodes of some of the clients, computed from known ones: stacks, or vectors and numbers of all alike."""
         found: dict[int, Any] = dict(known)
-        for node in cone(self.tape, nodes, known):
+        for node in self.tape.cone(nodes, known):
             kind, *args = self.tape.nodes[node]
             match kind:
                 case "x":
