@@ -102,12 +102,13 @@ def rated(tape: Tape, text: Text, steps: int) -> Stages | None:
         for node in (between := tape.cone([end], {y: 0})):
             if any(arg in moved for arg in tape.arguments(node)):
                 moved.add(node)
-        alike = {*between} - moved if alike is None else alike & {*between} - moved
+        # Where the clients begin stays too, though at the first step it is y.
+        alike = {y, *between} - (moved - {y}) if alike is None else alike & {*between} - moved
     held: dict[int, str] = {}
     for y, end in zip(asked, ends, strict=False):
         for node in tape.cone([end], dict.fromkeys(alike or (), 0) | {y: 0}):
             for arg in tape.arguments(node):
-                if arg in (alike or ()) and tape.nodes[arg][0] not in ("vector", "number", "constant"):
+                if arg != y and arg in (alike or ()) and tape.nodes[arg][0] not in ("vector", "number", "constant"):
                     held.setdefault(arg, f"v{len(held)}")
     slots: dict[int, Ref] = {node: ("slot", slot) for node, slot in held.items()}
     stages = [compiled(tape, {**slots, y: ("slot", "y")}, {"y": e}) for y, e in zip(asked, ends, strict=False)]
