@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -16,7 +17,7 @@ from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
 
 from fedspec.catalogue import Algorithm, find
 from fedspec.errors import FedspecError
-from fedspec_torch import Federation, cohorts, resume, simulate
+from fedspec_torch import Federation, cohorts, population, recorded, resume, simulate
 from fedspec_torch.ranks import Ranks, here
 from fedspec_torch.rows import Rows
 from fedspec_torch.shards import Shards
@@ -37,7 +38,7 @@ def federation(**more: Any) -> Federation:
 
 def begun(row: Algorithm) -> Any:
     """A run of two rounds."""
-    return simulate(row.id, federation(), plan=schedule(row), rounds=ROUNDS, shards=SHARDS, **hyper(row))
+    return simulate(row, federation(), plan=schedule(row), rounds=ROUNDS, shards=SHARDS, **hyper(row))
 
 
 def halves(row: Algorithm, file: Path) -> tuple[Any, Any]:
@@ -48,6 +49,38 @@ def halves(row: Algorithm, file: Path) -> tuple[Any, Any]:
         run.save(file)
     run.step()
     return run, run.x.clone()
+
+
+def own(kind: str, folder: Path) -> Algorithm:
+    """The algorithm that ``fedspec new`` writes to a folder."""
+    file = folder / f"own_{kind}.py"
+    if not file.exists():
+        assert inside("new", f"own-{kind}", "--kind", kind, "--folder", str(folder)).code == 0
+    spec: Any = spec_from_file_location(file.stem, file)
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.ROW  # type: ignore[no-any-return]
+
+
+def recordings(folder: Path) -> dict[str, tuple[Any, list[float], bool]]:
+    """Models and losses of runs whose clients are recorded, and whether they were."""
+    found, made, record = {}, list[Any](), recorded.recorded
+
+    def noted(*args: Any) -> Any:
+        made.append(record(*args))
+        return made[-1]
+
+    with (
+        patch.multiple(population, LEAST=0, UNEQUAL=0),
+        patch.object(recorded, "recorded", noted),
+        patch("fedspec_torch.fast.CLIENTS", {}),
+    ):
+        for row in (own("clients", folder), own("late", folder), find("scaffold"), find("joint-local")):
+            made.clear()
+            run = begun(row)
+            list(run)
+            found[row.id] = (run.x.clone(), [done.loss for done in run.history], all(made))
+    return found
 
 
 def values(count: int, d: int) -> list[torch.Tensor]:
@@ -98,6 +131,7 @@ def main(folder: Path, rank: int, size: int) -> None:
             out["resumed"][row.id] = again.x.clone()
         stacks = [v for v in vars(run.state).values() if isinstance(v, Rows)] if hasattr(run.state, "__dict__") else []
         out["held"][row.id] = [sum(map(len, stack.parts.values())) for stack in stacks]
+    out["recorded"] = recordings(folder)
     out["sums"] = sums(here())
     out["sent"] = sent_in_a_ring()
     ran = inside(*COMMAND, "--out", str(folder / "of-four"))

@@ -28,6 +28,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     alone = {row.id: ranked.halves(row, folder / f"{row.id}.of-one") for row in TRAINABLE}
+    recorded = ranked.recordings(folder)
     torch.set_num_threads(threads)
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "test_mirror.ranked", str(folder)]
@@ -39,7 +40,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             rank.kill()
     assert codes == [0, 0, 0, -9]
     out = [torch.load(folder / f"rank-{r}", weights_only=True) for r in range(RANKS - 1)]
-    return {"folder": folder, "alone": alone, "ranks": out}
+    return {"folder": folder, "alone": alone, "recorded": recorded, "ranks": out}
 
 
 @pytest.mark.slow
@@ -49,6 +50,15 @@ def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: d
     for out in found["ranks"]:
         assert torch.equal(out["ends"][row.id], x)
         assert out["losses"][row.id] == [done.loss for done in run.history]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["own-clients", "own-late", "scaffold", "joint-local"])
+def test_ranks_whose_clients_are_recorded_compute_what_one_process_does(name: str, found: dict[str, Any]) -> None:
+    x, losses, alone = found["recorded"][name]
+    for out in found["ranks"]:
+        theirs, said, were = out["recorded"][name]
+        assert alone and were and torch.equal(theirs, x) and said == losses
 
 
 @pytest.mark.slow
