@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import Any, TypeAlias
 
 from torch import Tensor
@@ -56,6 +57,7 @@ Recorder: TypeAlias = Callable[..., Client | None]
 """From numbers of steps, and what else a text is told, to a function of a block of clients."""
 
 _seen: dict[Any, tuple[Stages, Ending, list[Any]]] = {}
+_seeing = Lock()
 
 
 def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> Recorder:
@@ -110,14 +112,17 @@ def recorded(
     texts: dict[int, Text] = {}
     for tau in steps:
         found = text(tau)
-        if not found or unknown(found.made):
+        if not found or not is_known(found.made):
             return None
         texts[tau] = found
-    key = (tuple(tape.nodes), tuple((tau, text.asked, *expressions(text.made)) for tau, text in texts.items()))
-    if key in _seen:
-        # What was recorded before has the same stages, whatever its vectors hold.
-        stages, end, tape.nodes = _seen[key]
+    made = {tau: (*expressions(text.made),) for tau, text in texts.items()}
+    key = (tuple(tape.nodes), tuple((tau, text.asked, made[tau]) for tau, text in texts.items()))
+    # What was recorded before has the same stages, whatever its vectors hold.
+    if before := _seen.get(key):
+        stages, end, tape.nodes = before
         return Recorded(tape, texts, stages, end)
+    if not tape.columns().isdisjoint(node for nodes in made.values() for node in nodes):
+        return None
     known = len(tape.tensors)
     # A step more shows what the last one leaves, where it is as all others.
     for long in (text(most + 1), texts[most] if len(texts) == 1 else None):
@@ -127,9 +132,10 @@ def recorded(
                 after = {tau: planned.after[tau] for tau in texts}
                 end = ending(tape, texts, after)
                 if len(tape.tensors) == known:
-                    while len(_seen) >= KEPT:
-                        del _seen[next(iter(_seen))]
-                    _seen[key] = planned, end, tape.nodes
+                    with _seeing:
+                        while len(_seen) >= KEPT:
+                            del _seen[next(iter(_seen))]
+                        _seen[key] = planned, end, tape.nodes
                 return Recorded(tape, texts, planned, end)
     return None
 
@@ -149,12 +155,10 @@ def follows(tape: Tape, stages: Stages, text: Text, long: Text) -> bool:
     return text.asked == long.asked[:tau] and not any(tape.nodes[node][0] == "gradient" for node in rest)
 
 
-def unknown(made: Any) -> bool:
-    """Whether a text returns something else than vectors of its own and numbers, in tuples and records."""
+def is_known(made: Any) -> bool:
+    """Whether a text returns vectors of its own and numbers, in tuples and records, and nothing else."""
     parts = parts_of(made)
-    if parts is not None:
-        return any(map(unknown, parts))
-    return not isinstance(made, Expression | float | int)
+    return isinstance(made, Expression | float | int) if parts is None else all(map(is_known, parts))
 
 
 def trained(
@@ -187,7 +191,8 @@ def solver_of(recording: Recorded, leaves: Leaves) -> InPlace:
         for slot, (node, first) in stages.begins.items():
             (value,) = leaves.values([node], {}, slice(0, block.n))
             if isinstance(value, Tensor) and value.ndim:
-                block.put(slots[slot], value)
+                # A column is one number at every coordinate.
+                block.put(slots[slot], value.expand(*value.shape[:-1], recording.tape.d))
             else:
                 slots[slot].fill_(value)
             if first:

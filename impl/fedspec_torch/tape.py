@@ -27,6 +27,9 @@ LEAVES = ("x", "vector", "rows", "column", "number", "constant", "gradient")
 """Where the clients begin; a vector that all have in common; rows that a stack has for them, and numbers in a column; a
 number; a stack of one number; the gradient at step k, whose one argument is where it is taken."""
 
+AXES = {**dict.fromkeys(("x", "vector", "rows", "gradient"), 2), **dict.fromkeys(("column", *REDUCED), 1)}
+"""Of what is a vector 2, of what is a column 1; numbers have none, and the rest as many as its arguments."""
+
 
 class UnrecordedError(TypeError):
     """A text does what is not recorded."""
@@ -111,6 +114,13 @@ class Tape:
             case "where":
                 return all(map(self.is_length, args[1:]))
         return False
+
+    def columns(self) -> set[int]:
+        """The nodes that are one number for each client, and no vector."""
+        axes: list[int] = []
+        for number, (kind, *_) in enumerate(self.nodes):
+            axes.append(AXES.get(kind) or max((axes[arg] for arg in self.arguments(number)), default=0))
+        return {number for number, count in enumerate(axes) if count == 1}
 
     def arguments(self, number: int) -> Sequence[int]:
         """The nodes that a node is computed from."""

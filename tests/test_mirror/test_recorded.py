@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import random
-import sys
-from collections.abc import Callable, Sequence
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,16 @@ import numpy as np
 import pytest
 import torch
 from test_mirror.federations import NUMBERS, hyper, quadratic, schedule
+from test_mirror.ranked import own
 from test_mirror.support import dyadic
 from test_mirror.test_runs import ROUNDS, specified
 from torch import Tensor
-from typer.testing import CliRunner
 
 from fedspec.arith import maximum, minimum, norm, sqrt, where_shorter, zeros
 from fedspec.catalogue import find
 from fedspec.client.momentum import begin, nesterov
-from fedspec.plan import Plan
-from fedspec.population import each
-from fedspec_suite.cli import app
+from fedspec.plan import Arrival, Plan
+from fedspec.population import each, each_arrival
 from fedspec_torch import passes, population, recorded, resume, simulate
 from fedspec_torch.asked import needed
 from fedspec_torch.population import Batched
@@ -74,6 +72,14 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(recorded, "recorded", noted)
     monkeypatch.setattr(recorded, "_seen", {})
     return found
+
+
+@pytest.fixture
+def threads() -> Iterator[Any]:
+    """Sets how many torch has."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
 
 
 def both(text: Callable[[Any, Any], Any], steps: tuple[int, ...], block: int = 3) -> tuple[Any, Any, Some]:
@@ -229,7 +235,19 @@ def clipped(c: Any, c_i: Any) -> Any:
     return client
 
 
-TEXTS = [scaffold_like, proximal, look_ahead, first_gradient, by_own_steps, clipped]
+def in_lengths(c: Any, c_i: Any) -> Any:
+    """Lengths that are known before the first step: a number for each client, and one that all have in common."""
+
+    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
+        y, s = x, norm(c_i[i])
+        for k in range(tau):
+            y = y - 0.125 * gradient(k, y) / (s + norm(x))
+        return y, s * y, norm(x) * c
+
+    return client
+
+
+TEXTS = [scaffold_like, proximal, look_ahead, first_gradient, by_own_steps, clipped, in_lengths]
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -248,6 +266,22 @@ def test_a_text_is_what_it_is_one_by_one(
     if steps == EQUAL or text is not by_own_steps:
         # Nobody computes a gradient twice, and those with steps left are together.
         assert len(clients.asked) == sum(max(sorted(steps)[::-1][at : at + 3]) for at in (0, 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"), [(scaffold_like, True), (proximal, True), (clipped, True), (in_lengths, False)]
+)
+def test_clients_that_begin_elsewhere_each_are_recorded_too(text: Any, plain: bool, made: list[Any]) -> None:
+    c, c_i, x = dyadic(3, D), dyadic(4, N, D), [dyadic(seed, D) for seed in (5, 6, 7)]
+    come = [Arrival(client, steps, delay) for client, steps, delay in ((4, 3, 0), (0, 3, 2), (1, 2, 1), (0, 3, 0))]
+    batched = Batched(Some(torch_=True), 2, whole=True)
+    got = each_arrival(text(torch.tensor(c), torch.tensor(c_i)), batched, come, [*map(torch.tensor, x)])
+    client, alone = text(c, c_i), Some(torch_=False)
+    for row, arrival in enumerate(come):
+        want = client(arrival.client, x[-1 - arrival.delay], alone[arrival.client], arrival.steps)
+        same(tuple(part[row] for part in got) if isinstance(got, tuple) else got[row], want)
+    # Where they begin stays in memory, and is not written to each step.
+    assert made and all(one and bool(one.stages.rates) == plain for one in made)
 
 
 @pytest.mark.parametrize(("text", "plain"), [(scaffold_like, True), (proximal, True), (look_ahead, False)])
@@ -298,6 +332,24 @@ def twice(c: Any, c_i: Any) -> Any:
 
 
 @pytest.mark.parametrize("steps", [EQUAL, UNEQUAL])
+def test_a_length_that_is_returned_is_no_vector(steps: Any, made: list[Any]) -> None:
+    """As it is on tensors: a column."""
+
+    def text(c: Any, c_i: Any) -> Any:
+        def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
+            y = x
+            for k in range(tau):
+                y = y - 0.125 * gradient(k, y)
+            return y, norm(y)
+
+        return client
+
+    (y, lengths), want, _ = both(text, steps)
+    assert not any(made)
+    same((y, lengths[:, 0]), want)
+
+
+@pytest.mark.parametrize("steps", [EQUAL, UNEQUAL])
 @pytest.mark.parametrize("text", [looking, by_length, twice])
 def test_what_is_not_recorded_runs_on_tensors(text: Any, steps: Any, made: list[Any]) -> None:
     got, want, _ = both(text, steps)
@@ -334,6 +386,46 @@ def test_loops_torch_and_tensors_agree_bit_for_bit(text: Any, made: list[Any], m
     monkeypatch.setattr(population, "recorder", lambda *given: None)
     for one, other, plain in zip(in_loops, by_torch, run(), strict=True):
         assert torch.equal(one, plain) and torch.equal(other, plain)
+
+
+def adagrad_like(c: Any, c_i: Any) -> Any:
+    """Roots in every step, and a length in the end."""
+
+    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
+        y, v = x, zeros(x)
+        for k in range(tau):
+            g = gradient(k, y) + c - c_i[i]
+            v = v + g**2
+            y = y - 0.125 * g / sqrt(v + 0.25)
+        return y, (y - x) / maximum(norm(y - x), 1.0)
+
+    return client
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("steps", [(3,) * 7, (3, 1, 4, 2, 2, 4, 1)])
+def test_threads_change_no_bit(
+    steps: tuple[int, ...], compiled: bool, made: list[Any], threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of vectors that torch shares out; a piece of a block is one client alone."""
+    if not compiled:
+        monkeypatch.setattr(passes, "is_compiled", lambda x: False)
+    n, d = len(steps), 50_021
+    c, c_i, x, a = (torch.tensor(dyadic(seed, *shape)) for seed, *shape in ((1, d), (2, n, d), (3, d), (4, n, d)))
+
+    class Wide(Some):
+        def __len__(self) -> int:
+            return n
+
+        def oracle(self, who: Sequence[int]) -> Any:
+            return lambda k, y: (a[list(who)[: len(y)]] / 4 + 0.75) * y - c
+
+    ends = []
+    for count in (1, 2, 3):
+        threads(count)
+        clients = Batched(Wide(torch_=True), 6, whole=True)
+        ends.append(each(adagrad_like(c, c_i), clients, Plan(tuple(range(n)), steps, (1,) * n), x))
+    assert all(made) and all(torch.equal(y, z) for end in ends[1:] for y, z in zip(end, ends[0], strict=True))
 
 
 RUN = [
@@ -410,17 +502,37 @@ def test_clients_with_rates_of_their_own_are_recorded_too(
     np.testing.assert_allclose(*ends, rtol=1e-12, atol=1e-12)
 
 
+def test_runs_in_two_threads_at_once_are_those_one_after_the_other(
+    texts: list[Any], threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few recordings are kept, so that each run drops what the other has seen."""
+    monkeypatch.setattr(recorded, "KEPT", 2)
+    monkeypatch.setattr(passes, "LEAST", 0)
+    names = ["scaffold", "joint-local"]
+
+    def trained(name: str) -> Tensor:
+        # Torch has as many for each of Python's threads as it has at first.
+        torch.set_num_threads(1)
+        run, *_ = begun(name, {}, "looped")
+        list(run)
+        return run.x  # type: ignore[no-any-return]
+
+    with ThreadPoolExecutor(1) as one:
+        alone = [*one.map(trained, names)]
+    with ThreadPoolExecutor(2) as two:
+        for _ in range(3):
+            recorded._seen.clear()
+            passes.loop_of.cache_clear()
+            assert all(map(torch.equal, two.map(trained, names), alone))
+    assert all(texts)
+
+
 @pytest.mark.parametrize("kind", ["clients", "server", "late"])
 def test_an_own_algorithm_is_recorded(
     kind: str, made: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What ``fedspec new`` writes, as it stands."""
-    assert CliRunner().invoke(app, ["new", f"own-{kind}", "--kind", kind, "--folder", str(tmp_path)]).exit_code == 0
-    spec: Any = spec_from_file_location(f"own_{kind}", tmp_path / f"own_{kind}.py")
-    module = module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
-    row = module.ROW
+    row = own(kind, tmp_path)
     federation, H, e = quadratic()
     run = simulate(row, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))
     list(run)
