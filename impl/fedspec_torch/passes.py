@@ -110,7 +110,9 @@ def in_loops(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: 
     table, parts = table_of(block), shares([1] * block.left)
     arrays = [vectors[name].numpy().reshape(-1) for name in program.names]
     arrays += [common[j].numpy() for j in stage.vectors]
-    numbers = np.array(stage.numbers, arrays[0].dtype)
+    numbers = np.empty((block.left, program.numbers), arrays[0].dtype)
+    for j, number in enumerate(stage.numbers):
+        numbers[:, j] = number
     together(lambda own: loop(own.start, own.stop, table, numbers, *arrays), parts)
 
 
@@ -145,9 +147,9 @@ def source(program: Program) -> str:
         return word[ref[0]].format(ref[1])
 
     lines = [f"def loop(first, last, table, numbers, {', '.join(arrays)}):"]
-    lines += [f"    n{j} = numbers[{j}]" for j in numbers]
     lines += ["    for p in range(len(table)):", "        start, size, at = table[p]"]
     lines += ["        for row in range(first, last):", "            begin = start + row * size"]
+    lines += [f"            n{j} = numbers[row, {j}]" for j in numbers]
     lines += [f"            {name}_ = {name}[begin:begin + size]" for name in names]
     lines += [f"            c{j}_ = c{j}[at:at + size]" for j in range(program.vectors)]
     lines += ["            for k in range(size):"]
@@ -162,26 +164,29 @@ def source(program: Program) -> str:
 def by_torch(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]) -> None:
     """By operators of torch, some of the block at a time, in memory that they share."""
     room: dict[int, Tensor] = {}
-    for some, shared in pieces(stage, block, vectors, common):
-        _piece(stage.program, stage.numbers, some, shared, room)
+    for some, shared, numbers in pieces(stage, block, vectors, common):
+        _piece(stage.program, numbers, some, shared, room)
 
 
 def pieces(
     stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]
-) -> Iterator[tuple[dict[str, Tensor], list[Tensor]]]:
-    """The vectors of a block in pieces: end to end, or a few rows of a part where vectors of all clients are read."""
-    if not stage.vectors:
+) -> Iterator[tuple[dict[str, Tensor], list[Tensor], Sequence[Any]]]:
+    """A block in pieces, with their common vectors and numbers: end to end, or a few rows of a part where need be."""
+    numbers = [torch.tensor(n, dtype=vectors["y"].dtype)[:, None] if isinstance(n, tuple) else n for n in stage.numbers]
+    if not stage.vectors and all(isinstance(n, float) for n in numbers):
         for together in block.together(*vectors.values()):
             flat = dict(zip(vectors, (v.reshape(-1) for v in together), strict=True))
             for begin in range(0, len(flat["y"]), AT_ONCE):
-                yield {name: v[begin : begin + AT_ONCE] for name, v in flat.items()}, []
+                yield {name: v[begin : begin + AT_ONCE] for name, v in flat.items()}, [], numbers
         return
     for j, (at, _) in enumerate(block.parts):
         part = {name: block.part(v, j).flatten(1) for name, v in vectors.items()}
         few = max(1, AT_ONCE // max(1, at.stop - at.start))
         for begin in range(0, block.left, few):
+            some = slice(begin, begin + few)
             shared = [common[c][at] for c in stage.vectors]
-            yield {name: v[begin : begin + few] for name, v in part.items()}, shared
+            own = [n[some] if isinstance(n, Tensor) else n for n in numbers]
+            yield {name: v[some] for name, v in part.items()}, shared, own
 
 
 @cache
@@ -198,7 +203,7 @@ def ends(program: Program) -> dict[int, str]:
 
 def _piece(
     program: Program,
-    numbers: Sequence[float],
+    numbers: Sequence[Any],
     slots: Mapping[str, Tensor],
     shared: Sequence[Tensor],
     room: dict[int, Tensor],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fedspec_torch.tape import Tape, UnrecordedError
@@ -39,11 +39,20 @@ class Program:
 
 @dataclass(frozen=True)
 class Stage:
-    """A program with its numbers, and with the places of its common vectors among the tape's tensors."""
+    """A program with its numbers, and with the places of its common vectors among the tape's tensors.
+
+    A number may be one of each client: those who take unequal numbers of steps, put together.
+    """
 
     program: Program
-    numbers: tuple[float, ...]
+    numbers: tuple[float | tuple[float, ...], ...]
     vectors: tuple[int, ...]
+
+    @staticmethod
+    def of_each(stages: Sequence[Stage]) -> Stage:
+        """Stages of one program, one for each client, as one."""
+        numbers = zip(*(stage.numbers for stage in stages), strict=True)
+        return replace(stages[0], numbers=tuple(each[0] if len({*each}) == 1 else each for each in numbers))
 
 
 def compiled(tape: Tape, known: Mapping[int, Ref], outs: Mapping[str, int]) -> Stage:

@@ -134,27 +134,31 @@ def returned(
     for name in end.names:
         if name not in held:
             held[name] = torch.empty_like(held["y"])
-    groups = [(t, [*some]) for t, some in groupby(range(len(tau)), key=lambda row: tau[row])]
     few = max(1, AT_ONCE // max(1, d))
-    for t, rows in groups:
-        stage, nodes = end.stages[t], [*expressions(texts[t].made)]
-        if stage and not stage.program.outs:
-            continue
+    for _, alike in groupby(range(len(tau)), key=lambda row: kind(end.stages[tau[row]], tau[row])):
+        rows = [*alike]
         for begin in range(rows[0], rows[-1] + 1, few):
             some = slice(begin, min(begin + few, rows[-1] + 1))
             here = {name: v[some] for name, v in held.items()}
-            if stage:
-                many = some.stop - some.start
+            stages = [stage for t in tau[some] if (stage := end.stages[t])]
+            if not stages:
+                known = {node: here[slot] for node, slot in end.after[tau[begin]].items() if slot in here}
+                nodes = [*expressions(texts[tau[begin]].made)]
+                for name, value in zip(end.names, leaves.values(nodes, known, some), strict=True):
+                    here[name].copy_(value) if isinstance(value, Tensor) else here[name].fill_(value)
+            elif stages[0].program.outs:
+                stage, many = Stage.of_each(stages), some.stop - some.start
                 here |= dict(stacks(stage, leaves, some))
-                run(
-                    stage, Block(many, many, ((slice(0, d), (d,)),), False, here.__getitem__), here, leaves.tape.tensors
-                )
-                continue
-            known = {node: here[slot] for node, slot in end.after[t].items() if slot in here}
-            for name, value in zip(end.names, leaves.values(nodes, known, some), strict=True):
-                here[name].copy_(value) if isinstance(value, Tensor) else here[name].fill_(value)
+                block = Block(many, many, ((slice(0, d), (d,)),), False, here.__getitem__)
+                run(stage, block, here, leaves.tape.tensors)
+    groups = [(t, [*some]) for t, some in groupby(tau)]
     made = [texts[t].made for t, _ in groups]
     return put_together(made, [len(rows) for _, rows in groups], iter([held[name] for name in end.names]))
+
+
+def kind(stage: Stage | None, tau: int) -> object:
+    """What clients have in common whose results are computed at once: a program, else their number of steps."""
+    return (stage.program, stage.vectors) if stage else tau
 
 
 def stacks(stage: Stage, leaves: Leaves, some: slice) -> Iterator[tuple[str, Tensor]]:
