@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,31 @@ import pytest
 import torch
 from test_mirror.federations import NUMBERS, hyper, quadratic, schedule
 from test_mirror.ranked import own
+from test_mirror.recorded_texts import (
+    TEXTS,
+    D,
+    N,
+    Some,
+    adagrad_like,
+    both,
+    by_length,
+    by_own_steps,
+    clipped,
+    drawn,
+    in_lengths,
+    look_ahead,
+    looking,
+    proximal,
+    same,
+    scaffold_like,
+    twice,
+)
 from test_mirror.support import dyadic
 from test_mirror.test_runs import ROUNDS, specified
 from torch import Tensor
 
-from fedspec.arith import maximum, minimum, norm, sqrt, where_shorter, zeros
+from fedspec.arith import norm
 from fedspec.catalogue import find
-from fedspec.client.momentum import begin, nesterov
 from fedspec.plan import Arrival, Plan
 from fedspec.population import each, each_arrival
 from fedspec_torch import passes, population, recorded, resume, simulate
@@ -27,33 +44,7 @@ from fedspec_torch.asked import needed
 from fedspec_torch.population import Batched
 from fedspec_torch.stages import Stages
 
-N, D = 6, 7
 EQUAL, UNEQUAL = (3, 3, 3, 3, 3), (3, 1, 4, 2, 2)
-
-
-class Some:
-    """Clients whose gradients are no more than vectors times the model, in NumPy or torch."""
-
-    def __init__(self, torch_: bool) -> None:
-        a, b = dyadic(1, N, D) / 4 + 0.75, dyadic(2, N, D)
-        self.a: Any = torch.tensor(a) if torch_ else a
-        self.b: Any = torch.tensor(b) if torch_ else b
-        self.asked: list[int] = []
-
-    def __len__(self) -> int:
-        return N
-
-    def __getitem__(self, i: int) -> Any:
-        return lambda k, x: self.a[i] * x * (1 + k / 8) - self.b[i]
-
-    def oracle(self, who: Sequence[int]) -> Any:
-        def gradient(k: int, x: Tensor) -> Tensor:
-            self.asked.append(k)
-            # The same memory at every call, as the federation's.
-            return room[: len(x)].copy_(self.a[list(who)[: len(x)]] * x * (1 + k / 8) - self.b[list(who)[: len(x)]])
-
-        room = torch.empty(len(who), D, dtype=torch.float64)
-        return gradient
 
 
 @pytest.fixture
@@ -82,74 +73,6 @@ def threads() -> Iterator[Any]:
     torch.set_num_threads(before)
 
 
-def both(text: Callable[[Any, Any], Any], steps: tuple[int, ...], block: int = 3) -> tuple[Any, Any, Some]:
-    """What a text gives for all participants on blocks, and one by one in NumPy; it is made of c and of c_i."""
-    plan = Plan((4, 0, 1, 5, 2)[: len(steps)], steps, (1,) * len(steps))
-    c, c_i, x = dyadic(3, D), dyadic(4, N, D), dyadic(5, D)
-    clients = Some(torch_=True)
-    at_once = Batched(clients, block, whole=True)
-    got = each(text(torch.tensor(c), torch.tensor(c_i)), at_once, plan, torch.tensor(x))
-    return got, each(text(c, c_i), Some(torch_=False), plan, x), clients
-
-
-def same(got: Any, want: Any) -> None:
-    """Both agree to the last bits."""
-    if isinstance(want, tuple) and not isinstance(got, Tensor):
-        assert len(got) == len(want)
-        for one, other in zip(got, want, strict=True):
-            same(one, other)
-    else:
-        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-12, atol=1e-12)
-
-
-def drawn(seed: int) -> Callable[[Any, Any], Any]:
-    """A text drawn at random: vectors that change from step to step, and whichever of them are returned."""
-    rng = random.Random(seed)
-    pool = ["y", "g", "x", "c", "c_i", "u", "v", "last"]
-    # Operators that no number of their arguments breaks; a second operand may be a number.
-    operators = ["+", "-", "*", "max", "min", "half", "root", "square", "neg"]
-    lines = [
-        (rng.choice(operators), rng.choice(pool), rng.choice([*pool, 0.5, -0.25])) for _ in range(rng.randint(1, 6))
-    ]
-    targets = [rng.choice(["u", "v", "t"]) for _ in lines]
-    out = [rng.choice(["y", "u", "v", "x", "c_i", "last", "g"]) for _ in range(rng.randint(1, 3))]
-
-    def value(kind: str, a: Any, b: Any) -> Any:
-        match kind:
-            case "+":
-                return a + b
-            case "-":
-                return a - b
-            case "*":
-                return a * b / 4
-            case "max":
-                return maximum(a, b)
-            case "min":
-                return minimum(a, b)
-            case "half":
-                return a / 2
-            case "root":
-                return sqrt(a**2 + 1)
-            case "square":
-                return a**2 / 8
-        return -a
-
-    def text(c: Any, c_i: Any) -> Any:
-        def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-            now: dict[str, Any] = {"y": x, "x": x, "c": 1 * x + c - x, "c_i": c_i[i], "u": zeros(x), "v": zeros(x) + 1}
-            now |= {"last": x, "t": x, "g": x}
-            for k in range(tau):
-                now["g"] = 1.0 * gradient(k, now["y"])
-                for (kind, a, b), target in zip(lines, targets, strict=True):
-                    now[target] = value(kind, now[a], now[b] if isinstance(b, str) else b)
-                now["last"], now["y"] = now["y"], now["y"] - 0.125 * (now["g"] + now["u"] / (k + 2)) + now["t"] / 16
-            return tuple(now[name] + 0 for name in out) if len(out) > 1 else now[out[0]] - x
-
-        return client
-
-    return text
-
-
 @pytest.mark.parametrize("steps", [EQUAL, UNEQUAL])
 @pytest.mark.parametrize("seed", range(40))
 def test_texts_that_are_drawn_are_what_they_are_one_by_one(
@@ -161,93 +84,6 @@ def test_texts_that_are_drawn_are_what_they_are_one_by_one(
     got, want, _ = both(drawn(seed), steps)
     same(got, want)
     assert any(made)
-
-
-def scaffold_like(c: Any, c_i: Any) -> Any:
-    """A plain step with a correction, and two results that have much in common."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 * (gradient(k, y) - c_i[i] + c)
-        return y - x, c_i[i] - c - (y - x) / (0.125 * tau)
-
-    return client
-
-
-def proximal(c: Any, c_i: Any) -> Any:
-    """A pull to where the client begins."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 * (gradient(k, y) + 0.5 * (y - x))
-        return y
-
-    return client
-
-
-def look_ahead(c: Any, c_i: Any) -> Any:
-    """A rule of the specification, on a record."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        state = begin(x)
-        for k in range(tau):
-            state = nesterov(state, gradient(k, state.x) + c_i[i], eta_l=0.125, rho=0.5)
-        return state
-
-    return client
-
-
-def first_gradient(c: Any, c_i: Any) -> Any:
-    """What the first gradient was is needed at the end, and a number is returned beside it."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 * gradient(k, y)
-        return gradient(0, x), y - x, tau
-
-    return client
-
-
-def by_own_steps(c: Any, c_i: Any) -> Any:
-    """The rate depends on how many steps there are: those who take two do not begin as those who take four."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 / tau * gradient(k, y)
-        return (y - x) * c
-
-    return client
-
-
-def clipped(c: Any, c_i: Any) -> Any:
-    """The length of the whole change is taken once the steps are done."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 * gradient(k, y)
-        return (y - x) / maximum(norm(y - x), 1.0)
-
-    return client
-
-
-def in_lengths(c: Any, c_i: Any) -> Any:
-    """Lengths that are known before the first step: a number for each client, and one that all have in common."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y, s = x, norm(c_i[i])
-        for k in range(tau):
-            y = y - 0.125 * gradient(k, y) / (s + norm(x))
-        return y, s * y, norm(x) * c
-
-    return client
-
-
-TEXTS = [scaffold_like, proximal, look_ahead, first_gradient, by_own_steps, clipped, in_lengths]
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -290,45 +126,6 @@ def test_steps_of_one_structure_are_one_program(text: Any, plain: bool, made: li
     stages: Stages = made[0].stages
     # The anchor is the model at the first step.
     assert len({stage.program for stage in stages.stages[1:] if stage}) == 1 and bool(stages.rates) == plain
-
-
-def looking(c: Any, c_i: Any) -> Any:
-    """Whether a number is positive decides."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            g = gradient(k, y)
-            y = y - (0.125 if float(g.sum()) < 1e9 else 1) * g
-        return y
-
-    return client
-
-
-def by_length(c: Any, c_i: Any) -> Any:
-    """A step is not taken where it is short."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            g = gradient(k, y)
-            y = y - 0.125 * where_shorter(g, 0.5, 0 * g, g)
-        return y
-
-    return client
-
-
-def twice(c: Any, c_i: Any) -> Any:
-    """Two gradients at each step."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            g = 1 * gradient(k, y)
-            y = y - 0.125 * (g - gradient(k, x) + c)
-        return y
-
-    return client
 
 
 @pytest.mark.parametrize("steps", [EQUAL, UNEQUAL])
@@ -386,20 +183,6 @@ def test_loops_torch_and_tensors_agree_bit_for_bit(text: Any, made: list[Any], m
     monkeypatch.setattr(population, "recorder", lambda *given: None)
     for one, other, plain in zip(in_loops, by_torch, run(), strict=True):
         assert torch.equal(one, plain) and torch.equal(other, plain)
-
-
-def adagrad_like(c: Any, c_i: Any) -> Any:
-    """Roots in every step, and a length in the end."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y, v = x, zeros(x)
-        for k in range(tau):
-            g = gradient(k, y) + c - c_i[i]
-            v = v + g**2
-            y = y - 0.125 * g / sqrt(v + 0.25)
-        return y, (y - x) / maximum(norm(y - x), 1.0)
-
-    return client
 
 
 @pytest.mark.parametrize("compiled", [True, False])
