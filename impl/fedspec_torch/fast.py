@@ -52,7 +52,11 @@ UNDIVIDED: dict[Callable[..., Any], Callable[..., Any]] = {
 """What is run in place of the steps of programs, where one rank has all clients."""
 
 CLIENTS = fast_clients.CLIENTS | fast_joint.CLIENTS | fast_lamb.CLIENTS
-"""What makes the clients of a program, whose step is otherwise as it is written."""
+"""What makes the clients of a program, whose step is otherwise as it is written.
+
+Recorded in their place (:mod:`fedspec_torch.recorded`), or on tensors where they cannot be, each text took more than
+1.03 of the form's time in one of four cases at least: 20 clients, 784-10 and 64-128-10, 5 and 1 to 8 steps.
+"""
 
 
 def client_of(program: Program, h: Any, state: Any) -> Client | None:
