@@ -21,12 +21,16 @@ from fedspec.client.adam import adam
 from fedspec.contract import Begin, Case, Messages, Offer, Round, SubjectInfo
 from fedspec_suite.judge.at_hand import seen_running
 from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.judge.in_edits import event_number, in_each_block
+from fedspec_suite.judge.in_edits import ASKING, asked, event_number, in_each_block
 from fedspec_suite.judge.known import known_of
 from fedspec_suite.judge.memory import Memory
+from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.judge.variants import as_claimed
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.mutants import Mutant
 
 
 class Server:
@@ -223,6 +227,32 @@ def test_what_is_clamped_for_the_step_and_kept_so_is_told() -> None:
 def test_one_length_for_each_block() -> None:
     kept = Memory(blocks=[slice(0, 2), slice(2, 3)])
     assert in_each_block(kept, norm, np.array([3.0, 4.0, -2.0])).tolist() == [5, 5, 2]
+
+
+def test_an_edit_that_runs_before_the_first_event_knows_what_is_set_and_nothing_of_other_sessions() -> None:
+    setting = setting_of(Offer("scaffold", "round", "karimireddy-2020"))
+    new = 'counts * as_set("eta_l") / time_before("total", total)'
+    edit = Mutant(
+        id="shares-by-rate",
+        words="",
+        algorithms=("scaffold",),
+        rule="fedspec.mixing.weighted.shares",
+        old="counts / total",
+        new=new,
+        asking=ASKING,
+    )
+    v = replace(as_claimed(setting), mutants=(edit,), defects=asked(new))
+    here, *others = samples_of(setting)
+    there = next(s for s in others if len(s.case.problem.e) != len(here.case.problem.e))  # type: ignore[union-attr]
+
+    def shares_of(s: Scenario) -> list[float]:
+        session: Any = v.begin(v.told(s), v.editions()())
+        return [float(p) for p in session.state.p]
+
+    first = shares_of(here)
+    assert sum(first) == pytest.approx(here.case.hyper["eta_l"])
+    assert sum(shares_of(there)) == pytest.approx(there.case.hyper["eta_l"])
+    assert shares_of(here) == first
 
 
 @pytest.mark.slow

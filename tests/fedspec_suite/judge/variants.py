@@ -161,6 +161,7 @@ def _plain(case: Case) -> Session:
 def _edited(v: Variant, after: Mapping[Mutant, FunctionType], case: Case) -> Session:
     """A session under edits of rules, which may lead out of their domains."""
     form = opened(form_of(CATALOGUE[case.algorithm], case.level, "plain" if v.plain else "general"))
+    # An edited function may run before the first event, when no defect has told the record anything yet.
     memory = Memory(blocks=[*layers(shapes(case.x0))], hyper={**case.hyper})
     session: Any = form.started(case, mutants.edits(after, memory), bool(v.defects), _begun)
     session.memory = memory
