@@ -113,7 +113,7 @@ class Functions(Tape):
         """The node of an argument.
 
         Raises:
-            UnrecordedError: it is none.
+            UnrecordedError: it is no number or vector of the tape's.
         """
         if type(x) is Expression:
             return x.number

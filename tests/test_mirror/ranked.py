@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,9 @@ import torch.distributed as dist
 from test_judge.support import inside
 from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
 
-from fedspec.catalogue import Algorithm, find
+from fedspec.catalogue import ALIASES, CATALOGUE, FAMILIES, Algorithm, find
 from fedspec.errors import FedspecError
+from fedspec.rules import PLAIN, RULES
 from fedspec_torch import Federation, cohorts, population, recorded, resume, simulate
 from fedspec_torch.ranks import Ranks, here
 from fedspec_torch.rows import Rows
@@ -51,6 +54,16 @@ def halves(row: Algorithm, file: Path) -> tuple[Any, Any]:
     return run, run.x.clone()
 
 
+@contextmanager
+def apart() -> Iterator[None]:
+    """What joins the catalogue meanwhile leaves it again: other tests of the process know fedspec's own rows alone."""
+    with ExitStack() as stack:
+        tables: tuple[dict[str, Any], ...] = (CATALOGUE, ALIASES, FAMILIES, RULES, PLAIN)
+        for table in tables:
+            stack.enter_context(patch.dict(table))
+        yield
+
+
 def own(kind: str, folder: Path) -> Algorithm:
     """The algorithm that ``fedspec new`` writes to a folder."""
     file = folder / f"own_{kind}.py"
@@ -71,6 +84,7 @@ def recordings(folder: Path) -> dict[str, tuple[Any, list[float], bool]]:
         return made[-1]
 
     with (
+        apart(),
         patch.multiple(population, LEAST=0, UNEQUAL=0),
         patch.object(recorded, "recorded", noted),
         patch("fedspec_torch.fast.CLIENTS", {}),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from test_mirror.federations import NUMBERS, hyper, quadratic, schedule
-from test_mirror.ranked import own
+from test_mirror.ranked import apart, own
 from test_mirror.recorded_texts import (
     TEXTS,
     D,
@@ -36,7 +36,7 @@ from test_mirror.test_runs import ROUNDS, specified
 from torch import Tensor
 
 from fedspec.arith import norm
-from fedspec.catalogue import find
+from fedspec.catalogue import CATALOGUE, find
 from fedspec.plan import Arrival, Plan
 from fedspec.population import each, each_arrival
 from fedspec_torch import passes, population, recorded, resume, simulate
@@ -311,14 +311,14 @@ def test_runs_in_two_threads_at_once_are_those_one_after_the_other(
 
 
 @pytest.mark.parametrize("kind", ["clients", "server", "late"])
-def test_an_own_algorithm_is_recorded(
-    kind: str, made: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_own_algorithm_is_recorded(kind: str, made: list[Any], tmp_path: Path) -> None:
     """What ``fedspec new`` writes, as it stands."""
-    row = own(kind, tmp_path)
-    federation, H, e = quadratic()
-    run = simulate(row, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))
-    list(run)
-    # Its server is new, and its clients are those of FedAvg, which have a form.
-    assert (kind == "server") == (not made) and all(made)
-    np.testing.assert_allclose(run.x.numpy(), specified(row, run, H, e), rtol=1e-12, atol=1e-12)
+    with apart():
+        row = own(kind, tmp_path)
+        federation, H, e = quadratic()
+        run = simulate(row, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))
+        list(run)
+        # Its server is new, and its clients are those of FedAvg, which have a form.
+        assert (kind == "server") == (not made) and all(made)
+        np.testing.assert_allclose(run.x.numpy(), specified(row, run, H, e), rtol=1e-12, atol=1e-12)
+    assert row.id not in CATALOGUE
