@@ -7,6 +7,7 @@ the next, would make it one of the order of calls too, and no saved run could go
 from __future__ import annotations
 
 import random
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ from fedspec_torch.gradients import Network, looped
 from fedspec_torch.memories import Written, kept_by
 from fedspec_torch.refusals import LossError, ModuleError, Reason
 from fedspec_torch.watching import Watching, guard
+
+LOOKS = 10
+"""Calls after which a generator that moved each time is moved by them, and not by another thread."""
 
 
 def check_same_parameters(network: Network, who: str = "it") -> None:
@@ -57,7 +61,7 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
         LossError: the loss does not depend on what is trained, or is no number.
     """
     kept = {name: buffer.clone() for name, buffer in network.module.named_buffers()}
-    drawn, losses, known, wrote = _generators(x.device), [], [], list[list[str]]()
+    before, drew, losses, known, wrote = _generators(x.device), False, [], [], list[list[str]]()
     given: dict[str, Tensor] = {f"the parameter {name}": p for name, p in network.parameters.items()}
     given |= {"the inputs of a minibatch": inputs, "the targets of a minibatch": targets}
     with network.lent(), warnings.catch_warnings():
@@ -72,6 +76,8 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
                 losses.append(loss.detach())
                 known.append(kept_by(network.module, network.loss))
                 wrote.append(written.names)
+                drew = drew or written.drew
+            drew = before != _generators(x.device) and (drew or _draws(network, inputs, targets))
         except UserWarning as error:
             raise ShapeError(
                 f"loss: {str(error).split('. ')[0]}: outputs would be compared with targets of others; "
@@ -89,7 +95,7 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
             f"what becomes of parameters is the algorithm's, and minibatches are the clients': write to a copy"
         )
     check_same_parameters(network, "forward, or the loss, has changed which parameters it has; it")
-    if drawn != _generators(x.device):
+    if drew:
         raise ModuleError(
             f"model: it, or the loss, {Reason.DRAWS} (dropout, noise), so that no run could be repeated or resumed; "
             f"call model.eval(), or draw from the inputs alone"
@@ -199,6 +205,18 @@ def _generators(device: torch.device) -> list[bytes]:
     _, words, *more = np.random.get_state()
     ours = (repr(random.getstate()).encode(), np.asarray(words).tobytes(), repr(more).encode())
     return [*(state.numpy().tobytes() for state in states), *ours]
+
+
+def _draws(network: Network, inputs: Tensor, targets: Tensor) -> bool:
+    """Whether a generator moves with every call: it may be another thread of the program that drew from it."""
+    if threading.active_count() == 1:
+        return True
+    for _ in range(LOOKS):
+        before = _generators(inputs.device)
+        network.value_of(network.module, inputs, targets)
+        if before == _generators(inputs.device):
+            return False
+    return True
 
 
 def _bytes(buffer: Tensor) -> Any:

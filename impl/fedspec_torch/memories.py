@@ -28,6 +28,7 @@ class Written(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     Attributes:
         names: of the tensors that were written to.
+        drew: whether an operation drew at random, from whatever generator.
     """
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
@@ -36,9 +37,11 @@ class Written(TorchDispatchMode):  # type: ignore[no-untyped-call]
         held = {name: tensor for name, tensor in tensors.items() if tensor.numel()}
         self.places = {tensor.untyped_storage().data_ptr(): name for name, tensor in held.items()}
         self.names: list[str] = []
+        self.drew = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation."""
+        self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
         given = dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | (kwargs or {})
         for argument in func._schema.arguments:
             if argument.is_write:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -86,6 +91,30 @@ def test_what_depends_on_the_order_of_calls_is_refused(make: Any, words: str, wa
     torch.manual_seed(5)
     with pytest.raises(ModuleError, match=words):
         stepped(make(), way=way)
+
+
+@pytest.mark.parametrize("draw", [lambda: torch.randn(3), lambda: np.random.rand(3), random.random])
+@pytest.mark.parametrize("times", [1, 3, 1000])
+def test_what_another_thread_draws_is_not_the_models(draw: Callable[[], Any], times: int) -> None:
+    """Unless it draws at every call, as if the model had asked it to."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(draw).result()
+        elsewhere = partial(next, (pool.submit(draw).result() for _ in range(times)), None)
+        with patch.dict(ELSEWHERE, {"draw": elsewhere}):
+            if times < 1000:
+                stepped(Changed(asking))
+                return
+            with pytest.raises(ModuleError, match="draws at random"):
+                stepped(Changed(asking))
+
+
+ELSEWHERE: dict[str, Callable[[], Any]] = {}
+"""What a forward calls that has no closure, whose values would be looked at."""
+
+
+def asking(module: Any, z: Tensor) -> Tensor:
+    ELSEWHERE["draw"]()
+    return z
 
 
 def test_what_is_switched_off_is_trained() -> None:
