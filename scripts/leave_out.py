@@ -16,8 +16,8 @@ from functools import partial
 
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
-from fedspec_suite.judge import variants
-from fedspec_suite.judge.diagnosis import identify, in_words
+from fedspec_suite.diagnosis import variants
+from fedspec_suite.diagnosis.identify import identify, in_words
 from fedspec_suite.kills.asking import offered, offers_of
 from fedspec_suite.measure.bench import bench_of
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from fedspec_suite.diagnosis.identify import Diagnosis, identify
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.diagnosis import Diagnosis, identify
 from fedspec_suite.judge.every import Asked, every
 from fedspec_suite.measure.verdict import declared
 from fedspec_suite.report import table

@@ -14,8 +14,8 @@ import traceback
 from typing import Any
 
 from fedspec_suite.cli import main
+from fedspec_suite.diagnosis.identify import Diagnosis
 from fedspec_suite.judge import check
-from fedspec_suite.judge.diagnosis import Diagnosis
 from fedspec_suite.judge.runner import PROFILES
 
 

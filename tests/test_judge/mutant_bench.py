@@ -8,8 +8,8 @@ from typing import Any
 
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
+from fedspec_suite.diagnosis.identify import diagnose
 from fedspec_suite.judge import runner
-from fedspec_suite.judge.diagnosis import diagnose
 from fedspec_suite.kills import stored
 from fedspec_suite.kills.asking import CASES, offered, offers_of
 from fedspec_suite.laws import LAWS, Law

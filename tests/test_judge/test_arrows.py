@@ -36,7 +36,7 @@ GROUND = {
 }
 RECORDS = {"definition", "functions", "entry", "costs", "facts", "phrases", "hyper", "contract"}
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
-ROOMS = ("own", "measure", "laws", "mutants", "subjects", "judge", "kills", "vectors", "report", "cli")
+ROOMS = ("own", "measure", "laws", "mutants", "subjects", "diagnosis", "judge", "kills", "vectors", "report", "cli")
 """The rooms of the suite, each above those before it; the modules of the command are one."""
 DOORS = {"__init__", "api", "plugin"}
 """By which scripts and pytest come in: as far outside as the command."""
@@ -146,6 +146,24 @@ def test_the_rooms_of_the_suite_stand_one_above_the_other() -> None:
             if module.startswith("fedspec_suite."):
                 known = room(module.split(".")[1])
                 assert ROOMS.index(known) <= ROOMS.index(where), f"{name(path)} imports {module}"
+
+
+@pytest.mark.parametrize(
+    ("folder", "known"),
+    [("cases", {"cases"}), ("defects", {"cases", "defects", "edits"}), ("edits", {"cases", "defects", "edits"})],
+)
+def test_what_could_be_wrong_knows_nothing_of_the_search(folder: str, known: set[str]) -> None:
+    for path in files(SUITE / "diagnosis" / folder):
+        for module in imports(path):
+            if module.startswith("fedspec_suite.diagnosis."):
+                assert module.split(".")[2] in known, f"{name(path)} imports {module}"
+
+
+def test_only_the_last_step_of_a_diagnosis_knows_what_is_seen_without_a_name() -> None:
+    last = SUITE / "diagnosis/identify.py"
+    for path in files(SUITE / "diagnosis"):
+        if path != last and path.parent.name != "seen":
+            assert not [m for m in imports(path) if m.startswith("fedspec_suite.diagnosis.seen")], name(path)
 
 
 @pytest.mark.parametrize("part", ["mutants", "subjects"])

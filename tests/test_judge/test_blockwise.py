@@ -11,9 +11,9 @@ from test_judge.test_remembered import names
 
 from fedspec.contract import Case, Event, Messages, Offer, SubjectInfo
 from fedspec.reference import SUBJECT as REFERENCE
-from fedspec_suite.judge.defects.blockwise import of
-from fedspec_suite.judge.diagnosis import identify
-from fedspec_suite.judge.known import known_of
+from fedspec_suite.diagnosis.defects.blockwise import of
+from fedspec_suite.diagnosis.identify import identify
+from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of

@@ -11,9 +11,9 @@ import pytest
 from fedspec.contract import Offer
 from fedspec.mixing.accumulation import accumulation
 from fedspec.readings import Solver
-from fedspec_suite.judge.known import Known, known_of
-from fedspec_suite.judge.unguarded import MOST, few, unguarded
-from fedspec_suite.judge.variants import CANNOT
+from fedspec_suite.diagnosis.edits.unguarded import MOST, few, unguarded
+from fedspec_suite.diagnosis.known import Known, known_of
+from fedspec_suite.diagnosis.variants import CANNOT
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant
 

@@ -11,8 +11,8 @@ from test_judge.test_other_ways import called, known_at
 from fedspec.arith import Array
 from fedspec.contract import Begin, Exchange, Gradient
 from fedspec.params import flatten, layers, shapes
-from fedspec_suite.judge.search import LIKELY
-from fedspec_suite.judge.steady import models
+from fedspec_suite.diagnosis.search import LIKELY
+from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.measure.scenario import Scenario
 
 

@@ -9,8 +9,8 @@ import pytest
 from test_judge.support import check, fedspec, py
 
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.composed import pairs, together
-from fedspec_suite.judge.variants import single
+from fedspec_suite.diagnosis.composed import pairs, together
+from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.measure.setting import setting_of
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from fedspec.contract import Case, Event, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.course import GROWS, ONCE, STAYS, course
-from fedspec_suite.judge.diagnosis import identify
-from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.diagnosis.cases.samples import samples_of
+from fedspec_suite.diagnosis.identify import identify
+from fedspec_suite.diagnosis.seen.course import GROWS, ONCE, STAYS, course
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of

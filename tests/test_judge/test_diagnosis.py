@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 
 from flawed import ALL, SAID, Flawed
 
-from fedspec_suite.judge.diagnosis import diagnose
+from fedspec_suite.diagnosis.identify import diagnose
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of

@@ -8,10 +8,10 @@ import pytest
 from test_judge.test_gates import setting
 from test_judge.test_remembered import edited, names
 
-from fedspec_suite.judge.comparing import apart
-from fedspec_suite.judge.diagnosis import in_words
-from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.probes import at_edges
+from fedspec_suite.diagnosis.cases.probes import at_edges
+from fedspec_suite.diagnosis.comparing import apart
+from fedspec_suite.diagnosis.identify import in_words
+from fedspec_suite.diagnosis.known import known_of
 
 pytestmark = pytest.mark.long
 

@@ -14,16 +14,17 @@ from test_judge.test_gates import Behind, diagnosed, forgetting, hyper
 from fedspec.catalogue import find
 from fedspec.contract import Case, Offer, Round, SubjectInfo
 from fedspec_suite import mutants
-from fedspec_suite.judge import check, found
+from fedspec_suite.diagnosis import found
+from fedspec_suite.diagnosis.comparing import evidence
+from fedspec_suite.diagnosis.composed import combined
+from fedspec_suite.diagnosis.edits.systematic import edits
+from fedspec_suite.diagnosis.found import Found, first
+from fedspec_suite.diagnosis.identify import Diagnosis, as_data, in_words
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.lasting import Larger
+from fedspec_suite.judge import check
 from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.check import explanation
-from fedspec_suite.judge.comparing import evidence
-from fedspec_suite.judge.composed import combined
-from fedspec_suite.judge.diagnosis import Diagnosis, as_data, in_words
-from fedspec_suite.judge.edits import edits
-from fedspec_suite.judge.found import Found, first
-from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.lasting import Larger
 from fedspec_suite.judge.runner import judge_offer, result_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside

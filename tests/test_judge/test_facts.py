@@ -12,7 +12,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.facts import READ_OFF, Fact
 
 SUITE = Path(__file__).resolve().parents[1] / "fedspec_suite"
-GENERIC = ("measure", "laws", "judge", "kills", "report", "cli*.py")
+GENERIC = ("measure", "laws", "diagnosis", "judge", "kills", "report", "cli*.py")
 ONE_BY_ONE = (SUITE / "laws/closed_forms", SUITE / "laws/reductions")
 """Closed forms and edges are data of single algorithms."""
 

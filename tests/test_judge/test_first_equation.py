@@ -8,9 +8,9 @@ import pytest
 
 from fedspec.contract import Level
 from fedspec_suite import mutants
-from fedspec_suite.judge.diagnosis import _played
-from fedspec_suite.judge.first_equation import begins
-from fedspec_suite.judge.known import known_of
+from fedspec_suite.diagnosis.identify import _played
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.seen.first_equation import begins
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of

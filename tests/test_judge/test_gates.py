@@ -20,13 +20,14 @@ sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 from behind import Behind
 
 from fedspec.contract import Case, Gradient, Messages
-from fedspec_suite.judge import diagnosis, gates
-from fedspec_suite.judge.course import course
-from fedspec_suite.judge.diagnosis import Diagnosis, identify, in_words, not_before
-from fedspec_suite.judge.gates import _words
-from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.lasting import Larger
-from fedspec_suite.judge.probes import Ladder
+from fedspec_suite.diagnosis import identify as diagnosis
+from fedspec_suite.diagnosis.cases.probes import Ladder
+from fedspec_suite.diagnosis.identify import Diagnosis, identify, in_words, not_before
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.lasting import Larger
+from fedspec_suite.diagnosis.seen import gates
+from fedspec_suite.diagnosis.seen.course import course
+from fedspec_suite.diagnosis.seen.gates import _words
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.scenario import with_hyper

@@ -13,12 +13,12 @@ from test_judge.test_gates import Behind, diagnosed, setting
 from fedspec.contract import Offer, Quadratics, Round, SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
-from fedspec_suite.judge import held_out as held_out_module
-from fedspec_suite.judge import known, search
-from fedspec_suite.judge.beside_others import HOLDING, taking_part
-from fedspec_suite.judge.held_out import alike, always, contradicted, held_out, shared
-from fedspec_suite.judge.resized import opposed
-from fedspec_suite.judge.variants import single
+from fedspec_suite.diagnosis import known, search
+from fedspec_suite.diagnosis.cases.beside_others import HOLDING, taking_part
+from fedspec_suite.diagnosis.cases.resized import opposed
+from fedspec_suite.diagnosis.seen import held_out as held_out_module
+from fedspec_suite.diagnosis.seen.held_out import alike, always, contradicted, held_out, shared
+from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of

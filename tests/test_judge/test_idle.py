@@ -11,9 +11,9 @@ import pytest
 
 from fedspec.contract import Answer, Case, Event, Messages, Offer, Session, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.diagnosis import identify, in_words
-from fedspec_suite.judge.idle import idle, without_effect
-from fedspec_suite.judge.known import known_of
+from fedspec_suite.diagnosis.identify import identify, in_words
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.seen.idle import idle, without_effect
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of

@@ -12,9 +12,9 @@ from test_judge.test_other_ways import called, known_at
 
 from fedspec.contract import Arrival, Gradient, Messages, Offer, Round
 from fedspec.params import flatten, layers, shapes
-from fedspec_suite.judge.changes import as_given
-from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.steady import models
+from fedspec_suite.diagnosis.edits.changes import as_given
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import setting_of
 

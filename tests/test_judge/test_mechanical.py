@@ -19,13 +19,13 @@ from fedspec.arith import Array, norm
 from fedspec.catalogue import CATALOGUE
 from fedspec.client.adam import adam
 from fedspec.contract import Begin, Case, Messages, Offer, Round, SubjectInfo
-from fedspec_suite.judge.at_hand import seen_running
-from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.judge.in_edits import ASKING, asked, event_number, in_each_block
-from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.memory import Memory
-from fedspec_suite.judge.samples import samples_of
-from fedspec_suite.judge.variants import as_claimed
+from fedspec_suite.diagnosis.cases.samples import samples_of
+from fedspec_suite.diagnosis.edits.at_hand import seen_running
+from fedspec_suite.diagnosis.edits.in_edits import ASKING, asked, event_number, in_each_block
+from fedspec_suite.diagnosis.edits.memory import Memory
+from fedspec_suite.diagnosis.identify import Diagnosis, identify
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.variants import as_claimed
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.scenario import Scenario

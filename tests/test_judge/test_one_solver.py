@@ -11,7 +11,7 @@ from test_judge.test_remembered import names
 
 from fedspec.arith import Array
 from fedspec.contract import Case, Event, Offer, Round, SubjectInfo
-from fedspec_suite.judge.diagnosis import identify
+from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of

@@ -15,16 +15,16 @@ from test_judge.test_structural import Clients, said_of
 from fedspec.contract import Arrival, Begin, Gradient, Messages, Offer, Round
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT as REFERENCE
-from fedspec_suite.judge.comparing import agrees, evidence
-from fedspec_suite.judge.composed import together
-from fedspec_suite.judge.defects import defects
-from fedspec_suite.judge.forms import STABILISED
-from fedspec_suite.judge.known import Known, known_of
-from fedspec_suite.judge.moved import moved
-from fedspec_suite.judge.shrinking import Link, chains, halves
-from fedspec_suite.judge.steady import models
-from fedspec_suite.judge.turned import turned
-from fedspec_suite.judge.variants import Variant
+from fedspec_suite.diagnosis.comparing import agrees, evidence
+from fedspec_suite.diagnosis.composed import together
+from fedspec_suite.diagnosis.defects import defects
+from fedspec_suite.diagnosis.edits.forms import STABILISED
+from fedspec_suite.diagnosis.edits.moved import moved
+from fedspec_suite.diagnosis.edits.turned import turned
+from fedspec_suite.diagnosis.known import Known, known_of
+from fedspec_suite.diagnosis.shrinking import Link, chains, halves
+from fedspec_suite.diagnosis.steady import models
+from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
 

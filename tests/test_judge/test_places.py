@@ -10,9 +10,9 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Gradient, Offer
 from fedspec.params import flatten
 from fedspec.rules import printed
-from fedspec_suite.judge.composed import together
-from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.variants import Variant, single, systematic
+from fedspec_suite.diagnosis.composed import together
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.variants import Variant, single, systematic
 from fedspec_suite.measure.setting import setting_of
 
 MEAN = "a set takes the mean of its coordinates' values, not the largest"

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from fedspec.contract import Offer
-from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.own_symbols import in_symbols, under_options
-from fedspec_suite.judge.plain_words import plainly
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.own_symbols import in_symbols, under_options
+from fedspec_suite.diagnosis.plain_words import plainly
 from fedspec_suite.measure.setting import setting_of
 
 SAID = {

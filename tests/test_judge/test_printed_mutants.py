@@ -14,7 +14,7 @@ from fedspec.contract import Level, Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT, session_of
 from fedspec_suite import mutants
-from fedspec_suite.judge.samples import samples_of
+from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.measure.bench import reference
 from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.forms import Kind, form_of

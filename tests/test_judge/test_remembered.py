@@ -11,7 +11,7 @@ import pytest
 from test_judge.test_gates import Behind, diagnosed
 
 from fedspec.contract import Begin, Case, Event, Gradient, Messages, Offer, Round, SubjectInfo
-from fedspec_suite.judge.diagnosis import Diagnosis, identify
+from fedspec_suite.diagnosis.identify import Diagnosis, identify
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of

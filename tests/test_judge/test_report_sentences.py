@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from test_judge.results import HERE, asked, result, wrong
 
-from fedspec_suite.judge.seen import AT_ONCE
+from fedspec_suite.diagnosis.seen.digits import AT_ONCE
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report.sentences import broken, head, holds, names, offer_single, single_only, tally, told, unknown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_judge.results import asked, printed, result, wrong
 
-from fedspec_suite.judge.diagnosis import FOLLOWS, NONE, SMALL, SOME
+from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen
 from fedspec_suite.report.sentences import unknown

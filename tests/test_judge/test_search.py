@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from test_judge.test_gates import Behind, diagnosed
 
-from fedspec_suite.judge import known, search
-from fedspec_suite.judge.diagnosis import Diagnosis, in_words
-from fedspec_suite.judge.fitting import Step, explained
-from fedspec_suite.judge.search import Search
-from fedspec_suite.judge.variants import Variant
+from fedspec_suite.diagnosis import known, search
+from fedspec_suite.diagnosis.identify import Diagnosis, in_words
+from fedspec_suite.diagnosis.search import Search
+from fedspec_suite.diagnosis.seen.fitting import Step, explained
+from fedspec_suite.diagnosis.variants import Variant
 
 pytestmark = pytest.mark.long
 

@@ -11,10 +11,10 @@ import pytest
 
 from fedspec.contract import Case, Event, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge import diagnosis
-from fedspec_suite.judge.diagnosis import identify
-from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.seen import Model, _blocks, _coordinates, compared
+from fedspec_suite.diagnosis import identify as diagnosis
+from fedspec_suite.diagnosis.identify import identify
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.seen.digits import Model, _blocks, _coordinates, compared
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.running import from_floats

@@ -21,18 +21,18 @@ from fedspec.errors import FedspecError, ParameterError
 from fedspec.mixing import arrivals, gossip
 from fedspec.params import flatten, unflatten
 from fedspec.readings import Phi
-from fedspec_suite.judge.at_hand import kind_of
-from fedspec_suite.judge.changes import exchanged
-from fedspec_suite.judge.composed import together
-from fedspec_suite.judge.defects.functions import of_ratio
-from fedspec_suite.judge.diagnosis import Diagnosis, identify
-from fedspec_suite.judge.in_edits import NEEDS, asked, of_first, of_last
-from fedspec_suite.judge.known import known_of
-from fedspec_suite.judge.memory import Memory
-from fedspec_suite.judge.steady import models, steady
-from fedspec_suite.judge.structural import rebuilt
-from fedspec_suite.judge.turned import turned
-from fedspec_suite.judge.unguarded import unguarded
+from fedspec_suite.diagnosis.composed import together
+from fedspec_suite.diagnosis.defects.functions import of_ratio
+from fedspec_suite.diagnosis.edits.at_hand import kind_of
+from fedspec_suite.diagnosis.edits.changes import exchanged
+from fedspec_suite.diagnosis.edits.in_edits import NEEDS, asked, of_first, of_last
+from fedspec_suite.diagnosis.edits.memory import Memory
+from fedspec_suite.diagnosis.edits.structural import rebuilt
+from fedspec_suite.diagnosis.edits.turned import turned
+from fedspec_suite.diagnosis.edits.unguarded import unguarded
+from fedspec_suite.diagnosis.identify import Diagnosis, identify
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.steady import models, steady
 from fedspec_suite.measure.bench import bench_of, specified
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.scenario import with_hyper

@@ -14,17 +14,17 @@ from test_judge.test_gates import setting
 from fedspec.catalogue import find
 from fedspec.contract import Begin, Case, Gradient, Offer, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge import known, search
-from fedspec_suite.judge.beside_others import HOLDING
-from fedspec_suite.judge.diagnosis import Diagnosis, identify, in_words
-from fedspec_suite.judge.held_out import held_out, one_by_one, quiet
-from fedspec_suite.judge.of_arrays import first_larger
-from fedspec_suite.judge.probes import at_edges
-from fedspec_suite.judge.resized import ringed
+from fedspec_suite.diagnosis import known, search
+from fedspec_suite.diagnosis.cases.beside_others import HOLDING
+from fedspec_suite.diagnosis.cases.probes import at_edges
+from fedspec_suite.diagnosis.cases.resized import ringed
+from fedspec_suite.diagnosis.cases.samples import samples_of
+from fedspec_suite.diagnosis.edits.of_arrays import first_larger
+from fedspec_suite.diagnosis.identify import Diagnosis, identify, in_words
+from fedspec_suite.diagnosis.seen.held_out import held_out, one_by_one, quiet
+from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.judge.runner import conclude, judge_offer
-from fedspec_suite.judge.samples import samples_of
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.judge.variants import single
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedspec.contract import Begin, Case, Offer, SubjectInfo
-from fedspec_suite.judge.diagnosis import identify, in_words
+from fedspec_suite.diagnosis.identify import identify, in_words
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of

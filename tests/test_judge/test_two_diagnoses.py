@@ -14,7 +14,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, Event, Session, Subject
 from fedspec.mixing import accumulation
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.diagnosis import identify, in_words
+from fedspec_suite.diagnosis.identify import identify, in_words
 from fedspec_suite.kills.asking import offered, offers_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside

@@ -21,8 +21,8 @@ from fedspec.mixing.control_variates import server_control
 from fedspec.reference import SUBJECT
 from fedspec.rules import RULES, equations
 from fedspec_suite import DoesNotConform, check_subject
+from fedspec_suite.diagnosis.seen.spoilt import moved, spoils, tilted
 from fedspec_suite.judge.runner import judge_offer, result_of
-from fedspec_suite.judge.spoilt import moved, spoils, tilted
 from fedspec_suite.judge.unseen import compared, told, unseen
 from fedspec_suite.measure.copies import Copy, plan_of
 from fedspec_suite.measure.forms import form_of

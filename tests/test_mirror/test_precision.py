@@ -13,7 +13,7 @@ from torch import nn
 from fedspec.catalogue import find
 from fedspec.contract import Offer
 from fedspec.errors import FedspecError, UnknownNameError
-from fedspec_suite.judge.farthest import farthest
+from fedspec_suite.diagnosis.farthest import farthest
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_torch import CheckpointError, Federation, cohorts, resume, simulate
 from fedspec_torch.federation import ModuleError

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 
 from fedspec.contract import Offer, Subject
+from fedspec_suite.diagnosis.identify import Diagnosis, as_data, identify, in_words, not_before, unrepeated
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.capsules.made import capsule
-from fedspec_suite.judge.diagnosis import Diagnosis, as_data, identify, in_words, not_before, unrepeated
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.plan import Planned, Task, opened, planned
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedspec.contract import Offer
 from fedspec.rules import Equation, equations
-from fedspec_suite.judge.spoilt import spoils
+from fedspec_suite.diagnosis.seen.spoilt import spoils
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios

@@ -7,10 +7,10 @@ import shlex
 from collections.abc import Callable, Sequence
 from math import isfinite
 
-from fedspec_suite.judge.diagnosis import FOLLOWS, NONE, SMALL, SOME
-from fedspec_suite.judge.features import OTHERWISE
+from fedspec_suite.diagnosis.cases.features import OTHERWISE
+from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME
+from fedspec_suite.diagnosis.seen.digits import AT_ONCE, INSIDE
 from fedspec_suite.judge.runner import REQUIREMENT
-from fedspec_suite.judge.seen import AT_ONCE, INSIDE
 from fedspec_suite.judge.zeros import TAKES_ZERO
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD

@@ -12,13 +12,13 @@ import numpy as np
 
 from fedspec.contract import Offer
 from fedspec.errors import FedspecError
+from fedspec_suite.diagnosis.comparing import agrees
+from fedspec_suite.diagnosis.found import NAMED, Found
+from fedspec_suite.diagnosis.identify import NONE
+from fedspec_suite.diagnosis.variants import Variant, as_claimed, single
 from fedspec_suite.judge import unseen
-from fedspec_suite.judge.comparing import agrees
-from fedspec_suite.judge.diagnosis import NONE
 from fedspec_suite.judge.every import every
-from fedspec_suite.judge.found import NAMED, Found
 from fedspec_suite.judge.runner import PATIENCE, requirement_obligations, result_of
-from fedspec_suite.judge.variants import Variant, as_claimed, single
 from fedspec_suite.judge.zeros import obligations as refusals
 from fedspec_suite.judge.zeros import refused_by
 from fedspec_suite.measure.bench import WORDS, Bench, Measured, Shown

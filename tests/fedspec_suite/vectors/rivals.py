@@ -13,7 +13,7 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Begin
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.variants import CANNOT, Variant, single, systematic
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, single, systematic
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, bench_of, reference
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import bounds_of

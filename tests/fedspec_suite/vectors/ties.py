@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec_suite.judge.variants import CANNOT
+from fedspec_suite.diagnosis.variants import CANNOT
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario, change_events, posed
 from fedspec_suite.measure.verdict import Deviates

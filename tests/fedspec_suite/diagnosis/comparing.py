@@ -1,0 +1,253 @@
+"""How near a subject's answers are to those of a variant: in floating point first, then in running numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Begin, Round
+from fedspec.params import flatten
+from fedspec_suite.diagnosis.known import Known
+from fedspec_suite.diagnosis.steady import models, steady
+from fedspec_suite.diagnosis.variants import CANNOT, Variant
+from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Shown
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario
+
+LOOSE = {"float64": 1e-9, "float32": 1e-3}
+"""What a variant may be off by in plain floating point, relative to the model, before it is looked at closely."""
+
+SURE = 2 / 3
+"""The share of all components, and of those that deviate from the claim, that must be decided for a name."""
+
+ENOUGH = 3
+"""How many components that deviate from the claim a variant must explain, where there are as many."""
+
+Given = Mapping[int, list[Shown]]
+"""The subject's answers on the samples that it plays, by number."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Where a subject clearly deviates from what it claims.
+
+    Attributes:
+        where: for every sample and event, which components of the model do.
+        heads: samples that deviate, the soonest and cheapest first: which, the event in which it does and the answers
+            so far.
+    """
+
+    where: Mapping[int, list[Array]]
+    heads: tuple[tuple[int, int, list[Shown]], ...]
+
+    @property
+    def head(self) -> tuple[int, int, list[Shown]] | None:
+        """The first of them; none where nothing deviates clearly."""
+        return self.heads[0] if self.heads else None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How near a variant comes.
+
+    Attributes:
+        ratio: the largest distance of the models, in units of the rounding bound; infinite where too little is decided.
+        decided: the share of all components that were decided.
+        unlike: what else is shown that is not the variant's, in the order in which it shows.
+    """
+
+    ratio: float
+    decided: float
+    unlike: tuple[str, ...] = ()
+
+    @property
+    def near(self) -> bool:
+        """Whether the models agree."""
+        return self.ratio <= THRESHOLD
+
+
+NOWHERE = Agreement(float("inf"), 0.0)
+
+
+def evidence(known: Known, given: Given, samples: Sequence[Scenario] = ()) -> Evidence:
+    """Where the answers clearly deviate from the claimed reading, on its samples or others."""
+    samples = samples or known.samples
+    where: dict[int, list[Array]] = {}
+    heads = []
+    for k, answers in given.items():
+        s, plain = samples[k], known.claimed.quick(samples[k], known.claimed.editions()())
+        try:
+            masks = [off(got["x"], want["x"], s) for got, want in zip(answers, plain, strict=True)]
+        except CANNOT:
+            masks = [np.zeros(got["x"].shape, bool) for got in answers]
+        where[k] = masks
+        first = next((j for j, mask in enumerate(masks) if mask.any()), None)
+        if first is not None:
+            heads.append((first, _cost(s, first), k))
+    return Evidence(where, tuple((k, first, given[k][: first + 1]) for first, _, k in sorted(heads)))
+
+
+def _cost(s: Scenario, last: int) -> int:
+    """How many local steps a case takes up to an event."""
+    return sum(sum(e.steps) for e in s.events[: last + 1] if isinstance(e, Round))
+
+
+def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
+    """Which components are too far off for floating point; those that are no numbers in both are not."""
+    wanted = np.asarray(want, dtype=float).reshape(-1)
+    if wanted.shape != got.shape:
+        return np.ones(got.shape, bool)
+    largest = np.abs(flatten(s.case.x0).astype(float)).max() + 1
+    with np.errstate(invalid="ignore"):
+        size = largest + np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)
+        near = np.abs(got - wanted) <= (loose or LOOSE[s.case.dtype]) * size
+    out: Array = ~(near | (got == wanted) | (np.isnan(got) & np.isnan(wanted)))
+    return out
+
+
+def close(known: Known, v: Variant, given: Given, told: Evidence, names: tuple[str, ...] = ("x",)) -> bool:
+    """Whether a variant agrees in floating point, up to what is lost on the way.
+
+    The first event that differs ends it.
+    """
+    # Where a subject deviates soonest shows most variants to be others.
+    samples = []
+    if told.head:
+        k, event, answers = told.head
+        s = known.samples[k]
+        samples.append((replace(s, events=s.events[: event + 1]), answers))
+    samples += [(known.samples[k], answers) for k, answers in given.items()]
+    return all(agrees(v, s, answers, names) for s, answers in samples)
+
+
+def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> bool:
+    """Whether a variant agrees in floating point on one case."""
+    return agreed(v, s, answers, names) == len(answers)
+
+
+def agreed(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> int:
+    """For how many events of a case a variant agrees in floating point before it does not."""
+    count = 0
+
+    def same(k: int, want: Shown) -> bool:
+        nonlocal count
+        shown = [n for n in names if n in answers[k]]
+        # Where rounding decides, a coordinate may be anything.
+        agrees = all(n in want and off(answers[k][n], want[n], s).mean() <= 1 - SURE for n in shown)
+        count += agrees
+        return agrees
+
+    with suppress(*CANNOT):
+        v.followed(s, v.editions()(), same)
+    return count
+
+
+def apart(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
+    """Whether the models of a case are decidedly not those of a variant: by more than rounding may explain."""
+    if agrees(v, s, answers):
+        return False
+    try:
+        wanted = v.exact(s, v.editions()())
+    except CANNOT:
+        return False
+    info = np.finfo(s.case.dtype)
+    for got, want in zip(answers, wanted, strict=True):
+        ratios, sure = ratios_of(got["x"], want["x"], info)
+        if not (ratios[sure] <= THRESHOLD).all():
+            return True
+    return False
+
+
+def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[Variant, str]:
+    """How each variant stands to the event in which a subject deviates soonest; one of several that do the same there.
+
+    ``still``: it does there what is claimed; ``idle``: in every event of that case; ``fits``: it does there what the
+    subject does; ``off``: neither.
+    """
+    if told.head is None:
+        return dict.fromkeys(variants, "off")
+    k, event, answers = told.head
+    s = known.samples[k]
+    plain = models(known.claimed, s)
+    out: dict[Variant, str] = {}
+    seen: set[bytes] = set()
+    for v in variants:
+        its = models(v, s)
+        if not its or not plain:
+            continue
+        all_events = b"".join(x.tobytes() for x in its)
+        moved = any(off(x, y, s).any() for x, y in zip(its, plain, strict=True))
+        # In other cases two may part: what is catalogued is not left out for what does the same in this one.
+        if moved and all_events in seen and v.kind != "mutant":
+            continue
+        seen.add(all_events)
+        if not off(plain[event], its[event], s).any():
+            out[v] = "still" if moved else "idle"
+        else:
+            out[v] = "fits" if not off(answers[event]["x"], its[event], s).any() else "off"
+    return out
+
+
+def measured(known: Known, v: Variant, given: Given, told: Evidence | None = None) -> Agreement:
+    """The largest ratio over all samples, infinite where too few components are decided; and the share that is.
+
+    The first sample that tells the two apart ends it: no later one is run.
+    """
+    worst, decided, total = 0.0, 0, 0
+    explained, deviating = 0, 0
+    unlike: dict[str, None] = {}
+    edition = v.editions()
+    for k, answers in given.items():
+        info = np.finfo(known.samples[k].case.dtype)
+        wanted = known.exact(v, k)
+        if wanted is None:
+            return NOWHERE
+        plain = v.quick(known.samples[k], edition())
+        still: list[Array] = []
+        for j, (got, want, x) in enumerate(zip(answers, wanted, plain, strict=True)):
+            ratios, sure = ratios_of(got["x"], want["x"], info)
+            # Outside the domain of a root both say so.
+            nowhere = ~sure & np.isnan(got["x"]) & np.isnan(np.asarray(x["x"], dtype=float))
+            if told is not None and not (sure | nowhere).all():
+                still = still or steady(v, known.samples[k], [a["x"] for a in answers])
+                nowhere |= ~sure & still[j]
+            decided, total = decided + int((sure | nowhere).sum()), total + sure.size
+            if told is not None:
+                mask = told.where[k][j]
+                explained += int((mask & (sure | nowhere)).sum())
+                deviating += int(mask.sum())
+            if not np.isfinite(ratios[sure]).all():
+                return Agreement(float("inf"), decided / total)
+            worst = max(worst, float(ratios[sure].max(initial=0.0)))
+            if worst > THRESHOLD:
+                return Agreement(worst, decided / total)
+            if not isinstance(known.samples[k].events[j], Begin):
+                unlike |= dict.fromkeys(_unlike(got, want, info))
+    enough = decided >= SURE * total and explained >= max(SURE * deviating, min(deviating, ENOUGH))
+    return Agreement(worst if enough else float("inf"), decided / total, tuple(unlike))
+
+
+def ratios_of(got: Array, want: Array, info: np.finfo) -> tuple[Array, Array]:
+    """The distance of each component in units of its bound, and whether it is decided."""
+    bounds, values = bounds_of(want), np.array([float(x) for x in want])
+    size = max(float(np.abs(values).max()), float(info.eps))
+    sure = THRESHOLD * float(info.eps) * bounds <= HOPELESS * size
+    with np.errstate(invalid="ignore"):
+        return np.abs(got - values) / (float(info.eps) * bounds + float(info.tiny)), sure
+
+
+def _unlike(got: Shown, want: Shown, info: np.finfo) -> list[str]:
+    """What else is shown and is decidedly not what is wanted."""
+    out = []
+    for name in got.keys() & want.keys() - {"x"}:
+        if got[name].shape != want[name].shape:
+            out.append(name)
+            continue
+        ratios, sure = ratios_of(got[name], want[name], info)
+        if sure.any() and not (ratios[sure] <= THRESHOLD).all():
+            out.append(name)
+    return sorted(out)

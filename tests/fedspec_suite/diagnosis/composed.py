@@ -1,0 +1,167 @@
+"""Two explanations at once, the simplest first: what is claimed read otherwise, edited twice, or defective too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+from itertools import combinations
+from typing import Any
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Level
+from fedspec_suite.diagnosis.edits.systematic import put_statement, statements
+from fedspec_suite.diagnosis.variants import Variant
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import Mutant, functions, parsed, texts
+
+RANK = {"reading": 0, "mutant": 1, "generic": 2}
+"""How simple the parts of a pair are; systematic edits and other rules are none, they are many and explain little."""
+
+
+def pairs(setting: Setting, standing: Mapping[Variant, str]) -> list[tuple[Variant, Variant]]:
+    """Two of these at once, the simplest first: readings before catalogued edits before generic defects.
+
+    Two that do nothing in the event in which a subject deviates soonest do not explain it together, nor does one that
+    does something else there with one that does nothing.
+
+    Args:
+        setting: what the subject is judged on.
+        standing: what may come alone, and how it stands to that event: ``still``, ``idle``, ``fits`` or ``off``.
+    """
+    mine = [v for v in standing if v.algorithm == setting.algorithm.id and v.kind in RANK]
+    both = sorted(combinations(mine, 2), key=lambda two: sum(RANK[v.kind] for v in two))
+    return [two for two in both if _may({standing[v] for v in two})]
+
+
+def _may(how: set[str]) -> bool:
+    return "fits" in how or not how & {"still", "idle"}
+
+
+def doubled(setting: Setting, halves: Sequence[Variant], others: Sequence[Variant]) -> list[tuple[Variant, Variant]]:
+    """One of these and something else at once.
+
+    Args:
+        setting: what the subject is judged on.
+        halves: what gives what the subject does in some case where it deviates.
+        others: what may come with it.
+    """
+    seen: set[frozenset[Variant]] = set()
+    out: list[tuple[Variant, Variant]] = []
+    for v in halves:
+        for other in others:
+            both = frozenset((v, other))
+            if len(both) < 2 or both in seen or {v.algorithm, other.algorithm} != {setting.algorithm.id}:
+                continue
+            seen.add(both)
+            out.append((v, other))
+    return out
+
+
+def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
+    """Both at once; none where they contradict each other or are about the same thing."""
+    changed = [{n: v for n, v in one.options.items() if v != setting.options[n]} for one in (a, b)]
+    if changed[0].keys() & changed[1].keys():
+        return None
+    about = [{d.about for d in one.defects if d.about} for one in (a, b)]
+    if about[0] & about[1]:
+        return None
+    edits = combined(a.mutants, b.mutants)
+    plain = _form(setting, a, b)
+    if edits is None or plain is None:
+        return None
+    # Each half is said with its own place, where that is another; the last place stands behind the words.
+    first = f" at {a.equation}" if a.equation and a.equation != b.equation else ""
+    return replace(
+        a,
+        words=f"{a.words}{first}, and {b.words}",
+        equation=b.equation,
+        options={**a.options, **changed[1]},
+        mutants=edits,
+        defects=(*a.defects, *b.defects),
+        parts=2,
+        plain=plain,
+        kind="composed",
+        names=(*a.names, *b.names),
+    )
+
+
+def _form(setting: Setting, a: Variant, b: Variant) -> bool | None:
+    """Whether both run in the plain form of the row, or in that with options; None where neither will do for both."""
+    if a.plain == b.plain:
+        return a.plain
+    boxed, other = (a, b) if a.plain else (b, a)
+    if other.options == setting.options and _runs(setting, other, plain=True):
+        return True
+    return False if _runs(setting, boxed, plain=False) else None
+
+
+def _runs(setting: Setting, v: Variant, plain: bool) -> bool:
+    """Whether every function that a variant edits runs in a form of the row."""
+    rules = _rules(setting.algorithm.id, setting.level, plain)
+    return all(m.rule in rules for m in v.mutants)
+
+
+@cache
+def _rules(algorithm: str, level: Level, plain: bool) -> frozenset[str]:
+    row = CATALOGUE[algorithm]
+    run = functions(replace(row, run=row.run.as_printed()) if plain else row, level)
+    return frozenset(f"{f.__module__}.{f.__name__}" for f in run)
+
+
+def combined(first: tuple[Mutant, ...], second: tuple[Mutant, ...]) -> tuple[Mutant, ...] | None:
+    """The edits of both; two of one rule become one edit of it, and none where they touch the same text."""
+    if not (first and second) or first[0].rule != second[0].rule:
+        return (*first, *second)
+    if len(first) + len(second) > 2:
+        return None
+    one = _merged(first[0], second[0])
+    return (one,) if one else None
+
+
+@lru_cache(maxsize=4096)
+def _merged(a: Mutant, b: Mutant) -> Mutant | None:
+    source, first = texts(a)
+    if first.count(b.old) == 1 and source.replace(b.old, b.new).count(a.old) == 1:
+        new: str | None = first.replace(b.old, b.new)
+    else:
+        new = _both(source, first, texts(b)[1])
+    if new is None:
+        return None
+    return replace(
+        a,
+        id=f"{a.id}+{b.id}",
+        old=source,
+        new=new,
+        options={**a.options, **b.options},
+        leaks=a.leaks or b.leaks,
+        given={**a.given, **b.given},
+        asking={**a.asking, **b.asking},
+    )
+
+
+def _both(source: str, first: str, second: str) -> str | None:
+    """The text with the statements of two edits of it; none where they edit the same one, or add some."""
+    into, others = _dumped(source), [_dumped(text) for text in (first, second)]
+    changed: dict[int, ast.stmt] = {}
+    for theirs in others:
+        if [way for way, *_ in theirs] != [way for way, *_ in into]:
+            return None
+        for k, ((_, mine, _), (_, dump, new)) in enumerate(zip(into, theirs, strict=True)):
+            if mine != dump:
+                if k in changed:
+                    return None
+                changed[k] = new
+    if len(changed) < len(others):
+        return None
+    tree = parsed(source)
+    for k, new in changed.items():
+        put_statement(tree, into[k][0], new)
+    return ast.unparse(tree)
+
+
+@lru_cache(maxsize=8192)
+def _dumped(text: str) -> list[tuple[Any, str, ast.stmt]]:
+    """The way to every statement that computes something, that as text and as it is."""
+    return [(way, ast.dump(s), s) for way, s in statements(parsed(text))]

@@ -1,0 +1,66 @@
+"""Defects that any algorithm can have: wrappers of its inputs, its hyper-parameters, its state and its outputs.
+
+A defect changes what the specification is told (``given``) or how its session runs (``session``); the rule itself is
+left alone, so that one defect serves the whole catalogue, in every arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fedspec.catalogue import Method
+from fedspec_suite.diagnosis.defects import (
+    blockwise,
+    clients,
+    corrected,
+    covers,
+    events,
+    exchanges,
+    functions,
+    gradients,
+    groups,
+    lagging,
+    late,
+    messages,
+    norms,
+    numbers,
+    places,
+    remembered,
+    sequence,
+    shares,
+    starts,
+    state,
+    waiting,
+)
+from fedspec_suite.diagnosis.defects.defect import Defect
+from fedspec_suite.measure.setting import Setting
+
+__all__ = ["Defect", "defects"]
+
+
+def defects(setting: Setting) -> Iterator[Defect]:
+    """Every defect that makes sense in a setting; the likelier ones first."""
+    if isinstance(setting.algorithm.run, Method) or setting.counts_all:
+        yield from messages.of(setting)
+    if setting.level == "client":
+        yield from gradients.ALL
+    if setting.level in {"round", "trace"}:
+        yield from clients.of(setting)
+        yield from places.of(setting)
+        yield from remembered.of(setting)
+        yield from sequence.of(setting)
+        yield from groups.of(setting)
+        yield from waiting.of(setting)
+        yield from late.of(setting)
+        yield from exchanges.of(setting)
+    yield from lagging.of(setting)
+    yield from events.of(setting)
+    yield from state.of(setting)
+    yield from functions.of(setting)
+    yield from blockwise.of(setting)
+    yield from covers.of(setting)
+    yield from starts.of(setting)
+    yield from corrected.of(setting)
+    yield from shares.of(setting)
+    yield from norms.of(setting)
+    yield from numbers.of(setting)

@@ -1,0 +1,101 @@
+"""Gradients: what a local solver makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.synchronous import model
+from fedspec.arith import Array
+from fedspec.contract import Event, Gradient
+from fedspec.params import flatten
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.measure.scenario import Scenario
+
+
+def _regraded(words: str, change: Callable[[Any, Any, int], Any]) -> Defect:
+    """A change of every gradient: from it, the one before it (itself at first) and its number."""
+
+    def given(s: Scenario) -> Scenario:
+        events: list[Event] = []
+        before, k = None, 0
+        for e in s.events:
+            if isinstance(e, Gradient):
+                g = {n: change(a, (before or e.g)[n], k) for n, a in e.g.items()}
+                before, k = e.g, k + 1
+                events.append(Gradient(g))
+            else:
+                before, k = None, 0
+                events.append(e)
+        return replace(s, events=tuple(events))
+
+    return Defect(words=words, given=given)
+
+
+def _clipped(s: Scenario) -> Scenario:
+    """The gradient of every step, all blocks together, is no longer than 1."""
+    events = []
+    for e in s.events:
+        if isinstance(e, Gradient):
+            length = float(np.sqrt(sum(float((np.asarray(a, dtype=float) ** 2).sum()) for a in e.g.values())))
+            e = replace(e, g={n: (a / max(1.0, length)).astype(a.dtype) for n, a in e.g.items()})
+        events.append(e)
+    return replace(s, events=tuple(events))
+
+
+def _left_alone(where: Callable[[Array, Scenario], Array]) -> Callable[[Running, Scenario], Running]:
+    """Coordinates that are to be left alone keep their model and their state in a step."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        def take(inner: Running, event: Event, k: int) -> Any:
+            before, answer = inner.state, inner.step(event)
+            if not isinstance(event, Gradient):
+                return answer
+            still = where(flatten(event.g), s)
+            kept = {n: _where(still, v, getattr(inner.state, n)) for n, v in _vectors(before, len(still)).items()}
+            inner.state = replace(inner.state, **kept) if is_dataclass(before) else _where(still, before, inner.state)
+            x = model(inner.state)
+            return {**answer, **{n: v for n, v in kept.items() if n in answer}, "x": x}
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _vectors(state: Any, d: int) -> dict[str, Array]:
+    """What a state holds for each coordinate."""
+    held = {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {}
+    return {n: v for n, v in held.items() if isinstance(v, np.ndarray) and v.shape == (d,)}
+
+
+def _where(still: Array, before: Array, after: Array) -> Array:
+    out = after.copy()
+    out[still] = before[still]
+    return out
+
+
+def _zero_blocks(g: Array, s: Scenario) -> Array:
+    sizes = [a.size for a in s.case.x0.values()]
+    parts = np.split(np.array([x == 0 for x in g], dtype=bool), np.cumsum(sizes)[:-1])
+    return np.concatenate([np.full(part.size, part.all()) for part in parts])
+
+
+def _zeros(g: Array, s: Scenario) -> Array:
+    return np.array([x == 0 for x in g], dtype=bool)
+
+
+ALL = (
+    _regraded("the gradient has the wrong sign", lambda g, before, k: -g),
+    _regraded("the gradient is that of the step before", lambda g, before, k: before),
+    _regraded("the gradient is doubled", lambda g, before, k: 2 * g),
+    _regraded("the gradient is averaged over the coordinates of a block", lambda g, before, k: g * 0 + g.mean()),
+    _regraded("the gradient is clipped to [-1, 1]", lambda g, before, k: np.clip(g, -1, 1)),
+    Defect(words="the gradient is clipped to length 1, all blocks together", given=_clipped),
+    _regraded("the gradient is replaced by its sign", lambda g, before, k: np.sign(g)),
+    _regraded("the gradient is divided by the number of the step", lambda g, before, k: g / (k + 1)),
+    Defect(words="a block whose gradient is zero is left alone, with its state", session=_left_alone(_zero_blocks)),
+    Defect(words="a coordinate whose gradient is zero is left alone, with its state", session=_left_alone(_zeros)),
+)

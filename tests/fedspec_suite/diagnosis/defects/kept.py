@@ -1,0 +1,245 @@
+"""What is kept from event to event: frozen, late, lost now and then, or without effect in the first events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from fedspec.algorithms.synchronous import model
+from fedspec.arith import put
+from fedspec.contract import Begin, Event, Round
+from fedspec.domains import DECAY, DOMAINS
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+Changed = Callable[[Any, Any, int], Any]
+"""What a field is after an event: from its value before, the value that it should have, and how many events came before
+since the round, or the session, began."""
+
+
+def _kept(name: str, change: Callable[[], Changed]) -> Callable[[Running, Scenario], Running]:
+    def session(inner: Running, s: Scenario) -> Running:
+        changed, since = change(), [0]
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            before = part(inner.state, name)
+            answer = inner.step(event)
+            if isinstance(event, Begin):
+                since[0] = 0
+                return answer
+            after = changed(before, part(inner.state, name), since[0])
+            since[0] += 1
+            inner.state = with_part(inner.state, name, after)
+            return {**answer, name: after} if name in answer else answer
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _frozen() -> Changed:
+    kept: list[Any] = [None]
+
+    def after(before: Any, now: Any, k: int) -> Any:
+        if k == 0:
+            kept[0] = now
+        return kept[0]
+
+    return after
+
+
+def _every_second() -> Changed:
+    start: list[Any] = [None]
+
+    def after(before: Any, now: Any, k: int) -> Any:
+        if k == 0:
+            start[0] = before
+        return start[0] if k % 2 else now
+
+    return after
+
+
+def _late(name: str) -> Callable[[Running, Scenario], Running]:
+    """The field is kept as it should be, and what it changes by is seen by the rule an event too late."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        true: list[Any] = [None]
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            seen = part(inner.state, name)
+            answer = inner.step(event)
+            if isinstance(event, Begin):
+                true[0] = None
+                return answer
+            before = seen if true[0] is None else true[0]
+            true[0] = before + (part(inner.state, name) - seen)
+            inner.state = with_part(inner.state, name, before)
+            return {**answer, name: true[0]} if name in answer else answer
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _absent(name: str) -> Callable[[Running, Scenario], Running]:
+    """What is kept of a client is lost in a round without it."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        start = part(inner.state, name)
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            answer = inner.step(event)
+            if not isinstance(event, Round):
+                return answer
+            S = list(dict.fromkeys(event.participants))
+            after = put(start, S, part(inner.state, name)[S])
+            inner.state = with_part(inner.state, name, after)
+            return {**answer, name: after} if name in answer else answer
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _shared(name: str, of: Callable[[Any], Any], everyone: bool) -> Callable[[Running, Scenario], Running]:
+    """What is kept of each participant, or client, is one thing made of what is kept of the participants."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if not isinstance(event, Round):
+            return answer
+        now = part(inner.state, name)
+        # Who is named twice is the last by the second time.
+        S = list(dict.fromkeys(event.participants[::-1]))[::-1]
+        after = put(now, list(range(len(now))) if everyone else S, of(now[S]))
+        inner.state = with_part(inner.state, name, after)
+        return {**answer, name: after} if name in answer else answer
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _mean(rows: Any) -> Any:
+    return rows.sum(axis=0) / len(rows)
+
+
+def _last(rows: Any) -> Any:
+    return rows[-1]
+
+
+def _starts_as_model(name: str) -> Callable[[Running, Scenario], Running]:
+    def session(inner: Running, s: Scenario) -> Running:
+        inner.state = with_part(inner.state, name, 0 * part(inner.state, name) + model(inner.state))
+        return inner
+
+    return session
+
+
+def _starts(name: str, times: int, other: str) -> Callable[[Running, Scenario], Running]:
+    """It starts at a multiple of something that is kept, and so in every round in which it would start anew."""
+
+    def begin(inner: Running) -> None:
+        inner.state = with_part(inner.state, name, times * part(inner.state, other))
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if isinstance(event, Begin):
+            begin(inner)
+        return answer
+
+    def session(inner: Running, s: Scenario) -> Running:
+        begin(inner)
+        return Stepping(inner, take)
+
+    return session
+
+
+def _without(name: str, events: int) -> Callable[[Running, Scenario], Running]:
+    """A decay is zero in the first events."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if k >= events:
+                return inner.step(event)
+            h = inner.h
+            inner.h = replace(h, **{name: 0 * getattr(h, name)})
+            try:
+                return inner.step(event)
+            finally:
+                inner.h = h
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _overwritten(shown: str, name: str) -> Callable[[Running, Scenario], Running]:
+    """A hyper-parameter is, from the next event on, what an event made of it."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        inner.h = replace(inner.h, **{name: answer[shown]})
+        return answer
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
+    """What is kept is multiplied by this event's number and divided by that of the one before."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        before: list[Any] = []
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if isinstance(event, Begin):
+                return inner.step(event)
+            state = inner.state
+            # What the number is comes out when the event is taken.
+            now = inner.step(event)[by]
+            inner.state = with_part(state, name, part(state, name) * now / (before[-1] if before else now))
+            before.append(now)
+            return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
+    """The defects of some fields of the state, and of the decays."""
+    started = {"v0", "v0_l", "v_hat0"} & {*setting.numbers}
+    for n in names:
+        if started:
+            yield Defect(words=f"{n} starts at zero, whatever v_0 is", tail=n, session=_starts(n, 0, n))
+            for m in names:
+                if m != n:
+                    yield Defect(words=f"{n} starts as {m} does", tail=n, session=_starts(n, 1, m))
+        yield Defect(words=f"{n} stays as the first event leaves it", tail=n, session=_kept(n, _frozen))
+        yield Defect(words=f"{n} is forgotten at every second event", tail=n, session=_kept(n, _every_second))
+        yield Defect(words=f"{n} starts as the model", tail=n, session=_starts_as_model(n))
+        yield Defect(words=f"{n} is seen one event late", tail=n, session=_late(n))
+        if setting.level == "round":
+            yield Defect(words=f"{n} of a client that sits out is forgotten", tail=n, session=_absent(n))
+            mean = f"the mean of {n} over the participants is kept of"
+            yield Defect(words=f"{mean} each of them", tail=n, session=_shared(n, _mean, everyone=False))
+            yield Defect(words=f"{mean} every client", tail=n, session=_shared(n, _mean, everyone=True))
+            last = f"all clients share one {n}, that of the last participant"
+            yield Defect(words=last, tail=n, session=_shared(n, _last, everyone=True))
+        if "tau_eff" in setting.algorithm.shows_at(setting.level):
+            yield Defect(
+                words=f"tau_eff of the round multiplies all of {n}, what was kept before too",
+                tail=n,
+                session=_rescaled(n, "tau_eff"),
+            )
+    for n in setting.algorithm.shows_at(setting.level):
+        if n.removesuffix("_t") in setting.numbers and n.endswith("_t"):
+            base = n.removesuffix("_t")
+            yield Defect(
+                words=f"{n} is kept as {base}, for later events too", session=_overwritten(n, base), about=base
+            )
+    if setting.level != "client":
+        for n in setting.numbers:
+            if DOMAINS[n].domain is DECAY and not DOMAINS[n].of_clients:
+                yield Defect(words=f"{n} plays no part in the first event", session=_without(n, 1))
+                yield Defect(words=f"{n} plays no part in the first two events", session=_without(n, 2))

@@ -1,0 +1,122 @@
+"""What the server's rules are told: the input of the event before, or only those clients that it has seen."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Vector
+from fedspec.contract import Event, Messages, Round
+from fedspec.rules import equations
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
+
+
+def _kept_by(function: FunctionType) -> str:
+    """The vector beside the model that a rule of the server makes anew of its old value; none if it is no such rule."""
+    if not function.__module__.startswith(("fedspec.mixing.", "fedspec.server.")):
+        return ""
+    plain = inspect.unwrap(function)
+    hints = typing.get_type_hints(plain)
+    first = next(iter(inspect.signature(plain).parameters), "x")
+    made = [e.id.rpartition(".")[2] for e in equations(plain)]
+    return first if first in made and first != "x" and hints.get(first) == hints.get("return") == Vector else ""
+
+
+def _lagging(function: FunctionType) -> Callable[[Running, Scenario], Running]:
+    """The rule is told what it should have been told an event before, and zeros at first."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        told: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            calls = [0]
+
+            def lagging(there: Callable[..., Any]) -> Callable[..., Any]:
+                @wraps(there)
+                def rule(kept: Any, *given: Any, **named: Any) -> Any:
+                    calls[0] += 1
+                    if calls[0] > 1:
+                        raise ValueError(f"{function.__name__} runs several times in an event: none is the one before")
+                    told.append((given, named))
+                    before = told[-2] if len(told) > 1 else (tuple(_nothing(a) for a in given), named)
+                    return there(kept, *before[0], **before[1])
+
+                return rule
+
+            with inner.spec.behind({function: lagging}):
+                return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _nothing(value: Any) -> Any:
+    return value * 0 if isinstance(value, np.ndarray) else value
+
+
+def _seen(counting: Sequence[FunctionType]) -> Callable[[Running, Scenario], Running]:
+    """Who never took part is not counted among all clients."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        there: dict[int, None] = {}
+        shares = getattr(inner.state, "p", None)
+        everybody = s.case.population or (len(s.case.problem.examples) if s.case.problem else 0)
+
+        def counted(rule: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(rule)
+            def run(*given: Any, **named: Any) -> Any:
+                if named.get("clients") == everybody:
+                    named["clients"] = len(there)
+                return rule(*given, **named)
+
+            return run
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            there.update(dict.fromkeys(_present(event)))
+            if shares is not None:
+                inner.state = replace(inner.state, p=shares / sum(shares[i] for i in there))
+            if hasattr(inner.state, "clients"):
+                inner.state = replace(inner.state, clients=len(there))
+            with inner.spec.behind(dict.fromkeys(counting, counted)):
+                return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _present(event: Event) -> tuple[int, ...]:
+    match event:
+        case Round(participants=who):
+            return who
+        case Messages(messages=sent):
+            return tuple(m.client for m in sent)
+    return ()
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """What the server's rules may be told by mistake, where there is one and events are rounds."""
+    if setting.level not in {"server", "round"}:
+        return
+    found = functions(setting.algorithm, setting.level)
+    for f in found:
+        if name := _kept_by(f):
+            yield Defect(words=f"{name} takes what came in the round before", tail=name, session=_lagging(f))
+    if not setting.everyone and "everyone" not in setting.takes:
+        counting = [f for f in found if "clients" in inspect.signature(inspect.unwrap(f)).parameters]
+        yield Defect(
+            words="the number of all clients is that of those seen so far",
+            tail="c",
+            session=_seen([f for f in counting if f.__module__.startswith("fedspec.mixing.")]),
+        )

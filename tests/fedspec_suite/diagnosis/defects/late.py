@@ -1,0 +1,181 @@
+"""What late and waiting updates count for: discounts, what a full buffer is divided by, and what decays meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from functools import wraps
+from typing import Any
+
+from fedspec import population
+from fedspec.algorithms import buffered
+from fedspec.contract import Arrival, Event
+from fedspec.mixing import arrivals
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, stepping
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+DECAYS = {"m": "beta1", "v": "beta2"}
+"""Which decay is that of what a server keeps, where it is not called beta."""
+
+
+def _resent(
+    change: Callable[[Any, Arrival, Sequence[Any]], Any], begun: Callable[[Arrival], Arrival] = lambda a: a
+) -> Callable[[Running, Scenario], Running]:
+    """What late clients send is something else.
+
+    Args:
+        change: what an update is instead, from it, the arrival and the versions of the model.
+        begun: how the client is told that it comes.
+    """
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def each(client: Any, clients: Any, came: Any, versions: Any) -> Any:
+            changes = there(client, clients, [begun(a) for a in came], versions)
+            for k, a in enumerate(came):
+                changes[k] = change(changes[k], a, versions)
+            return changes
+
+        return each
+
+    return behind({population.each_arrival: around})  # type: ignore[dict-item]
+
+
+def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario], Running]:
+    """Every update is multiplied by a function of its delay."""
+    return _resent(lambda delta, a, versions: delta * factor(a.delay))
+
+
+def _meanwhile(setting: Setting, a: Arrival, versions: Sequence[Any]) -> Any:
+    """By how much the model has moved since the update was begun, by step where changes are."""
+    moved = versions[-1] - versions[-1 - a.delay]
+    return moved / a.steps if setting.options.get("normalise") == "per-step" else moved
+
+
+def _downloaded(which: Callable[[int, int], int]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Which version a late client has, from its delay and the number of versions."""
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def downloaded(versions: Any, delay: int) -> Any:
+            return versions[which(delay, len(versions))]
+
+        return downloaded
+
+    return around
+
+
+_VERSIONS: Mapping[str, Callable[[int, int], int]] = {
+    "the delay is counted from the first version of the model": lambda delay, n: delay,
+    "an update begins one version back at most": lambda delay, n: -1 - min(delay, n - 1, 1),
+    "every update begins one version earlier": lambda delay, n: max(-2 - delay, -n),
+}
+"""Which version a late client may begin from by mistake."""
+
+
+def _over_all(inner: Running, s: Scenario) -> Running:
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(there)
+        def each(client: Any, clients: Any, came: Any, versions: Any) -> Any:
+            return there(client, clients, came, versions) * (inner.h.buffer / len(clients))
+
+        return each
+
+    return behind({population.each_arrival: around})(inner, s)  # type: ignore[dict-item]
+
+
+def _divided(
+    inside: Callable[..., Any], counted: Callable[..., Any], undone: Callable[..., Any]
+) -> Callable[[Running, Scenario], Running]:
+    """A full buffer is divided by a sum of what each update counted for, not by the number of updates.
+
+    Args:
+        inside: the function that makes an update's share of the buffer.
+        counted: what an update counts for, from its arguments and its result.
+        undone: what waits instead of the result, likewise.
+    """
+
+    def session(inner: Running, s: Scenario) -> Running:
+        counts: list[Any] = []
+
+        def one(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def run(*given: Any, **named: Any) -> Any:
+                out = there(*given, **named)
+                counts.append(counted(out, **named))
+                return undone(out, **named)
+
+            return run
+
+        def all_(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def collected(pending: Any, deltas: Any, *, m: int, like: Any) -> Any:
+                pending, delta = there(pending, deltas, m=m, like=like)
+                if delta is not None:
+                    delta = delta * len(counts) / sum(counts)
+                    counts.clear()
+                return pending, delta
+
+            return collected
+
+        around = {inside: one, buffered.collected: all_}
+        return behind(around)(inner, s)  # type: ignore[arg-type]
+
+    return session
+
+
+def _decays_meanwhile(inner: Running, event: Event, k: int) -> Any:
+    """What the server keeps decays at an arrival that only waits, too."""
+    answer = inner.step(event)
+    state = inner.state
+    if state.pending and is_dataclass(state.server) and not isinstance(state.server, type):
+        decays = {n: b for n, b in DECAYS.items() if hasattr(state.server, n) and hasattr(inner.h, b)}
+        decays |= {"v": "beta"} if hasattr(inner.h, "beta") and hasattr(state.server, "v") else {}
+        faded = {n: getattr(inner.h, b) * getattr(state.server, n) for n, b in decays.items()}
+        inner.state = replace(state, server=replace(state.server, **faded))
+    return answer
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """What becomes of updates that are late, and of what waits, where updates arrive one by one."""
+    if setting.algorithm.event != "arrival":
+        return
+    downloaded: Any = population.downloaded
+    for words, which in _VERSIONS.items():
+        yield Defect(words=words, session=behind({downloaded: _downloaded(which)}))
+    if "buffer" not in setting.numbers:
+        words = "the change of a late client's model is added to the present one, which counts in its place"
+        yield Defect(words=words, session=_resent(lambda x, a, xs: x + _meanwhile(setting, a, xs)))
+        return
+    yield Defect(
+        words="a late client trains from the present model; its change is taken from the one that it downloaded",
+        session=_resent(lambda delta, a, xs: delta + _meanwhile(setting, a, xs), lambda a: replace(a, delay=0)),
+    )
+    yield Defect(
+        words="a late client trains from the model that it downloaded; its change is taken from the present one",
+        session=_resent(lambda delta, a, xs: delta - _meanwhile(setting, a, xs)),
+    )
+    yield Defect(
+        words="the buffer's sum is divided by the number of clients, not of updates", tail="delta", session=_over_all
+    )
+    said = "late changes are multiplied by"
+    yield Defect(words=f"{said} 1/(1 + delay)", tail="delta_i", session=_discounted(lambda delay: 1 / (1 + delay)))
+    yield Defect(
+        words=f"{said} 1/sqrt(1 + delay)", tail="delta_i", session=_discounted(lambda delay: (1 + delay) ** -0.5)
+    )
+    if "staleness" in setting.algorithm.options:
+        yield Defect(
+            words="divided by the sum of the discounts, not by the number of updates",
+            tail="delta",
+            session=_divided(arrivals.discount, lambda out, **_: out, lambda out, **_: out),
+        )
+    if setting.options.get("normalise") == "per-step":
+        yield Defect(
+            words="the sum of the changes is divided by the sum of their local steps, not each by its own",
+            tail="delta",
+            session=_divided(
+                arrivals.local_change, lambda out, *, steps, **_: steps, lambda out, *, steps, **_: out * steps
+            ),
+        )
+    yield stepping("what the server keeps decays at every arrival, not only when the server steps", _decays_meanwhile)

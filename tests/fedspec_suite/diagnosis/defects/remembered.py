@@ -1,0 +1,167 @@
+"""Clients whose solver remembers what it should begin anew with: its state of the last round, or the first model.
+
+A client's solver lives inside a round, so these stand around the functions that begin it and step it, for as long as an
+event lasts.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+from fedspec.algorithms.synchronous import model
+from fedspec.contract import Arrival, Event, Round
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A local solver with a state: what begins it, if a function does, what steps it, and what it keeps."""
+
+    begin: FunctionType | None
+    steps: tuple[FunctionType, ...]
+    names: tuple[str, ...]
+
+
+def _kind(function: FunctionType) -> Any:
+    """What a function returns, as far as it is a record."""
+    kind = typing.get_type_hints(inspect.unwrap(function)).get("return")
+    return kind if is_dataclass(kind) else None
+
+
+def solvers_of(found: Sequence[FunctionType]) -> list[Solver]:
+    """The local solvers among some functions."""
+    local = [f for f in found if f.__module__.startswith("fedspec.client.")]
+    kinds = list(dict.fromkeys(kind for kind in map(_kind, local) if kind is not None))
+    out = []
+    for kind in kinds:
+        begin = next((f for f in local if f.__name__ == "begin" and _kind(f) is kind), None)
+        steps = tuple(f for f in local if f is not begin and _kind(f) is kind)
+        out.append(Solver(begin, steps, tuple(f.name for f in fields(kind) if f.name != "x")))
+    return out
+
+
+OWN, ROUND, EVER = "when its next round begins", "from client to client, anew in every round", "from client to client"
+"""How long a solver's state lives on, and with whom."""
+
+
+def _lives_on(
+    solvers: Sequence[Solver], names: Sequence[str], how: str = OWN
+) -> Callable[[Running, Scenario], Running]:
+    """Some fields begin a client's round as its last one left them, or as the client before left them."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        kept: dict[Any, Any] = {}
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            who = iter(_computing(event) if how == OWN else ())
+            now: list[Any] = [None]
+            if how == ROUND:
+                kept.clear()
+
+            def begun(there: Callable[..., Any]) -> Callable[..., Any]:
+                @wraps(there)
+                def begin(*given: Any, **named: Any) -> Any:
+                    anew = there(*given, **named)
+                    now[0] = next(who, None)
+                    before = kept.get((now[0], type(anew)))
+                    shared = [n for n in names if hasattr(before, n) and hasattr(anew, n)]
+                    return replace(anew, **{n: getattr(before, n) for n in shared})
+
+                return begin
+
+            def kept_by(there: Callable[..., Any]) -> Callable[..., Any]:
+                @wraps(there)
+                def step(*given: Any, **named: Any) -> Any:
+                    after = there(*given, **named)
+                    kept[now[0], type(after)] = after
+                    return after
+
+                return step
+
+            begins = {solver.begin: begun for solver in solvers if solver.begin}
+            with inner.spec.behind(
+                {**begins, **dict.fromkeys((f for solver in solvers for f in solver.steps), kept_by)}
+            ):
+                return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _computing(event: Event) -> tuple[int, ...]:
+    """Who runs a solver in an event, in turn."""
+    match event:
+        case Round(participants=who):
+            return who
+        case Arrival(client=i):
+            return (i,)
+    return ()
+
+
+def _pulled(
+    found: Sequence[FunctionType], to_which: Callable[[list[Any]], Any]
+) -> Callable[[Running, Scenario], Running]:
+    """The proximal term pulls to one of the models that the events so far have found."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        met: list[Any] = []
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            met.append(model(inner.state))
+            to = to_which(met)
+
+            def anchored(there: Callable[..., Any]) -> Callable[..., Any]:
+                names = inspect.signature(there)
+
+                @wraps(there)
+                def step(*given: Any, **named: Any) -> Any:
+                    bound = names.bind(*given, **named)
+                    bound.arguments["anchor"] = to
+                    return there(*bound.args, **bound.kwargs)
+
+                return step
+
+            with inner.spec.behind(dict.fromkeys(found, anchored)):
+                return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """What clients remember of rounds that are over, where they run a solver themselves."""
+    found = functions(setting.algorithm, setting.level)
+    solvers = [solver for solver in solvers_of(found) if solver.begin]
+    names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names))
+    for some in [names, *((n,) for n in names if len(names) > 1)] if names else ():
+        said = "what" if some == names else "the count of steps" if some == ("t",) else some[0]
+        of_solver = f"{said} a client's solver keeps" if some == names else f"{said} of a client's solver"
+        yield Defect(words=f"{of_solver} lives on {OWN}", session=_lives_on(solvers, some))
+        for how in (ROUND, EVER):
+            yield Defect(words=f"{of_solver} goes on {how}", session=_lives_on(solvers, some, how))
+    anchored = [f for f in found if "anchor" in inspect.signature(f).parameters]
+    if anchored:
+        yield Defect(
+            words="the proximal term pulls to the very first model", session=_pulled(anchored, lambda met: met[0])
+        )
+    if anchored and setting.algorithm.event != "arrival":
+        yield Defect(
+            words="the proximal term pulls to the model of the round before",
+            session=_pulled(anchored, lambda met: met[-2:][0]),
+        )
+    if anchored and setting.algorithm.event == "arrival":
+        yield Defect(
+            words="the proximal term pulls to the server's present model, not to the one downloaded",
+            session=_pulled(anchored, lambda met: met[-1]),
+        )

@@ -1,0 +1,240 @@
+"""Clients that work one after another on what is meant for each alone: the model, or what a solver keeps."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import wraps
+from types import FunctionType
+from typing import Any
+
+from fedspec import population
+from fedspec.algorithms.synchronous import model
+from fedspec.catalogue import Method
+from fedspec.contract import Event, Round
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, with_x
+from fedspec_suite.diagnosis.defects.remembered import Solver, solvers_of
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
+
+_SENT = re.compile(r"(\w+)(?:, \w+)* = each\(")
+"""What an algorithm calls the first thing that its clients return."""
+
+
+def _returns(setting: Setting, found: Sequence[FunctionType]) -> str:
+    """Whether clients return their change or their model first; empty where it is neither."""
+    if isinstance(setting.algorithm.run, Method):
+        return "change"
+    called = [m[1] for f in found for m in _SENT.finditer(inspect.getsource(inspect.unwrap(f)))]
+    kinds = {"deltas": "change", "y": "model", "x_i": "model", "models": "model"}
+    return kinds.get(called[0], "") if called else ""
+
+
+def _each(
+    of_client: Callable[[Callable[..., Any], Any, Any], Callable[..., Any]],
+) -> Callable[[Running, Scenario], Running]:
+    """The clients of a round do something else: from what they do, the plan and the model that all are sent."""
+    each: Any = population.each
+    return behind({each: around_clients(lambda client, clients, plan, x: of_client(client, plan, x))})
+
+
+def _one_after_another(sends: str) -> Callable[[Running, Scenario], Running]:
+    """Each client begins at the model at which the one before it ended."""
+
+    def of_client(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
+        start = [x]
+
+        def one(i: int, sent: Any, *given: Any, **named: Any) -> Any:
+            out = client(i, start[0], *given, **named)
+            first = out[0] if isinstance(out, tuple) else out
+            start[0] = start[0] + first if sends == "change" else first
+            now = start[0] - x if sends == "change" else first
+            return (now, *out[1:]) if isinstance(out, tuple) else now
+
+        return one
+
+    return _each(of_client)
+
+
+def _last_run_counts(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
+    """Of a client that is drawn several times the last run alone counts, and the mean is over all."""
+    turn = iter(range(len(plan.participants)))
+
+    def one(i: int, *given: Any, **named: Any) -> Any:
+        later = plan.participants[next(turn) + 1 :]
+        out = client(i, *given, **named)
+        if i not in later:
+            return out
+        return tuple(0 * part for part in out) if isinstance(out, tuple) else 0 * out
+
+    return one
+
+
+def _shows_mean(sends: str) -> Callable[[Running, Scenario], Running]:
+    """What is answered is the mean of the clients' models, not the model that the server goes on from."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        ends: list[Any] = []
+
+        def of_client(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
+            ends.clear()
+
+            def one(*given: Any, **named: Any) -> Any:
+                out = client(*given, **named)
+                first = out[0] if isinstance(out, tuple) else out
+                ends.append(x + first if sends == "change" else first)
+                return out
+
+            return one
+
+        watched = _each(of_client)(inner, s)
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            answer = inner.step(event)
+            return {**answer, "x": sum(ends[1:], ends[0]) / len(ends)}
+
+        return Stepping(watched, take)
+
+    return session
+
+
+def _pulled_once(anchored: Sequence[FunctionType]) -> Callable[[Running, Scenario], Running]:
+    """The local steps have no proximal term; the model that they end at is pulled once."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        h = inner.h
+
+        def without(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def step(*given: Any, **named: Any) -> Any:
+                return there(*given, **{**named, "mu": 0 * named["mu"]})
+
+            return step
+
+        def of_client(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
+            def one(*given: Any, **named: Any) -> Any:
+                delta = client(*given, **named)
+                return delta - h.eta_l * h.mu * delta
+
+            return one
+
+        return behind(dict.fromkeys(anchored, without))(_each(of_client)(inner, s), s)
+
+    return session
+
+
+def _passed_on(solvers: Sequence[Solver], names: Sequence[str], rounds: bool) -> Callable[[Running, Scenario], Running]:
+    """A client's solver begins with some of what the one before it left; the first of a round too, or afresh."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        left: dict[type, Any] = {}
+
+        def passed(anew: Any) -> Any:
+            before = left.get(type(anew))
+            shared = [n for n in names if hasattr(before, n) and hasattr(anew, n)]
+            return replace(anew, **{n: getattr(before, n) for n in shared}) if shared else anew
+
+        def begun(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def begin(*given: Any, **named: Any) -> Any:
+                return passed(there(*given, **named))
+
+            return begin
+
+        def stepped(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def step(state: Any, *given: Any, **named: Any) -> Any:
+                # Where a solver is begun without a function of its own, its count says that it is.
+                after = there(passed(state) if getattr(state, "t", None) == 0 else state, *given, **named)
+                left[type(after)] = after
+                return after
+
+            return step
+
+        begins = {solver.begin: begun for solver in solvers if solver.begin}
+        around = {**begins, **dict.fromkeys((f for solver in solvers for f in solver.steps), stepped)}
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if not rounds:
+                left.clear()
+            with inner.spec.behind(around):
+                return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _mean(weighed: Sequence[tuple[Any, Any]]) -> Any:
+    return sum(n * a for n, a in weighed) / sum(n for n, _ in weighed)
+
+
+def _one_at_a_time(by_examples: bool) -> Callable[[Running, Scenario], Running]:
+    """The round is run for one participant after another; only the server's model waits for all of them."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if not isinstance(event, Round) or len(event.participants) < 2 or not s.case.problem:
+                return inner.step(event)
+            x, ends, deltas, answer = model(inner.state), [], [], {}
+            for j, (i, tau) in enumerate(zip(event.participants, event.steps, strict=True)):
+                inner.state = with_x(inner.state, x)
+                own: dict[str, Any] = {"strategies": event.strategies[j : j + 1], "scales": event.scales[j : j + 1]}
+                answer = inner.step(replace(event, participants=(i,), steps=(tau,), **own))
+                n = s.case.problem.examples[i] if by_examples else 1
+                ends.append((n, model(inner.state)))
+                deltas += [(n, answer["delta"])] if "delta" in answer else []
+            mean = _mean(ends)
+            inner.state = with_x(inner.state, mean)
+            return {**answer, "x": mean, **({"delta": _mean(deltas)} if deltas else {})}
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """What clients may hand on to the next one, where they run one after another."""
+    if setting.level != "round":
+        return
+    found = functions(setting.algorithm, setting.level)
+    if sends := _returns(setting, found):
+        yield Defect(
+            words="each client begins at the model at which the one before it ended", session=_one_after_another(sends)
+        )
+        yield Defect(
+            words="what is answered is the mean of the clients' models, not what the next round begins with",
+            session=_shows_mean(sends),
+        )
+    if sends != "model" and "repeats" in setting.takes:
+        yield Defect(
+            words="of a client that is drawn twice the last run alone counts, in a mean over both",
+            session=_each(_last_run_counts),
+        )
+    anchored = [f for f in found if {"anchor", "mu"} <= inspect.signature(inspect.unwrap(f)).parameters.keys()]
+    if anchored and sends == "change" and "mu" in setting.numbers:
+        yield Defect(
+            words="the proximal term pulls once, at the end of the local steps, not in each",
+            session=_pulled_once(anchored),
+        )
+    if "everyone" not in setting.takes and "noise" not in setting.takes:
+        yield Defect(
+            words="participants are taken one at a time: what the server keeps moves in between, its model at the end",
+            session=_one_at_a_time(setting.options.get("weights") == "examples"),
+        )
+    solvers = solvers_of(found)
+    names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names if n != "t"))
+    together = (
+        {"what it keeps": names, "what it keeps, its count of steps too,": (*names, "t")} if len(names) > 1 else {}
+    )
+    for what, some in {**together, **{n: (n,) for n in names}}.items():
+        yield Defect(
+            words=f"a client's solver begins with {what} of the one before it", session=_passed_on(solvers, some, False)
+        )
+        yield Defect(
+            words=f"a client's solver begins with {what} of the one before it, that of the round before too",
+            session=_passed_on(solvers, some, True),
+        )

@@ -1,0 +1,256 @@
+"""Shares that do not sum to one, and clients that are one because they have one key: what a mean is instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, cast
+
+import numpy as np
+
+from fedspec.algorithms.synchronous import model
+from fedspec.catalogue import Method
+from fedspec.contract import Arrival, Event, Messages, Round
+from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, with_x
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
+
+
+@dataclass(frozen=True)
+class Row:
+    """Of whom a change is: steps and examples of that client, its norm, the version that it began at, its number."""
+
+    steps: Any
+    size: Any
+    norm: Any
+    begun: int = 0
+    client: int = 0
+
+
+Weighed = Callable[[Sequence[Any], Sequence[Row]], Sequence[Any]]
+"""What changes are multiplied by, from their shares and whose they are."""
+
+
+def _rows(inner: Running, event: Event, s: Scenario) -> list[Row]:
+    """Whose changes an event brings."""
+    match event:
+        case Messages(messages=sent):
+            return [Row(m.steps, m.weight, m.a_norm) for m in sent]
+        case Round(participants=who, steps=steps) if s.case.problem:
+            norm = inner.run.norm if isinstance(inner.run, Method) else lambda h, tau: tau
+            sizes = [s.case.problem.examples[i] for i in who]
+            return [Row(tau, n, norm(inner.h, tau)) for tau, n in zip(steps, sizes, strict=True)]
+        case Arrival(client=i, steps=tau, delay=delay) if s.case.problem:
+            return [Row(tau, s.case.problem.examples[i], tau, len(inner.state.versions) - 1 - delay, i)]
+    return []
+
+
+def _averaged(
+    weighed: Weighed, models: bool = False, once: Callable[[Sequence[Row]], Any] = lambda rows: 1
+) -> Callable[[Running, Scenario], Running]:
+    """The mean of a round, or of a full buffer, has other shares.
+
+    Args:
+        weighed: which.
+        models: whether models are averaged by them, and the old one is subtracted.
+        once: how often it is.
+    """
+
+    def session(inner: Running, s: Scenario) -> Running:
+        waits: list[Row] = []
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            waits.extend(_rows(inner, event, s))
+            x = model(inner.state)
+
+            def around(there: Callable[..., Any]) -> Callable[..., Any]:
+                def mean(deltas: Any, p: Any) -> Any:
+                    if len(p) != len(waits):
+                        return there(deltas, p)
+                    by = weighed(p.tolist(), waits)
+                    total = sum(b * row for b, row in zip(by, deltas, strict=True))
+                    return total + (sum(by) - once(waits)) * x if models else total
+
+                return mean
+
+            with inner.spec.behind({cast(FunctionType, weighted_mean): around}):
+                answer = inner.step(event)
+            if not getattr(inner.state, "pending", ()):
+                waits.clear()
+            return answer
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _each(change: Callable[[float], float]) -> Weighed:
+    return lambda p, rows: [change(float(q)) for q in p]
+
+
+def _by_norm(p: Sequence[Any], rows: Sequence[Row]) -> list[Any]:
+    return [sum(q * r.norm for q, r in zip(p, rows, strict=True)) * q / r.norm for q, r in zip(p, rows, strict=True)]
+
+
+def _by_steps(p: Sequence[Any], rows: Sequence[Row]) -> list[Any]:
+    return [sum(q * r.steps for q, r in zip(p, rows, strict=True)) * q / r.steps for q, r in zip(p, rows, strict=True)]
+
+
+def _in_parts(whole: int, how: Callable[[float], int]) -> Weighed:
+    return _each(lambda q: how(q * whole) / whole)
+
+
+UNEVEN: Sequence[tuple[str, Weighed]] = (
+    *((f"rounded to {k} digits", _each(lambda q, k=k: round(q, k))) for k in (1, 2, 3, 4)),  # type: ignore[misc]
+    # Beside a tie the two ways to round differ.
+    *((f"rounded to {k} digits", _in_parts(10**k, round)) for k in (1, 2, 3, 4)),
+    *((f"cut off after {k} digits", _in_parts(10**k, math.floor)) for k in (1, 2, 3, 4)),
+    *((f"rounded to multiples of 2^-{b}", _in_parts(2**b, round)) for b in (4, 7, 8, 10, 12, 15, 16)),
+    *((f"cut off at multiples of 2^-{b}", _in_parts(2**b, math.floor)) for b in (4, 7, 8, 10, 12, 15, 16)),
+    ("kept in float16", _each(lambda q: float(np.float16(q)))),
+    ("of FedNova, p_i tau_eff / ||a_i||_1", _by_norm),
+    ("of FedNova, p_i tau_eff / tau_i", _by_steps),
+)
+"""Shares that need not sum to one."""
+
+
+def _all(number: Callable[[int], Any]) -> Weighed:
+    return lambda p, rows: [number(len(p))] * len(p)
+
+
+def _as_they_are(p: Sequence[Any], rows: Sequence[Row]) -> Sequence[Any]:
+    return p
+
+
+def _sizes(p: Sequence[Any], rows: Sequence[Row]) -> list[Any]:
+    return [r.size for r in rows]
+
+
+ONCE: Mapping[str, tuple[Weighed, Callable[[Sequence[Row]], Any]]] = {
+    "models are added and divided by n, with the old one subtracted once, where n times is due": (
+        _as_they_are,
+        lambda rows: 1 / len(rows),
+    ),
+    "models are added, not averaged, and the old one is subtracted once": (_all(lambda n: 1), lambda rows: 1),
+    "models times n_i are added and divided by the sum of n_i, with the old one subtracted once": (
+        _as_they_are,
+        lambda rows: 1 / sum(r.size for r in rows),
+    ),
+    "models times n_i are added, and the old one is subtracted once": (_sizes, lambda rows: 1),
+    "the old model is subtracted from each p_i y_i, n times where once is due": (_as_they_are, len),
+    "models are averaged, and the old one is not subtracted": (_as_they_are, lambda rows: 0),
+}
+"""Models that are summed, and how often the old one is subtracted."""
+
+
+def _groups(keys: Sequence[Hashable]) -> dict[Hashable, list[int]]:
+    out: dict[Hashable, list[int]] = {}
+    for k, key in enumerate(keys):
+        out.setdefault(key, []).append(k)
+    return out
+
+
+Colliding = Callable[[Sequence[Any], Sequence[list[int]]], Mapping[int, Any]]
+"""What is left of some shares, by place, from them and the places that have one key."""
+
+
+def _some(which: int, again: bool) -> Colliding:
+    def left(p: Sequence[Any], groups: Sequence[list[int]]) -> Mapping[int, Any]:
+        whole = sum(p[g[which]] for g in groups) if again else 1
+        return {g[which]: p[g[which]] / whole for g in groups}
+
+    return left
+
+
+def _of_last(p: Sequence[Any], groups: Sequence[list[int]]) -> Mapping[int, Any]:
+    return {g[-1]: sum(p[k] for k in g) for g in groups}
+
+
+def _mean_of_means(p: Sequence[Any], groups: Sequence[list[int]]) -> Mapping[int, Any]:
+    return {k: p[k] / (sum(p[j] for j in g) * len(groups)) for g in groups for k in g}
+
+
+def _sums(p: Sequence[Any], groups: Sequence[list[int]]) -> Mapping[int, Any]:
+    return {k: p[k] * 0 + 1 / len(groups) for g in groups for k in g}
+
+
+COLLIDING: Mapping[str, Colliding] = {
+    "the last alone counts": _some(-1, True),
+    "the first alone counts": _some(0, True),
+    "the last alone counts, by its share of all": _some(-1, False),
+    "the change of the last stands for each": _of_last,
+    "the changes are averaged first, and that mean counts once": _mean_of_means,
+    "the changes are added, and that sum counts once": _sums,
+}
+"""What becomes of clients that have one key."""
+
+
+def _collides(key: Callable[[Row], Hashable], left: Colliding) -> Weighed:
+    def weighed(p: Sequence[Any], rows: Sequence[Row]) -> list[Any]:
+        kept = left(p, list(_groups([key(r) for r in rows]).values()))
+        return [kept.get(k, 0 * q) for k, q in enumerate(p)]
+
+    return weighed
+
+
+def _models_by_norm(inner: Running, s: Scenario) -> Running:
+    """Normalised averaging of the models, not of their changes: its coefficients do not sum to one."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        rows, x = _rows(inner, event, s), model(inner.state)
+        p = shares([r.size for r in rows], x, inner.h.weights, [r.steps for r in rows])
+        answer = inner.step(event)
+        total = sum(answer["tau_eff"] * q / r.norm for q, r in zip(p.tolist(), rows, strict=True))
+        after = answer["x"] + (total - 1) * x
+        inner.state = with_x(inner.state, after)
+        return {**answer, "x": after}
+
+    return Stepping(inner, take)
+
+
+def _everywhere(weighed: Weighed) -> Callable[[Running, Scenario], Running]:
+    """The shares are others wherever they are read."""
+
+    def around(there: Callable[..., Any]) -> Callable[..., Any]:
+        def other(examples: Any, like: Any, *more: Any) -> Any:
+            p = there(examples, like, *more)
+            return p * 0 + np.array(weighed(p.tolist(), ()))
+
+        return other
+
+    return behind({cast(FunctionType, shares): around})
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """Where clients are averaged by shares."""
+    found = {f.__name__ for f in functions(setting.algorithm, setting.level)}
+    late = setting.algorithm.event == "arrival"
+    if "weighted_mean" in found:
+        for words, weighed in UNEVEN if not late else ():
+            said = f"averaged by shares {words}, which need not sum to one"
+            yield Defect(words=f"changes are {said}", tail="w", session=_averaged(weighed))
+            yield Defect(words=f"models, not changes, are {said}", tail="w", session=_averaged(weighed, models=True))
+        for words, (weighed, once) in ONCE.items():
+            yield Defect(words=words, tail="delta", session=_averaged(weighed, models=True, once=once))
+        # Sizes play no part where updates arrive one by one.
+        own: dict[str, Callable[[Row], Hashable]] = {
+            "updates that began at one version": lambda r: r.begun,
+            "updates of one client": lambda r: r.client,
+        }
+        sized: dict[str, Callable[[Row], Hashable]] = {"clients of one size": lambda r: float(r.size)}
+        keys = {**(own if late else sized), "clients that take equally many steps": lambda r: int(r.steps)}
+        for which, key in keys.items():
+            for words, left in COLLIDING.items():
+                whose = f"of {which}"
+                yield Defect(words=f"{whose} {words}", tail="delta", session=_averaged(_collides(key, left)))
+    elif "tau_eff" in setting.algorithm.shows_at(setting.level) and hasattr(setting.algorithm.run, "server"):
+        words = "models, not changes, are averaged by w_i tau_eff / ||a_i||_1, which need not sum to one"
+        yield Defect(words=words, session=_models_by_norm)
+        for words, weighed in UNEVEN:
+            if "FedNova" not in words:
+                said = f"the shares p_i are {words} and need not sum to one"
+                yield Defect(words=said, tail="w", session=_everywhere(weighed))

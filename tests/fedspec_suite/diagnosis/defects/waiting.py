@@ -1,0 +1,183 @@
+"""Updates that wait in a buffer: which of them stay, which are replaced, and how their delays are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from typing import Any, TypeAlias
+
+from fedspec.algorithms import buffered
+from fedspec.contract import Arrival, Event
+from fedspec.readings import Normalise
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, stepping
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+
+def _in_arrivals(inner: Running, event: Event, k: int) -> Any:
+    """Every arrival makes a version, whether the server steps or not."""
+    before = len(inner.state.versions)
+    answer = inner.step(event)
+    state = inner.state
+    if len(state.versions) == before:
+        inner.state = replace(state, versions=(*state.versions, state.x))
+    return answer
+
+
+def _stays(always: bool) -> Callable[[Running, Event, int], Any]:
+    """The last update waits on when the server has stepped."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if not inner.state.pending and (always or inner.h.buffer > 1):
+            inner.state = replace(inner.state, pending=(answer["delta_i"],))
+        return answer
+
+    return take
+
+
+def _never_emptied(inner: Running, event: Event, k: int) -> Any:
+    """What waits stays when the server has stepped, so that it steps at every later arrival."""
+    assert isinstance(event, Arrival)
+    waits = inner.state.pending
+    answer = inner.step(event)
+    inner.state = replace(inner.state, pending=(*waits, answer["delta_i"]))
+    return answer
+
+
+def _reach_back(inner: Running, delay: int) -> None:
+    """Let an update begin at the first version where the server has stepped less often than its delay says."""
+    versions = inner.state.versions
+    missing = (versions[0],) * max(0, delay + 1 - len(versions))
+    inner.state = replace(inner.state, versions=(*missing, *versions))
+
+
+def _one_more(inner: Running, s: Scenario) -> Running:
+    """The server waits for one update more; it has fewer versions then."""
+    inner.h = replace(inner.h, buffer=inner.h.buffer + 1)
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        assert isinstance(event, Arrival)
+        _reach_back(inner, event.delay)
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
+def _one_each(last: bool) -> Callable[[Running, Scenario], Running]:
+    """A client has one update in a buffer: its last, or its first."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        owners: list[int] = []
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            assert isinstance(event, Arrival)
+            _reach_back(inner, event.delay)
+            waits = inner.state.pending
+            if event.client in owners:
+                at = owners.index(event.client)
+                if not last:
+                    # It is computed as ever, and thrown away.
+                    state = inner.state
+                    answer = inner.step(event)
+                    inner.state = state
+                    return {"x": state.x, "delta_i": answer["delta_i"]}
+                inner.state = replace(inner.state, pending=(*waits[:at], *waits[at + 1 :]))
+                del owners[at]
+            answer = inner.step(event)
+            owners[:] = [*owners, event.client] if inner.state.pending else []
+            return answer
+
+        return Stepping(inner, take)
+
+    return session
+
+
+Factors: TypeAlias = Callable[[Sequence[Arrival], int], Sequence[float]]
+"""By how much each update in a full buffer is multiplied, from what arrived and how many buffers were full before."""
+
+
+def _scaled(factors: Factors) -> Callable[[Running, Scenario], Running]:
+    """The updates in a full buffer are multiplied before their mean is taken."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        waits: list[Arrival] = []
+        full = [0]
+
+        def around(there: Callable[..., Any]) -> Callable[..., Any]:
+            @wraps(there)
+            def collected(pending: Sequence[Any], deltas: Sequence[Any], *, m: int, like: Any) -> Any:
+                if len(waits) < m:
+                    return there(pending, deltas, m=m, like=like)
+                *before, last = (f * p for f, p in zip(factors(waits, full[0]), (*pending, *deltas), strict=True))
+                return there(before, [last], m=m, like=like)
+
+            return collected
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            assert isinstance(event, Arrival)
+            waits.append(event)
+            answer = inner.step(event)
+            if not inner.state.pending:
+                full[0] += 1
+                waits.clear()
+            return answer
+
+        there: Any = buffered.collected
+        return Stepping(behind({there: around})(inner, s), take)
+
+    return session
+
+
+def _by_steps_of(chosen: Callable[[Sequence[int]], float]) -> Factors:
+    """Every update is divided by one number of steps, not by its own."""
+    return lambda waits, full: [a.steps / chosen([b.steps for b in waits]) for a in waits]
+
+
+MISTAKEN: Mapping[str, Factors] = {
+    "the sum of a full buffer is divided by the number of all that came so far": lambda waits, full: (
+        [1 / (full + 1)] * len(waits)
+    ),
+    "the sum of a full buffer is divided by the number of the different clients in it": lambda waits, full: (
+        [len(waits) / len({a.client for a in waits})] * len(waits)
+    ),
+    "the mean of a buffer moves by 1 / buffer of what it lacks of each update, from 0 on": lambda waits, full: (
+        [(1 - 1 / len(waits)) ** (len(waits) - 1 - j) for j in range(len(waits))]
+    ),
+}
+"""What else than its mean may be taken of a full buffer."""
+
+STEPS: Mapping[str, Factors] = {
+    "the steps of the one that fills it": _by_steps_of(lambda steps: steps[-1]),
+    "the steps of the first in it": _by_steps_of(lambda steps: steps[0]),
+    "the mean of all their steps": _by_steps_of(lambda steps: sum(steps) / len(steps)),
+    "the most steps of one of them": _by_steps_of(max),
+}
+"""What a buffer is divided by where each update has steps of its own."""
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """What becomes of updates that wait, where a server waits for several."""
+    if setting.algorithm.event != "arrival" or "buffer" not in setting.numbers:
+        return
+    yield stepping("delays are counted in arrivals, not in versions of the model", _in_arrivals)
+    yield stepping("the last update stays in the buffer when the server has stepped", _stays(True))
+    yield stepping(
+        "the last update stays in the buffer when the server has stepped, unless it waits for one alone", _stays(False)
+    )
+    yield stepping("the buffer is never emptied", _never_emptied)
+    yield Defect(words="the server waits for one update more than buffer", tail="delta", session=_one_more)
+    yield Defect(
+        words="a second update of a client replaces its first in the buffer", tail="delta", session=_one_each(True)
+    )
+    yield Defect(
+        words="a second update of a client is not taken into the buffer", tail="delta", session=_one_each(False)
+    )
+    for words, factors in MISTAKEN.items():
+        yield Defect(words=words, tail="delta", session=_scaled(factors))
+    if setting.options.get("normalise") == Normalise.PER_STEP:
+        for words, factors in STEPS.items():
+            yield Defect(
+                words=f"all updates in a buffer are divided by {words}", tail="delta", session=_scaled(factors)
+            )

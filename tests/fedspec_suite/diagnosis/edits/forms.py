@@ -1,0 +1,301 @@
+"""Forms that stand for one another by mistake: of roots kept off zero, of means, of mixing, of sums that fade."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+
+from fedspec_suite.diagnosis.edits.at_hand import Choice, Kind, is_array
+from fedspec_suite.diagnosis.edits.changes import Change, worded
+from fedspec_suite.diagnosis.edits.slips import DECAYS, said
+
+STABILISED = (
+    "sqrt({v}) + {e}",
+    "sqrt({v} + {e})",
+    "sqrt({v} + {e} ** 2)",
+    "maximum(sqrt({v}), {e})",
+    "sqrt(maximum({v}, {e}))",
+    "sqrt(maximum({v}, {e} ** 2))",
+    "sqrt({v}) + sqrt({e})",
+    "sqrt({v} + {e}) + {e}",
+)
+"""The ways to keep the root of v off zero by e."""
+
+
+def _compounded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A power that is multiplied into what is kept: the product of all powers so far."""
+    match node:
+        case ast.BinOp(op=ast.Pow(), right=power) if kinds.get(ast.unparse(power)) == "count":
+            words = f"the product of every {said(node)} so far stands for {said(node)}{around}"
+            yield Change(words, node, f"compounded({ast.unparse(node)})", 2)
+
+
+def _stabilised(node: ast.expr, around: str) -> Iterator[Change]:
+    """A root that is kept off zero in one way for the other ways."""
+    match node:
+        case (
+            ast.BinOp(left=ast.Call(func=ast.Name(id="sqrt"), args=[v]), op=ast.Add(), right=e)
+            | ast.Call(func=ast.Name(id="sqrt"), args=[ast.BinOp(left=v, op=ast.Add(), right=e)])
+            | ast.Call(func=ast.Name(id="sqrt"), args=[ast.Call(func=ast.Name(id="maximum"), args=[v, e])])
+            | ast.Call(func=ast.Name(id="maximum"), args=[ast.Call(func=ast.Name(id="sqrt"), args=[v]), e])
+        ):
+            pass
+        case _:
+            return
+    under, eps = ast.unparse(v), ast.unparse(e)
+    for form in STABILISED:
+        new = form.format(v=under, e=eps)
+        if ast.dump(ast.parse(new, mode="eval").body) != ast.dump(node):
+            yield Change(f"{worded(new)[0]} stands for {said(node)}{around}", node, new, 1)
+
+
+def _length_off_zero(node: ast.expr, around: str) -> Iterator[Change]:
+    """A length that a number is added to, and one that is no less than it, for one another."""
+    match node:
+        case ast.BinOp(left=ast.Call(func=ast.Name(id="norm")) as length, op=ast.Add(), right=e):
+            yield Change(
+                f"maximum({said(length)}, {said(e)}) stands for {said(node)}{around}",
+                node,
+                f"maximum({ast.unparse(length)}, {ast.unparse(e)})",
+                1,
+            )
+        case ast.Call(func=ast.Name(id="maximum"), args=[ast.Call(func=ast.Name(id="norm")) as length, e]):
+            yield Change(
+                f"{said(length)} + {said(e)} stands for {said(node)}{around}",
+                node,
+                f"{ast.unparse(length)} + {ast.unparse(e)}",
+                1,
+            )
+
+
+def _at_most(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A quotient or a length that is kept on one side of one."""
+    text = ast.unparse(node)
+    match node:
+        case ast.Call(func=ast.Name(id="ratio" | "norm")) | ast.BinOp(op=ast.Div()) if kinds.get(text) == "number":
+            yield Change(f"{said(node)} is taken as one where it is more{around}", node, f"minimum({text}, 1)", 2)
+            yield Change(f"{said(node)} is taken as one where it is less{around}", node, f"maximum({text}, 1)", 2)
+
+
+def _of_rows(node: ast.expr, around: str) -> Iterator[Change]:
+    """The largest or the smallest of some rows for their mean, in each coordinate."""
+    match node:
+        case ast.BinOp(
+            left=ast.Call(func=ast.Attribute(value=rows, attr="sum"), keywords=[ast.keyword(arg="axis")]),
+            op=ast.Div(),
+            right=count,
+        ):
+            for f, words in (("greatest", "largest"), ("least", "smallest")):
+                new = f"{f}({ast.unparse(rows)})"
+                yield Change(f"the {words} of the {said(rows)} stands for their mean{around}", node, new, 1)
+            text = ast.unparse(rows)
+            for words, k in (("first", 0), ("last", -1)):
+                new = f"(({text}).sum(axis=0) + ({text})[{k}]) / (({ast.unparse(count)}) + 1)"
+                yield Change(f"the {words} of the {said(rows)} counts twice in their mean{around}", node, new, 2)
+
+
+def _weighed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Rows that are weighed by some numbers are added up, or averaged, as they are."""
+    match node:
+        case ast.BinOp(left=w, op=ast.MatMult(), right=rows) | ast.Call(func=ast.Name(id="weigh"), args=[w, rows]):
+            by, those = kinds.get(ast.unparse(w)), kinds.get(ast.unparse(rows))
+            if is_array(by) and is_array(those) and (len(by[1]), len(those[1])) == (1, 2):
+                text = ast.unparse(rows)
+                yield Change(
+                    f"the sum of the {said(rows)} stands for {said(node)}{around}", node, f"({text}).sum(axis=0)", 1
+                )
+                square = f"({ast.unparse(w)}) ** 2"
+                twice = f"{said(w)} stands twice in {said(node)}"
+                yield Change(f"{twice}{around}", node, f"{square} @ ({text})", 1)
+                normal = f"{square} @ ({text}) / ({square}).sum()"
+                yield Change(f"{twice}, and is made to sum to one again{around}", node, normal, 1)
+                mean = f"({text}).sum(axis=0) / len({text})"
+                yield Change(f"the plain mean of the {said(rows)} stands for {said(node)}{around}", node, mean, 1)
+                for which, k in (("first", 0), ("last", -1)):
+                    share = f"({ast.unparse(w)})[{k}]"
+                    more = f"(({ast.unparse(node)}) + {share} * ({text})[{k}])"
+                    twice = f"the {which} of the {said(rows)} counts twice in {said(node)}"
+                    yield Change(f"{twice}{around}", node, more, 2)
+                    yield Change(f"{twice}, and in the sum of weights{around}", node, f"{more} / (1 + {share})", 2)
+
+
+def _over_both(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A factor or divisor of one term of a sum multiplies or divides all of it."""
+    match node:
+        case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as plus, right=b):
+            pass
+        case _:
+            return
+    for k, term in enumerate((a, b)):
+        match term:
+            case ast.BinOp(left=p, op=ast.Mult() | ast.Div() as op, right=q):
+                pairs = [(p, q), (q, p)] if isinstance(op, ast.Mult) else [(q, p)]
+            case _:
+                continue
+        for factor, rest in pairs:
+            if kinds.get(ast.unparse(factor)) not in {"number", "count"}:
+                continue
+            whole = ast.BinOp(*((rest, plus, b) if k == 0 else (a, plus, rest)))
+            new = ast.unparse(ast.BinOp(whole, op, factor))
+            how = "multiplies" if isinstance(op, ast.Mult) else "divides"
+            yield Change(f"{said(factor)} {how} all of {said(whole)}{around}", node, new, 1)
+
+
+MIXED = {
+    "the transpose of {w} stands for it": "{w}.T @ {x}",
+    "{w} mixes twice": "{w} @ ({w} @ {x})",
+    "{w} mixes half, the other half stays": "({w} @ {x} + {x}) / 2",
+    "what each keeps of its own by {w} is left out": "without_own({w}) @ {x}",
+    "what each keeps of its own by {w} is left out, the rest made to sum to one again": "others_alone({w}) @ {x}",
+    "the plain mean of its own and the neighbours' by {w}": "plain_means({w}) @ {x}",
+    "the plain mean of the neighbours' by {w}": "others_alone(plain_means({w})) @ {x}",
+}
+"""What a matrix may make of rows by mistake."""
+
+
+def _of_several(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Something else than the sum of some numbers."""
+    match node:
+        case ast.Call(func=ast.Name(id="sum"), args=[some]) if not isinstance(some, ast.GeneratorExp):
+            text = ast.unparse(some)
+            for words, new in (
+                (f"the number of {said(some)}", f"len({text})"),
+                (f"the sum of squares of {said(some)}", f"sum(a * a for a in {text})"),
+                (f"the first of {said(some)}, as often as there are some,", f"len({text}) * {text}[0]"),
+                (f"the last of {said(some)}, as often as there are some,", f"len({text}) * {text}[-1]"),
+                (f"the largest of {said(some)}", f"max({text})"),
+            ):
+                yield Change(f"{words} stands for {said(node)}{around}", node, new, 2)
+
+
+def _falling(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A rate that falls otherwise than by a power of a count."""
+    match node:
+        case ast.BinOp(left=a, op=ast.Pow(), right=k) if kinds.get(ast.unparse(k)) == "count":
+            base, count = ast.unparse(a), ast.unparse(k)
+            for new in (f"1 / (1 + {base} * {count})", f"1 / (1 + {count})", f"{base} ** min({count}, 1)"):
+                yield Change(f"{worded(new)[0]} stands for {said(node)}{around}", node, new, 4)
+
+
+def _added_to(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A change is added, where a mean of two is meant."""
+    match node:
+        case ast.BinOp(
+            left=ast.BinOp(left=ast.BinOp(left=ast.Constant(value=1), op=ast.Sub(), right=a), op=ast.Mult(), right=old),
+            op=ast.Add(),
+            right=ast.BinOp(left=b, op=ast.Mult(), right=new),
+        ) if ast.dump(a) == ast.dump(b):
+            kind = kinds.get(ast.unparse(new))
+            for other, its in kinds.items() if is_array(kind) else ():
+                if its == kind and worded(other)[1] and other != ast.unparse(new):
+                    change = f"{ast.unparse(old)} + {ast.unparse(a)} * ({ast.unparse(new)} - {other})"
+                    yield Change(f"{worded(change)[0]} stands for {said(node)}{around}", node, change, 1)
+
+
+def _of_sets(node: ast.expr, around: str) -> Iterator[Change]:
+    """Something else than the largest of a set's coordinates."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=cover, attr="greatest"), args=[values]):
+            for words, f in (("sum", "set_sums"), ("mean", "set_means"), ("first", "set_firsts")):
+                new = f"{f}({ast.unparse(cover)}, {ast.unparse(values)})"
+                what = f"a set takes the {words} of its coordinates, not the largest"
+                yield Change(f"{what}, in {said(node)}{around}", node, new, 1)
+
+
+FADING = (0.9, 0.99, 0.999)
+"""The decays that packages have when nothing is said."""
+
+
+def _faded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A sum that is kept fades: a running mean for a running sum."""
+    match node:
+        case ast.BinOp(left=ast.Attribute(value=ast.Name(id="state" | "kept" | "s")) as old, op=ast.Add(), right=new):
+            decays = [n for n, its in kinds.items() if its == "number" and n.rpartition(".")[2] in DECAYS]
+            for b in (*decays, *map(repr, FADING)) if is_array(kinds.get(ast.unparse(node))) else ():
+                mean = f"{b} * {ast.unparse(old)} + (1 - {b}) * ({ast.unparse(new)})"
+                yield Change(f"{worded(mean)[0]} stands for {said(node)}{around}", node, mean, 1)
+
+
+TINY = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
+"""What packages add to what they divide by, or take a root of."""
+
+
+def _kept_off_zero(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """A small number of nobody's is added to what is divided by."""
+    match node:
+        case ast.Call(func=ast.Name(id="ratio"), args=[a, b]) | ast.BinOp(left=a, op=ast.Div(), right=b):
+            kind = kinds.get(ast.unparse(b))
+            for tiny in TINY if kind == "number" or is_array(kind) else ():
+                new = f"({ast.unparse(a)}) / ({ast.unparse(b)} + {tiny!r})"
+                yield Change(f"{tiny!r} is added to {said(b)} in {said(node)}{around}", node, new, 2)
+        case ast.Call(func=ast.Name(id="sqrt"), args=[a]):
+            for tiny in TINY:
+                new = f"sqrt({ast.unparse(a)} + {tiny!r})"
+                yield Change(f"{tiny!r} is added to {said(a)} in {said(node)}{around}", node, new, 2)
+
+
+def _members(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Another option than the one that is asked for, or written there."""
+    match node:
+        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[ast.Attribute() as member]):
+            now, asked = kinds.get(ast.unparse(left)), kinds.get(ast.unparse(member))
+            if isinstance(now, Choice) and isinstance(asked, Choice):
+                true = now.value == asked.value
+                for other in now.others if true else (asked.value,):
+                    yield Change(f"as if {said(left)} = {other}", node, str(not true), 0)
+    kind = kinds.get(ast.unparse(node))
+    asks = f" is {ast.unparse(node)}" in around or f" == {ast.unparse(node)}" in around
+    if isinstance(node, ast.Attribute) and ast.unparse(node)[:1].isupper() and isinstance(kind, Choice) and not asks:
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", node.value.id if isinstance(node.value, ast.Name) else "").lower()
+        for other in kind.others:
+            new = f"type({ast.unparse(node)})({other!r})"
+            yield Change(f"{name} = {other} stands for {name} = {kind.value}{around}", node, new, 0)
+
+
+def _mixed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """Rows that are mixed by a square matrix are mixed otherwise."""
+    match node:
+        case ast.BinOp(left=w, op=ast.MatMult(), right=rows):
+            by = kinds.get(ast.unparse(w))
+            if is_array(by) and len(by[1]) == 2 and by[1][0] == by[1][1]:
+                for words, text in MIXED.items():
+                    new = text.format(w=f"({ast.unparse(w)})", x=f"({ast.unparse(rows)})")
+                    yield Change(f"{words.format(w=said(w))} in {said(node)}", node, new, 1)
+
+
+def _call(f: ast.expr, *args: ast.expr) -> str:
+    return ast.unparse(ast.Call(f, [*args], []))
+
+
+def _capped(node: ast.expr, around: str) -> Iterator[Change]:
+    """What is left out where a step is short is shortened where it is long."""
+    match node:
+        case ast.Call(func=ast.Name(id="where_shorter"), args=[u, e, _, y]):
+            length, most, what = (ast.unparse(n) for n in (u, e, y))
+            cap = f"minimum(1, ratio({most}, norm({length})))"
+            words = f"{said(y)} is shortened to {said(e)} where {said(u)} is longer"
+            yield Change(f"{words}{around}", node, f"{cap} * {what}", 2)
+            yield Change(
+                f"{words}, unless {said(e)} is 0{around}", node, f"where_less(0, {most}, {cap}, 1) * {what}", 2
+            )
+
+
+def reformed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
+    """An expression in another form."""
+    yield from _compounded(node, kinds, around)
+    yield from _stabilised(node, around)
+    yield from _length_off_zero(node, around)
+    yield from _at_most(node, kinds, around)
+    yield from _of_rows(node, around)
+    yield from _weighed(node, kinds, around)
+    yield from _over_both(node, kinds, around)
+    yield from _of_sets(node, around)
+    yield from _of_several(node, kinds, around)
+    yield from _falling(node, kinds, around)
+    yield from _added_to(node, kinds, around)
+    yield from _faded(node, kinds, around)
+    yield from _kept_off_zero(node, kinds, around)
+    yield from _members(node, kinds, around)
+    yield from _mixed(node, kinds, around)
+    yield from _capped(node, around)

@@ -1,0 +1,347 @@
+"""What edited text may ask beside what the specification has: the event's number, what was averaged, what names were.
+
+Each function takes the record of the session first, which the text does not write: a session hands it over. What fills
+the record is a defect that is no mistake.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from types import FunctionType
+from typing import Any, cast
+
+from fedspec import population
+from fedspec.algorithms.synchronous import model
+from fedspec.arith import maximum, numbers
+from fedspec.contract import Begin, Event, Gradient, Messages
+from fedspec.mixing.weighted import weighted_mean
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, stepping
+from fedspec_suite.diagnosis.edits.memory import Memory
+from fedspec_suite.diagnosis.edits.of_arrays import (
+    each_of,
+    first_larger,
+    first_larger_of_each,
+    longer,
+    longer_of_each,
+    others_alone,
+    plain_means,
+    row_by_row,
+    set_firsts,
+    set_means,
+    set_sums,
+    whole,
+    without_own,
+)
+from fedspec_suite.measure.scenario import Scenario
+
+
+def in_each_block(kept: Memory, f: Callable[[Any], Any], v: Any) -> Any:
+    """Of each block's numbers one, for all of them."""
+    return each_of(kept.blocks, f, v)
+
+
+def longer_blocks(kept: Memory, u: Any, v: Any) -> Any:
+    """Of two vectors in each block the one with the greater length there."""
+    return longer_of_each(kept.blocks, u, v)
+
+
+def first_larger_blocks(kept: Memory, u: Any, v: Any) -> Any:
+    """Of two vectors in each block the one that is larger at the first coordinate where they differ there."""
+    return first_larger_of_each(kept.blocks, u, v)
+
+
+def over_clients(kept: Memory, f: Callable[[Any], Any]) -> Any:
+    """The mean over the clients of a function of what each of them sent."""
+    sent, p, mean = kept.averaged
+    return mean(f(sent), p)
+
+
+def one_by_one(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
+    """What a function makes of something and each update that was averaged, one after another."""
+    for row in kept.averaged[0]:
+        start = f(start, row)
+    return start
+
+
+def by_means_so_far(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
+    """The same of the mean of each update and those before it."""
+    total: Any = 0
+    for k, row in enumerate(kept.averaged[0], 1):
+        total = total + row
+        start = f(start, total / k)
+    return start
+
+
+def steps_of(kept: Memory, k: int) -> Any:
+    """The number of local steps of the k-th client of the event."""
+    return kept.steps[k]
+
+
+def _stepped(inner: Running, event: Event, k: int) -> Any:
+    told = [m.steps for m in event.messages] if isinstance(event, Messages) else getattr(event, "steps", 1)
+    inner.memory.steps = [*told] if isinstance(told, list | tuple) else [told]
+    return inner.step(event)
+
+
+WALKED = stepping("", _stepped)
+"""What makes known how many steps the clients take."""
+
+
+def as_set(kept: Memory, name: str) -> Any:
+    """A hyper-parameter as it is set, whatever a function is given for it."""
+    return kept.hyper[name]
+
+
+def _setting(inner: Running, event: Event, k: int) -> Any:
+    inner.memory.hyper.update(inner.keywords if hasattr(inner, "keywords") else vars(inner.h))
+    return inner.step(event)
+
+
+TOLD = stepping("", _setting)
+"""What makes the hyper-parameters known everywhere."""
+
+
+def event_number(kept: Memory) -> int:
+    """The number of the event that is taken, from 1."""
+    return kept.number
+
+
+def _counted(inner: Running, event: Event, k: int) -> Any:
+    inner.memory.number = k + 1
+    return inner.step(event)
+
+
+COUNTED = stepping("", _counted)
+"""What makes it known which event is taken."""
+
+
+def _remembered(inner: Running, s: Scenario) -> Running:
+    kept = inner.memory
+
+    def around(mean: Callable[..., Any]) -> Callable[..., Any]:
+        def call(sent: Any, p: Any, *args: Any, **keywords: Any) -> Any:
+            kept.averaged = sent, p, mean
+            return mean(sent, p, *args, **keywords)
+
+        return call
+
+    return behind({cast(FunctionType, weighted_mean): around})(inner, s)
+
+
+REMEMBERED = Defect(words="", session=_remembered)
+"""What makes it known what was averaged."""
+
+
+def time_before(kept: Memory, name: str, now: Any, first: Any = None) -> Any:
+    """What a name was the time before; the first time as it is, or what it is then."""
+    before = kept.before.get(name, now if first is None else first)
+    kept.before[name] = now
+    return before
+
+
+def most_so_far(kept: Memory, name: str, now: Any) -> Any:
+    """The largest that a number has been whenever it was asked for in this session."""
+    most = kept.before[f"most {name}"] = maximum(kept.before.get(f"most {name}", now), now)
+    return most
+
+
+def _forgetting(inner: Running, s: Scenario) -> Running:
+    inner.memory.before.clear()
+    return inner
+
+
+TIMED = Defect(words="", session=_forgetting)
+"""What makes it known what names were, but not what they were as the session began."""
+
+
+def at_the_beginning(kept: Memory, name: str, now: Any) -> Any:
+    """What a name was in the first local step of the round."""
+    kept.asked[name] = kept.asked.get(name, -1) + 1
+    return kept.begun.setdefault((name, kept.asked[name]), now)
+
+
+def in_the_first_step(kept: Memory, name: str, now: Any) -> Any:
+    """What a name was when it was asked for first in the event, among peers who take several steps in one."""
+    return kept.begun.setdefault((name, 0), now)
+
+
+def _kept_for_a_round(inner: Running, event: Event, k: int) -> Any:
+    inner.memory.asked.clear()
+    if k == 0 or isinstance(event, Begin) or not isinstance(event, Gradient):
+        inner.memory.begun.clear()
+    return inner.step(event)
+
+
+OF_ROUND = stepping("", _kept_for_a_round)
+"""What makes known what a name was when a round of local steps began."""
+
+
+def new_model(kept: Memory) -> Any:
+    """The model that comes out of the event, while it is taken."""
+    return kept.made
+
+
+def _foreseen(inner: Running, event: Event, k: int) -> Any:
+    """The event taken twice, the second time with the first one's model at hand: the model must not depend on that."""
+    state, kept = inner.state, inner.memory
+    kept.made = model(state)
+    inner.step(event)
+    kept.made = model(inner.state)
+    inner.state = state
+    answer = inner.step(event)
+    if any(float(a) != float(b) for a, b in zip(kept.made, model(inner.state), strict=True)):
+        raise ArithmeticError("the model depends on itself")
+    return answer
+
+
+FORESEEN = stepping("", _foreseen)
+"""What makes the model of an event known before it is made."""
+
+
+def handed(kept: Memory, key: tuple[Any, ...], anew: Any) -> Any:
+    """What was left under a key; what is made anew where nothing was."""
+    return kept.left.get(key, anew)
+
+
+def hand_on(kept: Memory, key: tuple[Any, ...], value: Any) -> None:
+    """Leave something to who comes next."""
+    kept.left[key] = value
+
+
+def taking_over(kept: Memory, state: Any, field: str, key: tuple[Any, ...]) -> Any:
+    """A state with what the last client left."""
+    return replace(state, **{field: kept.left.get(key, getattr(state, field))})
+
+
+def _handing(inner: Running, s: Scenario) -> Running:
+    left = inner.memory.left
+    left.clear()
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        for key in [key for key in left if key[0] == "round"]:
+            del left[key]
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
+HANDING = Defect(words="", session=_handing)
+"""What makes clients leave something to others of their session."""
+
+
+def of_first(kept: Memory, name: str, now: Any) -> Any:
+    """What a name is when it is first asked for in the event."""
+    return _of(kept, 0, name, now)
+
+
+def of_last(kept: Memory, name: str, now: Any) -> Any:
+    """What a name is when it is last asked for in the event."""
+    return _of(kept, -1, name, now)
+
+
+def _of(kept: Memory, place: int, name: str, now: Any) -> Any:
+    if kept.looking:
+        kept.surveyed.setdefault(name, []).append(now)
+        return now
+    return kept.surveyed[name][place]
+
+
+def _surveyed(inner: Running, event: Event, k: int) -> Any:
+    state, kept = inner.state, inner.memory
+    kept.surveyed.clear()
+    kept.looking = True
+    try:
+        inner.step(event)
+    finally:
+        kept.looking = False
+    inner.state = state
+    return inner.step(event)
+
+
+SURVEYING = stepping("", _surveyed)
+"""What makes known what a name is for the first or the last client of an event."""
+
+
+def who(kept: Memory) -> int:
+    """The number of the client that computes."""
+    return kept.who
+
+
+def gathered(kept: Memory, value: Any) -> list[Any]:
+    """What the client has gathered since it was used, with this."""
+    kept.gathered.setdefault(kept.turn, []).append(value)
+    return kept.gathered[kept.turn]
+
+
+def used(kept: Memory) -> None:
+    """What was gathered is used: the next begins anew."""
+    kept.gathered.pop(kept.turn, None)
+
+
+def compounded(kept: Memory, factor: Any) -> Any:
+    """The product of this factor and those before it, since a client has begun."""
+    return math.prod(gathered(kept, factor))
+
+
+def _in_turn(inner: Running, s: Scenario) -> Running:
+    kept = inner.memory
+    kept.who, kept.turn = 0, 0
+    kept.gathered.clear()
+
+    def taking_turns(client: Callable[..., Any], *given: Any) -> Callable[..., Any]:
+        def one(i: Any, *rest: Any, **named: Any) -> Any:
+            kept.who, kept.turn = i, kept.turn + 1
+            return client(i, *rest, **named)
+
+        return one
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Begin):
+            kept.turn += 1
+        return inner.step(event)
+
+    runs = (population.each, population.each_arrival)
+    around = behind({cast(FunctionType, f): around_clients(taking_turns) for f in runs})
+    return Stepping(around(inner, s), take)
+
+
+IN_TURN = Defect(words="", session=_in_turn)
+"""What makes known who computes."""
+
+AVERAGING = (over_clients, one_by_one, by_means_so_far)
+"""What asks what was averaged."""
+
+NEEDS: dict[Callable[..., Any], Defect] = {
+    as_set: TOLD,
+    steps_of: WALKED,
+    **dict.fromkeys(AVERAGING, REMEMBERED),
+    event_number: COUNTED,
+    **dict.fromkeys((time_before, most_so_far), TIMED),
+    **dict.fromkeys((at_the_beginning, in_the_first_step), OF_ROUND),
+    new_model: FORESEEN,
+    **dict.fromkeys((of_first, of_last), SURVEYING),
+    **dict.fromkeys((handed, hand_on, taking_over), HANDING),
+    **dict.fromkeys((who, gathered, used, compounded), IN_TURN),
+}
+"""By what an edited text calls, what makes known what that answers."""
+
+ASKING = {f.__name__: f for f in (*NEEDS, in_each_block, longer_blocks, first_larger_blocks)}
+"""What asks a session, by the name that the text has for it."""
+
+_GIVEN: tuple[Callable[..., Any], ...] = (
+    *(longer, first_larger, whole, numbers, replace, row_by_row),
+    *(set_sums, set_means, set_firsts),
+    *(without_own, others_alone, plain_means),
+)
+
+GIVEN = {f.__name__: f for f in _GIVEN}
+"""What asks nobody."""
+
+
+def asked(text: str) -> tuple[Defect, ...]:
+    """What a text asks for that a session makes known."""
+    called = [f for f in NEEDS if f"{f.__name__}(" in text]
+    return tuple(dict.fromkeys(NEEDS[f] for f in called if re.search(rf"\b{f.__name__}\(", text)))

@@ -1,0 +1,278 @@
+"""What may stand for an expression by mistake: other signs, factors, roots, vectors, old values, other parentheses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from fedspec.domains import DECAY, DOMAINS
+from fedspec_suite.diagnosis.edits.trees import copied
+
+DECAYS = frozenset(name for name, p in DOMAINS.items() if p.domain is DECAY)
+
+
+class AtHand(NamedTuple):
+    """What a statement may use by mistake.
+
+    Attributes:
+        kept: the names assigned before it whose old value is in the state, each with that.
+        vectors: the vectors that the function is given or has computed before, where it is a rule with equations.
+        decays: the decays that it is given.
+        made: the names that are assigned before it.
+        given: the names of the function's arguments.
+    """
+
+    kept: dict[str, ast.Attribute]
+    vectors: tuple[str, ...]
+    decays: tuple[str, ...]
+    made: tuple[str, ...]
+    given: tuple[str, ...]
+
+
+LENGTHS = {
+    "the sum of magnitudes (L1)": "total(maximum(u, -u))",
+    "the largest magnitude": "largest(maximum(u, -u))",
+    "the root of the mean square": "norm(u) / u.shape[-1] ** 0.5",
+    "the square of the length": "norm(u) ** 2",
+}
+"""What is taken for the Euclidean length of a vector u."""
+
+
+SQUARES = {"the length": "sqrt(total(u**2))", "the mean square": "total(u**2) / u.shape[-1]"}
+"""What is taken for the sum of squares of a vector u."""
+
+
+def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
+    """What may stand for an expression by mistake."""
+    kept = known.kept
+    if isinstance(node, ast.BinOp) and any(isinstance(side, ast.List) for side in (node.left, node.right)):
+        return
+    match node:
+        case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as op, right=b):
+            if isinstance(a, ast.Constant) and isinstance(b, ast.Name | ast.BinOp):
+                yield f"{said(b)} stands for {said(node)}", b
+                for other in known.decays:
+                    if isinstance(b, ast.Name) and b.id in known.decays and other != b.id:
+                        yield f"1 - {other} stands for {said(node)}", ast.BinOp(a, op, ast.Name(other, ast.Load()))
+            else:
+                match a, op:
+                    case ast.Call(func=ast.Name(id="sqrt") as root, args=[under]), ast.Add():
+                        yield f"{said(b)} stands inside the root", ast.Call(root, [ast.BinOp(under, op, b)], [])
+                    case ast.Call(func=ast.Name(id="norm")), ast.Add():
+                        two = ast.Constant(2)
+                        for words, more in ((said(b), b), (f"{said(b)}**2", ast.BinOp(b, ast.Pow(), two))):
+                            inside = ast.BinOp(ast.BinOp(a, ast.Pow(), two), op, more)
+                            yield f"{words} stands inside the root of {said(a)}", _call("sqrt", inside)
+                turned: ast.operator = ast.Sub() if isinstance(op, ast.Add) else ast.Add()
+                how = "subtracted, not added" if isinstance(op, ast.Add) else "added, not subtracted"
+                flipped = ast.BinOp(a, turned, b)
+                # Of a number by itself nobody knows where it stands.
+                bare = isinstance(b, ast.Constant)
+                yield f"{said(flipped)} stands for {said(node)}" if bare else f"{said(b)} is {how}", flipped
+                if isinstance(op, ast.Add):
+                    yield f"{said(a)} is subtracted, not added", ast.BinOp(b, ast.Sub(), a)
+                yield f"{said(a)} stands for {said(node)}" if bare else f"{said(b)} is left out", a
+                yield f"{said(a)} is left out", b if isinstance(op, ast.Add) else ast.UnaryOp(ast.USub(), b)
+                if (decay := _decayed(a)) and isinstance(op, ast.Add) and f"1 - {decay.id}" not in ast.unparse(b):
+                    share = ast.BinOp(ast.Constant(1), ast.Sub(), decay)
+                    yield (
+                        f"{said(b)} is multiplied by {said(share)}",
+                        ast.BinOp(a, op, ast.BinOp(share, ast.Mult(), b)),
+                    )
+        case ast.BinOp(left=a, op=ast.Mult(), right=b):
+            match a:
+                case ast.Call(func=ast.Name(id="ratio"), args=[direction, ast.Call(func=ast.Name(id="norm"))]):
+                    given = [ast.BinOp(b, ast.Mult(), ast.Constant(0)), b, node, direction]
+                    yield (
+                        f"where {said(b)} is zero, {said(direction)} is taken as it is",
+                        ast.Call(ast.Name("where_less", ast.Load()), given, []),
+                    )
+            yield f"the factor {said(a)} is left out", b
+            yield f"the factor {said(b)} is left out", a
+            yield f"divided by {said(a)}, not multiplied", ast.BinOp(b, ast.Div(), a)
+            yield f"the factor {said(a)} stands twice", ast.BinOp(a, ast.Mult(), node)
+            for factor, (first, among, second) in ((a, _terms(b)), (b, _terms(a))):
+                if first is not None and second is not None and among is not None:
+                    whole = said(node)
+                    yield (
+                        f"{said(factor)} multiplies {said(first)} alone in {whole}",
+                        ast.BinOp(ast.BinOp(factor, ast.Mult(), first), among, second),
+                    )
+                    yield (
+                        f"{said(factor)} multiplies {said(second)} alone in {whole}",
+                        ast.BinOp(first, among, ast.BinOp(factor, ast.Mult(), second)),
+                    )
+        case ast.BinOp(left=a, op=ast.Div(), right=b):
+            match a, b:
+                case ast.BinOp(left=times, op=ast.Mult(), right=all_), ast.Call(func=ast.Name(id="len")):
+                    fewer = ast.BinOp(times, ast.Mult(), ast.BinOp(all_, ast.FloorDiv(), b))
+                    yield f"{said(all_)} / {said(b)} is rounded down", fewer
+            yield f"the division by {said(b)} is left out", a
+            yield f"multiplied by {said(b)}, not divided", ast.BinOp(a, ast.Mult(), b)
+            yield f"divided by {said(b)} twice", ast.BinOp(node, ast.Div(), b)
+            first, among, second = _terms(b)
+            if first is not None and second is not None and among is not None:
+                yield (
+                    f"divided by {said(first)} alone, not by {said(b)}, which comes after",
+                    ast.BinOp(ast.BinOp(a, ast.Div(), first), among, second),
+                )
+            first, among, second = _terms(a)
+            if first is not None and second is not None and among is not None:
+                yield (
+                    f"{said(second)} alone is divided by {said(b)}, not {said(a)}",
+                    ast.BinOp(first, among, ast.BinOp(second, ast.Div(), b)),
+                )
+        case ast.BinOp(left=a, op=ast.Pow(), right=ast.Constant()):
+            yield f"{said(a)} is not squared", a
+            minus = ast.UnaryOp(ast.USub(), a)
+            yield (
+                f"the magnitude of {said(a)} stands for its square",
+                ast.Call(ast.Name("maximum", ast.Load()), [a, minus], []),
+            )
+        case ast.BinOp(left=a, op=ast.Pow(), right=b):
+            more = ast.BinOp(b, ast.Add(), ast.Constant(1))
+            yield f"the exponent {said(b)} of {said(a)} is one too large", ast.BinOp(a, ast.Pow(), more)
+        case ast.Call(func=ast.Name(id="sqrt") as root, args=[a]):
+            yield f"the root of {said(a)} is not taken", a
+            first, among, second = _terms(a)
+            if first is not None and second is not None and among is not None:
+                yield f"{said(second)} stands outside the root", ast.BinOp(ast.Call(root, [first], []), among, second)
+        case ast.Call(func=ast.Name(id="norm"), args=[a]):
+            for words, length in LENGTHS.items():
+                yield f"{words} of {said(a)} stands for its length", _Put(a).visit(ast.parse(length, mode="eval").body)
+        case ast.Call(func=ast.Name(id="total"), args=[ast.BinOp(left=a, op=ast.Pow(), right=ast.Constant(value=2))]):
+            for words, length in SQUARES.items():
+                yield f"{words} of {said(a)} stands for its square", _Put(a).visit(ast.parse(length, mode="eval").body)
+        case ast.Call(func=ast.Name(id=name) as f, args=[ast.BinOp(left=a, op=ast.Sub() as op, right=b)], keywords=[_]):
+            alone = ast.Call(f, [a], node.keywords)
+            yield f"{name} is applied to {said(a)} alone in {said(node)}", ast.BinOp(alone, op, b)
+        case ast.Call(func=ast.Name(id="maximum"), args=[a, b]):
+            yield f"the maximum is not taken, {said(a)} stands alone", a
+            yield f"the maximum is not taken, {said(b)} stands alone", b
+        case ast.Compare(
+            left=ast.BinOp(left=counted, op=ast.Mod(), right=ast.Name(id=z)),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value=0)],
+        ):
+            match counted:
+                case ast.BinOp(left=steps, op=ast.FloorDiv(), right=epoch):
+                    period = ast.BinOp(ast.Name(z, ast.Load()), ast.Mult(), epoch)
+                    first = ast.BinOp(steps, ast.Mod(), period)
+                    yield (
+                        f"the first step alone of {said(epoch)} counts",
+                        ast.Compare(first, node.ops, node.comparators),
+                    )
+            # Who asks whether t mod z is 1 asks for the first of every z, but for z = 1.
+            unless = [
+                ast.Compare(ast.Name(n, ast.Load()), [ast.Gt()], [ast.Constant(1)]) for n in (z, *_divisors(counted))
+            ]
+            for k in range(len(unless), 0, -1):
+                where = " and ".join(f"{ast.unparse(c.left)} = 1" for c in unless[:k])
+                some = ast.BoolOp(ast.Or(), [*unless[:k], ast.Constant(False)])
+                yield f"never where {where}, as if t mod {z} had to be 1", ast.BoolOp(ast.And(), [node, some])
+        case ast.Name(id=name, ctx=ast.Load()) if name in kept:
+            yield f"the old {name} stands for the new one", kept[name]
+        case ast.Name(id=name, ctx=ast.Load()) if name in DECAYS:
+            yield f"1 - {name} stands for {name}", ast.BinOp(ast.Constant(1), ast.Sub(), node)
+        case ast.Attribute(attr=name, ctx=ast.Load()) if name in kept and ast.dump(node) == ast.dump(kept[name]):
+            yield f"the new {name} stands for the old one", ast.Name(name, ast.Load())
+
+
+def exchanged(statement: ast.stmt, node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
+    """Another vector at hand in the place of one, or of its square; which place is said where it stands in several."""
+    nodes = list(ast.walk(statement))
+    others: list[ast.expr]
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()) if name in known.vectors:
+            others = [ast.Name(other, ast.Load()) for other in known.vectors if other != name]
+        case ast.BinOp(op=ast.Pow(), right=ast.Constant()) | ast.Name(ctx=ast.Load()) if (
+            not isinstance(node, ast.Name) or node.id in known.made
+        ):
+            # What it is compared with or added to is what it is mistaken for.
+            found = (n for n in nodes if isinstance(n, ast.Attribute) and n.attr not in {"x", "t"})
+            others = list({said(n): n for n in found if ast.unparse(n).startswith("state.")}.values())
+        case _:
+            return
+    if any(isinstance(n, ast.keyword) and n.value is node for n in nodes):
+        # What a record keeps under a name, or a function is told by one, is not mistaken for another.
+        return
+    places = [n for n in nodes if isinstance(n, ast.expr) and _same(n, node)]
+    places.sort(key=lambda n: (n.lineno, n.col_offset))
+    which = said(node)
+    if len(places) > 1:
+        # The smallest expression that holds them all.
+        inside = [n for n in nodes if isinstance(n, ast.expr) and {*places} <= {*ast.walk(n)}]
+        which = f"{ORDINAL[min(places.index(node), 3)]} {which} in {said(inside[-1])}"
+    for other in others:
+        yield f"{said(other)} stands for {which}", other
+    if isinstance(node, ast.Name) and "t" in known.made and node.id in {*known.made} - {"t", "x"}:
+        count = _UPDATES if "z" in known.given else "t"
+        yield (
+            f"{which} is divided by the number of steps",
+            ast.BinOp(node, ast.Div(), ast.parse(count, mode="eval").body),
+        )
+
+
+_UPDATES = "(t - 1) // (z * epoch) * epoch + min((t - 1) % (z * epoch) + 1, epoch)"
+"""The number of updates up to step t, where one in z updates, or the steps of one epoch in z."""
+
+
+def _call(name: str, *args: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
+
+
+def _same(a: ast.expr, b: ast.expr) -> bool:
+    return ast.dump(a) == ast.dump(b)
+
+
+def _terms(node: ast.expr) -> tuple[ast.expr | None, ast.operator | None, ast.expr | None]:
+    """The two terms of a sum or difference, neither a number by itself, with the sign between them."""
+    match node:
+        case ast.BinOp(left=a, op=ast.Add() | ast.Sub() as op, right=b):
+            if not isinstance(a, ast.Constant) and not isinstance(b, ast.Constant):
+                return a, op, b
+    return None, None, None
+
+
+ORDINAL = ("the first", "the second", "the third", "another")
+
+
+def _divisors(node: ast.expr) -> tuple[str, ...]:
+    """By which names a count is divided before it is asked for a remainder."""
+    match node:
+        case ast.BinOp(op=ast.FloorDiv(), right=ast.Name(id=name)):
+            return (name,)
+    return ()
+
+
+def _decayed(node: ast.expr) -> ast.Name | None:
+    """The decay that an expression is a multiple of."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=name) as decay, op=ast.Mult()) if name in DECAYS:
+            return decay
+    return None
+
+
+@lru_cache(maxsize=1 << 12)
+def said(node: ast.expr) -> str:
+    """An expression as a person reads it; of two that an option chooses between, the one taken or usual."""
+    return ast.unparse(_Usual().visit(copied(node))).replace("state.", "").replace("h.", "")
+
+
+class _Put(ast.NodeTransformer):
+    """Puts an expression where the vector u stands."""
+
+    def __init__(self, what: ast.expr) -> None:
+        self.what = what
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.what if node.id == "u" else node
+
+
+class _Usual(ast.NodeTransformer):
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        # Which one was taken, where it has run.
+        usual: ast.expr = self.visit(getattr(node, getattr(node, "taken", "body")))
+        return usual

@@ -1,0 +1,182 @@
+"""Systematic edits of the rules that an algorithm runs: one sign, factor, root, square or old value at a time.
+
+They are read off the text of the functions, so that a rule that joins the catalogue brings its own; each is a mutant
+without a place in the catalogue, and says in words what it does to which expression.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Sequence
+from functools import cache
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from fedspec.catalogue import Algorithm
+from fedspec.contract import Level
+from fedspec.rules import Equation, equations
+from fedspec_suite.diagnosis.edits.rewrites import rewritten
+from fedspec_suite.diagnosis.edits.slips import DECAYS, AtHand, exchanged, instead, said
+from fedspec_suite.diagnosis.edits.trees import copied
+from fedspec_suite.mutants import Mutant, functions, parsed, source_of
+
+LENGTH = 72
+"""How long an expression may be that is quoted around what is changed in it."""
+
+
+class Edit(NamedTuple):
+    """An edit.
+
+    Attributes:
+        words: what it does.
+        symbol: what the edited statement assigns; empty where it returns a value.
+        equation: the equation that the statement computes, where its function prints it.
+        mutant: how it is run.
+    """
+
+    words: str
+    symbol: str
+    equation: str
+    mutant: Mutant
+
+
+def edits(algorithm: Algorithm, level: Level) -> Iterator[Edit]:
+    """Every edit of the functions that an algorithm runs at a level; the words of some are the same."""
+    for function in functions(algorithm, level):
+        yield from _edits(function)
+
+
+@cache
+def _edits(function: FunctionType) -> tuple[Edit, ...]:
+    source = source_of(function)
+    tree = parsed(source)
+    rule = f"{function.__module__}.{function.__name__}"
+    out = []
+    own = equations(inspect.unwrap(function))
+    for path, statement in statements(tree):
+        known = _known_before(tree, statement, {e.id.rpartition(".")[2] for e in own})
+        for words, changed in _changed(statement, known):
+            edited = copied(tree)
+            put_statement(edited, path, changed)
+            symbol = symbol_of(statement)
+            where = "" if own else _in(statement, words)
+            out.append(Edit(words + where, symbol, _equation(own, symbol), _mutant(rule, words, source, edited)))
+    for words, target, whole in rewritten(tree):
+        symbol = "step" if target in {"x", "y"} else target
+        out.append(Edit(words, symbol, _equation(own, symbol), _mutant(rule, words, source, whole)))
+    return tuple(out)
+
+
+def _in(statement: ast.stmt, words: str) -> str:
+    """The expression in which something is wrong, where no equation tells it."""
+    whole = said(statement.value) if isinstance(statement, ast.Assign | ast.Return) and statement.value else ""
+    return f" in {whole}" if len(whole) <= LENGTH and whole not in words and " in " not in words else ""
+
+
+def _mutant(rule: str, words: str, source: str, edited: ast.Module) -> Mutant:
+    new = ast.unparse(ast.fix_missing_locations(edited))
+    return Mutant(id=f"{rule}: {words}", words=words, algorithms=(), rule=rule, old=source, new=new)
+
+
+def _equation(said: Sequence[Equation], symbol: str) -> str:
+    """The equation of a rule that a statement computes: by what it assigns, or the last where it returns a value."""
+    if not symbol:
+        return said[-1].id if said else ""
+    return next((e.id for e in said if e.id.endswith(f".{symbol}") and not e.when), "")
+
+
+def statements(tree: ast.Module) -> list[tuple[tuple[tuple[str, int], ...], ast.stmt]]:
+    """The statements that compute something, with the way to each from the module."""
+    out: list[tuple[tuple[tuple[str, int], ...], ast.stmt]] = []
+
+    def walk(node: ast.AST, path: tuple[tuple[str, int], ...]) -> None:
+        for field in ("body", "orelse", "cases"):
+            below = getattr(node, field, None)
+            for i, child in enumerate(below if isinstance(below, list) else ()):
+                here = (*path, (field, i))
+                if isinstance(child, ast.Assign | ast.Return) and child.value is not None:
+                    out.append((here, child))
+                walk(child, here)
+
+    walk(tree, ())
+    return out
+
+
+def put_statement(tree: ast.Module, path: tuple[tuple[str, int], ...], statement: ast.stmt) -> None:
+    """Put a statement where the way from the module leads."""
+    node: Any = tree
+    for field, i in path[:-1]:
+        node = getattr(node, field)[i]
+    field, i = path[-1]
+    getattr(node, field)[i] = statement
+
+
+def symbol_of(statement: ast.stmt) -> str:
+    """What a statement assigns, as an equation is called; empty where it assigns nothing, or several things."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return "step" if name in {"x", "y"} else name
+    return ""
+
+
+def _known_before(tree: ast.Module, statement: ast.stmt, symbols: set[str]) -> AtHand:
+    kept = {
+        n.attr: n
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id in {"state", "kept"}
+    }
+    assigned = {
+        t.id: None
+        for s in ast.walk(tree)
+        if isinstance(s, ast.Assign) and s.lineno < statement.lineno
+        for target in s.targets
+        for t in (target.elts if isinstance(target, ast.Tuple) else [target])
+        if isinstance(t, ast.Name)
+    }
+    given = [a for f in tree.body[:1] if isinstance(f, ast.FunctionDef) for a in (*f.args.args, *f.args.kwonlyargs)]
+    vectors = [a.arg for a in given if isinstance(a.annotation, ast.Name) and a.annotation.id == "Vector"]
+    return AtHand(
+        kept={name: kept[name] for name in assigned if name in kept and name != "x"},
+        vectors=(*vectors, *(n for n in assigned if n in symbols and n not in vectors)) if symbols else (),
+        decays=tuple(a.arg for a in given if a.arg in DECAYS),
+        made=tuple(assigned),
+        given=tuple(a.arg for a in given),
+    )
+
+
+def _changed(statement: ast.stmt, known: AtHand) -> Iterator[tuple[str, ast.stmt]]:
+    """The statement with one expression in it changed, and what that is in words."""
+    for k, original in enumerate(ast.walk(statement)):
+        if not isinstance(original, ast.expr):
+            continue
+        which = _which(statement, original)
+        found = [(f"{words}{which}", new) for words, new in instead(original, known)]
+        for words, new in (*found, *exchanged(statement, original, known)):
+            changed = copied(statement)
+            target = _nth(changed, k)
+            yield words, _Swap(target, new).visit(changed)
+
+
+def _which(statement: ast.stmt, node: ast.expr) -> str:
+    """Which of several like powers one is: the largest expression around it that holds no other."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)):
+        return ""
+    nodes = [n for n in ast.walk(statement) if isinstance(n, ast.expr)]
+    like = [n for n in nodes if ast.dump(n) == ast.dump(node)]
+    around = [n for n in nodes if n is not node and [m for m in ast.walk(n) if m in like] == [node]]
+    return f" in {said(around[0])}" if len(like) > 1 and around else ""
+
+
+def _nth(statement: ast.stmt, k: int) -> ast.AST:
+    return next(node for i, node in enumerate(ast.walk(statement)) if i == k)
+
+
+class _Swap(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        return copied(self.new) if node is self.old else super().visit(node)

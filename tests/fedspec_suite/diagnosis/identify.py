@@ -1,0 +1,324 @@
+"""A diagnosis: which reading, known edit or generic defect, alone or two at once, gives the subject's numbers."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from fedspec.errors import FedspecError
+from fedspec_suite.diagnosis.comparing import Evidence, Given, close, evidence, measured
+from fedspec_suite.diagnosis.found import Found, first
+from fedspec_suite.diagnosis.known import Known, known_of
+from fedspec_suite.diagnosis.lasting import Larger
+from fedspec_suite.diagnosis.search import Search, stages, two_at_once
+from fedspec_suite.diagnosis.seen.along import along
+from fedspec_suite.diagnosis.seen.course import course
+from fedspec_suite.diagnosis.seen.first_equation import begins
+from fedspec_suite.diagnosis.seen.fitting import FIRST_ALONE, deviating, explained, steps, turned
+from fedspec_suite.diagnosis.seen.gates import Decided, gates, in_what_is_shown
+from fedspec_suite.diagnosis.seen.idle import idle, reduced, without_effect
+from fedspec_suite.diagnosis.seen.digits import AT_ONCE, compared, relative, seen
+from fedspec_suite.diagnosis.seen.shown import shown
+from fedspec_suite.diagnosis.shrinking import Link, chains
+from fedspec_suite.diagnosis.variants import Variant
+from fedspec_suite.measure.bench import THRESHOLD, WORDS, Bench, Shown
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+
+NONE = "no known variant"
+UNREPEATED = "the same case gives other numbers the second time: something outlives its session, or is drawn"
+WHOLE = "every step is "
+FOLLOWS = "x follows the claimed reading"
+SMALL = "x follows the claimed reading in small cases"
+SOME = "x follows the claimed reading in some cases"
+ELSEWHERE = 4
+"""In how many cases a name is looked for, where a subject follows the claim in all samples."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a subject's models on some rich cases are.
+
+    Attributes:
+        played: how many of the cases it played.
+        claimed: its distance from the claimed reading; infinite where too few components are decided.
+        found: the variants that it agrees with, the simplest first, where that is not the claimed one.
+        seen: what its steps and numbers show, where no variant is found.
+        unlike: what it shows beside the model that is not what the claimed reading gives, where the model is.
+        gates: where it deviates, where one feature of a case decides that.
+        beside: how many cases without that feature it was seen to follow.
+        fitted: whether what is seen says of every step what it is.
+        search: how far the search went that found none, where it did not go to the end.
+        passes: what was looked for, and how far.
+    """
+
+    played: int
+    claimed: float
+    found: tuple[Found, ...] = ()
+    seen: str = ""
+    unlike: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    beside: int = 0
+    fitted: bool = False
+    search: str = ""
+    passes: tuple[str, ...] = ()
+
+    @property
+    def follows(self) -> bool:
+        """Whether its models, and what else it shows, are those of the claimed reading."""
+        return self.claimed <= THRESHOLD and not self.unlike
+
+    def instead(self, separator: str) -> str:
+        """What it is instead, or that nothing known fits, and what is seen."""
+        said = separator.join(map(str, self.found)) or (self.seen if self.fitted else "")
+        if not said:
+            others = f"{self.beside} other case{'s' * (self.beside > 1)}"
+            beside = f", and in none of {others} played" if self.beside else ""
+            where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
+            said = "; ".join(filter(None, (NONE, where, self.seen, self.search)))
+        return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said}" if self.unlike else said
+
+
+def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis:
+    """Compare what a subject gives on a sample of rich cases with everything known, the simplest first.
+
+    Args:
+        bench: the offer.
+        setting: what it is judged on.
+        further: whether to look beyond these cases where it follows the claim in them.
+    """
+    known = known_of(setting)
+    given = _played(bench, known.samples)
+    if not given:
+        return Diagnosis(0, float("inf"))
+    claim = measured(known, known.claimed, given)
+    if claim.near and not claim.unlike:
+        decide = gates(bench, setting, known, given) if further else Decided()
+        found = _elsewhere(bench, known, given, decide.deviating[:ELSEWHERE])
+        return Diagnosis(len(given), claim.ratio, found, gates=decide.words, beside=decide.beside)
+    unlike = claim.unlike if claim.near else ()
+    told = evidence(known, given)
+    names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
+    silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
+    search = Search()
+    single = stages(search, known, setting, told, bool(unlike))
+    found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
+    if all(f.small for f in found) and not unlike:
+        # What fits in small cases alone is no reason to look no further.
+        kept = {n for answers in given.values() for n in answers[0]} - {"x", *WORDS}
+        off = [n for n in sorted(kept) if not close(known, known.claimed, given, told, (n,))]
+        two = two_at_once(
+            search,
+            known,
+            setting,
+            told,
+            lambda: _chains(bench, known, setting, told),
+            lambda v: any(close(known, v, given, told, (n,)) for n in off),
+        )
+        # Of two mistakes that fit in small cases alone too many pairs do.
+        found = tuple(f for f in first(two, known, given, told, names, beyond) if not f.small) or found
+    if found:
+        return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike, passes=search.passes)
+    if unlike:
+        there = in_what_is_shown(bench, known, setting) if further else Decided()
+        fitted = "" if there.words else shown(known, given, unlike)
+        return Diagnosis(
+            len(given),
+            claim.ratio,
+            seen=fitted or begins(known, given),
+            fitted=bool(fitted),
+            unlike=unlike,
+            gates=there.words,
+            beside=there.beside,
+            search=str(search),
+            passes=search.passes,
+        )
+    decide = gates(bench, setting, known, given)
+    fitted = _fitted(bench, known, given, setting) or _seen(known, given)
+    if fitted.startswith(WHOLE):
+        decide = Decided()
+    if decide.words and fitted.startswith("from "):
+        # From which event on, and in how many samples, says less.
+        fitted = ""
+    like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
+    whole = fitted.startswith(WHOLE)
+    beside = "" if whole else ": ".join(filter(None, (along(known, told), begins(known, given))))
+    words = [fitted, *like, beside, course(bench, known.samples), without_effect(silent) if silent else ""]
+    # That it deviates at once comes last: where the first deviation is shown, it says that too.
+    return Diagnosis(
+        len(given),
+        claim.ratio,
+        seen="; ".join(filter(None, words[::-1] if words[0] == AT_ONCE else words)),
+        gates=decide.words,
+        beside=decide.beside,
+        search=str(search),
+        passes=search.passes,
+        fitted=fitted.startswith(WHOLE),
+    )
+
+
+def _elsewhere(bench: Bench, known: Known, given: Given, cases: tuple[Scenario, ...]) -> tuple[Found, ...]:
+    """What has a name and gives all of a subject's models, in the samples, where it follows, and in cases where not."""
+    answers = _played(bench, cases)
+    if len(answers) < len(cases) or len(cases) < 2:
+        return ()
+    wider = replace(known, samples=(*cases, *known.samples))
+    all_given = {**answers, **{len(cases) + k: a for k, a in given.items()}}
+    told = evidence(wider, all_given)
+    if told.head is None:
+        return ()
+    beyond = Larger(bench, known.setting, wider, all_given)
+    return first([known.variants, known.edits], wider, all_given, told, ("x",), beyond)
+
+
+def _simpler(known: Known, setting: Setting, silent: tuple[str, ...]) -> Iterator[Iterable[Variant]]:
+    """What is tried before another algorithm is named, where hyper-parameters have no effect."""
+    if silent:
+        yield [v for v in known.variants if v.kind != "rule"]
+        yield reduced(setting, silent)
+
+
+def _ineffective(silent: tuple[str, ...], found: tuple[Found, ...]) -> tuple[Found, ...]:
+    """What was found, another algorithm only after the hyper-parameters without effect."""
+    if not silent:
+        return found
+    said = without_effect(silent)
+    if found[0].words.startswith(said):
+        # Simpler ones come first; others give the same in these cases.
+        return found[:1]
+    return tuple(replace(f, words=f"{said}: {f.words}") if f.kind == "rule" else f for f in found)
+
+
+def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tuple[tuple[Link, ...], ...]:
+    """The case in which a subject deviates soonest, made plainer."""
+
+    def asked(s: Scenario) -> tuple[int, list[Shown]] | None:
+        answers = _played(bench, (s,))
+        head = evidence(known, answers, (s,)).head if answers else None
+        return (head[1], answers[0]) if head else None
+
+    return chains(setting, known.samples[told.head[0]], asked) if told.head else ()
+
+
+def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
+    """The same in words, for an offer that does not conform.
+
+    Args:
+        bench: the offer.
+        setting: what it was judged on.
+        model_failed: whether a law about the numbers of the model itself was broken.
+    """
+    return in_words(identify(bench, setting, further=model_failed), model_failed)
+
+
+def unrepeated(d: Diagnosis) -> Diagnosis:
+    """What is said of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
+    return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
+
+
+LATER = re.compile(r"from (?P<what>.+) (?P<number>\d+) on")
+"""Of where a subject deviates: from which event on."""
+
+
+def not_before(d: Diagnosis, seen: Iterable[str]) -> Diagnosis:
+    """The same without an event from which on it deviates, where a law saw it deviate in an earlier one."""
+    starts = {m["what"]: int(m["number"]) for m in map(LATER.fullmatch, d.gates) if m}
+    for what, _, number in (where.rpartition(" ") for where in seen):
+        if number.isdigit() and int(number) < starts.get(what, 0):
+            return replace(d, gates=(), beside=0)
+    return d
+
+
+def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
+    """A diagnosis in a sentence; empty where no case was played.
+
+    Args:
+        d: the diagnosis.
+        model_failed: whether a law about the numbers of the model itself was broken.
+        small: whether the model was seen to deviate in larger cases alone.
+    """
+    if not d.played:
+        return ""
+    usual = SMALL if small else SOME
+    if d.follows and d.found:
+        where = f"; it deviates {', or '.join(d.gates)}" if d.gates else ""
+        return d.instead("; or ") + where
+    if d.follows and d.gates:
+        return f"{usual}; it deviates {', or '.join(d.gates)}"
+    if d.follows:
+        return usual if model_failed else FOLLOWS
+    said = d.instead("; or ")
+    # The cases of the diagnosis do not show it; a law's own do.
+    return f"in some cases {said}" if d.unlike and model_failed else said
+
+
+def as_data(d: Diagnosis) -> list[dict[str, Any]]:
+    """The same for a program: an object for each variant found, or one for what is fitted; none where it follows."""
+    if d.found:
+        return [
+            {
+                "kind": f.kind,
+                "words": f.said,
+                "equation": f.equation,
+                "names": [dict(name) for name in f.names],
+                "decided": f.decided,
+                "ratio": f.ratio,
+            }
+            for f in d.found
+        ]
+    read = [("fitted", d.seen)] if d.seen else []
+    return [
+        {"kind": kind, "words": words, "equation": "", "names": [], "decided": None, "ratio": None}
+        for kind, words in (*(("gate", words) for words in d.gates), *read)
+    ]
+
+
+def _fitted(bench: Bench, known: Known, given: Given, setting: Setting) -> str:
+    """What every step is; that the first alone deviates is said where another one that comes first does so too."""
+    said = explained(steps(known.samples, given), setting.dtype)
+    if said.startswith(FIRST_ALONE):
+        others = [turned(known.samples[k]) for k in given]
+        if deviating(steps(others, _played(bench, others)), setting.dtype) != {0}:
+            return ""
+    return said
+
+
+def _seen(known: Known, given: Given) -> str:
+    wanted = {k: known.exact(known.claimed, k) for k in given}
+    models = [
+        compared(k, j, got["x"], want["x"], known.samples[k].case.dtype)
+        for k, answers in given.items()
+        for j, (got, want) in enumerate(zip(answers, wanted[k] or (), strict=False))
+    ]
+    others = (
+        (np.asarray(got[name], dtype=float), np.array([float(v) for v in want[name]]))
+        for k, answers in given.items()
+        for got, want in zip(answers, wanted[k] or (), strict=False)
+        for name in (got.keys() & want.keys()) - {"x", *WORDS}
+    )
+    most = max((relative(got, want) for got, want in others if got.shape == want.shape and want.size), default=0.0)
+    return seen(known.samples, models, most) if models else ""
+
+
+def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]:
+    """The answers to each sample; the models alone where an intermediate is missing or is no vector."""
+    models = replace(bench, offer=replace(bench.offer, intermediates=()))
+    given: dict[int, list[Shown]] = {}
+    for k, s in enumerate(samples):
+        for asked in (bench, models):
+            try:
+                # A subject may write into what it is given.
+                given[k] = asked.play(copy.deepcopy(s))
+            except Deviates:
+                continue
+            except (Undecided, Beyond, FedspecError):
+                pass
+            break
+    return given

@@ -1,0 +1,155 @@
+"""What every subject of a setting is compared with: rich cases, and how everything known answers them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache, partial
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from fedspec.domains import COUNTS
+from fedspec.rules import equations
+from fedspec_suite.diagnosis.cases.samples import samples_of
+from fedspec_suite.diagnosis.edits.at_hand import seen_running
+from fedspec_suite.diagnosis.edits.mechanical import mechanical
+from fedspec_suite.diagnosis.printed_norms import printed_norms
+from fedspec_suite.diagnosis.variants import CANNOT, Edition, Variant, as_claimed, printed_by, single, systematic
+from fedspec_suite.measure.bench import Shown
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions, original
+
+MOST = 4000
+"""How many mechanical edits are tried, the likelier ones first: some rows run many functions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a subject is compared with on a setting; it is the same for every subject.
+
+    Attributes:
+        samples: rich cases.
+        claimed: the specification under the claimed reading.
+        variants: everything that has a name of its own.
+        setting: what is judged.
+    """
+
+    samples: tuple[Scenario, ...]
+    claimed: Variant
+    variants: tuple[Variant, ...]
+    setting: Setting
+
+    @cached_property
+    def edits(self) -> tuple[Variant, ...]:
+        """Systematic edits of the rules, tried where nothing that has a name fits."""
+        return tuple(systematic(self.setting))
+
+    @cached_property
+    def mechanical(self) -> tuple[Variant, ...]:
+        """Mechanical edits, tried where no systematic one fits: the likelier ones of those that there are."""
+        return self._mechanical[:MOST]
+
+    @property
+    def mechanical_there(self) -> int:
+        """How many there are."""
+        return len(self._mechanical)
+
+    @cached_property
+    def _mechanical(self) -> tuple[Variant, ...]:
+        return tuple(_mechanical(self.setting, self.samples))
+
+    @cache  # noqa: B019 - it lives as long as what is known does
+    def editions(self, variant: Variant) -> Callable[[], Edition]:
+        """What the sessions of a variant run in, one after another."""
+        return variant.editions()
+
+    @cache  # noqa: B019
+    def exact(self, variant: Variant, k: int) -> list[Shown] | None:
+        """What a variant answers on a sample; None where it cannot run."""
+        try:
+            return variant.exact(self.samples[k], self.editions(variant)())
+        except CANNOT:
+            return None
+
+
+@lru_cache(maxsize=4)
+def known_of(setting: Setting) -> Known:
+    """The samples of a setting and the variants known there; each answers a sample when it is first asked."""
+    return Known(samples_of(setting), as_claimed(setting), tuple(single(setting)), setting)
+
+
+def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Variant]:
+    """Every mechanical edit of what runs on the samples, in the row's plain form where that says the same there."""
+    one = replace(as_claimed(setting), parts=1, kind="edit")
+    boxed = replace(one, plain=True)
+    if setting.algorithm.run.plain and _same(boxed, one, samples):
+        one = boxed
+    row = replace(setting.algorithm, run=setting.algorithm.run.as_printed()) if one.plain else setting.algorithm
+    rules = functions(row, setting.level)
+    texts = seen_running(rules, lambda: _run(one, samples))
+    told = [n for n in setting.numbers if n not in COUNTS]
+    found = [*(e for text in texts for e in mechanical(text, told)), *printed_norms(setting, rules)]
+    broken = cache(partial(_broken, setting))
+    for e in sorted(found, key=lambda e: e.rank):
+        yield replace(
+            one,
+            words=e.mutant.words,
+            equation=broken(e.symbol, original(e.mutant), _rate(e.mutant.words)),
+            mutants=(e.mutant,),
+            defects=e.asks,
+            rank=e.rank,
+            names=({"edit": e.mutant.words},),
+        )
+
+
+RATE = re.compile(r"\beta(?:_l)?\b")
+"""A learning rate, the server's or the clients'."""
+
+
+def _rate(words: str) -> str:
+    found = {*RATE.findall(words)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _broken(setting: Setting, symbol: str, rule: FunctionType, rate: str) -> str:
+    """The equation of what a statement assigns; that of its rule where it has one alone; else none is said.
+
+    A text that holds clients and server steps more than once: the step that is meant has the rate that is read.
+    """
+    own = {e.id for e in equations(rule, setting.options)} & printed_by(setting)
+    mine = [e for e in sorted(own) if symbol and e.endswith(f".{symbol}")]
+    steps = [e for e in setting.algorithm.running(setting.options) if e.id.endswith(".step")]
+    if symbol == "step" and not mine and len(steps) > 1:
+        mine = [e.id for e in steps if rate and rate in RATE.findall(e.text)]
+        return mine[0] if len(mine) == 1 else ""
+    of_symbol = mine[0] if mine else symbol and setting.algorithm.equation(symbol, setting.options)
+    if of_symbol or len(own) == 1:
+        return of_symbol or own.pop()
+    return ""
+
+
+def _run(v: Variant, samples: Iterable[Scenario]) -> None:
+    for s in samples:
+        _answers(v, s)
+
+
+def _answers(v: Variant, s: Scenario) -> list[Any]:
+    try:
+        return list(v.quick(s, v.editions()()))
+    except CANNOT:
+        return []
+
+
+def _same(one: Variant, other: Variant, samples: Sequence[Scenario]) -> bool:
+    """Whether two variants show the same, bit for bit."""
+    for s in samples:
+        both = [_answers(v, s) for v in (one, other)]
+        if not both[0] or not all(
+            all(np.array_equal(a[n], b[n]) for n in a.keys() & b.keys()) for a, b in zip(*both, strict=True)
+        ):
+            return False
+    return True

@@ -1,0 +1,77 @@
+"""Whether a name that fits the samples fits beyond them: a defect that has another gate than its namesake does not."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedspec.errors import FedspecError
+from fedspec_suite.diagnosis.cases.probes import at_edges, ladders, repeatable
+from fedspec_suite.diagnosis.cases.resized import longer, opposed, ringed
+from fedspec_suite.diagnosis.comparing import Given, agrees, apart
+from fedspec_suite.diagnosis.known import Known
+from fedspec_suite.diagnosis.variants import Variant
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+
+LENGTH = 12
+"""Events of a run that is longer than those of the samples."""
+
+LARGER = {"clients": 10, "coordinates": 40, "steps": 10, "delay": 6}
+"""What else is larger than in the samples, each alone."""
+
+
+class Larger:
+    """The cases beyond the samples, which the subject plays when a name first asks for them.
+
+    Attributes:
+        refuted: by the words of what fits the samples, where it does not fit.
+    """
+
+    def __init__(self, bench: Bench, setting: Setting, known: Known, given: Given) -> None:
+        self.bench, self.setting, self.known, self.given = bench, setting, known, given
+        self.played: list[tuple[bool, Scenario, list[Shown]]] | None = None
+        self.edges: list[tuple[str, Scenario, list[Shown]]] | None = None
+        self.refuted: dict[str, str] = {}
+
+    def fits(self, v: Variant) -> tuple[bool, bool]:
+        """Whether a variant agrees in a longer run of a sample, and whether it does in larger cases."""
+        if self.played is None:
+            self.played = self._play()
+        in_time = all(agrees(v, s, answers) for time, s, answers in self.played if time)
+        return in_time, all(agrees(v, s, answers) for time, s, answers in self.played if not time)
+
+    def elsewhere(self, v: Variant) -> str:
+        """Where a variant is another than the subject, by an edge of what cases are drawn from; empty where nowhere."""
+        if self.edges is None:
+            s = self.known.samples[max(self.given, key=lambda k: _moved(self.given[k]))]
+            cases = ((words, case, self._answers(case)) for words, case in at_edges(self.setting, s))
+            self.edges = [(words, case, answers) for words, case, answers in cases if answers]
+        return next((words for words, case, answers in self.edges if apart(v, case, answers)), "")
+
+    def _answers(self, case: Scenario) -> list[Shown]:
+        """What the subject answers; nothing where nobody can say."""
+        try:
+            return self.bench.play(copy.deepcopy(case))
+        except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
+            return []
+
+    def _play(self) -> list[tuple[bool, Scenario, list[Shown]]]:
+        s = self.known.samples[max(self.given, key=lambda k: _moved(self.given[k]))]
+        wide = [(True, longer(s, LENGTH))] if repeatable(self.setting) else []
+        for ladder in ladders(self.setting, [s], lambda one, two: True):
+            if ladder.name in LARGER:
+                wide.append((False, ladder.at(LARGER[ladder.name])))
+        wide += [(False, other) for other in (opposed(s), ringed(s)) if other]
+        played = [(time, case, self._answers(case)) for time, case in wide]
+        return [(time, case, answers) for time, case, answers in played if answers]
+
+
+def _moved(answers: Sequence[Shown]) -> float:
+    x = np.stack([answer["x"] for answer in answers])
+    return float((x[1:] != x[:-1]).mean()) if len(x) > 1 else 0.0

@@ -1,0 +1,212 @@
+"""What has one number that nobody knows: a limit on gradients, a decay in them, a hyper-parameter that stands fixed.
+
+The number is sought in the event in which a subject deviates soonest; a name needs every other one to agree with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.catalogue import CATALOGUE
+from fedspec.domains import COUNTS, DECAY, DOMAINS
+from fedspec_suite.diagnosis.comparing import agrees, off
+from fedspec_suite.diagnosis.defects import oracles
+from fedspec_suite.diagnosis.defects.defect import Defect
+from fedspec_suite.diagnosis.defects.limits import limited
+from fedspec_suite.diagnosis.defects.starts import began
+from fedspec_suite.diagnosis.defects.state import state_fields
+from fedspec_suite.diagnosis.steady import models
+from fedspec_suite.diagnosis.variants import Variant, as_claimed, equation_of, relatives
+from fedspec_suite.measure.bench import Shown
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+
+POSITIVE = tuple(10.0**k for k in range(-8, 4))
+SIGNED = (*(-v for v in POSITIVE[::-1]), *POSITIVE)
+BELOW_ONE = (1e-6, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1 - 1e-6)
+
+HALVINGS = 60
+"""How often the distance between two numbers is halved, until nothing lies between them."""
+
+HEADS = 6
+"""In how many cases a number is sought at most."""
+
+DIGITS = 6
+"""How many digits a number has at most that somebody wrote down."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Variants that differ in one number.
+
+    Attributes:
+        make: the variant with that number.
+        among: where it is sought.
+    """
+
+    make: Callable[[float], Variant]
+    among: tuple[float, ...] = POSITIVE
+
+
+def families(setting: Setting) -> Iterator[Family]:
+    """What may have a number of its own, the likelier ones first."""
+    one = replace(as_claimed(setting), parts=1, kind="generic")
+
+    def generic(words: str, tail: str, defect: Callable[[float], Any], about: str = "") -> Callable[[float], Variant]:
+        def make(v: float) -> Variant:
+            said = words.format(f"{v:.{DIGITS}g}")
+            d = Defect(words=said, tail=tail, session=defect(v), about=about)
+            names = ({"defect": said},)
+            return replace(one, words=said, equation=equation_of(setting, tail), defects=(d,), names=names)
+
+        return make
+
+    if setting.level != "server":
+        for words, change in _GRADIENTS.items():
+            yield Family(generic(words, "", lambda v, f=change: oracles.regraded(f(v))))  # type: ignore[misc]
+    for words, limit in limited(setting).items():
+        yield Family(generic(words, "delta", limit))
+    for n in setting.numbers:
+        if n not in setting.fixed and n not in COUNTS:
+            among = BELOW_ONE if DOMAINS[n].domain is DECAY else POSITIVE
+            yield Family(_fixed(one, setting, n), among)
+    for n in state_fields(setting):
+        if n not in {"t", "versions", "pending", "server"}:
+            words = f"{n} starts at {{}} in every coordinate"
+            yield Family(generic(words, n, lambda v, n=n: began(n, lambda inner: v)), SIGNED)  # type: ignore[misc]
+    for words, other, options, more in relatives(setting, 1):
+        (n,) = more
+        among = BELOW_ONE if DOMAINS[n].domain is DECAY else POSITIVE
+        if n not in COUNTS:
+            yield Family(_other(one, words, other, options, n), among)
+
+
+_GRADIENTS: dict[str, Callable[[float], oracles.OfGradient]] = {
+    "{} x is added to every gradient (weight decay inside the gradient, L2)": oracles.decayed,
+    "every gradient is clipped to [-{0}, {0}]": oracles.clipped,
+    "every gradient is clipped to length {}, all blocks together": oracles.shortened,
+    "every gradient is clipped to length {}, block by block": oracles.shortened_in_blocks,
+}
+
+
+def _fixed(one: Variant, setting: Setting, n: str) -> Callable[[float], Variant]:
+    def make(v: float) -> Variant:
+        words = f"{n} is fixed at {v:.{DIGITS}g}"
+        d = Defect(words=words, about=n, given=lambda s: with_hyper(s, **{n: v}))
+        return replace(one, words=words, equation="", defects=(d,), names=({"defect": words},))
+
+    return make
+
+
+def _other(one: Variant, words: str, other: str, options: Any, n: str) -> Callable[[float], Variant]:
+    """The rule of another algorithm, with a number for the one hyper-parameter that is not there."""
+
+    def make(v: float) -> Variant:
+        d = Defect(words="", given=lambda s: with_hyper(s, **{n: v}))
+        said = words.partition(", reading ")[2] or CATALOGUE[other].readings[0].name
+        number = f"{v:.{DIGITS}g}"
+        return replace(
+            one,
+            words=f"{words}, with {n} = {number}",
+            equation="",
+            algorithm=other,
+            options=options,
+            defects=(d,),
+            kind="rule",
+            names=({"algorithm": other, "reading": said, n: number},),
+        )
+
+    return make
+
+
+Head = tuple[Scenario, list[Shown]]
+"""A case up to the first event in which a subject deviates, and its answers."""
+
+
+def numbered(setting: Setting, heads: Sequence[Head]) -> Iterator[Variant]:
+    """What gives the last answers of some cases with a number of its own, which is found there.
+
+    Where the number plays no part in the first of them, the next one is looked at.
+    """
+    ways = [way for s, answers in heads[:HEADS] if (way := _way(setting, s, answers))]
+    for family in families(setting):
+        for head in ways:
+            found = _sought(family, head)
+            if found is None:
+                break
+            v = _written(family, head, found)
+            if v is not None and all(agrees(v, h.s, h.answers) for h in ways):
+                yield v
+                break
+
+
+@dataclass(frozen=True)
+class _Way:
+    """From the model that is claimed to the one that a subject has, after the last event of a case."""
+
+    s: Scenario
+    answers: list[Shown]
+    base: Array
+    got: Array
+    to: Array
+
+
+def _way(setting: Setting, s: Scenario, answers: list[Shown]) -> _Way | None:
+    plain = models(as_claimed(setting), s)
+    if not plain:
+        return None
+    got = np.asarray(answers[-1]["x"], dtype=float).reshape(-1)
+    to = np.where(np.isfinite(got - plain[-1]), got - plain[-1], 0.0)
+    return _Way(s, answers, plain[-1], got, to) if to.any() else None
+
+
+def _sought(family: Family, way: _Way) -> float | None:
+    """The number with which a family goes as far as the subject did, along the way from what is claimed."""
+
+    def farther(v: float) -> float:
+        its = models(family.make(v), way.s)
+        if not its or not np.isfinite(its[-1]).all():
+            return math.nan
+        return float((its[-1] - way.base) @ way.to) / float(way.to @ way.to) - 1
+
+    before = (math.nan, math.nan)
+    for v in family.among:
+        here = (v, farther(v))
+        if before[1] * here[1] <= 0:
+            found = _halved(farther, before, here)
+            its = models(family.make(found), way.s)
+            if its and not off(way.got, its[-1], way.s, LOOSE[way.s.case.dtype]).any():
+                return found
+        before = here
+    return None
+
+
+def _halved(f: Callable[[float], float], low: tuple[float, float], high: tuple[float, float]) -> float:
+    for _ in range(HALVINGS):
+        middle = (low[0] + high[0]) / 2
+        if middle in {low[0], high[0]}:
+            break
+        here = (middle, f(middle))
+        if here[1] == 0:
+            return middle
+        low, high = (low, here) if low[1] * here[1] <= 0 else (here, high)
+    return high[0]
+
+
+LOOSE = {"float64": 1e-8, "float32": 1e-3}
+"""How far off the number that was sought may leave the model, before it is written in few digits."""
+
+
+def _written(family: Family, way: _Way, found: float) -> Variant | None:
+    """The same with the number in as few digits as give the answers."""
+    for digits in range(1, DIGITS + 1):
+        v = family.make(float(f"{found:.{digits}g}"))
+        if agrees(v, way.s, way.answers):
+            return v
+    return None

@@ -1,0 +1,168 @@
+"""What can be seen in the numbers themselves: how many digits agree, where they stand, when they begin to differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec_suite.diagnosis.comparing import ratios_of
+from fedspec_suite.diagnosis.steady import ROUNDINGS
+from fedspec_suite.measure.bench import THRESHOLD
+from fedspec_suite.measure.scenario import Scenario, describe
+
+SINGLE = 3e-6
+"""Up to which relative error float32 somewhere inside explains a float64 subject."""
+
+COARSE = 2e-2
+"""Up to which a rounding to few digits explains one that shows everywhere and goes either way."""
+
+INSIDE = "as if it computed in {} somewhere inside"
+ROUNDED = "as if something were rounded to {} digits inside"
+AT_ONCE = "from the first event on"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the subject's beside the wanted one.
+
+    Attributes:
+        sample: the number of the case.
+        event: after which event.
+        got: the subject's numbers.
+        want: the wanted ones.
+        equal: which are so by the judge's own tolerance.
+        apart: which are not; of the rest nobody can say.
+    """
+
+    sample: int
+    event: int
+    got: Array
+    want: Array
+    equal: Array
+    apart: Array
+
+
+def compared(sample: int, event: int, got: Array, want: Array, dtype: str) -> Model:
+    """A model beside the wanted one, which is in running numbers."""
+    got = np.asarray(got, dtype=float)
+    ratios, sure = ratios_of(got, want, np.finfo(dtype))
+    values = np.array([float(x) for x in want])
+    near = ratios <= THRESHOLD
+    return Model(sample, event, got, values, sure & near, sure & ~near)
+
+
+def relative(got: Array, want: Array) -> float:
+    """By how much numbers deviate, relative to the largest of those that are wanted."""
+    return float(np.abs(got - want).max() / max(np.abs(want).max(), 1e-300))
+
+
+def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0) -> str:
+    """A sentence on how the subject's models and the wanted ones differ.
+
+    Args:
+        samples: the cases.
+        models: the subject's models beside the wanted ones.
+        most: by how much, relative to the largest number, what else it shows deviates: roundings spare nothing.
+    """
+    dtype = samples[0].case.dtype
+    for m in models:
+        if not np.isfinite(m.got).all():
+            at = int(np.argmin(np.isfinite(m.got)))
+            event = describe(samples[m.sample].events[m.event])
+            return f"x[{at}] is {m.got[at]} after {event} {m.event + 1} of a sample"
+    pairs = [(m.got, m.want) for m in models]
+    furthest = max(relative(got, want) for got, want in pairs)
+    if dtype == "float64" and max(furthest, most) <= SINGLE and _either_way(pairs):
+        return f"the numbers agree to {furthest:.0e}, {INSIDE.format('float32')}"
+    if max(furthest, most) <= COARSE and _rounded(pairs, dtype):
+        return f"the numbers agree to {furthest:.0e}, {ROUNDED.format(int(-np.log10(furthest)))}"
+    off = [m for m in models if m.apart.any()]
+    if len(off) > 2 and all(_elsewhere(m, dtype) for m in off):
+        return "the numbers are those wanted, at other places: blocks or axes are in another order"
+    return _coordinates(models) or _blocks(samples, models) or _begins(samples, off, models)
+
+
+def _elsewhere(m: Model, dtype: str) -> bool:
+    """Whether the numbers are the same in another order, to the roundings that a sum in another order may take."""
+    size = float(np.abs(m.want).max())
+    return bool(np.abs(np.sort(m.got) - np.sort(m.want)).max() <= ROUNDINGS * float(np.finfo(dtype).eps) * size)
+
+
+def _either_way(pairs: Sequence[tuple[Array, Array]]) -> bool:
+    """Whether numbers deviate either way, as roundings do: one that is added somewhere pushes all of them one way."""
+    got = np.concatenate([got.ravel() for got, _ in pairs])
+    want = np.concatenate([want.ravel() for _, want in pairs])
+    error = (got - want) * np.sign(want)
+    deviates = np.abs(error) > 1e3 * np.finfo(float).eps * np.abs(want)
+    up = float((error[deviates] > 0).mean()) if deviates.any() else 0.0
+    return deviates.sum() >= 8 and 0.1 < up < 0.9
+
+
+def _rounded(pairs: Sequence[tuple[Array, Array]], dtype: str) -> bool:
+    """Whether deviations look like roundings: most numbers that have many digits deviate, and they do so either way.
+
+    A rule that differs a little is off from some event on, or beside some hyper-parameter, or always too high.
+    """
+    got = np.concatenate([got.ravel() for got, _ in pairs])
+    want = np.concatenate([want.ravel() for _, want in pairs])
+    with np.errstate(over="ignore"):
+        long = np.isfinite(want) & (want.astype(np.float16) != want)
+    error = (got - want)[long] * np.sign(want[long])
+    deviates = np.abs(error) > 1e3 * np.finfo(dtype).eps * np.abs(want[long])
+    if deviates.sum() < 8 or deviates.mean() < 2 / 3:
+        return False
+    up = float((error[deviates] > 0).mean())
+    return 0.2 < up < 0.8
+
+
+def _coordinates(models: Sequence[Model]) -> str:
+    """Whether the first or the last coordinate of the model alone deviates, in models of several sizes."""
+    off = [m for m in models if m.apart.any()]
+    if len({m.got.size for m in off}) < 2 or min(m.got.size for m in off) < 2:
+        return ""
+    for which, one, rest in (("last", -1, slice(None, -1)), ("first", 0, slice(1, None))):
+        if all(m.apart[one] and m.equal[rest].all() for m in off):
+            return f"in {_cases(models)} only the {which} coordinate of the model deviates"
+    return ""
+
+
+def _blocks(samples: Sequence[Scenario], models: Sequence[Model]) -> str:
+    """Which blocks alone deviate, where some do not although there are several."""
+    deviating: set[str] = set()
+    several: Counter[str] = Counter()
+    unequal: set[str] = set()
+    for m in models:
+        x0 = samples[m.sample].case.x0
+        if len(x0) < 2:
+            continue
+        ends = np.cumsum([a.size for a in x0.values()])[:-1]
+        if m.apart.any():
+            several.update(x0.keys())
+        deviating |= {n for n, apart in zip(x0, np.split(m.apart, ends), strict=True) if apart.any()}
+        unequal |= {n for n, equal in zip(x0, np.split(m.equal, ends), strict=True) if not equal.all()}
+    # A block that few cases have may be spared by chance.
+    spared = {n for n, times in several.items() if 2 * times >= max(several.values())} - unequal
+    if not spared or not deviating:
+        return ""
+    alone = f"only block {', '.join(sorted(deviating))} deviate{'s' * (len(deviating) == 1)}"
+    return f"in {_cases(models)} {alone}, not {', '.join(sorted(spared))}"
+
+
+def _cases(models: Sequence[Model]) -> str:
+    return f"the {len({m.sample for m in models})} cases played"
+
+
+def _begins(samples: Sequence[Scenario], off: Sequence[Model], models: Sequence[Model]) -> str:
+    """After how many events it begins to deviate, if never at once."""
+    if not off:
+        return ""
+    first = min(m.event for m in off)
+    played = len({m.sample for m in models})
+    broken = len({m.sample for m in off})
+    what = describe(samples[off[0].sample].events[first])
+    when = f"from {what} {first + 1} on" if first else AT_ONCE
+    return when + ("" if broken == played else f", in {broken} of {played} samples")

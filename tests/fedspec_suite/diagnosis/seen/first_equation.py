@@ -1,0 +1,136 @@
+"""At which equation it begins: those that, spoilt alone, make wrong what is wrong and leave right what is right.
+
+Looked at is the first event of a case in which anything that is shown deviates: before it all is as claimed, so that
+what is wrong there became so in that event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fedspec.rules import Equation, equations
+from fedspec_suite.diagnosis.comparing import Given
+from fedspec_suite.diagnosis.known import Known
+from fedspec_suite.diagnosis.seen.digits import compared
+from fedspec_suite.diagnosis.seen.spoilt import SPOILT, spoils
+from fedspec_suite.diagnosis.variants import CANNOT
+from fedspec_suite.measure.bench import WORDS, Shown
+from fedspec_suite.mutants import Mutant, functions
+
+MOST = 4
+"""How many places are named: of more, too little is known."""
+
+CASES = 6
+"""In how many cases it is looked at."""
+
+MOVED = 1e-9
+"""By how much, relative to the largest number, a value has moved that a spoilt equation moves."""
+
+
+@dataclass(frozen=True)
+class First:
+    """The first event in which something deviates: which, and what is wrong and right there."""
+
+    sample: int
+    event: int
+    wrong: frozenset[str]
+    right: frozenset[str]
+
+
+def begins(known: Known, given: Given) -> str:
+    """The equations at which it may begin, in words; empty where none would do, or any.
+
+    A mistake may leave right what another value of the same equation does not, behind a maximum say: a case in which
+    no equation would do tells nothing.
+    """
+    firsts = [f for k in given if (f := _first(known, k, given[k]))][:CASES]
+    running = _running(known)
+    each = [found for f in firsts if (found := {e for e in running if _would(known, e, running[e], f)})]
+    left = set.intersection(*each) if each else set()
+    if len(running) > 1 and left and left != set(running) and len(at := _at([e for e in running if e in left])) <= MOST:
+        return f"it begins {' or '.join(filter(None, (', '.join(at[:-1]), at[-1])))}"
+    of, shown = known.setting, {n for answers in given.values() for n in answers[0]}
+    lacking = [n for n in of.algorithm.shows_at(of.level) if n not in shown]
+    return f"{', '.join(lacking)}, shown too, may tell at which equation it begins" if firsts and lacking else ""
+
+
+def _at(found: list[Equation]) -> list[str]:
+    """The places in words; more than two equations of the clients' steps are one."""
+    inside = [e for e in found if e.rule.startswith("fedspec.client.")]
+    if len(inside) <= 2 or len(inside) == len(found):
+        return [f"{'at ' * (not k)}{e.id}" for k, e in enumerate(found)]
+    return ["in what a client does", *(f"at {e.id}" for e in found if e not in inside)]
+
+
+def _first(known: Known, k: int, answers: list[Shown]) -> First | None:
+    """The first event of a case in which something deviates; None where nothing does, or rounding may hide what."""
+    wanted = known.exact(known.claimed, k)
+    dtype = known.samples[k].case.dtype
+    for event, (got, want) in enumerate(zip(answers, wanted or (), strict=False)):
+        names = [n for n in got if n in want and n not in WORDS and got[n].shape == want[n].shape]
+        found = {n: compared(k, event, got[n], want[n], dtype) for n in names}
+        wrong = frozenset(n for n, each in found.items() if each.apart.any())
+        right = frozenset(n for n, each in found.items() if each.equal.all())
+        if len(wrong) + len(right) < len(found):
+            return None
+        if wrong:
+            return First(k, event, wrong, right)
+    return None
+
+
+def _running(known: Known) -> dict[Equation, Any]:
+    """The equations that run at the level, each with the function that holds it, in the order in which they stand."""
+    of = known.setting
+    options = {**of.algorithm.under, **of.options}
+    at = {e: f for f in functions(of.algorithm, of.level) for e in equations(f, options)}
+    return {e: at[e] for e in of.algorithm.running(of.options) if e in at}
+
+
+def _would(known: Known, e: Equation, function: Any, first: First) -> bool:
+    """Whether an equation, spoilt in that event alone, in its narrowest place that shows, makes wrong what is so."""
+    for mutants in spoils(function, e):
+        moves = [moved for m in mutants if (moved := _moves(known, m, first))]
+        if moves:
+            return any(moved >= first.wrong and not moved & first.right for moved in moves)
+    return False
+
+
+def _moves(known: Known, mutant: Mutant, first: First) -> set[str]:
+    """What of that event a mutant moves that acts in it alone."""
+    acts = False
+
+    def only_then(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda value: change(value) if acts else value
+
+    gated = replace(mutant, given={SPOILT: only_then(mutant.given[SPOILT])})
+    v = replace(known.claimed, mutants=(gated,))
+
+    def answers() -> Iterator[Any]:
+        nonlocal acts
+        session = v.quick(known.samples[first.sample], v.editions()())
+        for event in range(first.event + 1):
+            acts = event == first.event
+            yield next(session)
+        acts = False
+
+    try:
+        (*_, after) = answers()
+        (*_, plain) = _plain(known, first)
+    except CANNOT:
+        return set()
+    return {n for n in first.wrong | first.right if n in after and _apart(after[n], plain[n])}
+
+
+def _plain(known: Known, first: First) -> Iterator[Any]:
+    session = known.claimed.quick(known.samples[first.sample], known.claimed.editions()())
+    return (next(session) for _ in range(first.event + 1))
+
+
+def _apart(one: Any, other: Any) -> bool:
+    one, other = np.asarray(one, dtype=float).reshape(-1), np.asarray(other, dtype=float).reshape(-1)
+    size = float(np.abs(other).max(initial=0.0)) + float(np.abs(one).max(initial=0.0))
+    return one.shape != other.shape or not bool((np.abs(one - other) <= MOVED * size).all())

@@ -1,0 +1,392 @@
+"""Which feature decides where a subject follows the claim in some cases and deviates in others."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fedspec.contract import Begin, Gradient
+from fedspec.errors import FedspecError
+from fedspec.params import flatten
+from fedspec_suite.diagnosis.cases.features import OTHERWISE, amounts
+from fedspec_suite.diagnosis.cases.probes import Ladder, ladders, otherwise, repeatable
+from fedspec_suite.diagnosis.cases.resized import longer, smaller
+from fedspec_suite.diagnosis.comparing import Given, off
+from fedspec_suite.diagnosis.known import Known
+from fedspec_suite.diagnosis.seen.held_out import Played, always, contradicted, held_out, how_often, not_always, related
+from fedspec_suite.diagnosis.variants import CANNOT
+from fedspec_suite.laws.far import everything
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario, describe
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+
+SAID = 2
+"""How many features are said where several decide."""
+
+EVENTS = 1500
+"""After how many events no further feature is looked at, where 200 to 1000 are usual: a count, not a time, so that the
+words do not depend on the machine."""
+
+BASES = 4
+"""Cases that the subject follows which are looked at: where a hyper-parameter plays a part, another is taken."""
+
+BESIDE = 30
+"""In how many cases without the features that decide it is looked at whether a subject follows."""
+
+CLEAR = {"float64": 1e-12, "float32": 1e-4}
+"""What an answer may be off by, relative to the model, before rounding is asked whether it explains it."""
+
+LENGTH = 50
+"""Events of the longest run."""
+
+
+Covers = Callable[[Scenario, int], bool | None]
+"""Whether a case that deviates from some event on has the feature; None where nobody can say."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A feature that decides.
+
+    Attributes:
+        words: where the subject deviates.
+        deviating: a case in which it does.
+        covers: whether the feature explains that a case deviates.
+    """
+
+    words: str
+    deviating: Scenario
+    covers: Covers = lambda s, first: None
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Which features decide.
+
+    Attributes:
+        words: where a subject deviates.
+        beside: how many cases without them it was seen to follow.
+        deviating: cases in which it deviates, the smallest first.
+    """
+
+    words: tuple[str, ...] = ()
+    beside: int = 0
+    deviating: tuple[Scenario, ...] = ()
+
+
+def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> Decided:
+    """Which features decide, each alone, from a case that the subject follows; none where it follows none.
+
+    Features are not said to decide where a case deviates that was played and has none of them.
+    """
+    asked = _Asked(bench, known)
+    decided = _decided(asked, setting, given)
+    there = [s for s, first in (*asked.played, *asked.held) if first >= 0]
+    return replace(decided, deviating=tuple(sorted(there, key=_size)))
+
+
+def _size(s: Scenario) -> tuple[int, int]:
+    """How many events there are, and coordinates."""
+    return len(s.events), sum(x.size for x in s.case.x0.values())
+
+
+def in_what_is_shown(bench: Bench, known: Known, setting: Setting) -> Decided:
+    """Where a subject deviates in what it shows beside the model, by what is true of events beside one another."""
+    where, lacking = related(_Asked(bench, known).held_out(setting))
+    return Decided((where,), lacking) if where else Decided()
+
+
+def _decided(asked: _Asked, setting: Setting, given: Given) -> Decided:
+    bench, known = asked.bench, asked.known
+    for k, answers in given.items():
+        first = _follows(known, known.samples[k], answers)
+        asked.played.append((known.samples[k], -1 if first is None else first))
+    found = _deciding(asked, setting, given)
+    if contradicted([g.covers for g in found], asked.played):
+        found = ()
+    held = asked.held_out(setting)
+    words = _held(found, held)
+    if not words:
+        # What clients are beside one another, or were before.
+        where, lacking = related(held)
+        return Decided((where,), lacking) if where else Decided()
+    others = [
+        s for s, first in asked.played if first < 0 and all(g.covers(s, len(s.events) - 1) is False for g in found)
+    ]
+    # By the judge's own tolerance, which is finer than what a first look takes for equal.
+    seen = [_deviates(bench, s) for s in sorted(others, key=lambda s: len(s.events))[:BESIDE]]
+    if True in seen:
+        return Decided()
+    return Decided(words, seen.count(False))
+
+
+def _held(found: Sequence[Gate], held: Played) -> tuple[str, ...]:
+    """What is said of features in whose absence nothing deviates; several are said where each decides by itself."""
+    covers = [g.covers for g in found]
+    if not found or contradicted(covers, held):
+        return ()
+    if always(covers, held) and (len(found) == 1 or all(how_often([c], held)[0] for c in covers)):
+        return tuple(g.words for g in found)
+    if len(found) > 1 or related(held)[0]:
+        return ()
+    return (not_always(found[0].words),)
+
+
+def _deciding(asked: _Asked, setting: Setting, given: Given) -> tuple[Gate, ...]:
+    bench, known = asked.bench, asked.known
+    followed = [k for k, (_, first) in zip(given, asked.played, strict=True) if first < 0]
+    followed.sort(key=lambda k: (_moving(given[k]), *_varied(known.samples[k])), reverse=True)
+    bases = [known.samples[k] for k in followed if _moving(given[k])][:BASES]
+    if not bases:
+        less = (s for k in list(given)[:BASES] for s in smaller(known.samples[k]))
+        bases = [next((s for s in less if asked.moves(s) and asked.first(s) == -1), known.samples[0])]
+        if asked.first(bases[0]) != -1:
+            return ()
+    first: list[Gate] = []
+    for k, base in enumerate(bases):
+        if base.case.hyper in [s.case.hyper for s in bases[:k]]:
+            continue
+        found: list[Gate] = []
+        for gate in _found(asked, setting, [*bases[k:], *bases[:k]]):
+            if gate is not None and _deviates(bench, gate.deviating):
+                found.append(gate)
+            if len(found) > SAID or sum(asked.events) > EVENTS:
+                break
+        # Where this and that and more decides, something in this case hid the mistake: all of that brings it out.
+        if 0 < len(found) <= SAID:
+            return tuple(found)
+        first = first or found[:SAID]
+        if sum(asked.events) > EVENTS:
+            break
+    return tuple(first)
+
+
+def _deviates(bench: Bench, s: Scenario) -> bool | None:
+    """Whether it deviates by more than rounding may; None where nobody can say."""
+    try:
+        everything(bench, s)
+    except Deviates:
+        return True
+    except (Undecided, SubjectError, Beyond, FedspecError):
+        return None
+    return False
+
+
+def _moving(answers: list[dict[str, np.ndarray]]) -> int:
+    """In how many quarters of the model, about, coordinates move in all events but the first, and in that too."""
+    x = np.stack([answer["x"] for answer in answers])
+    return int(4 * (x[1:] != x[:-1]).mean()) if len(x) > 1 else 0
+
+
+def _varied(s: Scenario) -> tuple[int, int]:
+    """How many hyper-parameters are neither zero nor equal; a short case comes before a long one."""
+    return len({v for v in s.case.hyper.values() if v}), -len(s.events)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A subject, what it claims, and how many events it has been asked in each case."""
+
+    bench: Bench
+    known: Known
+    events: list[int] = field(default_factory=list)
+    played: list[tuple[Scenario, int]] = field(default_factory=list)
+    """Each case that was played, and the event from which on the subject deviates, -1 if in none."""
+    held: list[tuple[Scenario, int]] = field(default_factory=list)
+    """The same of the cases held out, by more than rounding may."""
+
+    def first(self, s: Scenario) -> int | None:
+        """The event from which on a subject deviates, -1 if in none; None where it cannot be asked."""
+        event = self._first(s)
+        if event is not None:
+            self.played.append((s, event))
+        return event
+
+    def _first(self, s: Scenario) -> int | None:
+        self.events.append(len(s.events))
+        try:
+            answers = self.bench.play(s)
+        except Deviates:
+            return 0
+        except (Undecided, SubjectError, Beyond, FedspecError):
+            return None
+        event = _follows(self.known, s, answers)
+        return -1 if event is None else event
+
+    def held_out(self, setting: Setting) -> list[tuple[Scenario, int]]:
+        """The cases held out, and from where on each deviates by more than rounding may."""
+        for s in held_out(setting):
+            first = self._first(s)
+            if first is not None and (first < 0 or _deviates(self.bench, s)):
+                self.held.append((s, first))
+        return self.held
+
+    def moves(self, s: Scenario) -> bool:
+        """Whether what is claimed moves the model in it; where it stands still, most mistakes do too."""
+        try:
+            claimed = list(self.known.claimed.quick(s, self.known.claimed.editions()()))
+        except CANNOT:
+            return False
+        return any(not np.array_equal(answer["x"], flatten(s.case.x0)) for answer in claimed)
+
+    def shows(self, s: Scenario, other: Scenario) -> bool:
+        """Whether what is claimed gives other models in one case than in another."""
+        claimed = self.known.claimed
+        try:
+            one, two = (list(claimed.quick(case, claimed.editions()())) for case in (s, other))
+        except CANNOT:
+            return False
+        return any(not np.array_equal(a["x"], b["x"]) for a, b in zip(one, two, strict=False))
+
+
+def _follows(known: Known, s: Scenario, answers: list[dict[str, np.ndarray]]) -> int | None:
+    """The first event whose answer is clearly not the claimed one."""
+    try:
+        plain = known.claimed.quick(s, known.claimed.editions()())
+        for j, (event, got, want) in enumerate(zip(s.events, answers, plain, strict=True)):
+            for name in got.keys() & want.keys():
+                if name != "x" and isinstance(event, Begin):
+                    continue
+                if off(got[name], want[name], s, CLEAR[s.case.dtype]).any():
+                    return j
+    except CANNOT:
+        return None
+    return None
+
+
+def _found(asked: _Asked, setting: Setting, bases: list[Scenario]) -> Iterator[Gate | None]:
+    """Each feature in turn; None where it does not decide."""
+    base = bases[0]
+    if repeatable(setting):
+        in_time = _in_time(asked, longer(base, LENGTH), len(base.events))
+        unbroken = replace(base, events=tuple(e for e in base.events if not isinstance(e, Begin)))
+        if in_time is None and 0 < len(unbroken.events) < len(base.events):
+            # Rounds that end soon do not show what comes late in one.
+            in_time = _in_time(asked, longer(unbroken, LENGTH), 0)
+        yield in_time
+    for words, s in otherwise(base):
+        first = asked.first(s)
+        if first is not None and first >= 0:
+            has = OTHERWISE[words]
+            yield Gate(words, s, lambda s, first, has=has: has(s, first))  # type: ignore[misc]
+            break
+    for ladder in ladders(setting, bases, asked.shows):
+        yield _climbed(asked, ladder)
+
+
+def _in_time(asked: _Asked, s: Scenario, known: int) -> Gate | None:
+    """Whether it deviates from some later event on."""
+    first = asked.first(s)
+    if first is None or first < known:
+        return None
+    event = s.events[first]
+    if isinstance(event, Gradient):
+        inside = next(k for k in range(first + 1) if k == first or isinstance(s.events[first - k], Begin))
+        if inside == first:
+            return Gate(f"from local step {first + 1} on", s, lambda other, j: _since_begin(other, j) >= first)
+        return Gate(f"from event {first + 1} on", s, lambda other, j: j >= first)
+    return Gate(f"from {describe(event)} {first + 1} on", s, lambda other, j: j >= first)
+
+
+def _since_begin(s: Scenario, event: int) -> int:
+    """How many local steps of its round come before an event."""
+    begun = [k for k in range(event + 1) if isinstance(s.events[k], Begin)]
+    return event - (begun[-1] + 1 if begun else 0)
+
+
+def _climbed(asked: _Asked, ladder: Ladder) -> Gate | None:
+    """Whether some values of a feature, and not all, make it deviate."""
+    states: dict[float, bool] = {}
+    for v in ladder.values:
+        first = asked.first(ladder.at(v))
+        if first is not None:
+            states[v] = first >= 0
+    if not any(states.values()) or all(states.values()):
+        return None
+    if ladder.whole:
+        _between(asked, ladder, states)
+    order = sorted(states)
+    deviating = [v for v in order if states[v]]
+
+    def covers(s: Scenario, first: int) -> bool | None:
+        found = {_state(states, order, v) for v in amounts(ladder.name, s, first)}
+        return True if True in found else None if None in found or not found else False
+
+    return Gate(_words(ladder, order, deviating), ladder.at(deviating[0]), covers)
+
+
+def _state(states: Mapping[float, bool], order: Sequence[float], v: float) -> bool | None:
+    """Whether a value deviates, as far as its neighbours among those that were looked at agree on it."""
+    if v in states:
+        return states[v]
+    below, above = [w for w in order if w < v], [w for w in order if w > v]
+    near = {states[w] for w in (*below[-1:], *above[:1])}
+    return near.pop() if len(near) == 1 else None
+
+
+def _between(asked: _Asked, ladder: Ladder, states: dict[float, bool]) -> None:
+    """Look between the two neighbours where it begins to deviate."""
+    order = sorted(states)
+    pair = next(((a, b) for a, b in itertools.pairwise(order) if states[a] != states[b]), None)
+    while pair is not None and pair[1] - pair[0] > 1:
+        middle = (pair[0] + pair[1]) // 2
+        first = asked.first(ladder.at(middle))
+        if first is None:
+            return
+        states[middle] = first >= 0
+        pair = (pair[0], middle) if states[middle] != states[pair[0]] else (middle, pair[1])
+
+
+def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
+    """Where it deviates, in words."""
+    name = ladder.name
+    rest = [v for v in order if v not in deviating]
+    least, most = min(deviating), max(deviating)
+    upper = most == order[-1] and all(v < least for v in rest)
+    lower = least == order[0] and all(v > most for v in rest)
+    if name == "all digits":
+        return "where numbers have more digits than float32 keeps"
+    counted = {
+        "clients": "{:g} clients",
+        "examples": "{:g} examples of a client",
+        "steps": "{:g} local steps of a client",
+        "exchanges": "{:g} local steps of a round",
+        "delay": "a delay of {:g}",
+        "coordinates": "{:g} coordinates",
+        "blocks": "{:g} blocks",
+        "axes": "{:g} axes",
+        "numbers of about": "numbers of about {:.0e}",
+    }.get(name)
+    if counted is None:
+        if len(deviating) == 1:
+            return f"where {name} = {least:g}"
+        if upper:
+            return f"where {name} is more than {max(rest):g}"
+        if lower:
+            return f"where {name} is less than {min(rest):g}"
+        if len(deviating) > len(rest):
+            return f"unless {name} is {_listed(rest)}"
+        return f"where {name} is {_listed(deviating)}"
+    if name != "numbers of about" and upper and rest:
+        return f"from {_of(counted, least)} on"
+    if upper:
+        return f"with {_of(counted, least)} and more"
+    if lower:
+        return f"with {_of(counted, most)}" + (" and less" if len(deviating) > 1 else "")
+    return f"with {_of(counted, least)}" + (" and others" if len(deviating) > 1 else "")
+
+
+def _of(counted: str, n: float) -> str:
+    said = counted.format(n)
+    return "1 axis" if said == "1 axes" else re.sub(r"^(1 (?:local )?\w+?)s\b", r"\1", said)
+
+
+def _listed(values: Iterable[float]) -> str:
+    *some, last = [f"{v:g}" for v in values]
+    return f"{', '.join(some)} or {last}" if some else last

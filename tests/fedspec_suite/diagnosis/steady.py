@@ -1,0 +1,60 @@
+"""Where the bound of a variant says nothing, whether its numbers hold still all the same.
+
+What is divided by a length that is zero at first, and known to be zero by nobody but who computed it, has no bound in
+running numbers. Whoever computes the same gives the same numbers, though, and other inputs by some roundings change
+them by as little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec_suite.diagnosis.variants import CANNOT, Variant
+from fedspec_suite.measure.bench import HOPELESS
+from fedspec_suite.measure.scenario import Scenario
+
+NUDGES = (8, 24)
+"""By how many roundings the inputs are changed."""
+
+ROUNDINGS = 64
+"""How many roundings a subject may be off by, beside several times what the nudges change."""
+
+
+def models(v: Variant, s: Scenario) -> list[Array]:
+    """The models after all events, in floating point; none where it cannot run."""
+    try:
+        return [np.asarray(answer["x"], dtype=float).reshape(-1) for answer in v.quick(s, v.editions()())]
+    except CANNOT:
+        return []
+
+
+def steady(v: Variant, s: Scenario, got: Sequence[Array]) -> list[Array]:
+    """After each event, where the models are the variant's to some roundings, and it holds still under nudges."""
+    plain, eps = models(v, s), float(np.finfo(s.case.dtype).eps)
+    moved = [models(v, other) for other in _nudged(s, eps)]
+    out = []
+    for k, x in enumerate(got):
+        if not plain or not all(moved):
+            out.append(np.zeros(x.shape, bool))
+            continue
+        spread = np.max([np.abs(other[k] - plain[k]) for other in moved], axis=0)
+        size = float(np.abs(plain[k]).max(initial=eps))
+        allowed = 4 * spread + ROUNDINGS * eps * size
+        out.append((np.abs(x - plain[k]) <= allowed) & (allowed <= HOPELESS * size))
+    return out
+
+
+def _nudged(s: Scenario, eps: float) -> Iterator[Scenario]:
+    for n in NUDGES:
+        down = 1 - n * eps
+        hyper = {name: a * down if isinstance(a, float) else a for name, a in s.case.hyper.items()}
+        # In turn up and down, so that no ratio of two coordinates stays.
+        x0 = {
+            b: a * (1 + n * eps * (-1) ** np.arange(a.size).reshape(a.shape)).astype(a.dtype)
+            for b, a in s.case.x0.items()
+        }
+        yield replace(s, case=replace(s.case, hyper=hyper, x0=x0))

@@ -1,0 +1,324 @@
+"""What a subject may be instead of what it claims: another reading, another rule, a known edit, a generic defect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from types import FunctionType
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from fedspec.catalogue import CATALOGUE, Algorithm, find
+from fedspec.contract import Case, Messages, Session
+from fedspec.errors import FedspecError
+from fedspec.params import layers, shapes
+from fedspec.rules import printed
+from fedspec_suite import mutants
+from fedspec_suite.diagnosis.defects import Defect, defects
+from fedspec_suite.diagnosis.defects.defect import Running
+from fedspec_suite.diagnosis.edits.memory import Memory
+from fedspec_suite.diagnosis.edits.systematic import edits
+from fedspec_suite.diagnosis.edits.unguarded import opened
+from fedspec_suite.measure.bench import Shown, reference
+from fedspec_suite.measure.forms import form_of
+from fedspec_suite.measure.printed import with_room
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import MUTANTS, Mutant
+
+CANNOT = (FedspecError, ArithmeticError, LookupError, NameError, TypeError, ValueError, AttributeError, RuntimeError)
+"""What a variant raises that makes no sense on a sample: some defects lead out of the domain of a rule."""
+
+BROKEN = {
+    "weights": "delta",
+    "second_moment": "v",
+    "maximum_of": "v_hat",
+    "option": "v_hat",
+    "nova_weights": "w",
+    "tau_eff_choice": "tau_eff",
+    "bias_correction": "m_hat",
+    "solver": "d",
+    "stored": "d",
+    "control": "c_i",
+    "divisor": "v_i",
+    "sampled_weights": "w",
+    "sampled_steps": "tau_eff",
+    "buffer_holds": "v",
+    "cover": "nu",
+    "idle": "nu",
+    "start": "u",
+    "normalise": "delta_i",
+    "momentum_sum": "v",
+    "maximum_start": "v_hat",
+    "staleness": "mix_t",
+    "age": "mix_t",
+}
+"""The equation that an option decides, by its tail; the step where none is named."""
+
+
+Edition: TypeAlias = Callable[[Case], Session]
+"""What begins a session: of the specification under edits, or as it stands."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Variant:
+    """The specification with something else about it.
+
+    Attributes:
+        words: what.
+        equation: the equation in which it differs; none where the whole rule is another.
+        algorithm: the row that runs.
+        options: every option of it.
+        mutants: edits of rules, no two of one rule.
+        defects: generic ones, applied in turn.
+        parts: of how many things it is made.
+        kind: ``reading``, ``mutant``, ``generic``, ``edit`` or ``rule``; ``composed`` where it is two of these at once.
+        names: what it is made of, as data: the reading or the options turned, a mutant's id, a defect's words, the
+            algorithm and reading of another rule.
+        plain: whether the row's plain form runs in the place of the one with options.
+        rank: of many of a kind, how far down it stands: 0 for what is mistaken soonest.
+    """
+
+    words: str
+    equation: str
+    algorithm: str
+    options: Mapping[str, str]
+    mutants: tuple[Mutant, ...] = ()
+    defects: tuple[Defect, ...] = ()
+    parts: int = 1
+    kind: str = "reading"
+    names: tuple[Mapping[str, str], ...] = ()
+    plain: bool = False
+    rank: int = 0
+
+    def told(self, s: Scenario) -> Scenario:
+        """A scenario as the variant is told it."""
+        options = {**self.options, **{n: v for m in self.mutants for n, v in m.options.items()}}
+        s = replace(s, case=_as_told(s.case, self.algorithm, options))
+        if s.case.population is not None and CATALOGUE[self.algorithm].served is None:
+            s = _of_participants(s)
+        for d in self.defects:
+            s = d.given(s)
+        return s
+
+    def begin(self, s: Scenario, edition: Edition) -> Running:
+        """A session of the variant, for a scenario as it is told."""
+        session = edition(s.case)
+        for d in self.defects:
+            session = d.session(session, s)
+        return session
+
+    @contextmanager
+    def _session(self, s: Scenario, edition: Edition) -> Iterator[Running]:
+        """The same for a while: what is copied for it is given up at the end, and waits for no collector."""
+        session = self.begin(s, edition)
+        try:
+            yield session
+        finally:
+            if hasattr(session, "spec"):
+                session.spec.give_up()
+
+    def exact(self, s: Scenario, edition: Edition) -> list[Shown]:
+        """Its answers in running numbers."""
+        with ExitStack() as stack:
+            return reference(self.told(s), lambda lifted: stack.enter_context(self._session(lifted, edition)))
+
+    def quick(self, s: Scenario, edition: Edition) -> Iterator[Any]:
+        """Its answers in floating point, one after the other."""
+        told = self.told(s)
+        with ExitStack() as stack:
+            with np.errstate(all="ignore"):
+                session = stack.enter_context(self._session(told, edition))
+            for e in told.events:
+                with np.errstate(all="ignore"):
+                    answer = session.step(e)
+                yield answer
+
+    def followed(self, s: Scenario, edition: Edition, same: Callable[[int, Any], bool]) -> int:
+        """After how many events comes the first one whose answer in floating point is another."""
+        told = self.told(s)
+        with np.errstate(all="ignore"), self._session(told, edition) as session:
+            return next((k for k, e in enumerate(told.events) if not same(k, session.step(e))), len(told.events))
+
+    def editions(self) -> Callable[[], Edition]:
+        """What begins each of several sessions, one after another: some edits remember those before."""
+        if not self.mutants and not self.defects and not self.plain:
+            return lambda: _plain
+        after = {m: mutants.editions(m) for m in self.mutants}
+        return lambda: partial(_edited, self, {m: each() for m, each in after.items()})
+
+
+def _plain(case: Case) -> Session:
+    """A session of the specification as it stands."""
+    form = with_room(form_of(find(case.algorithm), case.level, ""))
+    return _begun(form.kind, form.row, case)
+
+
+def _edited(v: Variant, after: Mapping[Mutant, FunctionType], case: Case) -> Session:
+    """A session under edits of rules, which may lead out of their domains."""
+    form = opened(form_of(CATALOGUE[case.algorithm], case.level, "plain" if v.plain else "general"))
+    # An edited function may run before the first event, when no defect has told the record anything yet.
+    memory = Memory(blocks=[*layers(shapes(case.x0))], hyper={**case.hyper})
+    session: Any = form.started(case, mutants.edits(after, memory), bool(v.defects), _begun)
+    session.memory = memory
+    return session  # type: ignore[no-any-return]
+
+
+KEPT = 256
+"""Of how many cases what is made of them is kept: those of one diagnosis, as they are told to its variants."""
+
+_TOLD: dict[tuple[int, str, tuple[tuple[str, str], ...]], tuple[Case, Case]] = {}
+_PREPARED: dict[int, tuple[Case, Session]] = {}
+
+
+def _as_told(case: Case, algorithm: str, options: Mapping[str, str]) -> Case:
+    """The case of an algorithm under options: the same object where it is asked for again."""
+    told: Case = _kept(
+        _TOLD,
+        (id(case), algorithm, tuple(options.items())),
+        lambda: (case, replace(case, algorithm=algorithm, options=options)),
+    )
+    return told
+
+
+def _begun(kind: type[Any], row: Algorithm, case: Case) -> Session:
+    """A session of a row; what does not hang on its functions is made once for a case."""
+    if case.level == "client":
+        return cast(Session, kind(row, case))
+    session: Any = copy(_kept(_PREPARED, id(case), lambda: (case, kind(row, case))))
+    session.__class__, session.algorithm = kind, row
+    session.restart()
+    return session  # type: ignore[no-any-return]
+
+
+def _kept(table: dict[Any, tuple[Case, Any]], key: Any, make: Callable[[], tuple[Case, Any]]) -> Any:
+    """What is made of a case, and kept with the case itself, whose id is no other's meanwhile."""
+    found = table.get(key)
+    if found is None:
+        if len(table) >= KEPT:
+            table.clear()
+        found = table[key] = make()
+    return found[1]
+
+
+def _of_participants(s: Scenario) -> Scenario:
+    """The scenario for a server that counts who takes part, and reads no control variates."""
+    events = [
+        replace(e, messages=tuple(replace(m, control=None) for m in e.messages)) if isinstance(e, Messages) else e
+        for e in s.events
+    ]
+    return replace(s, case=replace(s.case, population=None), events=tuple(events))
+
+
+def as_claimed(setting: Setting) -> Variant:
+    """The specification as it stands."""
+    return Variant(words="", equation="", algorithm=setting.algorithm.id, options=setting.options, parts=0)
+
+
+def single(setting: Setting) -> Iterator[Variant]:
+    """Everything that may be said in one breath; what is catalogued comes before what is generic."""
+    one = replace(as_claimed(setting), parts=1)
+    for words, options in _readings(setting):
+        turned = next(n for n in options if options[n] != setting.options[n])
+        equation = equation_of(setting, BROKEN.get(turned, "")) or equation_of(setting, "step")
+        changed = {n: v for n, v in options.items() if v != setting.options[n]}
+        reading = {"reading": words.removeprefix("reading ")} if words.startswith("reading ") else {}
+        yield replace(one, words=words, equation=equation, options=options, names=({**reading, **changed},))
+    # Of two that do the same, that whose options are claimed.
+    written = sorted(_written(setting), key=lambda m: not m.options.items() <= setting.options.items())
+    for m in (*written, *_lent(setting)):
+        names = ({"mutant": m.id},)
+        yield replace(one, words=m.words, equation=mutants.blamed(m), mutants=(m,), kind="mutant", names=names)
+    for d in defects(setting):
+        names = ({"defect": d.words},)
+        yield replace(
+            one, words=d.words, equation=equation_of(setting, d.tail), defects=(d,), kind="generic", names=names
+        )
+    for words, other, options, _ in relatives(setting, 0):
+        said = words.partition(", reading ")[2] or CATALOGUE[other].readings[0].name
+        names = ({"algorithm": other, "reading": said},)
+        yield replace(one, words=words, algorithm=other, options=options, kind="rule", names=names)
+
+
+def systematic(setting: Setting) -> Iterator[Variant]:
+    """Every systematic edit of the rules; what it does is said of the equation of the statement that it edits."""
+    one = replace(as_claimed(setting), parts=1)
+    own = printed_by(setting)
+    for e in edits(setting.algorithm, setting.level):
+        # A function that another algorithm has too may print that one's equations.
+        equation = e.equation if e.equation in own else equation_of(setting, e.symbol or e.equation.rpartition(".")[2])
+        parts = 2 if e.words.endswith(" are kept") else 1
+        names = ({"edit": e.words},)
+        yield replace(one, words=e.words, equation=equation, parts=parts, mutants=(e.mutant,), kind="edit", names=names)
+
+
+def printed_by(setting: Setting) -> set[str]:
+    """The equations of an algorithm, under whatever options: those that `fedspec show` lists."""
+    return {equation.id for rule in setting.algorithm.rules for equation in printed(rule)}
+
+
+def equation_of(setting: Setting, tail: str) -> str:
+    """The equation that a setting breaks where something about a symbol is wrong; none where that has no equation."""
+    return setting.algorithm.equation(tail, setting.options) if tail else ""
+
+
+def _written(setting: Setting) -> Iterator[Mutant]:
+    """The mutants that were written for the algorithm."""
+    for m in MUTANTS.values():
+        if setting.algorithm.id in m.algorithms and (setting.varies or not m.rates):
+            yield m
+
+
+def _lent(setting: Setting) -> Iterator[Mutant]:
+    """Those of rules that run here as well, written for another algorithm that they were tried on."""
+    algorithm, options = setting.algorithm, setting.options
+    running = set(mutants.functions(algorithm, setting.level)) - algorithm.resting(options)
+    for m in MUTANTS.values():
+        here = all(options.get(name, value) == value for name, value in m.options.items())
+        if algorithm.id not in m.algorithms and not m.rates and here and mutants.original(m) in running:
+            yield m
+
+
+def relatives(setting: Setting, more: int) -> Iterator[tuple[str, str, dict[str, str], tuple[str, ...]]]:
+    """Other algorithms of the level in each of their readings, with so many hyper-parameters that this one lacks.
+
+    Args:
+        setting: what is judged.
+        more: how many.
+
+    Yields:
+        What is said of it, the algorithm, its options, and the hyper-parameters that are lacking.
+    """
+    mine = set(setting.numbers)
+    for other in CATALOGUE.values():
+        if setting.level not in other.levels or other.id == setting.algorithm.id:
+            continue
+        shared = {n: v for n, v in setting.options.items() if n in other.options}
+        seen: list[dict[str, str]] = []
+        for reading in other.readings_at(setting.level):
+            options = {**other.defaults(), **shared, **reading.fixes}
+            lacking = tuple(n for n in other.numbers_under(setting.level, options) if n not in mine)
+            if options not in seen and len(lacking) == more:
+                seen.append(options)
+                said = "" if reading is other.readings[0] else f", reading {reading.name}"
+                yield f"the rule of {other.id}{said}", other.id, options, lacking
+
+
+def _readings(setting: Setting) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every named reading, then every single option turned."""
+    seen = [dict(setting.options)]
+    for reading in setting.algorithm.readings:
+        options = {**setting.options, **reading.fixes}
+        if options not in seen:
+            seen.append(options)
+            yield f"reading {reading.name}", options
+    for name, kind in setting.algorithm.options.items():
+        for value in kind:
+            options = {**setting.options, name: str(value)}
+            if options not in seen:
+                seen.append(options)
+                yield f"{name} = {value}", options
