@@ -13,8 +13,8 @@ from pathlib import Path
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.contract import Offer
 from fedspec_suite.diagnosis.farthest import farthest
-from fedspec_torch.engine import engine_offers
-from fedspec_torch.subject import SUBJECT
+from fedspec_torch.judged.engine import engine_offers
+from fedspec_torch.judged.subject import SUBJECT
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "precision.md"
 PLACE = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -12,8 +12,8 @@ from fedspec.catalogue import find
 from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec_bench.job import Job
 from fedspec_bench.workloads import Workload
-from fedspec_torch.asked import hyper_of
-from fedspec_torch.schedules import Schedule, arrivals, cohorts, exchanges
+from fedspec_torch.run.asked import hyper_of
+from fedspec_torch.run.schedules import Schedule, arrivals, cohorts, exchanges
 
 RAGGED = (1, 20)
 """Between which numbers K_i is drawn where clients take unequal numbers of steps."""

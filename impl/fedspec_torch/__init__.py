@@ -11,14 +11,14 @@ records are fedspec's own. Nothing is drawn from a state that moves: what a roun
 the round's number. Results have the dtype and the device of the inputs.
 """
 
-from fedspec_torch.begin import resume, simulate
-from fedspec_torch.diverged import DivergedError
-from fedspec_torch.federation import Federation, LossError, ModuleError
-from fedspec_torch.ranks import RankError
+from fedspec_torch.federation.federation import Federation, LossError, ModuleError
+from fedspec_torch.ranks.processes import RankError
 from fedspec_torch.refusals import DataError
-from fedspec_torch.runs import Round, Run
-from fedspec_torch.saved import CheckpointError
-from fedspec_torch.schedules import arrivals, cohorts, exchanges
+from fedspec_torch.run.begin import resume, simulate
+from fedspec_torch.run.diverged import DivergedError
+from fedspec_torch.run.runs import Round, Run
+from fedspec_torch.run.saved import CheckpointError
+from fedspec_torch.run.schedules import arrivals, cohorts, exchanges
 
 __all__ = [
     "CheckpointError",

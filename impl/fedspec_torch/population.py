@@ -21,10 +21,10 @@ from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec.varying import Making, of_each, of_round
 from fedspec_torch.arith import Stack, Vector, Weights, column
-from fedspec_torch.joining import Block, begun_with, joined
-from fedspec_torch.loops import threads
+from fedspec_torch.layers.loops import threads
+from fedspec_torch.local.joining import Block, begun_with, joined
 from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
-from fedspec_torch.recorded import Recorder, recorder
+from fedspec_torch.recorded.clients import Recorder, recorder
 
 AT_ONCE = 2**16
 """Entries of a block that a function of its rows is applied to at once."""

@@ -14,9 +14,9 @@ from fedspec.arith import Array
 from fedspec.entry import Algorithm
 from fedspec.errors import PlanError, UnknownNameError
 from fedspec_torch.arith import device_named
-from fedspec_torch.data import Examples
-from fedspec_torch.federation import Federation
-from fedspec_torch.schedules import Schedule, Steps, arrivals, cohorts, exchanges
+from fedspec_torch.data.examples import Examples
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.run.schedules import Schedule, Steps, arrivals, cohorts, exchanges
 
 HELD_OUT = 5
 """One in so many examples is for the test."""

@@ -91,7 +91,7 @@ def _declared(said: str) -> tuple[str, str]:
 
 def _parts(a: Algorithm) -> tuple[Any, ...]:
     try:
-        found: tuple[Any, ...] = import_module("fedspec_torch.text").parts(a)
+        found: tuple[Any, ...] = import_module("fedspec_torch.forms.text").parts(a)
     except ModuleNotFoundError as missing:
         raise FedspecError(f"show: --mirror needs {missing.name}: {to_install('torch')}") from missing
     return found

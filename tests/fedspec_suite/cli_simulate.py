@@ -189,7 +189,7 @@ def mount(app: typer.Typer) -> None:
             import_module("sklearn"), import_module("matplotlib")
         except ModuleNotFoundError as missing:
             raise FedspecError(f"simulate needs {missing.name}: {to_install('simulate')}") from missing
-        ranked = import_module("fedspec_torch.ranks")
+        ranked = import_module("fedspec_torch.ranks.processes")
         names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
             rows = [mirror.asked.trainer(name) for name in names]

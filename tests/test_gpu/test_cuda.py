@@ -22,12 +22,12 @@ from test_mirror.fused_cases import CASES, RUNS
 from torch import nn
 
 from fedspec_torch import Federation, cohorts, resume, simulate
-from fedspec_torch.choosing import Choice
-from fedspec_torch.federation import on
-from fedspec_torch.gradients import WAYS
-from fedspec_torch.graphs import Recording
-from fedspec_torch.local_runs import run_in_place
-from fedspec_torch.solvers import along
+from fedspec_torch.federation.federation import on
+from fedspec_torch.gradients.choosing import Choice
+from fedspec_torch.gradients.graphs import Recording
+from fedspec_torch.gradients.ways import WAYS
+from fedspec_torch.local.runs import run_in_place
+from fedspec_torch.local.solvers import along
 
 DEVICE = os.environ.get("FEDSPEC_TORCH_DEVICE", "cuda")
 

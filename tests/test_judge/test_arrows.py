@@ -8,6 +8,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,24 @@ RECORDS = {"definition", "functions", "entry", "costs", "facts", "phrases", "hyp
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
 ROOMS = ("own", "measure", "laws", "mutants", "subjects", "diagnosis", "judge", "kills", "vectors", "report", "cli")
 """The rooms of the suite, each above those before it; the modules of the command are one."""
+MIRROR_ROOMS = (
+    *(
+        "",
+        "data",
+        "local",
+        "layers",
+        "recorded",
+        "population",
+        "forms",
+        "ranks",
+        "gradients",
+        "federation",
+        "run",
+        "judged",
+    ),
+    "tasks",
+)
+"""Those of the mirror, in the same order; what stands in none is the ground."""
 DOORS = {"__init__", "api", "plugin"}
 """By which scripts and pytest come in: as far outside as the command."""
 
@@ -146,6 +165,31 @@ def test_the_rooms_of_the_suite_stand_one_above_the_other() -> None:
             if module.startswith("fedspec_suite."):
                 known = room(module.split(".")[1])
                 assert ROOMS.index(known) <= ROOMS.index(where), f"{name(path)} imports {module}"
+
+
+def test_the_rooms_of_the_mirror_stand_one_above_the_other() -> None:
+    def level(module: str) -> int:
+        return MIRROR_ROOMS.index(room if (room := module.partition(".")[0]) in MIRROR_ROOMS else "")
+
+    for path in files(MIRROR):
+        where = ".".join(path.relative_to(MIRROR).with_suffix("").parts)
+        for module in imports(path) if where != "__init__" else ():
+            if module.startswith("fedspec_torch."):
+                assert level(module.removeprefix("fedspec_torch.")) <= level(where), f"{name(path)} imports {module}"
+
+
+@pytest.mark.parametrize("folder", [MIRROR, SUITE], ids=lambda folder: folder.name)
+def test_no_two_files_import_each_other(folder: Path) -> None:
+    known: dict[str, set[str]] = {}
+    for path in files(folder):
+        if path.stem != "__init__":
+            module = ".".join((folder.name, *path.relative_to(folder).with_suffix("").parts))
+            known[module] = {*imports(path)}
+    ours = {module: found & known.keys() for module, found in known.items()}
+    try:
+        TopologicalSorter(ours).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
 from fedspec_torch import Federation, arrivals, cohorts, exchanges
-from fedspec_torch.asked import needed
+from fedspec_torch.run.asked import needed
 
 TRAINABLE = [row for row in CATALOGUE.values() if not isinstance(row.run, LocalSolver)]
 

@@ -19,9 +19,9 @@ import torch
 from torch import nn
 
 from fedspec_torch import Federation, cohorts, simulate
-from fedspec_torch.federation import on
-from fedspec_torch.local_runs import run_in_place
-from fedspec_torch.solvers import along
+from fedspec_torch.federation.federation import on
+from fedspec_torch.local.runs import run_in_place
+from fedspec_torch.local.solvers import along
 
 CLIENTS = (3, 0, 2, 1)
 """Who trains, in this order."""
@@ -166,7 +166,7 @@ def simulated(
 
 def written() -> Iterator[tuple[str, Any]]:
     """What the kernel makes of everything here, by name."""
-    import fedspec_torch.fused_kernel as true
+    import fedspec_torch.gradients.fused_kernel as true
 
     for name, case in CASES.items():
         models, losses = case.trained("fused")
@@ -189,14 +189,14 @@ def written() -> Iterator[tuple[str, Any]]:
             assert found and found.loader
             module = module_from_spec(found)
             found.loader.exec_module(module)
-            sys.modules["fedspec_torch.fused_kernel"] = module
+            sys.modules["fedspec_torch.gradients.fused_kernel"] = module
             for name, case in CASES.items():
                 yield f"spoiled {words}: {name}", case.trained("fused")[0]
 
 
 def _chosen(federation: Federation) -> Any:
     """What is chosen where nobody names a way, for a chain that is written out."""
-    from fedspec_torch.choosing import Choice
+    from fedspec_torch.gradients.choosing import Choice
 
     federation.choices[3] = Choice("layered", "first")
     run_in_place(along(lambda k: 0.25), federation.x0.expand(4, -1), federation.oracle(CLIENTS), 3)

@@ -20,10 +20,11 @@ from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
 from fedspec.catalogue import ALIASES, CATALOGUE, FAMILIES, Algorithm, find
 from fedspec.errors import FedspecError
 from fedspec.rules import PLAIN, RULES
-from fedspec_torch import Federation, cohorts, population, recorded, resume, simulate
-from fedspec_torch.ranks import Ranks, here
-from fedspec_torch.rows import Rows
-from fedspec_torch.shards import Shards
+from fedspec_torch import Federation, cohorts, population, resume, simulate
+from fedspec_torch.ranks.processes import Ranks, here
+from fedspec_torch.ranks.rows import Rows
+from fedspec_torch.ranks.shards import Shards
+from fedspec_torch.recorded import clients as recorded
 
 SHARDS = 4
 ROUNDS = 2
@@ -87,7 +88,7 @@ def recordings(folder: Path) -> dict[str, tuple[Any, list[float], bool]]:
         apart(),
         patch.multiple(population, LEAST=0, UNEQUAL=0),
         patch.object(recorded, "recorded", noted),
-        patch("fedspec_torch.fast.CLIENTS", {}),
+        patch("fedspec_torch.forms.table.CLIENTS", {}),
     ):
         for row in (own("clients", folder), own("late", folder), find("scaffold"), find("joint-local")):
             made.clear()

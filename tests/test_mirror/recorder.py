@@ -41,7 +41,7 @@ class Recorder(TorchDispatchMode):
 
 
 def recorded(work: Callable[[], Any], device: torch.device) -> tuple[Any, Callable[[], object]]:
-    """In place of :func:`fedspec_torch.graphs.recorded`."""
+    """In place of :func:`fedspec_torch.gradients.graphs.recorded`."""
     recorder = Recorder()
     with recorder:
         made = work()

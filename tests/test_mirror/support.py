@@ -18,7 +18,7 @@ from torch import Tensor
 from fedspec.catalogue import Algorithm, Program
 from fedspec.params import layers
 from fedspec.readings import choice
-from fedspec_torch.rounds import run_step
+from fedspec_torch.run.rounds import run_step
 
 Array = npt.NDArray[Any]
 

@@ -30,11 +30,11 @@ from fedspec.covers import Cover
 from fedspec.plan import Message, Messages, Plan
 from fedspec.readings import CoverName
 from fedspec_torch.covers import named_cover
-from fedspec_torch.fast import FAST
+from fedspec_torch.forms.table import FAST
 from fedspec_torch.plan import rows
 from fedspec_torch.population import Stream
 from fedspec_torch.problems import QuadraticClients
-from fedspec_torch.rounds import run_round
+from fedspec_torch.run.rounds import run_round
 
 SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]

@@ -14,8 +14,8 @@ from fedspec.catalogue import Program as Specified
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Setup
 from fedspec.plans import busy_clients, drawn_delays
-from fedspec_torch.late_updates import run
 from fedspec_torch.problems import QuadraticClients
+from fedspec_torch.run.late_updates import run
 
 BUFFERED = [i for i, a in CATALOGUE.items() if isinstance(a.run, Specified) and "buffer" in a.numbers]
 N, D, SETUP = 12, 5, Setup((1,) * 12, {"w": (5,)})

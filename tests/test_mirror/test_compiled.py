@@ -10,13 +10,14 @@ import torch
 from test_mirror.fused_cases import CASES, RUNS, Case
 from torch import nn
 
-from fedspec_torch import Federation, cohorts, loops, simulate
-from fedspec_torch.checking import ModuleError
-from fedspec_torch.choosing import Choice
-from fedspec_torch.layered import LayersError
-from fedspec_torch.local_runs import run_in_place
-from fedspec_torch.solvers import along, momentum, proximal
-from fedspec_torch.whole_runs import descend_alone
+from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch.federation.checking import ModuleError
+from fedspec_torch.federation.whole_runs import descend_alone
+from fedspec_torch.gradients.choosing import Choice
+from fedspec_torch.layers import loops
+from fedspec_torch.layers.chains import LayersError
+from fedspec_torch.local.runs import run_in_place
+from fedspec_torch.local.solvers import along, momentum, proximal
 
 SIZES = {
     **CASES,
@@ -76,7 +77,7 @@ def test_clients_begin_where_each_of_them_is() -> None:
 
 
 def test_its_exponential_is_good_for_float32() -> None:
-    from fedspec_torch.compiled import _exp
+    from fedspec_torch.layers.compiled import _exp
 
     for t in (0.0, -1e-9, -0.1, -1.0, -17.0, -40.0):
         assert _exp(t) == pytest.approx(np.exp(t), rel=1e-8)

@@ -15,10 +15,10 @@ from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Status
-from fedspec_torch.fast import FAST
+from fedspec_torch.forms.table import FAST
+from fedspec_torch.judged.subject import SUBJECT
 from fedspec_torch.plan import Oracle
-from fedspec_torch.rows import Rows
-from fedspec_torch.subject import SUBJECT
+from fedspec_torch.ranks.rows import Rows
 
 OFFERS = {(o.algorithm, o.variant): o for o in SUBJECT.info.offers if o.variant}
 SHARDED = {i: replace(o, variant="engine in two shards") for (i, v), o in OFFERS.items() if v == "engine looped singly"}

@@ -18,15 +18,18 @@ from fedspec.catalogue import Program, find
 from fedspec.errors import ParameterError, PlanError, ShapeError
 from fedspec.mixing.topology import clustered, metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
-from fedspec_torch import CheckpointError, cohorts, fast_gossip, fast_peers, fast_servers, simulate
+from fedspec_torch import CheckpointError, cohorts, simulate
 from fedspec_torch.covers import AxisCover, with_axes
-from fedspec_torch.fast import UNDIVIDED
-from fedspec_torch.fast_gossip import links
-from fedspec_torch.fast_lamb import is_plain, quotients
-from fedspec_torch.fast_servers import IN_PLACE
+from fedspec_torch.forms import gossip as fast_gossip
+from fedspec_torch.forms import peers as fast_peers
+from fedspec_torch.forms import servers as fast_servers
+from fedspec_torch.forms.gossip import links
+from fedspec_torch.forms.lamb import is_plain, quotients
+from fedspec_torch.forms.servers import IN_PLACE
+from fedspec_torch.forms.table import UNDIVIDED
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients
-from fedspec_torch.rounds import run_round, run_step
+from fedspec_torch.run.rounds import run_round, run_step
 
 N = 5
 NUMBERS = {**HYPER, "beta1_l": 0.5, "beta2_l": 0.75, "v0_l": 0.0625, "m0_l": 0.25}

@@ -12,12 +12,14 @@ from test_mirror.federations import half_square, quadratic
 from torch import Tensor, nn
 
 from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
-from fedspec_torch import Federation, ModuleError, choosing, cohorts, simulate, training
-from fedspec_torch.batches import Batches, mixed
-from fedspec_torch.choosing import choose
-from fedspec_torch.data import Held, Minibatch
-from fedspec_torch.gradients import WAYS, WRITTEN_OUT
-from fedspec_torch.layered import LayersError
+from fedspec_torch import Federation, ModuleError, cohorts, simulate
+from fedspec_torch.data.batches import Batches, mixed
+from fedspec_torch.data.examples import Held, Minibatch
+from fedspec_torch.federation import training
+from fedspec_torch.gradients import choosing
+from fedspec_torch.gradients.choosing import choose
+from fedspec_torch.gradients.ways import WAYS, WRITTEN_OUT
+from fedspec_torch.layers.chains import LayersError
 
 
 class Tied(nn.Module):

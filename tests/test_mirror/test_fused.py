@@ -20,12 +20,13 @@ from test_mirror.support import assert_close
 from torch import nn
 
 from fedspec.errors import UnknownNameError
-from fedspec_torch import Federation, fused
-from fedspec_torch.choosing import Choice, choose_run
-from fedspec_torch.layered import LayersError
-from fedspec_torch.local_runs import run_in_place
-from fedspec_torch.solvers import InPlace, along, momentum
-from fedspec_torch.whole_runs import is_plain
+from fedspec_torch import Federation
+from fedspec_torch.federation.whole_runs import is_plain
+from fedspec_torch.gradients import fused
+from fedspec_torch.gradients.choosing import Choice, choose_run
+from fedspec_torch.layers.chains import LayersError
+from fedspec_torch.local.runs import run_in_place
+from fedspec_torch.local.solvers import InPlace, along, momentum
 
 needs_triton = pytest.mark.skipif(
     find_spec("triton") is None, reason="triton is not installed here (it takes 1.1 GB): make fused"

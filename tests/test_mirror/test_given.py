@@ -13,8 +13,8 @@ from torch.nn import functional as F
 
 from fedspec.errors import FedspecError
 from fedspec_torch import DataError, Federation, ModuleError, cohorts, simulate
-from fedspec_torch.gradients import WAYS
-from fedspec_torch.layered import LayersError
+from fedspec_torch.gradients.ways import WAYS
+from fedspec_torch.layers.chains import LayersError
 
 Pairs = list[tuple[Tensor, Tensor]]
 

@@ -14,11 +14,12 @@ from test_mirror import recorder
 from test_mirror.federations import TRAINABLE, hyper, schedule
 from torch import nn
 
-from fedspec_torch import Federation, arrivals, cohorts, exchanges, graphs, simulate
-from fedspec_torch.choosing import Choice
-from fedspec_torch.graphs import UnknownPartError, made_of
-from fedspec_torch.local_runs import run_in_place
-from fedspec_torch.solvers import along, momentum, proximal
+from fedspec_torch import Federation, arrivals, cohorts, exchanges, simulate
+from fedspec_torch.gradients import graphs
+from fedspec_torch.gradients.choosing import Choice
+from fedspec_torch.gradients.graphs import UnknownPartError, made_of
+from fedspec_torch.local.runs import run_in_place
+from fedspec_torch.local.solvers import along, momentum, proximal
 
 
 @pytest.fixture(autouse=True)

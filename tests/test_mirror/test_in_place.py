@@ -15,14 +15,15 @@ from torch import nn
 from fedspec.catalogue import Method, find
 from fedspec.plan import Plan, Setup
 from fedspec.readings import Adaptivity, PrivateServer, Received, Solver
-from fedspec_torch import Federation, training
-from fedspec_torch.adaptive_solvers import length
-from fedspec_torch.blocks import Block
+from fedspec_torch import Federation
 from fedspec_torch.covers import with_axes
-from fedspec_torch.local_runs import run_in_place, taken
+from fedspec_torch.federation import training
+from fedspec_torch.forms.adaptive import length
+from fedspec_torch.local.blocks import Block
+from fedspec_torch.local.runs import run_in_place, taken
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients
-from fedspec_torch.rounds import run_round, run_step
+from fedspec_torch.run.rounds import run_round, run_step
 
 N = 5
 NUMBERS = {

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from fedspec.catalogue import Algorithm, find
 from fedspec.errors import PlanError
-from fedspec_torch import CheckpointError, cohorts, kept, resume, rounds, simulate
-from fedspec_torch.asked import needed
-from fedspec_torch.kept import Kept, is_written_over
-from fedspec_torch.rows import Rows
+from fedspec_torch import CheckpointError, cohorts, resume, simulate
+from fedspec_torch.ranks.rows import Rows
+from fedspec_torch.run import kept, rounds
+from fedspec_torch.run.asked import needed
+from fedspec_torch.run.kept import Kept, is_written_over
 
 SERVED = [row for row in TRAINABLE if "peers" not in row.takes]
 ROUNDS = 4

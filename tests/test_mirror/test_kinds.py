@@ -19,8 +19,9 @@ from torch import Tensor
 
 from fedspec.errors import FedspecError
 from fedspec.plan import Arrival, Exchange, Plan
-from fedspec_torch import Federation, choosing, simulate
-from fedspec_torch.gradients import WAYS
+from fedspec_torch import Federation, simulate
+from fedspec_torch.gradients import choosing
+from fedspec_torch.gradients.ways import WAYS
 from fedspec_torch.refusals import Reason
 
 KINDS = LAYERS | LOSSES | TRAPS

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fedspec_torch.ranks import RankError, Ranks
+from fedspec_torch.ranks.processes import RankError, Ranks
 
 
 class Group:

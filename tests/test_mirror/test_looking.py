@@ -14,10 +14,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec.errors import PlanError
-from fedspec_torch import DivergedError, Federation, ModuleError, choosing, cohorts, exchanges, simulate
-from fedspec_torch.layered import LayersError
-from fedspec_torch.looking import Look, apart, beside
-from fedspec_torch.memories import Written
+from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, exchanges, simulate
+from fedspec_torch.federation.memories import Written
+from fedspec_torch.gradients import choosing
+from fedspec_torch.gradients.looking import Look, apart, beside
+from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.refusals import Reason
 
 

@@ -21,7 +21,7 @@ from fedspec.problems.quadratic import QuadraticClients as SpecClients
 from fedspec.readings import Solver
 from fedspec_torch.population import Stream
 from fedspec_torch.problems import QuadraticClients
-from fedspec_torch.rounds import run_round
+from fedspec_torch.run.rounds import run_round
 
 METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]
 EXAMPLES = (3, 0, 8, 5)

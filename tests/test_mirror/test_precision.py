@@ -16,9 +16,9 @@ from fedspec.errors import FedspecError, UnknownNameError
 from fedspec_suite.diagnosis.farthest import farthest
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_torch import CheckpointError, Federation, cohorts, resume, simulate
-from fedspec_torch.federation import ModuleError
-from fedspec_torch.layered import LayersError
-from fedspec_torch.subject import SUBJECT
+from fedspec_torch.federation.federation import ModuleError
+from fedspec_torch.judged.subject import SUBJECT
+from fedspec_torch.layers.chains import LayersError
 
 
 def federation(precision: str | None = "bf16", **more: Any) -> Federation:

@@ -15,7 +15,7 @@ from test_mirror import ranked
 from test_mirror.federations import TRAINABLE
 
 from fedspec_torch import resume
-from fedspec_torch.ranks import Ranks
+from fedspec_torch.ranks.processes import Ranks
 
 RANKS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)

@@ -26,10 +26,11 @@ from fedspec.varying import stepped
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity
-from fedspec_torch import CheckpointError, Federation, arrivals, cohorts, exchanges, graphs, resume, simulate
-from fedspec_torch.choosing import Choice
-from fedspec_torch.rates import Rated, numbers_of
-from fedspec_torch.subject import SUBJECT
+from fedspec_torch import CheckpointError, Federation, arrivals, cohorts, exchanges, resume, simulate
+from fedspec_torch.gradients import graphs
+from fedspec_torch.gradients.choosing import Choice
+from fedspec_torch.judged.subject import SUBJECT
+from fedspec_torch.run.rates import Rated, numbers_of
 
 ROUNDS = 4
 

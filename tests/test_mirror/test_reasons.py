@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from fedspec.errors import FedspecError, ShapeError
 from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, resume, simulate
-from fedspec_torch.layered import LayersError
-from fedspec_torch.memories import value_of
+from fedspec_torch.federation.memories import value_of
+from fedspec_torch.layers.chains import LayersError
 
 Pairs = list[tuple[Tensor, Tensor]]
 WAYS = [None, "looped", "vmapped", "stacked"]

@@ -39,10 +39,12 @@ from fedspec.arith import norm
 from fedspec.catalogue import CATALOGUE, find
 from fedspec.plan import Arrival, Plan
 from fedspec.population import each, each_arrival
-from fedspec_torch import passes, population, recorded, resume, simulate
-from fedspec_torch.asked import needed
+from fedspec_torch import population, resume, simulate
 from fedspec_torch.population import Batched
-from fedspec_torch.stages import Stages
+from fedspec_torch.recorded import clients as recorded
+from fedspec_torch.recorded import passes
+from fedspec_torch.recorded.stages import Stages
+from fedspec_torch.run.asked import needed
 
 EQUAL, UNEQUAL = (3, 3, 3, 3, 3), (3, 1, 4, 2, 2)
 
@@ -233,8 +235,8 @@ RUN = [
 @pytest.fixture
 def texts(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The same, where no text of a client has another form."""
-    monkeypatch.setattr("fedspec_torch.fast.CLIENTS", {})
-    monkeypatch.setattr("fedspec_torch.rounds.FAST", {})
+    monkeypatch.setattr("fedspec_torch.forms.table.CLIENTS", {})
+    monkeypatch.setattr("fedspec_torch.run.rounds.FAST", {})
     monkeypatch.setattr(passes, "LEAST", 2**16)
     return made
 

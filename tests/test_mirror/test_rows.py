@@ -15,10 +15,10 @@ from fedspec.errors import PlanError
 from fedspec.mixing.gossip import global_mean, gossip
 from fedspec.mixing.topology import ring
 from fedspec_torch import cohorts, simulate
-from fedspec_torch.ranks import Ranks
-from fedspec_torch.rows import Rows
-from fedspec_torch.sharded import Copies, gathered, spread
-from fedspec_torch.shards import Shards
+from fedspec_torch.ranks.processes import Ranks
+from fedspec_torch.ranks.rows import Rows
+from fedspec_torch.ranks.sharded import Copies, gathered, spread
+from fedspec_torch.ranks.shards import Shards
 
 N, D = 7, 5
 SHARDS = Shards(N, 3)

@@ -23,17 +23,8 @@ from torch import nn
 from fedspec.algorithms import synchronous
 from fedspec.catalogue import Algorithm, Method, find
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
-from fedspec_torch import (
-    CheckpointError,
-    DivergedError,
-    Federation,
-    arrivals,
-    cohorts,
-    exchanges,
-    resume,
-    saved,
-    simulate,
-)
+from fedspec_torch import CheckpointError, DivergedError, Federation, arrivals, cohorts, exchanges, resume, simulate
+from fedspec_torch.run import saved
 
 ROUNDS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)

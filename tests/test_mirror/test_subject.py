@@ -36,8 +36,8 @@ from fedspec.wire import encode
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Status
-from fedspec_torch.sessions import DEVICE
-from fedspec_torch.subject import SUBJECT
+from fedspec_torch.judged.sessions import DEVICE
+from fedspec_torch.judged.subject import SUBJECT
 
 
 def blocks(seed: int, dtype: str) -> Blocks:
@@ -178,7 +178,7 @@ def test_serves_json_lines() -> None:
         *({"cmd": "step", "session": 1, "event": encode(event)} for event in events),
     ]
     replies = []
-    for subject in (load("fedspec_torch.subject:SUBJECT"), REFERENCE):
+    for subject in (load("fedspec_torch.judged.subject:SUBJECT"), REFERENCE):
         out = io.StringIO()
         serve(subject, io.StringIO("\n".join(map(json.dumps, requests))), out)
         replies.append([json.loads(line) for line in out.getvalue().splitlines()])

@@ -18,7 +18,10 @@ from typer.testing import CliRunner
 
 from fedspec.catalogue import Algorithm, Method, find
 from fedspec_suite.cli import app
-from fedspec_torch import fast, rounds, simulate, text
+from fedspec_torch import simulate
+from fedspec_torch.forms import table as fast
+from fedspec_torch.forms import text
+from fedspec_torch.run import rounds
 
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 ROUNDS = 3
@@ -123,7 +126,7 @@ def test_the_command_says_what_runs_and_what_holds_it() -> None:
     assert "fast_servers.fedadam" in said and "from the second round on" in said and "fedopt.fedadam" in said
     (row,) = json.loads(shown("scaffold", "--json"))
     first = row["mirror"][0]
-    assert first["by"] == "fedspec_torch.streamed.scaffold_step" and first["held_by"] == [text.BLOCKS, text.RUNS]
+    assert first["by"] == "fedspec_torch.forms.streamed.scaffold_step" and first["held_by"] == [text.BLOCKS, text.RUNS]
     assert "the mirror steps a stack of clients" in " ".join(shown("adam").split())
 
 

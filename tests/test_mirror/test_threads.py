@@ -15,7 +15,8 @@ import pytest
 import torch
 from test_mirror.test_compiled import SIZES
 
-from fedspec_torch import cohorts, loops, resume, simulate
+from fedspec_torch import cohorts, resume, simulate
+from fedspec_torch.layers import loops
 from fedspec_torch.population import default_block
 
 pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install '.[fast]'")

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import Federation, ModuleError, cohorts, simulate
-from fedspec_torch.gradients import Network
-from fedspec_torch.layered import LayersError
-from fedspec_torch.watching import Watching, guard
+from fedspec_torch.gradients.watching import Watching, guard
+from fedspec_torch.gradients.ways import Network
+from fedspec_torch.layers.chains import LayersError
 
 Pairs = list[tuple[Tensor, Tensor]]
 ROWS, CLIENTS = 10, 20

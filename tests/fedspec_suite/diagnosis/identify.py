@@ -19,11 +19,11 @@ from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.search import Search, stages, two_at_once
 from fedspec_suite.diagnosis.seen.along import along
 from fedspec_suite.diagnosis.seen.course import course
+from fedspec_suite.diagnosis.seen.digits import AT_ONCE, compared, relative, seen
 from fedspec_suite.diagnosis.seen.first_equation import begins
 from fedspec_suite.diagnosis.seen.fitting import FIRST_ALONE, deviating, explained, steps, turned
 from fedspec_suite.diagnosis.seen.gates import Decided, gates, in_what_is_shown
 from fedspec_suite.diagnosis.seen.idle import idle, reduced, without_effect
-from fedspec_suite.diagnosis.seen.digits import AT_ONCE, compared, relative, seen
 from fedspec_suite.diagnosis.seen.shown import shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant

@@ -68,7 +68,7 @@ def opened(
     if implementation == "torch":
         if find_spec("torch") is None:
             raise ContractError(f"subject: the mirror needs torch, which is not installed; {to_install('torch')}")
-        command = _serve("fedspec_torch.subject:SUBJECT")
+        command = _serve("fedspec_torch.judged.subject:SUBJECT")
         environment = {"FEDSPEC_TORCH_DEVICE": device}
     elif kind == "py" and rest:
         command = _serve(rest)

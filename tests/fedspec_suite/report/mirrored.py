@@ -18,7 +18,7 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
 
     Args:
         a: the row.
-        parts: its parts, as ``fedspec_torch.text`` has them.
+        parts: its parts, as ``fedspec_torch.forms.text`` has them.
         out: where to.
     """
     out.print(Text.assemble((a.id, "bold"), "  what the mirror runs"))

@@ -1,0 +1,238 @@
+"""Which examples a minibatch holds.
+
+Nothing is drawn from a state that moves: the order of a client's examples in a round is a function of the seed, the
+round and the client's number. So a batch does not depend on who else takes part, on how clients are put into blocks,
+or on whether a run was stopped and resumed.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec.arith import Array
+from fedspec.plan import check_clients
+from fedspec_torch.data.examples import Examples, Held, Minibatch, Pool, has_ignored
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Some clients' examples and how each walks through them, for those who read their minibatches by themselves.
+
+    Example e of step k is row ``start + order[(k size + e) % count]``.
+
+    Attributes:
+        sizes: [n] of the minibatches.
+        inputs: [T, ...] those of these clients, maybe among others'.
+        targets: [T, ...].
+        starts: [n] the row of each client's first example.
+        counts: [n] the sample sizes n_i.
+        order: [n, largest n_i] every client's order; None: that in which the examples lie.
+    """
+
+    sizes: Array
+    inputs: Tensor
+    targets: Tensor
+    starts: Array
+    counts: Array
+    order: Tensor | None
+
+    @cached_property
+    def table(self) -> Array:
+        """[n, 3] of each client the row of its first example, its number of examples, the size of its minibatches."""
+        return np.stack([self.starts, self.counts, self.sizes], 1).astype(np.int64)
+
+    def rows(self, steps: int) -> Tensor:
+        """[K, n, b] which rows make the minibatches of the first K steps, where all of them have one size."""
+        where, size = self.inputs.device, int(self.sizes[0])
+        starts, counts = (torch.from_numpy(part).to(where)[:, None] for part in (self.starts, self.counts))
+        places = (torch.arange(steps * size, device=where).view(steps, 1, size)) % counts
+        order = self.order
+        if order is not None:
+            places = order.long().expand(steps, *order.shape).gather(2, places)
+        return starts + places
+
+    def at(self, i: int, k: int) -> Examples:
+        """The minibatch of step k of the client in row i; without a copy where its examples are neighbours."""
+        start, count, size = map(int, self.table[i])
+        place = k * size % count
+        if self.order is None and place + size <= count:
+            rows: Any = slice(start + place, start + place + size)
+            return self.inputs[rows], self.targets[rows]
+        places = torch.arange(place, place + size, device=self.inputs.device) % count
+        which = start + (places if self.order is None else self.order[i, places])
+        return self.inputs.index_select(0, which), self.targets.index_select(0, which)
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """The minibatches of some clients in one round: a walk through each client's examples in an order of its own.
+
+    Step k takes the next ``size`` examples and begins again at the end of the order. Where ``size`` is None, or a
+    client has no more than that, its batch is all it has, in the order it was given; so are all batches unless they
+    are shuffled.
+
+    Raises:
+        PlanError: there is no such client.
+    """
+
+    pool: Pool
+    clients: tuple[int, ...]
+    size: int | None
+    seed: int
+    round: int
+    shuffled: bool = True
+    memory: list[Tensor] = field(default_factory=list, repr=False)
+    """Where the minibatches of a step are copied to, for those of the next one to take its place."""
+    _known: dict[int, list[tuple[Tensor, torch.Size]]] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_clients("batches", self.clients, len(self.pool.examples))
+
+    @cached_property
+    def _found(self) -> tuple[Tensor, Tensor, Array]:
+        return self.pool.of(self.clients)
+
+    @cached_property
+    def counts(self) -> Array:
+        """[n] the sample sizes n_i."""
+        return np.array([self.pool.examples[i] for i in self.clients])
+
+    @cached_property
+    def sizes(self) -> Array:
+        """[n] how many examples a batch of each client holds."""
+        return self.counts if self.size is None else np.minimum(self.counts, self.size)
+
+    @cached_property
+    def _order(self) -> Array:
+        """[n, largest n_i] every client's order; beyond its n_i nothing of meaning."""
+        places = np.arange(self.counts.max())
+        if not self.shuffled:
+            return np.broadcast_to(places, (len(self.counts), len(places)))
+        keys = mixed(self.seed, self.round, np.array(self.clients)[:, None], places[None])
+        whole = (self.sizes == self.counts)[:, None]
+        keys = np.where(whole, places[None].astype(np.uint64), keys >> np.uint64(1))
+        keys = np.where(places[None] < self.counts[:, None], keys, np.uint64(2**64 - 1))
+        return np.argsort(keys, axis=1, kind="stable")
+
+    @cached_property
+    def ignores(self) -> bool:
+        """Whether cross-entropy leaves out an example of theirs, or of anybody's who is in memory."""
+        return self.pool.ignores if isinstance(self.pool, Held) else has_ignored(self._found[1])
+
+    def first(self, n: int) -> Batches:
+        """Those of the first n clients alone; what is drawn for all of them is not drawn again."""
+        if n == len(self.clients):
+            return self
+        # What is known of all of them is known of some: nothing is checked or looked up again.
+        some, (inputs, targets, starts), seen = copy(self), self._found, self._in_order
+        vars(some).update(
+            clients=self.clients[:n],
+            counts=self.counts[:n],
+            sizes=self.sizes[:n],
+            _found=(inputs, targets, starts[:n]),
+            _order=self._order[:n],
+            _in_order=seen and (seen[0][:n], seen[1][:n]),
+            _numbers=self._numbers[:n],
+            ignores=self.ignores,
+        )
+        return some
+
+    @cached_property
+    def _in_order(self) -> tuple[Tensor, Tensor] | None:
+        """[n, n_i, ...] inputs and targets, seen where they are: of neighbours with equally many, in their order."""
+        n, (inputs, targets, starts) = int(self.counts[0]), self._found
+        if (self.shuffled and (self.sizes != n).any()) or (np.diff(starts) != n).any() or (self.counts != n).any():
+            return None
+        every = slice(int(starts[0]), int(starts[0]) + n * len(starts))
+        x, y = (part[every].reshape(len(starts), n, *part.shape[1:]) for part in (inputs, targets))
+        return x, y
+
+    def all_at(self, k: int, size: int) -> Minibatch:
+        """The batches of step k of all these clients, who have that batch size; without a copy where they allow it."""
+        if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
+            return self._of_even_pool(k, size) or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
+        return Minibatch(*(part[:, first : first + size] for part in self._in_order))
+
+    @cached_property
+    def walk(self) -> Walk:
+        """How these clients walk through their examples."""
+        inputs, targets, starts = self._found
+        in_order = not self.shuffled or bool((self.sizes == self.counts).all())
+        order = None if in_order else torch.from_numpy(self._order.astype(np.int32)).to(inputs.device)
+        return Walk(self.sizes, inputs, targets, starts, self.counts, order)
+
+    def _of_even_pool(self, k: int, size: int) -> Minibatch | None:
+        """Of clients here and there in their order, whose examples are whole batches: each batch is copied at once."""
+        pool, n = self.pool, int(self.counts[0])
+        if not isinstance(pool, Held) or not pool.is_even or n % size or (self.shuffled and n != size):
+            return None
+        at = self._numbers * (n // size) + k % (n // size)
+        tables = self._tables(size)
+        self.memory.extend(table.new_empty(0) for table, _ in tables[len(self.memory) :])
+        some = []
+        # The batches of a step are gone at the next: they take the same memory, which is there already.
+        for (table, shape), memory in zip(tables, self.memory, strict=False):
+            out = memory.resize_(len(at), table.shape[1])
+            some.append(torch.index_select(table, 0, at, out=out).view(-1, *shape))
+        return Minibatch(*some)
+
+    def _tables(self, size: int) -> list[tuple[Tensor, torch.Size]]:
+        """Inputs and targets: a row for each batch, which is copied at once, twice as fast; and its shape."""
+        if size not in self._known:
+            parts = [part.view(-1, size, *part.shape[1:]) for part in self._found[:2]]
+            self._known[size] = [(part.flatten(1), part.shape[1:]) for part in parts]
+        return self._known[size]
+
+    @cached_property
+    def _numbers(self) -> Tensor:
+        return torch.tensor(self.clients, device=self._found[0].device)
+
+    def at(self, k: int, rows: Array, size: int) -> Examples:
+        """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""
+        inputs, targets, starts = self._found
+        places = (k * size + np.arange(size))[None] % self.counts[rows, None]
+        which = starts[rows, None] + np.take_along_axis(self._order[rows], places, 1)
+        at = torch.from_numpy(which.reshape(-1)).to(inputs.device)
+        # Several times as fast as indexing by a table.
+        x, y = (part.index_select(0, at).reshape(len(rows), size, *part.shape[1:]) for part in (inputs, targets))
+        return x, y
+
+
+def mixed(*words: Any) -> Array:
+    """Integers that look random and are a function of these words alone (SplitMix64, Steele et al. 2014)."""
+    state: Any = np.uint64(0)
+    with np.errstate(over="ignore"):
+        for word in words:
+            z = (np.asarray(word).astype(np.uint64) ^ state) + np.uint64(0x9E3779B97F4A7C15)
+            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+            state = z ^ (z >> np.uint64(31))
+    return np.asarray(state)
+
+
+@dataclass(frozen=True, eq=False)
+class Minibatches:
+    """What clients see of their examples in all rounds.
+
+    Attributes:
+        pool: where the examples come from.
+        size: how many a minibatch holds; None, or more than a client has: all it has.
+        seed: what their order depends on, beside round and client.
+        shuffled: whether the order is another one in every round.
+    """
+
+    pool: Pool
+    size: int | None
+    seed: int
+    shuffled: bool
+
+    def of(self, clients: tuple[int, ...], round: int, memory: list[Tensor] | None = None) -> Batches:
+        """Those of some clients in a round, copied to the memory of earlier ones where there is some."""
+        return Batches(self.pool, clients, self.size, self.seed, round, self.shuffled, [] if memory is None else memory)

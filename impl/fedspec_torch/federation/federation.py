@@ -1,0 +1,161 @@
+"""A module, a loss and the clients' data as a population that every algorithm of the catalogue can train."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from fedspec.errors import PlanError, ShapeError, UnknownNameError
+from fedspec.plan import Setup
+from fedspec_torch.arith import Vector, check_whole
+from fedspec_torch.data.batches import Minibatches
+from fedspec_torch.data.examples import Examples, Held, Made, Pool, check_counts
+from fedspec_torch.federation.checking import named
+from fedspec_torch.federation.choices import Ways
+from fedspec_torch.federation.own import own_of
+from fedspec_torch.federation.parts import check_module
+from fedspec_torch.federation.training import Training
+from fedspec_torch.gradients.choosing import Choice
+from fedspec_torch.gradients.ways import WAYS, Loss, Network
+from fedspec_torch.plan import Oracle
+from fedspec_torch.refusals import LossError, ModuleError
+
+__all__ = ["Federation", "LossError", "ModuleError", "on"]
+
+
+@dataclass(frozen=True, eq=False)
+class Federation:
+    """A model and the clients that train it.
+
+    Layers of the module are the blocks of the algorithms: layers of Fed-LAMB, axes of SM3's covers. Its own parameters
+    are read once, as the initial model; after a run :meth:`module_at` gives it with other ones.
+
+    Attributes:
+        model: any module without running statistics and without dropout that is switched on.
+        loss: the mean loss of a minibatch, from output and targets, such as ``torch.nn.functional.cross_entropy``.
+        data: one pair (inputs, targets) for each client, or a function that makes it from the client's number.
+        batch_size: of a local step; None, or more than a client has: all it has.
+        examples: n_i of every client, where ``data`` is a function.
+        seed: what the order of the minibatches depends on, together with round and client.
+        way: ``compiled``, ``layered``, ``stacked``, ``vmapped`` or ``looped``; ``fused``: layered, but whole runs of
+            plain SGD in one kernel; None: the one that is measured to be fastest. The ways agree up to rounding; name
+            one for runs that are equal bit for bit.
+        precision: None: that of the parameters; ``bf16``: gradients in bfloat16 as ``torch.autocast`` computes them, of
+            a model in float32, which is also what all else is computed in.
+        shuffled: whether a client's examples come in another order in every round; else in that in which it has them.
+        choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
+
+    Raises:
+        ModuleError: the module keeps running statistics, drops units, or has nothing to train. What only a call shows
+            is refused when the first minibatch comes by.
+        LossError: the loss is no function.
+        ShapeError: the data do not fit together.
+        PlanError: a batch holds no example.
+        UnknownNameError: there is no such way.
+    """
+
+    model: nn.Module
+    loss: Loss
+    data: Sequence[Examples] | Callable[[int], Examples]
+    batch_size: int | None = None
+    examples: Sequence[int] = ()
+    seed: int = 0
+    way: str | None = None
+    shuffled: bool = True
+    precision: str | None = None
+    choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_module(self.model, self.loss)
+        if self.batch_size is not None:
+            check_whole("batch_size", self.batch_size, "a minibatch holds at least one example")
+        check_whole("seed", self.seed, "what is drawn depends on a number", least=0)
+        if self.way not in (None, *WAYS, "fused"):
+            raise UnknownNameError(f"way: got {self.way!r}; known: {', '.join(WAYS)}, fused")
+        if self.precision not in (None, "bf16"):
+            raise UnknownNameError(f"precision: got {self.precision!r}; known: bf16")
+        if self.precision and self.x0.dtype != torch.float32:
+            raise ModuleError(f"precision: bf16 rounds a model in float32; this one is in {self.x0.dtype}")
+        if callable(self.data):
+            check_counts(self.examples)
+        elif not (hasattr(self.data, "__getitem__") and hasattr(self.data, "__len__")):
+            raise ShapeError(f"data: got {type(self.data).__name__}; give a list with one pair for each client")
+        if not callable(self.data) and self.examples:
+            raise PlanError("examples: given, but data says it; leave it out")
+        # The model is read now: what becomes of the module later is another one.
+        _ = self.pool, self.x0, self.own
+
+    @cached_property
+    def network(self) -> Network:
+        """The module as a function of one vector."""
+        return Network(self.model, self.loss, self.precision)
+
+    @cached_property
+    def pool(self) -> Pool:
+        """Where the examples come from."""
+        if callable(self.data):
+            return Made(self.data, self.examples, self.x0.device)
+        return Held(self.data)
+
+    @cached_property
+    def ways(self) -> Ways:
+        """How gradients are computed."""
+        return Ways(self.network, self.way, self.choices)
+
+    @cached_property
+    def x0(self) -> Vector:
+        """The initial model: the module's parameters when the federation was made."""
+        return self.network.vector()
+
+    @cached_property
+    def own(self) -> dict[str, str]:
+        """What module and loss computed with beside the parameters when the federation was made."""
+        return own_of(self.model, self.loss)
+
+    @cached_property
+    def setup(self) -> Setup:
+        """What algorithms ask before the first round."""
+        return Setup(tuple(self.pool.examples), self.network.shapes)
+
+    def __len__(self) -> int:
+        return len(self.pool.examples)
+
+    def in_round(self, round: int, *, keeps: bool = False) -> Training:
+        """The clients with the minibatches of that round; see :class:`fedspec_torch.federation.training.Training`."""
+        return Training(self.ways, Minibatches(self.pool, self.batch_size, self.seed, self.shuffled), round, keeps)
+
+    def oracle(self, clients: Sequence[int]) -> Oracle:
+        """The gradients of these clients on their minibatches of round 0: a federation is a population by itself."""
+        return self.in_round(0).oracle(clients)
+
+    def module_at(self, x: Vector) -> nn.Module:
+        """The module itself, its parameters set to a model."""
+        with self.network.turn, torch.no_grad():
+            for name, value in self.network.named(x).items():
+                self.network.parameters[name].copy_(value)
+        return self.model
+
+    def evaluate(self, x: Vector, examples: Examples) -> tuple[float, float]:
+        """Loss, and the share of examples whose largest output is their target (NaN: no classes)."""
+        inputs, targets = examples
+        with self.network.lent(), torch.no_grad(), named("the test examples", lambda: examples):
+            self.network.put(x)
+            output = self.model(inputs)
+            loss = float(self.loss(output, targets))
+            one = isinstance(output, Tensor) and output.ndim == targets.ndim + 1
+            # Of one output there is no largest.
+            classes = one and output.shape[1] > 1 and not targets.is_floating_point()
+            share = float((output.argmax(1) == targets).double().mean()) if classes else float("nan")
+        return loss, share
+
+
+def on(federation: Federation, device: torch.device | str) -> Federation:
+    """The same federation with module and data on another device."""
+    data = federation.data
+    if not callable(data):
+        data = [(inputs.to(device), targets.to(device)) for inputs, targets in data]
+    return replace(federation, model=federation.model.to(device), data=data)

@@ -1,0 +1,323 @@
+"""The clients of a federation in one round: their gradients, or whole local runs where these are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec_torch.arith import Ended, Stack, Vector, Weights
+from fedspec_torch.data.batches import Batches, Minibatches
+from fedspec_torch.data.examples import IGNORED, Made, Minibatch, check_again
+from fedspec_torch.federation.checking import blamed, check_same_parameters, of_clients
+from fedspec_torch.federation.choices import Ways
+from fedspec_torch.federation.whole_runs import is_plain, runs
+from fedspec_torch.gradients import graphs
+from fedspec_torch.gradients.choosing import IN_PLACE, Run
+from fedspec_torch.gradients.ways import WAYS, WRITTEN_OUT, layered
+from fedspec_torch.layers import descent
+from fedspec_torch.layers.chains import OTHERWISE, LayersError, cross_entropy
+from fedspec_torch.layers.loops import NoClassError
+from fedspec_torch.local.runs import by_gradients
+from fedspec_torch.local.solvers import InPlace
+from fedspec_torch.plan import Oracle
+from fedspec_torch.refusals import Reason
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The clients of a federation in one round.
+
+    Attributes:
+        ways: how their gradients are computed.
+        minibatches: what they see of their examples.
+        round: which round's minibatches they see.
+        keeps: whether clients are asked again after others were, as where they gossip: then what is known of their
+            minibatches stays until the round is over; else it is gone when others are asked, with the examples if a
+            function has made them.
+        losses: the loss of every client's first minibatch, which is that of the model it began from; as a tensor where
+            a device would be waited for.
+        taken: the ways to gradients, or to whole runs, that were taken.
+    """
+
+    ways: Ways
+    minibatches: Minibatches
+    round: int
+    keeps: bool = False
+    losses: dict[int, Tensor | float] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
+    _memory: list[Tensor] = field(default_factory=list, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.minibatches.pool.examples)
+
+    def oracle(self, clients: Sequence[int]) -> Oracle:
+        """The gradients of these clients, in this order."""
+        who = tuple(clients)
+        whole = self._batches.get(who[:1])
+        if whole is None or whole.clients[: len(who)] != who:
+            if not self.keeps:
+                self._batches.clear()
+            # Minibatches of the clients before are gone, and leave their memory.
+            whole = self.minibatches.of(who, self.round, self._memory)
+            self._batches[who[:1]] = whole
+        return Trained(self, whole.first(len(who)))
+
+    def look_again(self, x: Vector) -> None:
+        """Look again at the ways that were taken, at two of the clients who were trained last; x is the new model.
+
+        Raises:
+            ModuleError: one of them does not train what it was given, or the module keeps something between calls.
+        """
+        if not self._batches:
+            return
+        last = [*self._batches.values()][-1]
+        one = self.round % len(last.clients)
+        other = max((i for i, size in enumerate(last.sizes) if size == last.sizes[one] and i != one), default=one)
+        pairs = [last.walk.at(i, self.round) for i in (one, other)]
+        batch = Minibatch(*(torch.stack(part) for part in zip(*pairs, strict=True)))
+        if isinstance(self.minibatches.pool, Made):
+            alone = self.minibatches.of(last.clients[one : one + 1], self.round)
+            check_again(last.clients[one], pairs[0], alone.walk.at(0, self.round))
+        taken = self.taken - set(WRITTEN_OUT) if Trained(self, last).ignored else self.taken
+        who = [last.clients[i] for i in (one, other)]
+        with blamed(self.ways.network, who, x.expand(len(who), -1), [batch]):
+            self.ways.look_again(taken, self.round, x, batch)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The gradients of some clients, or of the first few of them; where that is faster, all their local steps."""
+
+    training: Training
+    batches: Batches
+
+    def __call__(self, k: int, x: Stack) -> Stack:
+        """The gradients at local step k."""
+        some = self.batches.first(len(x))
+        self._begin(x)
+        if self._way(len(x)) == "compiled":
+            g = self.training.ways.network.buffer(x)
+            self.compiled(x, k, [1] * len(x), g, [1], told=self._untold(some.clients))
+            return g
+        if len(self._sizes) == 1:
+            return self._at(k, x, some.clients, self._batch(k, some))
+        g = torch.empty_like(x, memory_format=torch.contiguous_format)
+        for size in self._sizes:
+            rows = np.flatnonzero(some.sizes == size)
+            if len(rows):
+                batch = Minibatch(*some.at(k, rows, size))
+                g[rows] = self._at(k, x[rows], [some.clients[r] for r in rows], batch)
+                self.training.ways.take_for(len(x), len(rows))
+        return g
+
+    def descend(self, k: int, y: Stack, rate: float) -> bool:
+        """Write y - rate times the gradients at local step k over y; false: step by step is the way."""
+        taken = self._way(len(y)) == "compiled"
+        if taken:
+            self.compiled(y, k, [1] * len(y), y, [-rate], told=self._untold(self.batches.clients[: len(y)]))
+        return taken
+
+    def memory(self, x: Stack, name: str) -> Stack:
+        """Where a solver keeps something of each client: other clients write over it."""
+        return self.training.ways.network.vector_of(x, name)
+
+    def run_in_place(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...] | None:
+        """The models after tau_i steps of a solver from x, those with most steps first, and what it hands back.
+
+        None: step by step is the way.
+        """
+        ways = self.training.ways
+        self._begin(x)
+        if not ways.known(len(x)):
+            # The first minibatch is what the ways are measured on.
+            self(0, x)
+        if self._aside(ways.known(len(x))):
+            return None
+        if is_plain(solver) and ways.known(len(x)):
+            name, run = ways.run_for(x, tau, self._runs(solver, x))
+            self.training.taken.update({name} & {"alone"})
+            found, losses = run(tau)
+            self.tell(self.batches.clients, losses)
+            return found
+        return self.layered(solver, x, tau) if self.is_layered(solver, x) else None
+
+    def _runs(self, solver: InPlace, x: Stack) -> dict[str, Run | str]:
+        """All ways to a whole run of plain SGD; the one in place is by the way to the gradients."""
+        who = self.batches.clients
+
+        def in_place(tau: Sequence[int]) -> Ended:
+            models = self.layered(solver, x, tau) if self.is_layered(solver, x) else by_gradients(solver, x, self, tau)
+            told = (self.training.losses[i] for i in who)
+            return models, torch.stack([torch.as_tensor(loss, dtype=x.dtype, device=x.device) for loss in told])
+
+        ways = self.training.ways
+        found = runs(ways.network, ways.way, self.batches, solver, x, compiled=self.compiled, ignored=self.ignored)
+        return {IN_PLACE: in_place, **found}
+
+    def is_layered(self, solver: InPlace, x: Stack) -> bool:
+        """Whether a solver takes all its steps in layers that are written out."""
+        if len(self._sizes) > 1 or self._way(len(x)) != "layered":
+            return False
+        return not solver.parts or [at for at, _ in solver.parts] == [
+            at for at, _ in self.training.ways.network.written_out[0].parts
+        ]
+
+    def layered(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...]:
+        """The models after tau_i steps, and what the solver hands back."""
+        network, who, seen = self.training.ways.network, self.batches.clients, list[Minibatch]()
+        work = network.workspace(x, self._sizes[0])
+
+        def run(x: Stack, batch: Callable[[int, int], Minibatch]) -> Ended:
+            def noted(k: int, n: int) -> Minibatch:
+                seen[:] = [batch(k, n)]
+                return seen[0]
+
+            return descent.run_in_place(*network.written_out, solver, x, noted, work, tau)
+
+        self.training.taken.add("layered")
+        # What cannot be read is no fault of the module.
+        _ = self.batches.walk
+        with blamed(network, who, x, seen):
+            ended = self._replayed(solver, x, tau, run, [work, *work.vectors.values()])
+            found, losses = ended or run(x, lambda k, n: self._batch(k, self.batches.first(n)))
+        self.tell(who, losses)
+        return found
+
+    def _replayed(
+        self,
+        solver: InPlace,
+        x: Stack,
+        tau: Sequence[int],
+        run: Callable[[Stack, Callable[[int, int], Minibatch]], Ended],
+        held: object,
+    ) -> Ended | None:
+        """What a run in this memory gives, in one launch; None: it was not recorded."""
+        ways, walk, b = self.training.ways, self.batches.walk, self._sizes[0]
+        if ways.way or x.device.type not in graphs.RECORDS:
+            return None
+        inputs, targets = walk.inputs, walk.targets
+        try:
+            key = graphs.made_of((solver, tuple(tau), b, inputs, targets, x.dtype))
+        except graphs.UnknownPartError:
+            return None
+
+        def body(x: Stack, which: Tensor) -> Ended:
+            def batch(k: int, n: int) -> Minibatch:
+                at = which[k, :n].flatten()
+                return Minibatch(*(part.index_select(0, at).view(n, b, *part.shape[1:]) for part in (inputs, targets)))
+
+            return run(x, batch)
+
+        return ways.network.recordings(x).run(key, x, partial(walk.rows, tau[0]), body, held)
+
+    def compiled(
+        self,
+        x: Stack,
+        first: int,
+        tau: Sequence[int],
+        to: Stack,
+        scales: Sequence[float],
+        *,
+        told: bool = True,
+        begun: Stack | None = None,
+    ) -> Weights:
+        """Write multiples of gradients in compiled loops to a stack, or add them to the models themselves.
+
+        Losses that nobody wants to be told are none.
+        """
+        walk, who, network = self.batches.walk, self.batches.clients, self.training.ways.network
+        self.training.taken.add("compiled")
+        try:
+            loops = network.loops(x, walk)
+            losses = loops.steps(x, walk, first, tau, to, scales, adds=to is x, told=told, begun=begun)
+        except NoClassError as error:
+            seen = (walk.at(error.row, first + k) for k in range(tau[error.row]))
+            wrong = next(pair for pair in seen if not 0 <= pair[1].min() <= pair[1].max() < error.classes)
+            with of_clients([who[error.row]], [Minibatch(*(part[None] for part in wrong))]):
+                raise
+        self.tell(who[: len(x)], losses)
+        return losses
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        return [int(size) for size in np.unique(self.batches.sizes)]
+
+    def _batch(self, k: int, some: Batches) -> Minibatch:
+        return some.all_at(k, self._sizes[0])
+
+    def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
+        network = self.training.ways.network
+        with blamed(network, who, x, [batch]):
+            way = self.training.ways.for_block(x, batch, self.ignored)
+            if self._aside(way):
+                way = "looped"
+            self.training.taken.add(way)
+            if way == "layered":
+                g, losses = layered(network, x, batch, told=self._untold(who))
+            else:
+                g, losses = WAYS[way](network, x, batch)
+        self.tell(who, losses)
+        return g
+
+    def _begin(self, x: Stack) -> None:
+        """Look at a way that is asked for by name, before it is taken; where none is, they are measured as well."""
+        ways = self.training.ways
+        if not ways.way or ways.known(len(x)):
+            return
+        check_same_parameters(ways.network)
+        self._aside({"fused": "layered"}.get(ways.way, ways.way))
+        try:
+            if ways.way == "compiled":
+                # What it does not take of the examples it says itself.
+                self.compiled(x, 0, [1] * len(x), ways.network.buffer(x), [1], told=False)
+            elif ways.way in ("layered", "fused"):
+                _ = ways.network.written_out
+        except LayersError as error:
+            raise LayersError(f"{ways.way}: {error}; {OTHERWISE}") from error
+        rows = np.flatnonzero(self.batches.sizes[: len(x)] == self.batches.sizes[0])
+        batch = Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0])))
+        who = [self.batches.clients[r] for r in rows]
+        with blamed(ways.network, who, x[rows], [batch]):
+            ways.for_block(x[rows], batch)
+
+    @cached_property
+    def ignored(self) -> str:
+        """Why examples are not for ways that are written out: cross-entropy leaves some of them out."""
+        network = self.training.ways.network
+        if not (network.is_written_out and network.written_out[1] is cross_entropy and self.batches.ignores):
+            return ""
+        return f"targets of {IGNORED}, which cross-entropy leaves out, are {Reason.NOT_WRITTEN_OUT}"
+
+    def _aside(self, way: str | None) -> bool:
+        """Whether these clients are looped over, where others are trained in a way that is written out.
+
+        Raises:
+            LayersError: that way is asked for by name.
+        """
+        if way not in WRITTEN_OUT or not self.ignored:
+            return False
+        if self.training.ways.way:
+            raise LayersError(f"{way}: {self.ignored}; leave way out, or name another")
+        return True
+
+    def _way(self, n: int) -> str | None:
+        known = self.training.ways.known(n)
+        return None if self._aside(known) else known
+
+    def _untold(self, who: Sequence[int]) -> bool:
+        return any(i not in self.training.losses for i in who)
+
+    def tell(self, who: Sequence[int], losses: Weights) -> None:
+        """Keep the losses of clients of whom none is known yet."""
+        told = self.training.losses
+        each = losses.tolist() if losses.device.type == "cpu" else losses.unbind()
+        if told.keys().isdisjoint(who):
+            told.update(zip(who, each, strict=False))
+        else:
+            told.update((i, loss) for i, loss in zip(who, each, strict=False) if i not in told)

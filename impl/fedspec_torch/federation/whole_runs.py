@@ -1,0 +1,105 @@
+"""All local steps of plain SGD of a block of clients, in each of the ways that there are.
+
+* ``compiled``: one client after another in compiled loops (:mod:`fedspec_torch.layers.loops`);
+* ``fused``: a program for each client on a GPU (:mod:`fedspec_torch.gradients.fused`);
+* ``alone``: one client after another, which takes any module: what the loop that a torch user writes first does;
+* ``in place``: every step of all clients before the next one, by one of the ways to the gradients.
+
+A client's model stays near the core through all of its steps in all of them but the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from fedspec_torch.arith import Ended, Stack, Vector, Weights
+from fedspec_torch.data.batches import Batches
+from fedspec_torch.data.examples import Examples, Minibatch
+from fedspec_torch.federation.checking import of_clients
+from fedspec_torch.gradients import fused
+from fedspec_torch.gradients.choosing import Run
+from fedspec_torch.gradients.ways import Network
+from fedspec_torch.layers import loops
+from fedspec_torch.local.solvers import InPlace
+
+
+def is_plain(solver: InPlace) -> bool:
+    """Whether a solver is plain SGD: a step is y - rate(k) g and nothing else."""
+    return solver.rate is not None and solver.begin is None and not (solver.parts or solver.kept)
+
+
+def descend_alone(network: Network, y: Vector, batch: Callable[[int], Examples], rates: Sequence[float]) -> Tensor:
+    """One client's steps y - rate(k) grad F(y; batch k), written over its model; the loss where it begins."""
+    first: Tensor = y.new_empty(())
+    with network.lent() as parameters:
+        network.put(y)
+        for k, rate in enumerate(rates):
+            loss = network.backward(*batch(k))
+            first = loss if k == 0 else first
+            with torch.no_grad():
+                for p in parameters:
+                    # A parameter that the loss does not see has the gradient zero.
+                    if p.grad is not None:
+                        p.add_(p.grad, alpha=-rate)
+                    p.grad = None
+        torch.cat([p.detach().reshape(-1) for p in parameters], out=y)
+    return first
+
+
+def runs(
+    network: Network,
+    way: str | None,
+    batches: Batches,
+    solver: InPlace,
+    x: Stack,
+    *,
+    compiled: Callable[..., Weights],
+    ignored: str,
+) -> dict[str, Run | str]:
+    """The ways beside the one in place, by name, or why there is none; those that nobody asks for are left out.
+
+    Args:
+        network: module and loss.
+        way: asked for by name.
+        batches: of the clients of the block.
+        solver: plain SGD.
+        x: where the clients begin.
+        compiled: writes steps in compiled loops.
+        ignored: why no way that is written out takes these clients' examples; nothing where they do.
+    """
+    rate, walk = solver.rate, batches.walk
+    assert rate
+
+    def in_loops(tau: Sequence[int]) -> Ended:
+        y = network.vector_of(x, "y")
+        return (y,), compiled(y, 0, tau, y, [-rate(k) for k in range(tau[0])], begun=x)
+
+    def in_one_kernel(tau: Sequence[int]) -> Ended:
+        return fused.run(network.written_out[0], solver, x, walk, tau, network.buffer(x))
+
+    def alone(tau: Sequence[int]) -> Ended:
+        y = network.vector_of(x, "y").copy_(x)
+        losses = y.new_empty(len(y))
+        for i, client in enumerate(batches.clients):
+            seen: list[Minibatch] = []
+
+            def noted(k: int, i: int = i, seen: list[Minibatch] = seen) -> Examples:
+                pair = walk.at(i, k)
+                seen[:] = [Minibatch(*(part[None] for part in pair))]
+                return pair
+
+            with of_clients([client], seen):
+                losses[i] = descend_alone(network, y[i], noted, [rate(k) for k in range(tau[i])])
+        return (y,), losses
+
+    found: dict[str, Run | str] = {}
+    if way == "fused" or fused.is_at_hand(x):
+        found["fused"] = ignored or fused.refusal(network, x, walk) or in_one_kernel
+    if x.device.type == "cpu" and network.is_written_out:
+        found["compiled"] = ignored or loops.refusal(*network.written_out, x, walk) or in_loops
+    if way == "looped" or (x.device.type == "cpu" and found.get("compiled") is not in_loops):
+        found["alone"] = alone
+    return found

@@ -1,0 +1,148 @@
+"""Whole local runs of plain SGD in one launch on a GPU: a program for each client, whose weights never leave it.
+
+    y = y - rate(k) grad F_i(y; minibatch k),    k = 0 .. tau_i - 1
+
+For a linear layer, or two with a ReLU between them, under cross-entropy, in float32. Step by step the models are read
+and written tau_i times and every operation is launched by itself; here a model is read once and written once, a program
+reads its minibatches where they lie, and unequal tau_i are loops of unequal length. Anything else is refused with its
+reason, and taken in place (:mod:`fedspec_torch.layers.descent`) or by gradients as before.
+
+Triton compiles the kernel for a GPU; with TRITON_INTERPRET=1 it runs it in NumPy, on tensors of a CPU, which is how
+tests hold its numbers to the specification's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec_torch.arith import Ended, Stack
+from fedspec_torch.data.batches import Walk
+from fedspec_torch.gradients.ways import Network
+from fedspec_torch.layers.chains import Chain, cross_entropy
+from fedspec_torch.local.solvers import InPlace
+from fedspec_torch.refusals import Reason
+
+WEIGHTS = 3 * 2**12
+"""Most padded weights of a program: 64 KiB, a quarter of the registers of a multiprocessor."""
+
+TILE = 2**12
+"""Most padded numbers of a minibatch, or of what a layer makes of it."""
+
+
+def is_at_hand(x: Tensor) -> bool:
+    """Whether tensors are where a kernel may run: on a GPU, or anywhere where Triton interprets."""
+    return x.device.type == "cuda" or interpreted()
+
+
+def interpreted() -> bool:
+    """Whether Triton is told to interpret kernels."""
+    return os.environ.get("TRITON_INTERPRET", "").lower() in ("1", "true", "on", "yes", "y")
+
+
+def refusal(network: Network, x: Stack, walk: Walk) -> str:
+    """Why the kernel does not take such a block; nothing where it does."""
+    if not network.is_written_out:
+        return "a module or loss that is not written out"
+    chain, loss = network.written_out
+    if not is_at_hand(x):
+        return f"tensors on {x.device.type}, {Reason.NO_GPU}"
+    if find_spec("triton") is None:
+        return "triton is not installed"
+    if loss is not cross_entropy:
+        return "a loss other than cross-entropy"
+    kinds = [stage.activations for stage in chain.stages]
+    if chain.before or kinds not in ([()], [("relu",), ()]):
+        return "layers other than linear, or linear, ReLU, linear"
+    if (x.dtype, walk.inputs.dtype) != (torch.float32, torch.float32):
+        return f"{x.dtype} and inputs in {walk.inputs.dtype}, not float32"
+    if walk.targets.ndim != 1 or walk.targets.is_floating_point():
+        return "targets that are no class numbers, one for each example"
+    if len(set(walk.sizes)) > 1:
+        return "minibatches of several sizes"
+    B, F, H, C = (padded(size) for size in sizes(chain, walk))
+    weights, tile = (F * H + H * C if H else F * C), B * max(F, H, C)
+    if weights > WEIGHTS or tile > TILE:
+        return f"{weights} weights, minibatches of {tile} numbers when padded; a program holds {WEIGHTS} and {TILE}"
+    return ""
+
+
+def run(chain: Chain, solver: InPlace, x: Stack, walk: Walk, tau: Sequence[int], out: Stack) -> Ended:
+    """The models after tau_i steps from x, written to another stack [n, d], and the losses [n] at x.
+
+    Args:
+        chain: the layers, which were not refused.
+        solver: plain SGD, for its rates.
+        x: where the clients begin, which is not written to.
+        walk: their minibatches.
+        tau: how many steps each client takes, those with most first.
+        out: where the models are written.
+    """
+    from fedspec_torch.gradients.fused_kernel import kernel
+
+    assert solver.rate
+    n, d = x.shape
+    x = x if x.stride(1) == 1 else x.contiguous()
+    table = np.stack([np.asarray(tau), walk.starts[:n], walk.counts[:n]], 1).astype(np.int64)
+    rates = np.array([solver.rate(k) for k in range(tau[0])], np.float32)
+    where, losses = x.device, x.new_empty(n)
+    order = walk.targets if walk.order is None else walk.order
+    real, names = sizes(chain, walk), ("B", "F", "H", "C")
+    with torch.cuda.device(where) if where.type == "cuda" else nullcontext():
+        kernel[n,](
+            x,
+            out,
+            losses,
+            walk.inputs.flatten(1),
+            walk.targets,
+            torch.from_numpy(table).to(where),
+            order,
+            torch.from_numpy(rates).to(where),
+            x.stride(0),
+            d,
+            0 if walk.order is None else walk.order.shape[1],
+            ORDERED=walk.order is None,
+            **dict(zip(names, real, strict=True)),
+            **{f"{name}_": padded(size) for name, size in zip(names, real, strict=True)},
+            **places(chain),
+            PRECISION="ieee",
+            num_warps=warps(*real[1:]),
+            num_stages=1,
+        )
+    return (out,), losses
+
+
+def sizes(chain: Chain, walk: Walk) -> tuple[int, int, int, int]:
+    """Examples of a minibatch, features, hidden units (0: no such layer), classes."""
+    first, last = chain.stages[0].linear, chain.stages[-1].linear
+    return int(walk.sizes[0]), first.inputs, first.outputs if first is not last else 0, last.outputs
+
+
+def padded(size: int) -> int:
+    """The power of two, at least 16, that an axis is padded to; 0 for one that is not there."""
+    return max(16, 1 << (size - 1).bit_length()) if size else 0
+
+
+def places(chain: Chain) -> dict[str, int]:
+    """Where weights and biases stand in the vector of a model; -1: there are none."""
+    first, last = chain.stages[0].linear, chain.stages[-1].linear
+
+    def at(part: slice | None) -> int:
+        return -1 if part is None else int(part.start)
+
+    hidden = (-1, -1) if first is last else (at(first.weight), at(first.bias))
+    return dict(zip(("W_AT", "A_AT", "V_AT", "C_AT"), (*hidden, at(last.weight), at(last.bias)), strict=True))
+
+
+def warps(features: int, hidden: int, classes: int) -> int:
+    """Warps of a program: eight where it holds 64 registers' worth of weights in four. Nobody tuned it on a GPU."""
+    F, H, C = map(padded, (features, hidden, classes))
+    weights: Any = F * H + H * C if H else F * C
+    return 8 if weights >= 64 * 128 else 4

@@ -1,0 +1,148 @@
+"""The kernel of :mod:`fedspec_torch.gradients.fused`, in Triton's language: a client's local steps are one program.
+
+It is imported where Triton is at hand, and compiled once for each shape of model and minibatch. Every axis is padded to
+a power of two, at least 16, as Triton's products ask for; what is padded is masked and stays zero.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import triton
+import triton.language as tl
+
+
+def steps(
+    x: tl.tensor,
+    y: tl.tensor,
+    losses: tl.tensor,
+    inputs: tl.tensor,
+    targets: tl.tensor,
+    walk: tl.tensor,
+    order: tl.tensor,
+    rates: tl.tensor,
+    apart: tl.tensor,
+    d: tl.tensor,
+    most: tl.tensor,
+    ORDERED: tl.constexpr,
+    B: tl.constexpr,
+    F: tl.constexpr,
+    H: tl.constexpr,
+    C: tl.constexpr,
+    B_: tl.constexpr,
+    F_: tl.constexpr,
+    H_: tl.constexpr,
+    C_: tl.constexpr,
+    W_AT: tl.constexpr,
+    A_AT: tl.constexpr,
+    V_AT: tl.constexpr,
+    C_AT: tl.constexpr,
+    PRECISION: tl.constexpr,
+) -> None:
+    """tau_i steps of SGD of the client whose number the program has, its weights with it from the first to the last.
+
+        h = relu(X W + a), z = h V + c; without a hidden layer z = X V + c
+        g = (softmax(z) - one at the target) / b
+        dV = h^T g, dc = 1^T g, dh = g V^T where h > 0, dW = X^T dh, da = 1^T dh
+
+    Args:
+        x: [n, d] where clients begin, the rows ``apart`` from each other.
+        y: [n, d] where their last models are written.
+        losses: [n] where their mean losses at step 0 are written.
+        inputs: [T, F] the examples of all clients.
+        targets: [T] their classes.
+        walk: [n, 3] of each client tau_i, the row of its first example, its number of examples.
+        order: [n, most] the order in which a client takes its examples; read unless ORDERED.
+        rates: [largest tau_i] the rate of each step.
+        apart: how far the rows of x are from each other.
+        d: the numbers of a model.
+        most: the width of ``order``.
+        ORDERED: whether examples are taken in the order in which they lie.
+        B: examples of a minibatch.
+        F: features.
+        H: units of the hidden layer; 0: there is none.
+        C: classes.
+        B_: B padded, and so for the others.
+        F_: likewise.
+        H_: likewise.
+        C_: likewise.
+        W_AT: where W [H, F] stands in a model.
+        A_AT: where a stands; -1: there is none.
+        V_AT: where V [C, H], or [C, F], stands.
+        C_AT: where c stands; -1: there is none.
+        PRECISION: of products: "ieee" rounds to float32 and no further.
+    """
+    i = tl.program_id(0).to(tl.int64)
+    taken = tl.load(walk + 3 * i)
+    first = tl.load(walk + 3 * i + 1)
+    count = tl.load(walk + 3 * i + 2)
+    e = tl.arange(0, B_)
+    f = tl.arange(0, F_)
+    c = tl.arange(0, C_)
+    own = e < B
+    x += i * apart
+    y += i * d
+    # Weights stand [outputs, inputs] in the vector and are held [inputs, outputs].
+    if H > 0:
+        h = tl.arange(0, H_)
+        at_W = W_AT + h[None, :] * F + f[:, None]
+        in_W = (f[:, None] < F) & (h[None, :] < H)
+        at_V = V_AT + c[None, :] * H + h[:, None]
+        in_V = (h[:, None] < H) & (c[None, :] < C)
+        W = tl.load(x + at_W, mask=in_W, other=0.0)
+        a = tl.zeros([H_], tl.float32)
+        if A_AT >= 0:
+            a = tl.load(x + A_AT + h, mask=h < H, other=0.0)
+    else:
+        at_V = V_AT + c[None, :] * F + f[:, None]
+        in_V = (f[:, None] < F) & (c[None, :] < C)
+    V = tl.load(x + at_V, mask=in_V, other=0.0)
+    bias = tl.zeros([C_], tl.float32)
+    if C_AT >= 0:
+        bias = tl.load(x + C_AT + c, mask=c < C, other=0.0)
+    for k in range(taken):
+        place = (k * B + e) % count
+        if not ORDERED:
+            place = tl.load(order + i * most + place, mask=own, other=0)
+        row = first + place
+        X = tl.load(inputs + row[:, None] * F + f[None, :], mask=own[:, None] & (f[None, :] < F), other=0.0)
+        target = tl.load(targets + row, mask=own, other=0)
+        below = X
+        if H > 0:
+            below = tl.dot(X, W, input_precision=PRECISION) + a[None, :]
+            # What is no number stays none.
+            below = tl.where(below <= 0, 0.0, below)
+        z = tl.dot(below, V, input_precision=PRECISION) + bias[None, :]
+        z = tl.where(c[None, :] < C, z, float("-inf"))
+        top = tl.max(z, 1)
+        p = tl.exp(z - top[:, None])
+        total = tl.sum(p, 1)
+        hit = target[:, None] == c[None, :]
+        at_target = tl.sum(tl.where(hit, z, 0.0), 1)
+        # A class that the model does not have makes model and loss no numbers.
+        known = (target >= 0) & (target < C)
+        each = tl.where(known, top + tl.log(total) - at_target, float("nan"))
+        tl.store(losses + i, tl.sum(tl.where(own, each, 0.0), 0) / B, mask=k == 0)
+        g = (p / total[:, None] - tl.where(hit, 1.0, 0.0)) / B
+        g = tl.where(own[:, None], tl.where(known[:, None], g, float("nan")), 0.0)
+        rate = tl.load(rates + k)
+        if H > 0:
+            dh = tl.dot(g, tl.trans(V), input_precision=PRECISION)
+            dh = tl.where(below <= 0, 0.0, dh)
+            W -= rate * tl.dot(tl.trans(X), dh, input_precision=PRECISION)
+            if A_AT >= 0:
+                a -= rate * tl.sum(dh, 0)
+        V -= rate * tl.dot(tl.trans(below), g, input_precision=PRECISION)
+        if C_AT >= 0:
+            bias -= rate * tl.sum(g, 0)
+    if H > 0:
+        tl.store(y + at_W, W, mask=in_W)
+        if A_AT >= 0:
+            tl.store(y + A_AT + h, a, mask=h < H)
+    tl.store(y + at_V, V, mask=in_V)
+    if C_AT >= 0:
+        tl.store(y + C_AT + c, bias, mask=c < C)
+
+
+kernel: Any = triton.jit(steps)
+"""Launched over the clients."""

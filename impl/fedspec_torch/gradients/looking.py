@@ -1,0 +1,160 @@
+"""Whether a way trains what it was given: its losses and gradients beside plain autograd's on the caller's own module.
+
+A way that is written out, or that hands its own tensors to the module, may see something else than the module with its
+parameters set does: a replaced ``forward``, parameters in a closure, a penalty on ``model.parameters()`` in the loss, a
+row that torch's vmap keeps for the first client only. So before a way is taken, and again while a run goes on, two
+clients' losses and gradients are compared, at models a little beside theirs, where nobody has computed anything before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from fedspec_torch.arith import Stack, Weights
+from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.gradients.watching import asks
+from fedspec_torch.gradients.ways import WAYS, WRITTEN_OUT, Network, looped
+from fedspec_torch.layers.chains import LayersError, hooked
+from fedspec_torch.refusals import ModuleError, Reason
+
+BESIDE = 1e-2
+"""How far beside, as a share of a parameter and of all parameters' root mean square."""
+
+ROUNDINGS = 64
+"""By so many units in the last place two ways may differ, where plain autograd is not itself less exact."""
+
+TRIES = 3
+"""At so many models a way differs before it is refused: what lies at a kink may fall to either side."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Two clients' minibatches, and what plain autograd makes of them at models a little beside theirs.
+
+    Attributes:
+        network: module and loss.
+        about: [2, d] the models that it is beside of.
+        batch: the minibatches, copied.
+        seed: of where beside.
+    """
+
+    network: Network
+    about: Stack
+    batch: Minibatch
+    seed: int
+
+    @classmethod
+    def at(cls, network: Network, x: Stack, batch: Minibatch, seed: int = 0) -> Look:
+        """At the first and the last client of a block."""
+        ends = [0, len(x) - 1]
+        return cls(network, x[ends], Minibatch(batch.inputs[ends].clone(), batch.targets[ends].clone()), seed)
+
+    def plain(self, tried: int = 0) -> tuple[Stack, Stack, Weights]:
+        """Models, gradients and losses; at every try nearer."""
+        x = beside(self.about, self.seed + tried, BESIDE ** (1 + tried))
+        return x, *looped(self.network, x, self.batch)
+
+    def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:
+        """What a way shows that is not plain autograd; nothing if it is, up to rounding.
+
+        Raises:
+            Exception: what the way does not bear.
+        """
+        said = ""
+        for tried in range(TRIES):
+            x, *want = plain if plain and not tried else self.plain(tried)
+            if not bool(want[1].isfinite().all()):
+                continue
+            gap = apart(found := WAYS[name](self.network, x, self.batch), want)
+            # Only what is not equal asks how exact plain autograd is.
+            if gap <= self.rounding or gap <= self._inexact(x, want):
+                return ""
+            said = said or f"{gap:.2g} apart, most in {self._most(found[0], want[0])}"
+        return said
+
+    @property
+    def rounding(self) -> float:
+        """By how much two ways may differ."""
+        return self._unit * (ROUNDINGS if self._unit < 2**-20 else ROUNDINGS / 8)
+
+    @cached_property
+    def _unit(self) -> float:
+        """What a product is rounded to."""
+        if self.network.precision:
+            return float(2**-8)
+        if self.about.dtype == torch.float32 and self.about.device.type == "cuda":
+            convolved = any(isinstance(p, nn.modules.conv._ConvNd | nn.RNNBase) for p in self.network.module.modules())
+            if torch.backends.cuda.matmul.allow_tf32 or (convolved and torch.backends.cudnn.allow_tf32):
+                return float(2**-10)
+        return torch.finfo(self.about.dtype).eps
+
+    def _inexact(self, x: Stack, want: Sequence[Tensor]) -> float:
+        """By how much, where plain autograd moves more if the model moves by a unit in the last place."""
+        moved = looped(self.network, beside(x, self.seed, self._unit), self.batch)
+        return float(min(self.rounding + 16 * apart(moved, want), max(self.rounding, self._unit**0.5)))
+
+    def _most(self, g: Stack, want: Stack) -> str:
+        parts = self.network.named(g - want)
+        return max(parts, key=lambda name: float(parts[name].norm()))
+
+
+def beside(x: Stack, seed: int, share: float = BESIDE) -> Stack:
+    """Two models a little beside those of a stack, to either side; a function of the seed."""
+    drawn = torch.rand(x.shape[1], generator=torch.Generator().manual_seed(seed), dtype=x.dtype).to(x.device)
+    aside = drawn.mul_(2 * share).sub_(share)
+    size = x.square().mean(1, keepdim=True).sqrt()
+    return x + torch.stack([aside, -aside]) * (x.abs() + torch.where(size > 0, size, 1))
+
+
+def apart(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
+    """The largest distance of two clients' gradients over their length, or of their losses.
+
+    What is no number in both counts nothing; where it is one in the other, they are infinitely far apart.
+    """
+    (g, losses), (want, told) = ([part.detach().double() for part in pair] for pair in (one, other))
+    if bool((g.isfinite() != want.isfinite()).any() | (losses.isfinite() != told.isfinite()).any()):
+        return float("inf")
+    g, want = (part.nan_to_num(0, 0, 0) for part in (g, want))
+    gradients = (g - want).norm(dim=1) / (want.norm(dim=1) + 1e-3 * told.abs())
+    values = (losses - told).abs() / (told.abs() + 1e-3)
+    return float(torch.maximum(gradients.nan_to_num(0), values).max())
+
+
+def refusal(network: Network, name: str) -> str:
+    """Why a way is not looked at: what its module, or its loss, would not show now; nothing where it is."""
+    if name in WRITTEN_OUT or name == "looped":
+        return ""
+    parts = dict(network.module.named_modules())
+    if isinstance(network.loss, nn.Module):
+        parts |= {"the loss": network.loss}
+    for where, part in parts.items():
+        if hooked(part):
+            return f"{where or 'the module'} ({type(part).__name__}) {Reason.HOOKED}"
+        if name == "stacked" and isinstance(part, nn.Embedding | nn.EmbeddingBag) and part.padding_idx is not None:
+            # torch's backward pass of stacked embeddings leaves out the padding row of the first client only.
+            return f"{where or 'the module'} ({type(part).__name__}) has a padding row, which {Reason.UNBEARABLE}"
+    return asks(network.module, network.loss, network.asked, name)
+
+
+def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Weights] | None = None) -> None:
+    """Refuse a way that does not train what it was given.
+
+    Raises:
+        LayersError: it does not take the module or the loss.
+        ModuleError: it comes to other gradients than plain autograd on the module itself.
+    """
+    refused = refusal(network, name)
+    if refused:
+        raise LayersError(refused)
+    differs = look.differs(name, plain)
+    if differs:
+        raise ModuleError(
+            f"{name}: it {Reason.DIFFERS} than plain autograd on the module with its parameters set ({differs}): the "
+            f"module or the loss sees its parameters, or a minibatch, otherwise there, as in a closure, a list, "
+            f"model.parameters() or an own derivative; name way='looped', which is plain autograd"
+        )

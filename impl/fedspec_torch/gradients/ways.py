@@ -1,0 +1,328 @@
+"""The gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
+
+Five ways to the same numbers, up to the order of sums:
+
+* ``compiled``: chains of linear layers and activations on a CPU, in loops that numba compiles;
+* ``layered``: such chains anywhere, forward and backward written out in operators of torch;
+* ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
+* ``vmapped``: forward and backward pass of one client under ``vmap``;
+* ``looped``: one client after another, plain autograd on the module itself with its parameters set: it takes any
+  module, and is what the others are held to (:mod:`fedspec_torch.gradients.looking`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from math import prod
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+
+from fedspec.errors import ShapeError
+from fedspec_torch.arith import Stack, Vector, Weights
+from fedspec_torch.data.batches import Walk
+from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.gradients.graphs import Recordings
+from fedspec_torch.gradients.watching import guard
+from fedspec_torch.layers import chains as layers
+from fedspec_torch.layers.descent import gradients
+from fedspec_torch.layers.loops import Loops, refusal
+from fedspec_torch.layers.workspace import Workspace
+from fedspec_torch.refusals import ModuleError, Reason
+
+Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""The mean loss of a minibatch from the module's output and the targets: one number."""
+
+Way: TypeAlias = Callable[["Network", Stack, Minibatch], tuple[Stack, Weights]]
+"""From models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
+
+_turns: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
+_asked = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A module as a function of one flat vector of its trainable parameters.
+
+    Attributes:
+        module: what is trained; whoever calls it has its turn, and leaves its parameters as they were.
+        loss: of an output and its targets.
+        precision: None: the parameters' own; ``bf16``: products are taken of numbers rounded to bfloat16, as
+            ``torch.autocast`` does it, and everything else in float32.
+        asked: what module and loss asked torch at the first call (:mod:`fedspec_torch.gradients.watching`).
+    """
+
+    module: nn.Module
+    loss: Loss
+    precision: str | None = None
+    asked: set[str] = field(default_factory=set, init=False, repr=False)
+    _memory: threading.local = field(default_factory=threading.local, init=False, repr=False)
+
+    @cached_property
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """What is trained, by name, each once however often the module uses it; what holds no number is not."""
+        return {name: p for name, p in self.module.named_parameters() if p.requires_grad and p.numel()}
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of what is trained, by name."""
+        return {name: tuple(p.shape) for name, p in self.parameters.items()}
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many numbers each of them holds."""
+        return [prod(shape) for shape in self.shapes.values()]
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, ...]]:
+        """Where each of them stands in the module: a parameter may be used by several of its parts.
+
+        A part that has several names is entered by one of them: torch 2.13 leaves the last call's tensors in it
+        otherwise.
+        """
+        found: dict[int, list[str]] = {}
+        for prefix, part in self.module.named_modules():
+            for name, p in part._parameters.items():
+                if p is not None:
+                    found.setdefault(id(p), []).append(f"{prefix}.{name}".lstrip("."))
+        return {name: tuple(found[id(p)]) for name, p in self.parameters.items()}
+
+    @cached_property
+    def written_out(self) -> tuple[Any, Any]:
+        """The layers and the loss of the way ``layered``.
+
+        Raises:
+            LayersError: module, loss or precision is not written out.
+        """
+        if self.precision:
+            raise layers.LayersError(f"{self.precision} is not written out")
+        ends = list(accumulate(self.sizes, initial=0))
+        places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(self.parameters.values())}
+        return layers.layers_of(self.module, places), layers.written_out(self.loss)
+
+    @cached_property
+    def is_written_out(self) -> bool:
+        """Whether the way ``layered`` is open."""
+        try:
+            _ = self.written_out
+        except layers.LayersError:
+            return False
+        return True
+
+    def buffer(self, x: Stack) -> Stack:
+        """Where gradients of such a block are written, the same at every step of this thread."""
+        return self._kept("g", x, (), lambda: x.new_empty(x.shape))[: len(x)]
+
+    def workspace(self, x: Stack, b: int) -> Workspace:
+        """Where such a block with minibatches of b is passed forward and backward, the same for this thread."""
+        found: Workspace = self._kept("work", x, b, lambda: Workspace.of(self.written_out[0], x, b))
+        return found.first(len(x))
+
+    @cached_property
+    def turn(self) -> threading.RLock:
+        """Who has it may call the module: no other thread does, be it for another federation."""
+        with _asked:
+            return _turns.setdefault(self.module, threading.RLock())
+
+    @contextmanager
+    def lent(self) -> Iterator[list[nn.Parameter]]:
+        """The module's own parameters, to be set; afterwards they and their gradients are as they were."""
+        parameters = list(self.parameters.values())
+        with self.turn:
+            before = [(p.detach().clone(), p.grad) for p in parameters]
+            try:
+                yield parameters
+            finally:
+                with torch.no_grad():
+                    for p, (value, grad) in zip(parameters, before, strict=True):
+                        p.copy_(value)
+                        p.grad = grad
+
+    def put(self, x: Vector) -> None:
+        """Set the module's own parameters, without gradients."""
+        with torch.no_grad():
+            for p, part in zip(self.parameters.values(), self.named(x).values(), strict=True):
+                p.copy_(part)
+                p.grad = None
+
+    def backward(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a minibatch at the module's own parameters, whose gradients are where torch leaves them."""
+        with torch.enable_grad():
+            loss = self.value_of(self.module, inputs, targets)
+            loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    def loops(self, x: Stack, walk: Walk) -> Loops:
+        """The compiled loops for such models and minibatches, the same for this thread.
+
+        Raises:
+            LayersError: they do not take the module, the loss, the precision, the models or the minibatches.
+        """
+        chain, loss = self.written_out
+        refused = refusal(chain, loss, x, walk)
+        if refused:
+            raise layers.LayersError(f"{refused}; {Reason.NOT_WRITTEN_OUT} there")
+        b = int(walk.sizes.max())
+        found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(chain, loss, x, b))
+        return found
+
+    def vector_of(self, x: Stack, name: str) -> Stack:
+        """Where a solver keeps something of each client of such a block, the same at every run of this thread."""
+        return self._kept(f"vector {name}", x, (), lambda: x.new_empty(x.shape))[: len(x)]
+
+    def recordings(self, x: Stack) -> Recordings:
+        """The runs of such models that were recorded, the same for this thread."""
+        found: Recordings = self._kept("recordings", x[:1], (), Recordings)
+        return found
+
+    def _kept(self, name: str, x: Stack, more: Any, make: Callable[[], Any]) -> Any:
+        """What was made for blocks of that type that were no smaller, or is made and kept in its place."""
+        held, key = vars(self._memory), (x.dtype, x.device, more)
+        if name not in held or held[name][0] != key or held[name][1] < len(x):
+            held[name] = None
+            held[name] = (key, len(x), make())
+        return held[name][2]
+
+    def run(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """What the module makes of a minibatch with these parameters; what nobody trains it reads as it is."""
+        given = {place: parameters[name] for name, places in self.places.items() for place in places}
+        output: Tensor = functional_call(self.module, given, (inputs,), tie_weights=False)
+        return output
+
+    def rounding(self, device: torch.device) -> AbstractContextManager[Any]:
+        """While it is on, products are taken of rounded numbers, where the precision says so."""
+        return torch.autocast(device.type, torch.bfloat16) if self.precision else nullcontext()
+
+    def vector(self) -> Vector:
+        """The present parameters of the module as one vector of its own."""
+        return torch.cat([p.detach().reshape(-1) for p in self.parameters.values()])
+
+    def named(self, x: Vector | Stack) -> dict[str, Tensor]:
+        """The parameters in a vector [d], or of every client in a stack [n, d], as views."""
+        parts = x.split(self.sizes, dim=-1)
+        lead = x.shape[:-1]
+        return {n: part.reshape((*lead, *shape)) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
+
+    def value(self, parameters: Mapping[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a minibatch.
+
+        Raises:
+            ShapeError: it is not one number.
+        """
+        return self.value_of(lambda inputs: self.run(parameters, inputs), inputs, targets)
+
+    def value_of(self, run: Callable[[Tensor], Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a minibatch, from what gives the output.
+
+        Raises:
+            ShapeError: it is not one number.
+        """
+        with self.rounding(inputs.device):
+            loss = self.loss(run(inputs), targets)
+        if not isinstance(loss, Tensor):
+            raise ShapeError(f"loss: got {type(loss).__name__}, expected one number as a tensor; leave out float, item")
+        if loss.numel() != 1:
+            raise ShapeError(
+                f"loss: got shape {tuple(loss.shape)}, expected one number; take the mean over the minibatch"
+            )
+        return loss.reshape(())
+
+
+def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+    """All clients forward at once, one backward pass of the sum of their losses."""
+    leaf = x.detach().requires_grad_()
+    with torch.enable_grad(), network.turn, guard(network.asked):
+        losses = vmap(network.value)(network.named(leaf), batch.inputs, batch.targets)
+        (g,) = torch.autograd.grad(losses.sum(), leaf)
+    return g, losses.detach()
+
+
+def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+    """Gradient and loss of one client, for all of them at once."""
+
+    def one(row: Vector, inputs: Tensor, targets: Tensor) -> Tensor:
+        return network.value(network.named(row), inputs, targets)
+
+    with network.turn, guard(network.asked):
+        g, losses = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
+    # What the loss holds beside may want gradients of its own.
+    return g.detach(), losses.detach()
+
+
+def looped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+    """One client after another.
+
+    Raises:
+        ModuleError: the module has changed its parameters.
+    """
+    g, losses = torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(len(x))
+    with network.lent() as parameters:
+        for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
+            network.put(x[j])
+            losses[j] = network.backward(*pair)
+            put, found = (network.named(row).values() for row in (x[j], g[j]))
+            for p, was, part in zip(parameters, put, found, strict=True):
+                check_unwritten(p, was)
+                # A parameter that the loss does not see has the gradient zero.
+                part.copy_(torch.zeros_like(p) if p.grad is None else p.grad.to_dense())
+    return g, losses
+
+
+def check_unwritten(p: Tensor, was: Tensor) -> None:
+    """Refuse a module that has changed what it was given.
+
+    Raises:
+        ModuleError: its parameter is another.
+    """
+    if not torch.equal(p.detach(), was) and not bool(was.isnan().any()):
+        raise ModuleError(
+            f"model: it {Reason.WRITES}: a parameter of shape {tuple(p.shape)} is another after a call (a clamp, "
+            f"max_norm), and what becomes of it is the algorithm's; use a parametrization, or clamp a copy"
+        )
+
+
+def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
+    """Forward and backward pass written out, for chains of linear layers and activations.
+
+    Losses that nobody wants to be told are none.
+
+    Raises:
+        LayersError: module or loss is not written out.
+    """
+    chain, loss = network.written_out
+    g, work = network.buffer(x), network.workspace(x, batch.inputs.shape[1])
+    return g, gradients(chain, loss, x, batch, work, g, told=told)
+
+
+def compiled(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+    """The same in compiled loops.
+
+    Raises:
+        LayersError: they do not take the module, the loss, the precision, the models or the minibatch.
+    """
+    (n, b), g = batch.targets.shape[:2], network.buffer(x)
+    each = np.full(n, b)
+    walk = Walk(each, batch.inputs.flatten(0, 1), batch.targets.flatten(0, 1), b * np.arange(n), each, None)
+    return g, network.loops(x, walk).steps(x, walk, 0, [1] * n, g, [1], adds=False)
+
+
+WAYS: dict[str, Way] = {
+    "compiled": compiled,
+    "layered": layered,
+    "stacked": stacked,
+    "vmapped": vmapped,
+    "looped": looped,
+}
+"""The ways by name."""
+
+WRITTEN_OUT = ("compiled", "layered")
+"""Those that look into the module."""

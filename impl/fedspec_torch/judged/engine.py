@@ -1,0 +1,143 @@
+"""The engine before the judge: a case's clients as a federation, trained by the loop of ``simulate``.
+
+A client's objective is the loss of a module on one example, x' H_i x / 2 - e_i' x, so that what is judged is all that
+stands between a module and an algorithm: gradients, blocks of clients, cohorts, the cut of late updates by buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fedspec.catalogue import Algorithm, LocalSolver
+from fedspec.contract import Case, Event, Offer, Round
+from fedspec.errors import ContractError
+from fedspec.params import shapes
+from fedspec.plan import Arrival, Exchange, Plan, Setup
+from fedspec_torch.arith import Vector
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.judged.sessions import CaseSession
+from fedspec_torch.ranks.rows import whole
+from fedspec_torch.run import schedules
+from fedspec_torch.run.agreement import divided
+from fedspec_torch.run.begin import begun
+from fedspec_torch.run.diverged import DivergedError
+from fedspec_torch.run.runs import Run
+
+ENGINES: dict[str, tuple[str, int | None, int, str | None]] = {
+    "engine stacked": ("stacked", None, 1, None),
+    "engine looped singly": ("looped", 1, 1, None),
+    "engine in two shards": ("looped", None, 2, None),
+    "engine in bf16": ("stacked", None, 1, "bf16"),
+}
+"""How gradients are computed, how many clients at once, in how many shards, how precisely: variants of the mirror.
+
+Shards are those of one rank here; that two ranks compute the same numbers is tested in tests/test_mirror/test_ranks.py.
+"""
+
+OFFERED = ("engine stacked", "engine looped singly")
+"""Those that obey every law. Shards do not, in the last bits: another client divides the population in another way.
+
+bfloat16 obeys none that compares numbers; docs/precision.md says how far off it is.
+"""
+
+
+def engine_offers(a: Algorithm) -> Iterator[Offer]:
+    """Its canonical reading as the engine runs it, at every level with clients; the engine shows the model alone."""
+    if not isinstance(a.run, LocalSolver):
+        for level in a.levels:
+            if level in ("round", "trace"):
+                yield from (Offer(a.id, level, a.readings[0].name, variant=variant) for variant in OFFERED)
+
+
+class Quadratic(nn.Module):
+    """A model of one block for each of the case's; its output is the objective itself."""
+
+    def __init__(self, blocks: dict[str, Tensor]) -> None:
+        super().__init__()
+        self.blocks = nn.ParameterList([nn.Parameter(block) for block in blocks.values()])
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The value x' H_i x / 2 - e_i' x from inputs [b, d, d + 1], H_i beside e_i."""
+        x = torch.cat([block.reshape(-1) for block in self.blocks])
+        H, e = inputs[..., :-1], inputs[..., -1]
+        value: Tensor = (H @ x) @ x / 2 - e @ x
+        return value
+
+
+def the_output(output: Tensor, target: Tensor) -> Tensor:
+    """The loss is what the module says."""
+    return output.mean()
+
+
+@dataclass
+class Told:
+    """A schedule of the events that the judge sends."""
+
+    now: tuple[schedules.Event, ...] = ()
+
+    def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[schedules.Event, ...]:
+        """The events that were told last."""
+        return self.now
+
+
+class EngineSession(CaseSession):
+    """Levels round and trace, through a run of the algorithm."""
+
+    def __init__(self, algorithm: Algorithm, case: Case) -> None:
+        super().__init__(algorithm, case)
+        if case.problem is None or isinstance(algorithm.run, LocalSolver):
+            raise ContractError(f"case: level {case.level} needs a problem, the clients' objectives")
+        way, block, count, precision = ENGINES[case.variant]
+        self.examples = tuple(case.problem.examples.tolist())
+        H, e = self.tensor(case.problem.H), self.tensor(case.problem.e)
+        each = torch.cat([H, e[:, :, None]], 2)[:, None]
+        run, x = algorithm.run, self.vector(case.x0)
+        parts = (
+            {"x": x[: e.shape[1]]} if "peers" in algorithm.takes else {n: self.tensor(b) for n, b in case.x0.items()}
+        )
+        federation = Federation(
+            Quadratic(parts), the_output, [(inputs, e[:1, 0]) for inputs in each], way=way, precision=precision
+        )
+        numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
+        h = run.hyper(**{**numbers, **case.options})
+        setup = Setup(self.examples, shapes(case.x0))
+        shards = divided(federation, count, block, case.algorithm)
+        state = begun(algorithm, h, x, setup, federation, block, shards)
+        self.told = Told()
+        self.run = Run(algorithm, h, federation, self.told, state, rounds=10**9, block=block, shards=shards)
+        self.waiting: list[Arrival] = []
+
+    def step(self, event: Event) -> dict[str, Any]:
+        """Take the event. Late updates wait until the buffer is full, since the engine trains those of one together."""
+        match event:
+            case Round(participants=participants, steps=steps):
+                examples = tuple(self.examples[i] for i in participants)
+                more = event.strategies, event.scales, event.noise
+                repeats = "repeats" in self.algorithm.takes
+                self._run(Plan(participants, steps, examples, *more, repeats=repeats, hyper=event.hyper))
+            case Exchange():
+                mixing: Any = self.tensor(event.mixing)
+                self._run(replace(event, mixing=mixing))
+            case Arrival():
+                self.waiting.append(event)
+                if len(self.waiting) == getattr(self.run.h, "buffer", 1):
+                    arrived, self.waiting = self.waiting, []
+                    self._run(*arrived)
+            case _:
+                raise ContractError(f"event: {type(event).__name__} at level {self.case.level}; send what it takes")
+        x = self.run.state if isinstance(self.run.state, Tensor) else self.run.state.x
+        return {"x": self.blocks(whole(x))}
+
+    def _run(self, *events: schedules.Event) -> None:
+        for event in events:
+            event.check_clients(range(len(self.examples)))
+        self.told.now = events
+        # Who trains is told that the loss is no number; who judges asks for the model that the rule gives then.
+        with suppress(DivergedError):
+            self.run.step()

@@ -1,0 +1,230 @@
+"""One case of the judge, computed by the rules and rounds of the mirror.
+
+The environment variable ``FEDSPEC_TORCH_DEVICE`` says where: ``cpu`` (the default), ``cuda``, ``cuda:1``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec import contract
+from fedspec.arith import Array
+from fedspec.catalogue import Algorithm, LocalSolver, Method, Program, Served
+from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round
+from fedspec.domains import require
+from fedspec.errors import ContractError, UnknownNameError
+from fedspec.params import flatten, layers, shapes, unflatten
+from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
+from fedspec.readings import CoverName, choice
+from fedspec.reference import check_messages, of_server, population, rate_of_step
+from fedspec_torch.arith import Vector, device_named
+from fedspec_torch.covers import named_cover, with_axes
+from fedspec_torch.problems import QuadraticClients
+from fedspec_torch.run.rounds import run_round, run_step
+
+DEVICE = "FEDSPEC_TORCH_DEVICE"
+
+
+def device() -> torch.device:
+    """The device that the environment names.
+
+    Raises:
+        ContractError: torch does not know it, or it is not there.
+    """
+    try:
+        return device_named(os.environ.get(DEVICE, "cpu"))
+    except UnknownNameError as error:
+        raise ContractError(f"{DEVICE}: {error}") from error
+
+
+class CaseSession:
+    """What all sessions share: the case, and the way between its arrays and tensors."""
+
+    def __init__(self, algorithm: Algorithm, case: Case) -> None:
+        if case.dtype not in ("float32", "float64"):
+            raise ContractError(f"dtype: {case.dtype}; fedspec_torch computes in float32 and float64")
+        self.algorithm, self.case = algorithm, case
+        self.device = device()
+
+    def tensor(self, array: Array) -> Tensor:
+        """The array as a tensor of its own."""
+        return torch.tensor(np.asarray(array, dtype=self.case.dtype), device=self.device)
+
+    def vector(self, blocks: Blocks) -> Vector:
+        """All blocks as one vector, in the order of the case's x0 whatever order they came in.
+
+        Raises:
+            ContractError: their names or shapes differ from those of x0.
+        """
+        want = shapes(self.case.x0)
+        got = shapes(blocks)
+        if got != want:
+            raise ContractError(f"blocks: got {got}, expected {want}; send every block of x0 under its own name")
+        return self.tensor(flatten({name: blocks[name] for name in want}))
+
+    def blocks(self, x: Vector) -> Blocks:
+        """A vector as blocks of their own, named and shaped as the case's x0."""
+        return unflatten(x.cpu().numpy().copy(), self.case.x0)
+
+
+def model_like(state: Any) -> dict[str, Tensor]:
+    """What a state holds for every coordinate, by name; a bare model is x. SM3's mu has an entry for each set."""
+    if not is_dataclass(state):
+        return {"x": state}
+    values = {f.name: getattr(state, f.name) for f in fields(state)}
+    return {n: v for n, v in values.items() if isinstance(v, Tensor) and n not in ("mu", "t")}
+
+
+class SolverSession(CaseSession):
+    """Level client: one gradient, one local step of one client, a batch of n = 1."""
+
+    def __init__(self, algorithm: Algorithm, solver: LocalSolver, case: Case) -> None:
+        super().__init__(algorithm, case)
+        self.solver = solver
+        options = algorithm.options
+        self.keywords: dict[str, Any] = {
+            **{n: choice(kind, n, case.options[n]) for n, kind in options.items()},
+            **{n: case.hyper[n] for n in algorithm.numbers if n in case.hyper},
+        }
+        for name in set(self.keywords) - set(options):
+            require(name, self.keywords[name])
+        cover = self.keywords.pop("cover", None)
+        self.cover = cover and named_cover(CoverName(cover), shapes(case.x0))
+        given = {"v0": self.keywords.pop("v0", None), "cover": self.cover}
+        self.given = {n: v for n, v in given.items() if v is not None}
+        self.names = set(inspect.signature(solver.rule).parameters)
+        # What is printed has no options.
+        self.keywords = {n: v for n, v in self.keywords.items() if n in self.names}
+        self.begin(case.x0)
+
+    def begin(self, x: Blocks) -> None:
+        """A round begins at x."""
+        self.anchor, self.k = self.vector(x).unsqueeze(0), 0
+        begin = self.solver.begin
+        self.state = begin(self.anchor, **self.given) if begin else self.anchor
+
+    def step(self, event: Event) -> dict[str, Any]:
+        """Take the event."""
+        match event:
+            case Begin(x=x):
+                self.begin(x)
+            case Gradient(g=g, eta_l=eta_l):
+                rate = {} if eta_l is None else {"eta_l": rate_of_step(self.algorithm, eta_l)}
+                given = {
+                    "x": self.state,
+                    "state": self.state,
+                    "g": self.vector(g).unsqueeze(0),
+                    "anchor": self.anchor,
+                    "k": self.k,
+                    "cover": self.cover,
+                    "layers": layers(shapes(self.case.x0)),
+                }
+                positional = {n: v for n, v in given.items() if n in self.names}
+                self.state = self.solver.rule(**positional, **{**self.keywords, **rate})
+                self.k += 1
+            case _:
+                raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
+        return {n: self.blocks(v[0]) for n, v in model_like(self.state).items()}
+
+
+class MethodSession(CaseSession):
+    """Levels server and round: one aggregate, or one whole round, a step."""
+
+    def __init__(self, algorithm: Algorithm, method: Method | Served, case: Case) -> None:
+        super().__init__(algorithm, case)
+        self.run = method
+        numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
+        # A server does not see the clients' own hyper-parameters; any value will do.
+        unseen = {n: v for n, v in (("eta_l", 1), ("mu", 0)) if n in algorithm.numbers and case.level == "server"}
+        record = method if isinstance(method, Method) else algorithm.run
+        assert isinstance(record, Method | Program)
+        self.h = record.hyper(**{**unseen, **numbers, **case.options})
+        x = self.vector(case.x0)
+        self.state = method.init(self.h, x) if isinstance(method, Method) else method.init(self.h, x, population(case))
+        problem = case.problem
+        self.problem = problem and QuadraticClients(self.tensor(problem.H), self.tensor(problem.e))
+
+    def step(self, event: Event) -> dict[str, Any]:
+        """Take the event."""
+        match event:
+            case contract.Messages(messages=sent):
+                check_messages(self.run, sent)
+                messages = [
+                    Message(
+                        delta=self.vector(m.delta),
+                        examples=m.weight,
+                        steps=m.steps,
+                        a_norm=m.a_norm,
+                        control=None if m.control is None else self.vector(m.control),
+                    )
+                    for m in sent
+                ]
+                self.state, values = self.run.server(of_server(self.h, event, self.algorithm), self.state, messages)
+            case Round(participants=participants, steps=steps) if (
+                self.problem and self.case.problem and isinstance(self.run, Method)
+            ):
+                examples = tuple(self.case.problem.examples[list(participants)].tolist())
+                plan = Plan(participants, steps, examples, hyper=event.hyper)
+                trace = run_round(self.run, self.h, self.state, self.problem, plan)
+                self.state, values = trace.state, trace.values
+            case _:
+                raise ContractError(
+                    f"event: {type(event).__name__} at level {self.case.level}; "
+                    f"send {'Messages' if self.case.level == 'server' else 'Round'}"
+                )
+        answer: dict[str, Any] = {n: self.blocks(v) for n, v in model_like(self.state).items()}
+        for name, value in values.items():
+            if name in ("delta", "c", "h"):
+                answer[name] = self.blocks(value)
+            else:
+                # A hyper-parameter that is shown would be rounded to torch's default type.
+                answer[name] = torch.as_tensor(value, dtype=torch.float64).tolist()
+        return answer
+
+
+class ProgramSession(CaseSession):
+    """Levels round and trace: clients that remember, adapt, talk to each other or arrive late."""
+
+    def __init__(self, algorithm: Algorithm, program: Program, case: Case) -> None:
+        super().__init__(algorithm, case)
+        if case.problem is None:
+            raise ContractError(f"case: level {case.level} needs a problem, the clients' objectives")
+        self.run, self.event, self.takes = program, program.event, program.takes
+        self.examples = case.problem.examples.tolist()
+        numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
+        self.h = self.run.hyper(**{**numbers, **case.options})
+        self.clients = QuadraticClients(self.tensor(case.problem.H), self.tensor(case.problem.e))
+        state = self.run.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
+        self.state = with_axes(state, self.h, shapes(case.x0))
+
+    def step(self, event: Event) -> dict[str, Any]:
+        """Take the event."""
+        plan: Any
+        match self.event, event:
+            case "round", Round(participants=participants, steps=steps):
+                examples = tuple(self.examples[i] for i in participants)
+                more = event.strategies, event.scales, event.noise
+                repeats = "repeats" in self.takes
+                plan = Plan(participants, steps, examples, *more, repeats=repeats, hyper=event.hyper)
+            case "exchange", Exchange():
+                mixing: Any = self.tensor(event.mixing)
+                plan = replace(event, mixing=mixing)
+            case "arrival", Arrival():
+                plan = event
+            case kind, _:
+                raise ContractError(f"event: {type(event).__name__}; this algorithm takes {kind.capitalize()}")
+        plan.check_clients(range(len(self.clients)))
+        self.state, values = run_step(self.run, self.h, self.state, self.clients, plan)
+        answer: dict[str, Any] = {"x": self.blocks(self.state.x)}
+        for name, value in values.items():
+            whole = isinstance(value, Tensor) and value.shape == self.state.x.shape
+            # A tensor made of a Python number would round it to float32.
+            answer[name] = self.blocks(value) if whole else value.tolist() if isinstance(value, Tensor) else value
+        return answer

@@ -1,0 +1,54 @@
+"""The mirror as a subject, so that the suite judges it as it judges anybody: rules and engine.
+
+See :mod:`fedspec_torch.judged.sessions` for where it computes.
+"""
+
+from __future__ import annotations
+
+import fedspec_torch
+from fedspec.catalogue import CATALOGUE as SPECIFIED
+from fedspec.catalogue import LocalSolver, Method, Program, Served, find
+from fedspec.contract import Case, Session, SubjectInfo
+from fedspec.reference import offers, offers_varied
+from fedspec_torch.judged.engine import ENGINES, EngineSession, engine_offers
+from fedspec_torch.judged.sessions import MethodSession, ProgramSession, SolverSession
+
+
+class Mirror:
+    """The whole catalogue in torch, canonical and other readings alike."""
+
+    info = SubjectInfo(
+        name="fedspec_torch",
+        version=fedspec_torch.__version__,
+        variant="torch",
+        offers=tuple(
+            offer
+            for a in SPECIFIED.values()
+            for some in [*(offers(a, level) for level in a.levels), engine_offers(a)]
+            for offer in some
+        )
+        + tuple(offers_varied()),
+    )
+
+    def start(self, case: Case) -> Session:
+        """Begin a session for one case.
+
+        Raises:
+            ContractError: the mirror does not have the dtype, or the device is not there.
+        """
+        algorithm = find(case.algorithm)
+        if case.variant in ENGINES:
+            return EngineSession(algorithm, case)
+        match algorithm.run_under(case.options, case.hyper):
+            case LocalSolver() as solver:
+                return SolverSession(algorithm, solver, case)
+            case Program(served=Served() as served) if case.level == "server":
+                return MethodSession(algorithm, served, case)
+            case Program() as program:
+                return ProgramSession(algorithm, program, case)
+            case Method() as method:
+                return MethodSession(algorithm, method, case)
+
+
+SUBJECT = Mirror()
+"""``fedspec check torch``."""

@@ -1,0 +1,211 @@
+"""Chains of linear layers and activations, passed forward and backward by :mod:`fedspec_torch.layers.descent` itself.
+
+``Linear``, ``ReLU``, ``Tanh`` and ``Flatten`` one after another under cross-entropy or a mean square: what most
+examples train. Outputs are [n, features, b], examples last: products with a last axis of b = 32 run several times as
+fast as with one of ten classes, and so does a softmax over the middle axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module as modules
+
+from fedspec.errors import FedspecError
+from fedspec_torch.arith import Weights
+from fedspec_torch.data.examples import IGNORED
+from fedspec_torch.local.blocks import Part
+from fedspec_torch.refusals import Reason
+
+OTHERWISE = "name way='looped', which takes any module, or no way"
+"""What to do where a way does not take what it was asked for."""
+
+
+class LayersError(FedspecError):
+    """A module or loss is none of those that are written out; the message names the part."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """W h + c: where W and c stand in the vector of all parameters; no c where there is no bias."""
+
+    weight: slice
+    bias: slice | None
+    inputs: int
+    outputs: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A linear layer, and the names of the activations that follow it."""
+
+    linear: Linear
+    activations: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The layers of a module: activations of the inputs, where there are any, then its stages."""
+
+    before: tuple[str, ...]
+    stages: tuple[Stage, ...]
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """Where weights and biases stand in the vector of all parameters, and their shapes, in its order."""
+        found: list[Part] = []
+        for l in (stage.linear for stage in self.stages):
+            found.append((l.weight, (l.outputs, l.inputs)))
+            if l.bias is not None:
+                found.append((l.bias, (l.outputs,)))
+        return tuple(sorted(found, key=lambda part: part[0].start))
+
+
+def layers_of(module: nn.Module, places: dict[int, slice]) -> Chain:
+    """The layers of a module in order.
+
+    Args:
+        module: what is trained.
+        places: where every parameter stands in the vector, by its identity.
+
+    Raises:
+        LayersError: it has a part that is not written out, or a parameter that is frozen or used twice.
+    """
+    parts = list(_chain(module))
+    used = [id(p) for part in parts for p in part.parameters()]
+    if sorted(used) != sorted(places):
+        frozen = f"others are {Reason.NOT_WRITTEN_OUT}"
+        raise LayersError(f"every parameter is trained, and belongs to one layer; {frozen}")
+    linears: list[Linear] = []
+    activations: list[list[str]] = [[]]
+    for part in parts:
+        match part:
+            case nn.Linear():
+                bias: Any = part.bias
+                check_shapes(part)
+                c = None if bias is None else places[id(bias)]
+                linears.append(Linear(places[id(part.weight)], c, part.in_features, part.out_features))
+                activations.append([])
+            case nn.ReLU():
+                activations[-1].append("relu")
+            case nn.Tanh():
+                activations[-1].append("tanh")
+    first, *others = map(tuple, activations)
+    return Chain(first, tuple(map(Stage, linears, others)))
+
+
+def check_shapes(part: nn.Linear) -> None:
+    """Refuse a layer whose weights were cut since it was made.
+
+    Raises:
+        LayersError: they have not the shape that its numbers of features say.
+    """
+    outputs, inputs = part.out_features, part.in_features
+    bias: Any = part.bias
+    if part.weight.shape != (outputs, inputs) or (bias is not None and bias.shape != (outputs,)):
+        shapes = f"{tuple(part.weight.shape)}" + ("" if bias is None else f" and {tuple(bias.shape)}")
+        raise LayersError(
+            f"a Linear with weights of {shapes}, not of {(outputs, inputs)} as its in_features and out_features say, "
+            f"is {Reason.NOT_WRITTEN_OUT}"
+        )
+
+
+def _chain(part: nn.Module) -> Iterator[nn.Module]:
+    if not is_torchs_own(part):
+        own = "with a hook, or a forward or parameters of its own,"
+        raise LayersError(f"{type(part).__name__} {own} is {Reason.NOT_WRITTEN_OUT}")
+    if type(part) is nn.Sequential:
+        for inner in part:
+            yield from _chain(inner)
+    elif type(part) in (nn.Linear, nn.ReLU, nn.Tanh, nn.Identity) or (
+        type(part) is nn.Flatten and (part.start_dim, part.end_dim) == (1, -1)
+    ):
+        yield part
+    else:
+        raise LayersError(f"{type(part).__name__} is {Reason.NOT_WRITTEN_OUT}")
+
+
+def hooked(part: nn.Module) -> bool:
+    """Whether something else is called with a part, or with the gradient of one of its parameters."""
+    kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    on_all = (vars(modules)[f"_global{kind}"] for kind in kinds)
+    on_parameters = (
+        getattr(p, kind, None)
+        for p in part.parameters(recurse=False)
+        for kind in ("_backward_hooks", "_post_accumulate_grad_hooks")
+    )
+    return any(getattr(part, kind) for kind in kinds) or any(on_all) or any(on_parameters)
+
+
+def is_torchs_own(part: nn.Module) -> bool:
+    """Whether a call of a part does what its type says: no hook, no method of its own, plain parameters."""
+    plain = all(type(p) is nn.Parameter for p in part.parameters(recurse=False))
+    return plain and not hooked(part) and vars(part).keys() & {"forward", "__call__", "_call_impl"} == set()
+
+
+Loss: TypeAlias = Callable[[Tensor, Tensor, Tensor, bool], tuple[Weights, float]]
+"""From outputs z [n, outputs, b], targets and memory like z to every client's mean loss, if it is to be told, and a
+factor: the derivative of the losses by z is that factor times what then stands in the memory."""
+
+
+def cross_entropy(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[Weights, float]:
+    """Mean cross-entropy: softmax(z) less one at the target, times 1 / b.
+
+    Raises:
+        LayersError: the targets are no class numbers.
+    """
+    if targets.ndim != 2 or targets.dtype != torch.int64:
+        others = f"others are {Reason.NOT_WRITTEN_OUT}"
+        raise LayersError(f"cross-entropy of class numbers (int64) only, one for each example; {others}")
+    at = targets[:, None, :]
+    losses = (z.logsumexp(1, keepdim=True) - z.gather(1, at)).mean((1, 2)) if told else z.new_empty(0)
+    torch.ops.aten._softmax.out(z, 1, False, out=out)
+    out.scatter_add_(1, at, z.new_full((1, 1, 1), -1).expand(at.shape))
+    return losses, 1 / z.shape[2]
+
+
+def mean_square(z: Tensor, targets: Tensor, out: Tensor, told: bool) -> tuple[Weights, float]:
+    """Mean square of the errors: the errors, times 2 / (outputs b).
+
+    Raises:
+        LayersError: there is not one target for each output.
+    """
+    if targets.ndim != 3 or targets.shape[2] != z.shape[1]:
+        raise LayersError(f"a mean square takes a target for each output; another is {Reason.NOT_WRITTEN_OUT}")
+    error = torch.sub(z, targets.mT, out=out)
+    return error.square().mean((1, 2)) if told else z.new_empty(0), 2 / (z.shape[1] * z.shape[2])
+
+
+def written_out(loss: Any) -> Loss:
+    """The loss with its derivative.
+
+    Raises:
+        LayersError: it is not written out.
+    """
+    functional = nn.functional
+    if isinstance(loss, nn.Module) and not is_torchs_own(loss):
+        raise LayersError(f"the loss {type(loss).__name__}, which is hooked, is {Reason.NOT_WRITTEN_OUT}")
+    if loss is functional.cross_entropy:
+        return cross_entropy
+    if loss is functional.mse_loss:
+        return mean_square
+    # Of these types exactly: what is derived from them may do anything.
+    plain: dict[str, Any] = {"reduction": "mean"}
+    if type(loss) is nn.CrossEntropyLoss:
+        plain |= {"weight": None, "ignore_index": IGNORED, "label_smoothing": 0}
+    if type(loss) in (nn.CrossEntropyLoss, nn.MSELoss):
+        others = [name for name, want in plain.items() if _is_other(getattr(loss, name), want)]
+        if not others:
+            return cross_entropy if type(loss) is nn.CrossEntropyLoss else mean_square
+        raise LayersError(f"the loss {type(loss).__name__} with {', '.join(others)} is {Reason.NOT_WRITTEN_OUT}")
+    raise LayersError(f"the loss {getattr(loss, '__name__', type(loss).__name__)} is {Reason.NOT_WRITTEN_OUT}")
+
+
+def _is_other(got: Any, want: Any) -> bool:
+    """Whether an option is not as it is by default; a tensor never is."""
+    return isinstance(got, Tensor) or got != want

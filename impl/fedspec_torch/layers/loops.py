@@ -1,0 +1,228 @@
+"""Chains of layers in compiled loops (:mod:`fedspec_torch.layers.compiled`), where numba and SciPy are at hand.
+
+They take linear layers with at most one activation each, in a CPU's memory; what else there is they refuse by name.
+Where torch has several threads, the clients are shared out among as many.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import accumulate, pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from fedspec.arith import Array
+from fedspec.errors import to_install
+from fedspec_torch.arith import Stack, Weights
+from fedspec_torch.data.batches import Walk
+from fedspec_torch.layers.chains import Chain, Loss, cross_entropy
+
+NEEDED = ("numba", "scipy", "threadpoolctl")
+"""What the loops are compiled with, where their products come from, and what keeps a product to one thread."""
+
+ROOM = 2**14
+"""Entries of products that wait to be added: they stay in the cache nearest to the core."""
+
+CODES: dict[tuple[str, ...], int] = {(): 0, ("relu",): 1, ("tanh",): 2}
+"""Activations of a layer, as the loops have them."""
+
+Memory: TypeAlias = tuple[Array, ...]
+"""What one thread writes to; see the compiled function."""
+
+
+class NoClassError(IndexError):
+    """A target is no class, in the row of a client."""
+
+    def __init__(self, row: int, classes: int) -> None:
+        super().__init__(f"a class is not in 0 to {classes - 1}")
+        self.row, self.classes = row, classes
+
+
+def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
+    """Why the loops do not take such a block; nothing where they do."""
+    missing = missing_packages()
+    features, outputs = chain.stages[0].linear.inputs, chain.stages[-1].linear.outputs
+    inputs, targets = walk.inputs.flatten(1), walk.targets
+    if missing:
+        return f"{', '.join(missing)} not installed: {to_install('fast')}"
+    if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
+        return f"models in {x.dtype} on {x.device.type}, not in float32 or float64 on a CPU"
+    if chain.before or any(stage.activations not in CODES for stage in chain.stages):
+        return "an activation before the first layer, or two after one"
+    if inputs.dtype != x.dtype or inputs.shape[1] != features:
+        return f"{inputs.shape[1]} features in {inputs.dtype}, not {features} in {x.dtype}"
+    if loss is cross_entropy:
+        are_classes = targets.ndim == 1 and targets.dtype == torch.int64
+        return "" if are_classes else "targets that are no class numbers in int64"
+    if targets.dtype != x.dtype:
+        return f"targets in {targets.dtype}, not {x.dtype}"
+    return "" if targets.shape[1:] == (outputs,) else "a mean square without a target for each output"
+
+
+def is_compiled(x: Any) -> bool:
+    """Whether compiled loops take such numbers here."""
+    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not missing_packages()
+
+
+@cache
+def missing_packages() -> tuple[str, ...]:
+    """Of those that the loops need."""
+    return tuple(name for name in NEEDED if find_spec(name) is None)
+
+
+@dataclass(frozen=True, eq=False)
+class Loops:
+    """The loops for one chain and minibatches of no more than b.
+
+    Attributes:
+        classes: whether the loss is cross-entropy; else it is a mean square.
+        table: the layers.
+        memory: makes that of one thread.
+    """
+
+    classes: bool
+    table: Array
+    memory: Callable[[], Memory]
+    _memories: list[Memory] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, chain: Chain, loss: Loss, x: Stack, b: int) -> Loops:
+        """For such models."""
+        layers = [stage.linear for stage in chain.stages]
+        *places, end = accumulate((l.outputs * b for l in layers), initial=0)
+        sizes = (2 * end, b * layers[0].inputs, max(ROOM, 2 * b, *(l.inputs for l in layers)))
+        table = [
+            (l.weight.start, l.bias.start if l.bias else -1, l.inputs, l.outputs, CODES[stage.activations], z, end + z)
+            for l, stage, z in zip(layers, chain.stages, places, strict=True)
+        ]
+
+        def memory() -> Memory:
+            return (*(x.new_empty(size).numpy() for size in sizes), np.empty(b, np.int64))
+
+        return cls(loss is cross_entropy, np.array(table), memory)
+
+    def steps(
+        self,
+        x: Stack,
+        walk: Walk,
+        first: int,
+        tau: Sequence[int],
+        to: Stack,
+        scales: Sequence[float],
+        *,
+        adds: bool,
+        told: bool = True,
+        begun: Stack | None = None,
+    ) -> Weights:
+        """Write multiples of the gradients of some minibatches to a stack, or add them; see the compiled function.
+
+        Args:
+            x: [n, d] the models.
+            walk: of these clients, or of more, of whom these are the first.
+            first: the local step of the first minibatch.
+            tau: how many minibatches each client takes.
+            to: [n, d] where the gradients go; may be x.
+            scales: what those of a step are multiplied by.
+            adds: whether they are added to what is there.
+            told: whether losses are computed.
+            begun: [n, d] what is written to the models first, near the core of who trains them.
+
+        Returns:
+            The losses [n] of the first minibatches, or none.
+
+        Raises:
+            NoClassError: a target is no class.
+        """
+        steps = import_module("fedspec_torch.layers.compiled").steps
+        losses, none = x.new_empty(len(x) if told else 0), x.new_empty(0, 0)
+        classes = walk.targets if self.classes else none[:, :0].long().flatten()
+        targets = none if self.classes else walk.targets
+        pool = [part.contiguous().numpy() for part in (walk.inputs.flatten(1), classes, targets)]
+        order = np.empty((0, 0), np.int32) if walk.order is None else walk.order.numpy()
+        X, T, Y, L = x.contiguous().numpy(), np.array(tau), to.numpy(), losses.numpy()
+        # Of models that are seen several times one is enough.
+        common = begun is not None and begun.stride(0) == 0
+        B = (none if begun is None else begun[:1] if common else begun).contiguous().numpy()
+        rates, table = np.array(scales, X.dtype), walk.table
+
+        def some(own: slice) -> int:
+            memory = self._memories.pop() if self._memories else self.memory()
+            rows = (table[own], order[own], first, T[own], Y[own], rates, adds, L[own])
+            found = int(steps(self.table, X[own], B if common else B[own], *pool, *rows, *memory))
+            self._memories.append(memory)
+            return found
+
+        parts = shares(tau)
+        for part, wrong in zip(parts, together(some, parts), strict=True):
+            if wrong >= 0:
+                raise NoClassError(part.start + wrong, int(self.table[-1, 3]))
+        return losses
+
+
+_lent: ContextVar[int] = ContextVar("lent", default=0)
+
+
+def threads() -> int:
+    """How many the loops have: as many as torch has, or had when it lent them."""
+    return _lent.get() or torch.get_num_threads()
+
+
+@contextmanager
+def lent() -> Iterator[None]:
+    """Torch and BLAS compute in one thread, and the loops have torch's.
+
+    Else their threads go on for milliseconds after each operation, looking for work, on the cores that the loops need:
+    a round of the MLP in two threads took 24 ms on two cores of an EPYC, and 13 ms where they do not.
+    """
+    found = torch.get_num_threads()
+    if found == 1 or missing_packages():
+        yield
+        return
+    _, products = _pool(os.getpid(), found)
+    token = _lent.set(found)
+    torch.set_num_threads(1)
+    try:
+        with products.limit(limits=1):
+            yield
+    finally:
+        torch.set_num_threads(found)
+        _lent.reset(token)
+
+
+def shares(tau: Sequence[int]) -> list[slice]:
+    """Which clients, one after another, each thread trains: about as many steps for each."""
+    parts = min(len(tau), threads())
+    if parts == 1:
+        return [slice(0, len(tau))]
+    done = np.cumsum(tau)
+    ends = np.searchsorted(done, done[-1] * np.arange(1, parts) / parts, side="right")
+    return [slice(*ends) for ends in pairwise((0, *map(int, ends), len(tau)))]
+
+
+def together(work: Callable[[slice], Any], parts: list[slice]) -> list[Any]:
+    """What the work gives for each part, as many of them at the same time as there are threads."""
+    if len(parts) == 1:
+        return [work(parts[0])]
+    workers, products = _pool(os.getpid(), threads())
+    # Products would share one more pool of threads, and wait for each other.
+    with products.limit(limits=1):
+        return list(workers.map(work, parts))
+
+
+@cache
+def _pool(process: int, threads: int) -> tuple[ThreadPoolExecutor, Any]:
+    # A child that is forked has none of its parent's threads.
+    # Only libraries that are loaded by now are limited, and the loops would load theirs later.
+    import_module("scipy.linalg.cython_blas")
+    controller: Any = import_module("threadpoolctl").ThreadpoolController()
+    return ThreadPoolExecutor(threads), controller.select(user_api="blas")

@@ -1,0 +1,75 @@
+"""All local steps of a block of clients by a solver that writes over what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from fedspec.domains import check_steps
+from fedspec_torch.arith import Stack
+from fedspec_torch.local.blocks import Block
+from fedspec_torch.local.solvers import InPlace
+from fedspec_torch.plan import Oracle
+
+
+def taken(tau: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Every step k, and how many clients take it: the first few, since those with most steps come first."""
+    left = len(tau)
+    for k in range(tau[0]):
+        while tau[left - 1] <= k:
+            left -= 1
+        yield k, left
+
+
+def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequence[int]) -> tuple[Stack, ...]:
+    """The local models after tau steps from x, which may be written to, and what the solver hands back beside them.
+
+    They are read before the clients of another block train, or the gradient is asked for: it may be in their memory.
+
+    Of clients with unequal numbers of steps, those with most come first, and step k is taken by the first few: nobody
+    computes a step that is not taken. Clients that are written out take all their steps by themselves
+    (:class:`fedspec_torch.federation.training.Trained`).
+
+    Args:
+        solver: what a step does.
+        x: where the clients begin, which is not written to.
+        gradient: of the clients, or of the first few of them.
+        tau: how many steps each client takes; one number: all of them.
+
+    Raises:
+        PlanError: a number of steps is not a whole number >= 1.
+    """
+    steps = [tau] * len(x) if isinstance(tau, int) else tau
+    for tau_i in (steps[0], steps[-1]):
+        check_steps(tau_i)
+    alone = getattr(gradient, "run_in_place", None)
+    found: tuple[Stack, ...] | None = alone and alone(solver, x, steps)
+    return found or by_gradients(solver, x, gradient, steps)
+
+
+def by_gradients(solver: InPlace, x: Stack, gradient: Oracle, steps: Sequence[int]) -> tuple[Stack, ...]:
+    """The same, a step of all clients after another."""
+    n, d = x.shape
+    vectors: dict[str, Tensor] = {}
+    kept = getattr(gradient, "memory", lambda x, name: torch.empty_like(x, memory_format=torch.contiguous_format))
+    descend = getattr(gradient, "descend", lambda k, y, rate: False)
+
+    def memory(name: str) -> Tensor:
+        if name not in vectors:
+            vectors[name] = kept(x, name)
+        return vectors[name]
+
+    block = Block(n, n, solver.parts or ((slice(0, d), (d,)),), layerwise=False, memory=memory)
+    y = memory("y").copy_(x)
+    step = solver.begin and solver.begin(block, y)
+    for k, left in taken(steps):
+        y_, g = y[:left], y
+        if not (solver.rate and descend(k, y_, solver.rate(k))):
+            g = gradient(k, y_)
+            if solver.rate:
+                torch.sub(y_, g, alpha=solver.rate(k), out=y_)
+        if step:
+            step(k, block.first(left), y, g.contiguous())
+    return y, *(vectors[name] for name in solver.kept)

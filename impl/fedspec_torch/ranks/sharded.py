@@ -1,0 +1,287 @@
+"""A population in shards: every rank trains its own clients, and the algorithm's text runs on all ranks alike.
+
+The text is the specification's own. What it gets of the clients are streams that are weighed along the tree of the
+shards, or stacks whose rows stay where their clients are; what it keeps of a server is the same on every rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from fedspec.entry import Program
+from fedspec.errors import ShapeError
+from fedspec.plan import Arrival, Plan
+from fedspec.population import Client
+from fedspec_torch.arith import Stack, Vector, Weights
+from fedspec_torch.local.joining import Block, Numbers, begun_with
+from fedspec_torch.plan import Clients
+from fedspec_torch.population import Batched, Stream
+from fedspec_torch.ranks.rows import Rows, whole
+from fedspec_torch.ranks.shards import Layout, Shards
+
+
+class Elsewhere(Exception):
+    """The rest of this step is rank 0's."""
+
+
+def is_copied(func: Any, args: Any, clients: int) -> bool:
+    """Whether a call stacks one vector for every client."""
+    return (
+        func is torch.stack and len(args[0]) == clients and len({id(x) for x in args[0]}) == 1 and args[0][0].ndim == 1
+    )
+
+
+class Copies(TorchFunctionMode):
+    """While it is on, a stack of one vector for every client is made of rows that each rank has for its own."""
+
+    def __init__(self, shards: Shards) -> None:
+        super().__init__()
+        self.shards = shards
+
+    def on(self) -> None:
+        """Switch it on."""
+        self.__enter__()  # type: ignore[no-untyped-call]
+
+    def off(self) -> None:
+        """Switch it off."""
+        self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        n = self.shards.clients
+        if is_copied(func, args, n):
+            layout = Layout.by_client(self.shards, range(n))
+            return Rows({s: args[0][0].repeat(len(layout.places[s]), 1) for s in self.shards.held}, layout)
+        return func(*args, **(kwargs or {}))
+
+
+@dataclass(frozen=True)
+class Sharded(Batched):
+    """Clients in shards, those of a shard in blocks.
+
+    Attributes:
+        shards: the shards, and which of them this rank holds.
+        copies: what is on while the algorithm's own text runs, and off while clients train.
+    """
+
+    shards: Shards = field(kw_only=True)
+    copies: Copies = field(kw_only=True)
+
+    @contextmanager
+    def _training(self, shard: int) -> Iterator[None]:
+        self.copies.off()
+        self.shards.training.append(shard)
+        try:
+            with self.shards.ranks.alone():
+                yield
+        finally:
+            self.shards.training.pop()
+            self.copies.on()
+
+    def _trained(self, shard: int, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The blocks of a shard, each trained when it is asked for."""
+        while True:
+            with self._training(shard):
+                block = next(blocks, None)
+            if block is None:
+                return
+            yield block
+
+    def each(self, client: Client, plan: Plan, x: Vector) -> Any:
+        """What the function gives for every participant, in their order: a stream of blocks, or stacks of rows."""
+        layout, shards = Layout.by_client(self.shards, plan.participants), self.shards
+        busy = {s: plan.part(at) for s, at in layout.places.items() if at}
+        blocks: dict[int, Iterator[Block]] = {
+            s: self._trained(s, self.blocks(client, busy[s], x)) for s in shards.held if s in busy
+        }
+        first = None
+        for s in [*blocks][:1]:
+            first = next(blocks[s])
+            blocks[s] = begun_with(first, blocks[s])
+        empty = self._emptied(busy, first, x)
+        del first
+        streams = {s: Stream(len(layout.places[s]), blocks.get(s, [([], empty)])) for s in shards.held}
+        if isinstance(empty, Tensor) and not self.whole:
+            return ShardedStream(layout, streams)
+        return self._rows(layout, {s: stream.stacked() for s, stream in streams.items()})
+
+    def _emptied(self, busy: Iterable[int], first: Block | None, like: Vector) -> Any:
+        """What a client makes, without any rows: a rank none of whose clients takes part hears of it from another."""
+        ranks, who = self.shards.ranks, {self.shards.rank(s) for s in busy}
+        # A view would keep the rows.
+        empty = first and each_tensor(lambda rows: rows[:0].clone(), first[1])
+        said = empty if len(who) == ranks.size else ranks.said(empty, min(who))
+        return each_tensor(lambda rows: rows.to(like.device), said)
+
+    def _rows(self, layout: Layout, made: dict[int, Any]) -> Any:
+        """What the shards have made, a stack for each part of it; numbers of the clients are told to all."""
+        first = next(iter(made.values()))
+        if isinstance(first, Tensor):
+            return Rows(made, layout)
+        if is_dataclass(first) and not isinstance(first, type):
+            names = [f.name for f in fields(first)]
+            return replace(first, **{n: self._rows(layout, {s: getattr(m, n) for s, m in made.items()}) for n in names})
+        if any(isinstance(m, Numbers) for m in made.values()):
+            told = {s: m for some in self.shards.ranks.told(made) for s, m in some.items()}
+            return tuple(told[int(s)][k] for s, k in zip(layout.of, layout.within, strict=True))
+        return tuple(self._rows(layout, {s: m[j] for s, m in made.items()}) for j in range(len(first)))
+
+    def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
+        """What the function gives for every arrival, in their order, on rank 0; the others have done their part.
+
+        Raises:
+            Elsewhere: on every rank but the first.
+        """
+        layout = Layout.by_client(self.shards, [a.client for a in arrivals])
+        parts: dict[int, Tensor] = {}
+        for s in self.shards.held:
+            at = layout.places[s]
+            parts[s] = x_mu[0].new_empty(0, *x_mu[0].shape)
+            if at:
+                with self._training(s):
+                    parts[s] = super().each_arrival(client, [arrivals[k] for k in at], [x_mu[k] for k in at])
+        rows = Rows(parts, layout).gathered(only=0)
+        if rows is None:
+            raise Elsewhere
+        return rows
+
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """The gradients of the clients of S at local step t, each at its row of X, where the client is."""
+        if not S:
+            return X
+        layout, parts = Layout.by_client(self.shards, S), {}
+        rows = X if isinstance(X, Rows) and X.rows_of.same(layout) else Rows.of(whole(X), layout)
+        for s in self.shards.held:
+            parts[s] = rows.parts[s]
+            if at := layout.places[s]:
+                with self._training(s):
+                    g = self.clients.oracle([S[k] for k in at])(t, parts[s])
+                    # The next shard's may be written to the same buffer.
+                    parts[s] = g if len(self.shards.held) == 1 else g.clone()
+        return Rows(parts, layout)
+
+
+OURS = ("fedspec.algorithms.", "fedspec_torch.")
+"""Where the functions are that weigh what clients send, once."""
+
+
+class ShardedStream:
+    """Rows that come in blocks, shard by shard, and are read once."""
+
+    def __init__(self, layout: Layout, streams: dict[int, Stream]) -> None:
+        self.layout, self.streams = layout, streams
+
+    def __len__(self) -> int:
+        return len(self.layout)
+
+    def weigh(self, w: Weights) -> Vector:
+        """The sum of w_i times row i, on every rank.
+
+        Raises:
+            ShapeError: there is not one weight for each row.
+        """
+        if len(w) != len(self):
+            raise ShapeError(f"weigh: {len(w)} weights for {len(self)} rows; give one weight for each row")
+        places = self.layout.places
+        return self.layout.shards.total(lambda s: self.streams[s].weigh(w[places[s]]))
+
+    def sum(self, axis: int = 0) -> Vector:
+        """The sum of the rows, on every rank."""
+        return self.layout.shards.total(lambda s: self.streams[s].sum(axis))
+
+    def map(self, f: Callable[..., Stack], *numbers: Weights) -> ShardedStream:
+        """A function of each row and of its entry of each list of numbers, applied when the row comes by."""
+        places = self.layout.places
+        mapped = {s: stream.map(f, *(x[places[s]] for x in numbers)) for s, stream in self.streams.items()}
+        return ShardedStream(self.layout, mapped)
+
+
+def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:
+    """A tuple or record of tensors with a function of each in its place; what holds none is as it was."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, Numbers):
+        return value
+    if isinstance(value, tuple):
+        return tuple(each_tensor(change, part) for part in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        old = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        new = {name: each_tensor(change, part) for name, part in old.items()}
+        changed = {name: part for name, part in new.items() if not unchanged(part, old[name])}
+        return replace(value, **changed) if changed else value
+    return value
+
+
+def unchanged(new: Any, old: Any) -> bool:
+    """Whether each_tensor has put nothing else in."""
+    if isinstance(new, tuple) and isinstance(old, tuple):
+        return all(map(unchanged, new, old))
+    return new is old
+
+
+def spread(state: Any, shards: Shards) -> Any:
+    """A state of which every rank has all, with the rows of the clients in their shards."""
+
+    def of(tensor: Tensor) -> Tensor:
+        if isinstance(tensor, Rows) or tensor.ndim != 2 or len(tensor) != shards.clients:
+            return tensor
+        return Rows.of(tensor, Layout.by_client(shards, range(shards.clients)))
+
+    return each_tensor(of, state)
+
+
+def gathered(state: Any) -> Any:
+    """A state with the rows of all clients, on rank 0; on the others without them."""
+    return each_tensor(lambda tensor: tensor.gathered(only=0) if isinstance(tensor, Rows) else tensor, state)
+
+
+def served(program: Program, shards: Shards) -> Program:
+    """An algorithm whose events are arrivals: rank 0 has buffer and server, the others the versions of the model."""
+    ranks = shards.ranks
+
+    def step(h: Any, state: Any, clients: Batched, *arrivals: Arrival) -> tuple[Any, dict[str, Any]]:
+        values: dict[str, Any] = {}
+        after = None
+        with suppress(Elsewhere):
+            after, values = program.step(h, state, clients, *arrivals)
+        if ranks.size == 1:
+            return after, values
+        if ranks.said(after is not None and len(after.versions) > len(state.versions)):
+            x = ranks.same(torch.empty_like(state.x) if after is None else after.x)
+            waiting, state = (), replace(state, versions=(*state.versions, x))
+        else:
+            waiting = (*state.pending, *(state.x[:0] for _ in arrivals))
+        # How many wait is all that the others know of them.
+        return after or (replace(state, pending=waiting) if hasattr(state, "pending") else state), values
+
+    return replace(program, step=step)
+
+
+@contextmanager
+def population(
+    clients: Clients,
+    block: int | None,
+    shards: Shards | None,
+    *,
+    ragged: bool = False,
+    client: Client | None = None,
+    read_by: Callable[..., Any] | None = None,
+    whole: bool = False,
+) -> Iterator[Batched]:
+    """The clients in blocks, and in shards where there are any, while an algorithm runs on them.
+
+    What reads their changes once, as most functions of the catalogue do, gets them as a stream. Those of it that say
+    that they need the whole of them get that, and so does any other function, which may read them again.
+    """
+    whole = whole or (read_by is not None and not read_by.__module__.startswith(OURS))
+    if shards is None:
+        yield Batched(clients, block, ragged, client, whole=whole)
+        return
+    with Copies(shards) as copies:
+        yield Sharded(clients, block, ragged, client, whole=whole, shards=shards, copies=copies)

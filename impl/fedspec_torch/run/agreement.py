@@ -1,0 +1,126 @@
+"""What the ranks of a run have to agree on: where it begins, how gradients are computed, and the loss of a round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import nan
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.federation.own import digest
+from fedspec_torch.federation.training import Training
+from fedspec_torch.gradients.choosing import IN_PLACE, Choice
+from fedspec_torch.population import default_block
+from fedspec_torch.ranks.processes import RankError, Ranks, here
+from fedspec_torch.ranks.shards import Shards
+
+
+def divided(federation: Federation, count: int | None, block: int | None, told: Any) -> Shards | None:
+    """The shards of a federation on the ranks that there are; None: it is one, on one rank.
+
+    Args:
+        federation: what is divided.
+        count: how many shards; None: one for each rank.
+        block: how many clients are trained at once.
+        told: what else the ranks have to agree on.
+
+    Raises:
+        PlanError: there are fewer shards than ranks.
+        RankError: the ranks do not begin alike.
+    """
+    ranks = here()
+    shards = Shards(len(federation), ranks.size if count is None else count, ranks)
+    if ranks.size > 1:
+        check_alike(federation, told, ranks)
+        if not federation.way:
+            take_one_way(federation, shards, block)
+    return shards if shards.count > 1 else None
+
+
+def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
+    """Refuse ranks that would train different things.
+
+    Raises:
+        RankError: what differs, and where.
+    """
+    x = federation.x0.cpu().view(torch.uint8).numpy()
+    mine = {"initial model": digest([x.tobytes()])} | fingerprint(federation) | {"run": told}
+    for q, theirs in enumerate(ranks.told(mine)):
+        for what, there in theirs.items():
+            if mine[what] != there:
+                raise RankError(
+                    f"{what}: {mine[what]} on rank {ranks.rank}, {there} on rank {q}; "
+                    f"make model, data and run alike on all ranks, from the same seeds"
+                )
+
+
+def take_one_way(federation: Federation, shards: Shards, block: int | None) -> None:
+    """Have all ranks compute gradients in the way that rank 0 finds fastest on its first clients."""
+    if shards.ranks.rank == 0 and not federation.choices and shards.mine:
+        who = shards.mine[: block or default_block(federation.x0)]
+        federation.oracle(who)(0, federation.x0.repeat(len(who), 1))
+    choices = shards.ranks.said(federation.choices)
+    if shards.ranks.size > 1:
+        # Each would measure whole runs on its own blocks, and come to other last bits than the rest.
+        choices = {size: replace(choice, run=choice.run or same_run(choice)) for size, choice in choices.items()}
+    if choices:
+        federation.choices.update(dict.fromkeys(range(64), choices[max(choices)]) | choices)
+
+
+def same_run(choice: Choice) -> str:
+    """How all ranks take whole runs with that way to the gradients."""
+    return choice.name if choice.name == "compiled" else IN_PLACE
+
+
+def fingerprint(federation: Federation) -> dict[str, Any]:
+    """What has to be the same of a federation for a run to go on."""
+    x = federation.x0
+    return {
+        "parameters": {name: list(shape) for name, shape in federation.network.shapes.items()},
+        "dtype": str(x.dtype),
+        "clients": len(federation),
+        "examples": int(sum(federation.pool.examples)),
+        "batch_size": federation.batch_size,
+        "seed": federation.seed,
+        "shuffled": federation.shuffled,
+        "precision": federation.precision,
+        "loss": getattr(federation.loss, "__qualname__", type(federation.loss).__qualname__),
+        **federation.own,
+        "data's digest": sampled(federation),
+    }
+
+
+SAMPLED = 64
+"""How many clients' data are looked at to tell one federation from another."""
+
+
+def sampled(federation: Federation) -> str | None:
+    """A digest of the first and last examples of some clients; None where a function makes them when they are asked."""
+    data = federation.data
+    if callable(data):
+        return None
+    some = data[:: max(1, len(data) // SAMPLED)]
+    ends = (part[k].detach().reshape(-1).cpu() for pair in some for part in pair for k in (0, -1))
+    return digest(end.view(torch.uint8).numpy().tobytes() for end in ends)
+
+
+def first_losses(clients: Training, ranks: Ranks) -> dict[int, float]:
+    """The loss of the first minibatch of every client of all ranks that computed one, by the clients' numbers."""
+    given: Any = clients.losses.values()
+    on_device = Tensor in {*map(type, given)}
+    values = torch.stack([*given]).double().tolist() if on_device else given
+    found = dict(zip(clients.losses, values, strict=True))
+    return {i: loss for some in ranks.told(found) for i, loss in sorted(some.items())}
+
+
+def mean_loss(losses: Mapping[int, float], examples: Sequence[int]) -> float:
+    """The mean of clients' losses, weighted by their sample sizes; NaN: there are none."""
+    if not losses:
+        return nan
+    who = sorted(losses)
+    return float(np.average([losses[i] for i in who], weights=[examples[i] for i in who]))

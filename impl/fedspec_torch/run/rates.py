@@ -1,0 +1,185 @@
+"""Rates by round and by client: a schedule whose events say hyper-parameters anew."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from fedspec.domains import DOMAINS
+from fedspec.entry import Algorithm
+from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.given import VARYING
+from fedspec.plan import Arrival, Plan, Setup
+from fedspec_torch.arith import Vector
+from fedspec_torch.run.saved import CheckpointError
+from fedspec_torch.run.schedules import Event, Schedule
+
+Rate: TypeAlias = Any
+"""A function of the round's number, or of it and the client's; or an array [rounds], or [rounds, clients]."""
+
+SEEN = 64
+"""Clients whose numbers a saved run keeps, to know its rates again."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """One hyper-parameter by round, or by round and client."""
+
+    name: str
+    at: Callable[..., Any]
+    each: bool
+
+    def of(self, round: int, client: int = 0) -> float:
+        """The number in that round, of that client.
+
+        Raises:
+            ParameterError: there is none, or it is no single number.
+        """
+        try:
+            return float(self.at(round, client) if self.each else self.at(round))
+        except (TypeError, ValueError, IndexError) as error:
+            where = f"round {round}" + (f", client {client}" if self.each else "")
+            raise ParameterError(f"rates: {self.name} in {where}: {error}; give one number") from error
+
+
+@dataclass(frozen=True)
+class Rated:
+    """A schedule, and the hyper-parameters that its events say anew."""
+
+    plan: Schedule
+    rates: tuple[Numbers, ...]
+
+    @property
+    def largest_delay(self) -> int | None:
+        """How late an update may be, where the schedule says it."""
+        return getattr(self.plan, "largest_delay", None)
+
+    def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Event, ...]:
+        """Those of the schedule, with the numbers of their round; what they say themselves stays."""
+        events = self.plan.events(algorithm, h, setup, x, round)
+        said = [{**self.said(event, round), **event.hyper} for event in events]
+        try:
+            for hyper in said:
+                check_held(hyper, x.dtype)
+            return tuple(replace(event, hyper=hyper) for event, hyper in zip(events, said, strict=True))
+        except ParameterError as error:
+            raise ParameterError(f"rates: round {round}: {error}") from error
+
+    def said(self, event: Event, round: int) -> dict[str, Any]:
+        """What an event of that round says: of a late client the numbers of the round that it began in."""
+        match event:
+            case Plan(participants=who):
+                return {n.name: tuple(n.of(round, i) for i in who) if n.each else n.of(round) for n in self.rates}
+            case Arrival(client=i, delay=delay):
+                begun = {True: max(0, round - delay), False: round}
+                return {n.name: n.of(begun[DOMAINS[n.name].of_clients], i) for n in self.rates}
+        return {n.name: n.of(round) for n in self.rates}
+
+    def told(self, done: int, rounds: int, clients: int) -> dict[str, tuple[tuple[float, ...], ...]]:
+        """Some of the numbers: of the first round, the last that is done, and the next; of the first clients."""
+        looked = sorted({min(max(0, r), rounds - 1) for r in (0, done - 1, done)})
+
+        def row(numbers: Numbers, round: int) -> tuple[float, ...]:
+            return tuple(numbers.of(round, i) for i in range(min(clients, SEEN) if numbers.each else 1))
+
+        return {n.name: tuple(row(n, r) for r in looked) for n in self.rates}
+
+
+def rated(
+    plan: Schedule,
+    rates: Mapping[str, Rate] | None,
+    row: Algorithm,
+    given: Mapping[str, Any],
+    rounds: int,
+    clients: int,
+) -> tuple[Schedule, dict[str, Any]]:
+    """The schedule with rates, and what is given of hyper-parameters: those that vary as they are in the first round.
+
+    Raises:
+        UnknownNameError: the algorithm has no such hyper-parameter.
+        ParameterError: it does not vary, is given as one number too, or is by client where an event has one for all.
+    """
+    if not rates:
+        return plan, dict(given)
+    found = []
+    for name, rate in rates.items():
+        if name not in VARYING or name not in row.numbers:
+            known = ", ".join(n for n in VARYING if n in row.numbers)
+            raise UnknownNameError(f"rates: {row.id} has no {name} that varies from round to round; it has {known}")
+        if name in given:
+            raise ParameterError(f"rates: {name} is given as one number too ({given[name]}); give one of the two")
+        numbers = numbers_of(name, rate, rounds, clients)
+        if numbers.each and (row.event == "exchange" or not DOMAINS[name].of_clients):
+            why = "clients that mix have one for all" if row.event == "exchange" else "it is the server's"
+            raise ParameterError(f"rates: {name} is given for each client, but {why}; give a function of the round")
+        found.append(numbers)
+    first = {n.name: n.of(0) for n in found}
+    return Rated(plan, tuple(found)), {**given, **first}
+
+
+def check_held(hyper: Mapping[str, Any], dtype: torch.dtype) -> None:
+    """Refuse numbers that are infinite in the model's type."""
+    largest = torch.finfo(dtype).max
+    for name, said in hyper.items():
+        for number in said if isinstance(said, tuple) else (said,):
+            if math.isfinite(number) and abs(number) > largest:
+                raise ParameterError(f"{name}: got {number}, more than {dtype} holds ({largest:.2g}); give less")
+
+
+def numbers_of(name: str, rate: Rate, rounds: int, clients: int) -> Numbers:
+    """One hyper-parameter as it was given.
+
+    Raises:
+        ParameterError: it is neither a function of the round, or of round and client, nor an array of that many.
+    """
+    if callable(rate):
+        return Numbers(name, rate, _takes_client(name, rate))
+    try:
+        table = np.asarray(rate.tolist() if hasattr(rate, "tolist") else rate, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"rates: {name}: got {rate!r}; give a function or an array") from error
+    want = {1: (rounds,), 2: (rounds, clients)}.get(table.ndim)
+    if want is None or len(table) < rounds or table.shape[1:] != want[1:]:
+        raise ParameterError(
+            f"rates: {name}: an array of shape {table.shape}; give one of shape [{rounds}] or [{rounds}, {clients}]: "
+            f"a number for each round, or for each round and client"
+        )
+    return Numbers(name, lambda *at: table[at], table.ndim == 2)
+
+
+def _takes_client(name: str, rate: Callable[..., Any]) -> bool:
+    """Whether a function takes the client's number beside the round's."""
+    try:
+        told = inspect.signature(rate)
+    except (TypeError, ValueError):
+        return False
+    for each, at in ((False, (0,)), (True, (0, 0))):
+        try:
+            told.bind(*at)
+        except TypeError:
+            continue
+        return each
+    raise ParameterError(f"rates: {name}{told}: give a function of the round, or of the round and the client")
+
+
+def check_same(file: object, found: Mapping[str, Any] | None, plan: Schedule, done: int, rounds: int, n: int) -> None:
+    """Refuse to go on with other rates than a run was saved with.
+
+    Raises:
+        CheckpointError: with what differs.
+    """
+    here = plan.told(done, rounds, n) if isinstance(plan, Rated) else {}
+    there = found or {}
+    for name in {**there, **here}:
+        if there.get(name) != here.get(name):
+            was = "by round" if name in there else "one number"
+            now = ("others" if name in there else "by round") if name in here else "none"
+            raise CheckpointError(
+                f"{file}: written by a run whose {name} was {was}, here rates gives {now}; resume with the same rates"
+            )

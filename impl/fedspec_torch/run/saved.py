@@ -1,0 +1,201 @@
+"""Records of tensors in a safetensors file: reading one runs no code.
+
+The tensors are in the file's body; what holds them together stands in its header, as JSON. Only records and readings
+of fedspec's own packages are made again from it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import StrEnum
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.errors import FedspecError
+from fedspec_torch.ranks.processes import running
+
+FORMAT = "2"
+"""The version of the layout: 2 has one digest over header and tensors."""
+
+OWN = ("fedspec", "fedspec_torch")
+PLUGINS = "fedspec.plugins."
+
+
+class CheckpointError(FedspecError):
+    """A file is no saved run, is damaged, or belongs to another run; the message says which, and what to do."""
+
+
+def write(file: Path, content: Mapping[str, Any]) -> None:
+    """Write records, tensors and numbers; the file is there whole, or as it was before.
+
+    Raises:
+        CheckpointError: its folder does not exist, or it is one.
+    """
+    from safetensors.torch import save
+
+    if not file.parent.is_dir():
+        raise CheckpointError(f"{file}: {file.parent} is no folder; make it first")
+    if file.is_dir():
+        raise CheckpointError(f"{file}: a folder; give the name of a file in it")
+    tensors: dict[str, Tensor] = {}
+    parts = {name: _told(value, tensors) for name, value in content.items()}
+    for name in ("h", "state"):
+        if parts.get(name, ...) is None and content[name] is not None:
+            kind = _name(content[name])
+            raise CheckpointError(
+                f"{file}: {kind} is in no file that holds a row of the catalogue, and a saved run looks up no other; "
+                f"write the algorithm's records beside its row"
+            )
+    told = json.dumps(parts)
+    # The format wants one tensor at least.
+    tensors = tensors or {"empty": torch.zeros(0)}
+    header = {"fedspec": FORMAT, "content": told, "digest": digest(told, tensors)}
+    data = save(tensors, metadata=header)
+    sweep(file)
+    handle, beside = tempfile.mkstemp(dir=file.parent, prefix=_beside(file))
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(beside).replace(file)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def read(file: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
+    """What was written.
+
+    Raises:
+        CheckpointError: there is no such file, or it is none of these, or damaged.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    if not file.is_file():
+        raise CheckpointError(f"{file}: no such file")
+    try:
+        with safe_open(file, framework="pt", device=str(device)) as opened:
+            header = opened.metadata() or {}
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
+        # A spoiled header may name types and shapes that torch, not safetensors, refuses.
+        raise CheckpointError(f"{file}: damaged, or no saved run ({error}); take an earlier one") from error
+    if header.get("fedspec") != FORMAT:
+        raise CheckpointError(
+            f"{file}: a safetensors file, but not a saved run of this version of fedspec "
+            f"(format {header.get('fedspec', 'unknown')}, here {FORMAT})"
+        )
+    if header.get("digest") != digest(header.get("content", ""), tensors):
+        raise CheckpointError(f"{file}: damaged: it does not hold what was written; take an earlier one")
+    try:
+        return {name: _made(value, tensors) for name, value in json.loads(header["content"]).items()}
+    except (KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
+        raise CheckpointError(f"{file}: its header does not fit this version of fedspec ({error})") from error
+
+
+def digest(told: str, tensors: Mapping[str, Tensor]) -> str:
+    """Of the header's text and of each tensor's name, type, shape and bytes: whatever was edited is noticed."""
+    found = sha256(told.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        found.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy())  # type: ignore[arg-type]
+    return found.hexdigest()
+
+
+def _beside(file: Path) -> str:
+    """How the names begin of what this process writes beside a file before it takes the file's place."""
+    return f".{file.name}.{platform.node()}-{os.getpid()}-"
+
+
+def sweep(file: Path) -> None:
+    """Remove what processes of this machine left beside a file that were killed while they wrote it."""
+    start = f".{file.name}.{platform.node()}-"
+    for left in file.parent.iterdir():
+        owner = left.name.removeprefix(start).partition("-")[0]
+        if left.name.startswith(start) and owner.isdecimal() and not running(int(owner)):
+            left.unlink(missing_ok=True)
+
+
+def _told(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """A value as JSON; its tensors go to the body."""
+    if isinstance(value, Tensor | np.ndarray):
+        name = str(len(tensors))
+        # A copy each: the format refuses tensors that share memory.
+        tensors[name] = torch.as_tensor(value).detach().clone().contiguous()
+        return {"tensor": name, "numpy": isinstance(value, np.ndarray)}
+    if isinstance(value, StrEnum):
+        return {"enum": _name(value), "value": str(value)}
+    if is_dataclass(value) and not isinstance(value, type):
+        if not _looked_up(type(value).__module__):
+            return None
+        parts = {f.name: _told(getattr(value, f.name), tensors) for f in fields(value) if f.init}
+        return {"record": _name(value), "fields": parts}
+    if isinstance(value, Mapping):
+        return {"mapping": [[_told(key, tensors), _told(entry, tensors)] for key, entry in value.items()]}
+    if isinstance(value, tuple | list):
+        return {"tuple": [_told(entry, tensors) for entry in value], "list": isinstance(value, list)}
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if isinstance(value, np.integer | np.floating):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return None
+
+
+def _made(told: Any, tensors: Mapping[str, Tensor]) -> Any:
+    match told:
+        case {"tensor": name, "numpy": numpy}:
+            return tensors[name].cpu().numpy() if numpy else tensors[name]
+        case {"enum": name, "value": value}:
+            return _own(name, StrEnum)(value)
+        case {"record": name, "fields": parts}:
+            return _own(name, object)(**{n: _made(part, tensors) for n, part in parts.items()})
+        case {"mapping": entries}:
+            return {_made(key, tensors): _made(entry, tensors) for key, entry in entries}
+        case {"tuple": entries, "list": is_list}:
+            made = [_made(entry, tensors) for entry in entries]
+            return made if is_list else tuple(made)
+        case {"slice": [start, stop, step]}:
+            return slice(start, stop, step)
+        case dict():
+            raise ValueError(f"unknown entry {sorted(told)}")
+    return told
+
+
+def _name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _looked_up(module: str) -> bool:
+    """Whether a module is fedspec's own, or says a row of the catalogue."""
+    return module.split(".", maxsplit=1)[0] in OWN or any(
+        getattr(a.run, "init", a).__module__ == module for a in CATALOGUE.values()
+    )
+
+
+def _own(name: str, kind: type) -> Any:
+    """A record or reading of fedspec's own, or of a row's file, by its dotted name; nothing else is ever looked up."""
+    module, _, cls = name.rpartition(".")
+    if not _looked_up(module) or (module.startswith(PLUGINS) and module not in sys.modules):
+        raise ValueError(f"{name} is none of fedspec's records; if it is of an own algorithm, name its file (--plugin)")
+    found = getattr(sys.modules.get(module) or import_module(module), cls)
+    own = isinstance(found, type) and issubclass(found, kind)
+    if not own or not (is_dataclass(found) or issubclass(found, StrEnum)):
+        raise ValueError(f"{name} is none of fedspec's records")
+    return found
