@@ -97,12 +97,12 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     for e in sorted(found, key=lambda e: e.rank):
         yield replace(
             one,
-            words=e.mutant.words,
-            equation=broken(e.symbol, original(e.mutant), _rate(e.mutant.words)),
+            words=e.words,
+            equation=broken(e.symbol, original(e.mutant), _rate(e.words)),
             mutants=(e.mutant,),
             defects=e.asks,
             rank=e.rank,
-            names=({"edit": e.mutant.words},),
+            names=({"edit": e.words},),
         )
 
 

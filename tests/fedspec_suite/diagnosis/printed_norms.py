@@ -11,7 +11,8 @@ from typing import cast
 from fedspec.mixing.accumulation import a_norm, momentum_norm
 from fedspec.readings import Solver
 from fedspec_suite.diagnosis.edits.at_hand import seen_running
-from fedspec_suite.diagnosis.edits.mechanical import Mechanical, mechanical
+from fedspec_suite.diagnosis.edits.edit import Edit
+from fedspec_suite.diagnosis.edits.mechanical import mechanical
 from fedspec_suite.measure.printed import NORMS
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import source_of
@@ -19,7 +20,7 @@ from fedspec_suite.mutants import source_of
 HEAD = "def a_norm(solver, tau, *, alpha=0, rho=0, gamma=1):\n    k = 0\n    return "
 
 
-def printed_norms(setting: Setting, found: Sequence[FunctionType]) -> Iterator[Mechanical]:
+def printed_norms(setting: Setting, found: Sequence[FunctionType]) -> Iterator[Edit]:
     """Every mechanical edit of the closed form of ||a_i||_1, where the functions found compute it and it is known.
 
     Args:

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import permutations
-from typing import NamedTuple
 
 from fedspec.domains import DOMAINS
 from fedspec_suite.diagnosis.edits.at_hand import CHAIN, Choice, Kind, is_array, is_list
+from fedspec_suite.diagnosis.edits.edit import Change
 from fedspec_suite.diagnosis.edits.of_arrays import ROUNDED
 from fedspec_suite.diagnosis.edits.slips import DECAYS, said
 
@@ -29,22 +29,6 @@ SUMMARIES = {
     "root mean square of": "lambda v: sqrt((v**2).sum(axis=-1) / v.shape[-1])",
 }
 """One number for all of an array's."""
-
-
-class Change(NamedTuple):
-    """One expression put for another.
-
-    Attributes:
-        words: what stands for what.
-        old: the expression in the text.
-        new: what stands there instead.
-        rank: how much of a mistake it is to make: what is read in the wrong place comes first.
-    """
-
-    words: str
-    old: ast.expr
-    new: str
-    rank: int = 0
 
 
 def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:

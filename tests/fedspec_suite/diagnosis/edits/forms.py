@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from fedspec_suite.diagnosis.edits.at_hand import Choice, Kind, is_array
-from fedspec_suite.diagnosis.edits.changes import Change, worded
+from fedspec_suite.diagnosis.edits.changes import worded
+from fedspec_suite.diagnosis.edits.edit import Change
 from fedspec_suite.diagnosis.edits.slips import DECAYS, said
 
 STABILISED = (

@@ -10,13 +10,13 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import combinations, permutations, product
-from typing import NamedTuple, TypeGuard
+from typing import TypeGuard
 
-from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.edits.at_hand import CHAIN, Kind, Text, is_array, is_list
-from fedspec_suite.diagnosis.edits.changes import Change, as_given, earlier, exchanged, scaled
+from fedspec_suite.diagnosis.edits.changes import as_given, earlier, exchanged, scaled
+from fedspec_suite.diagnosis.edits.edit import Change, Edit, Rebuilt, unparsed
 from fedspec_suite.diagnosis.edits.in_edits import ASKING, GIVEN, asked
-from fedspec_suite.diagnosis.edits.moved import Put, Rebuilt
+from fedspec_suite.diagnosis.edits.moved import Put
 from fedspec_suite.diagnosis.edits.rewrites import at, bodies
 from fedspec_suite.diagnosis.edits.slips import DECAYS, ORDINAL, said
 from fedspec_suite.diagnosis.edits.structural import rebuilt
@@ -27,23 +27,7 @@ from fedspec_suite.diagnosis.edits.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
 
 
-class Mechanical(NamedTuple):
-    """A mechanical edit of a function.
-
-    Attributes:
-        rank: how much of a mistake it is to make.
-        symbol: what the edited statement assigns; empty where it returns a value or decides.
-        mutant: how it is run.
-        asks: what it asks for that a session makes known.
-    """
-
-    rank: int
-    symbol: str
-    mutant: Mutant
-    asks: tuple[Defect, ...]
-
-
-def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Mechanical]:
+def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Edit]:
     """Every mechanical edit of a function that ran, in an algorithm that has some hyper-parameters."""
     lines = text.source.splitlines(keepends=True)
     starts = [0]
@@ -76,11 +60,10 @@ def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Mechanical]:
     for other in (
         (*rebuilt(text.tree), *_throughout(text), *_remembered(text), *_decays_exchanged(text)) if text.kinds else ()
     ):
-        new = ast.unparse(ast.fix_missing_locations(other.tree))
-        yield _edit(text, other.words, new, 1, other.symbol)
+        yield _edit(text, other.words, unparsed(other.tree), 1, other.symbol)
 
 
-def _edit(text: Text, words: str, new: str, rank: int, symbol: str) -> Mechanical:
+def _edit(text: Text, words: str, new: str, rank: int, symbol: str) -> Edit:
     mutant = Mutant(
         id=f"{text.name}: {words}",
         words=words,
@@ -91,7 +74,7 @@ def _edit(text: Text, words: str, new: str, rank: int, symbol: str) -> Mechanica
         given=GIVEN,
         asking=ASKING,
     )
-    return Mechanical(rank, symbol, mutant, asked(new))
+    return Edit(words, symbol, mutant, rank=rank, asks=asked(new))
 
 
 def _changes(

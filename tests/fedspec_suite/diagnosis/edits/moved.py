@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
+from fedspec_suite.diagnosis.edits.edit import Rebuilt
 from fedspec_suite.diagnosis.edits.rewrites import at, bodies
 from fedspec_suite.diagnosis.edits.slips import said
 from fedspec_suite.diagnosis.edits.systematic import symbol_of
 from fedspec_suite.diagnosis.edits.trees import copied
 from fedspec_suite.mutants.mutant import loaded, stored
-
-
-class Rebuilt(NamedTuple):
-    """A function built otherwise.
-
-    Attributes:
-        words: how.
-        symbol: what it is about.
-        tree: the text, parsed.
-    """
-
-    words: str
-    symbol: str
-    tree: ast.Module
 
 
 def moved(tree: ast.Module) -> Iterator[Rebuilt]:

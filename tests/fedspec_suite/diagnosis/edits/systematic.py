@@ -11,11 +11,12 @@ import inspect
 from collections.abc import Iterator, Sequence
 from functools import cache
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Level
 from fedspec.rules import Equation, equations
+from fedspec_suite.diagnosis.edits.edit import Edit, unparsed
 from fedspec_suite.diagnosis.edits.rewrites import rewritten
 from fedspec_suite.diagnosis.edits.slips import DECAYS, AtHand, exchanged, instead, said
 from fedspec_suite.diagnosis.edits.trees import copied
@@ -23,22 +24,6 @@ from fedspec_suite.mutants import Mutant, functions, parsed, source_of
 
 LENGTH = 72
 """How long an expression may be that is quoted around what is changed in it."""
-
-
-class Edit(NamedTuple):
-    """An edit.
-
-    Attributes:
-        words: what it does.
-        symbol: what the edited statement assigns; empty where it returns a value.
-        equation: the equation that the statement computes, where its function prints it.
-        mutant: how it is run.
-    """
-
-    words: str
-    symbol: str
-    equation: str
-    mutant: Mutant
 
 
 def edits(algorithm: Algorithm, level: Level) -> Iterator[Edit]:
@@ -61,10 +46,10 @@ def _edits(function: FunctionType) -> tuple[Edit, ...]:
             put_statement(edited, path, changed)
             symbol = symbol_of(statement)
             where = "" if own else _in(statement, words)
-            out.append(Edit(words + where, symbol, _equation(own, symbol), _mutant(rule, words, source, edited)))
+            out.append(Edit(words + where, symbol, _mutant(rule, words, source, edited), _equation(own, symbol)))
     for words, target, whole in rewritten(tree):
         symbol = "step" if target in {"x", "y"} else target
-        out.append(Edit(words, symbol, _equation(own, symbol), _mutant(rule, words, source, whole)))
+        out.append(Edit(words, symbol, _mutant(rule, words, source, whole), _equation(own, symbol)))
     return tuple(out)
 
 
@@ -75,8 +60,7 @@ def _in(statement: ast.stmt, words: str) -> str:
 
 
 def _mutant(rule: str, words: str, source: str, edited: ast.Module) -> Mutant:
-    new = ast.unparse(ast.fix_missing_locations(edited))
-    return Mutant(id=f"{rule}: {words}", words=words, algorithms=(), rule=rule, old=source, new=new)
+    return Mutant(id=f"{rule}: {words}", words=words, algorithms=(), rule=rule, old=source, new=unparsed(edited))
 
 
 def _equation(said: Sequence[Equation], symbol: str) -> str:

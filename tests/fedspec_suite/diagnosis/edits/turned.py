@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from fedspec_suite.diagnosis.edits.at_hand import Kind, is_array
-from fedspec_suite.diagnosis.edits.changes import Change, read_as, worded
+from fedspec_suite.diagnosis.edits.changes import read_as, worded
+from fedspec_suite.diagnosis.edits.edit import Change
 from fedspec_suite.diagnosis.edits.forms import reformed
 from fedspec_suite.diagnosis.edits.slips import said
 
