@@ -110,10 +110,10 @@ def cohort_of(asked: int | None, clients: int) -> int:
     return min(asked or 10, clients)
 
 
-def hyper(mirror: Any, row: Any, reading: str | None, given: dict[str, Any]) -> dict[str, Any]:
+def hyper(row: Any, reading: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """What is given, and usual values for what else the algorithm asks for."""
     options = {n: str(v) for n, v in given.items() if n in row.options}
-    needed = mirror.asked.needed(row, row.resolve(reading or row.readings[0].name, options))
+    needed = import_module("fedspec_torch.run.asked").needed(row, row.resolve(reading or row.readings[0].name, options))
     usual = dict(USUAL)
     if {"tau", "eps", "v_hat0"} & set(needed) and "eta" in needed:
         usual |= ADAPTIVE
@@ -192,10 +192,11 @@ def mount(app: typer.Typer) -> None:
         ranked = import_module("fedspec_torch.ranks.processes")
         names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
-            rows = [mirror.asked.trainer(name) for name in names]
+            rows = [import_module("fedspec_torch.run.asked").trainer(name) for name in names]
             given, how_many, size = assigned(setting or (), rows), spread(steps), cohort_of(cohort, clients)
             count = ranks.size if shards is None else shards
-            mine = mirror.shards.Shards(clients, count, ranks).mine if ranks.size > 1 else None
+            shared = import_module("fedspec_torch.ranks.shards")
+            mine = shared.Shards(clients, count, ranks).mine if ranks.size > 1 else None
             places = Places(out, save, resume, save_every, len(rows) * seeds > 1)
             if ranks.rank == 0:
                 places.check()
@@ -203,7 +204,7 @@ def mount(app: typer.Typer) -> None:
             def begin(row: Algorithm, s: int) -> tuple[Any, dict[str, Any], int]:
                 """A run, or what was saved of it, with its settings and its seed."""
                 said = reading if row is rows[0] else None
-                own = hyper(mirror, row, said, given[row.id])
+                own = hyper(row, said, given[row.id])
                 parts = dict(clients=clients, alpha=alpha, batch_size=batch, seed=s, device=device, mine=mine)
                 task = tasks.task(data, model, **parts)
                 plan = tasks.plan(row, clients, size, steps=how_many, graph=graph, delay=delay, seed=s)

@@ -317,7 +317,7 @@ def test_what_the_server_keeps_moves_between_the_participants() -> None:
 
 EDITS = """
 from fedspec.contract import Offer
-from fedspec_suite.judge.known import known_of
+from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.measure.setting import setting_of
 known = known_of(setting_of(Offer("afga-a", "trace", "re-sampled")))
 print([v.words for v in (*known.variants, *known.edits, *known.mechanical)])
