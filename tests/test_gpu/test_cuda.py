@@ -103,7 +103,7 @@ def test_recorded_runs_are_those_step_by_step(algorithm: str) -> None:
     for way in (None, "layered"):
         fed = on(federation("tanh", way, torch.float64), DEVICE)
         if way is None:
-            fed._agreed.add("layered")
+            fed.ways._agreed.add("layered")
             fed.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 5)})
         list(simulate(row.id, fed, plan=cohorts(4, steps=3), rounds=5, **hyper(row)))
         run = simulate(row.id, fed, plan=cohorts(4, steps=3), rounds=5, **hyper(row))

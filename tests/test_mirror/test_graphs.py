@@ -48,7 +48,7 @@ def federation(way: str | None, clients: int = 5, **more: Any) -> Federation:
     data = [(torch.randn(9, 6).double(), torch.randint(3, (9,))) for _ in range(clients)]
     made = Federation(module, nn.functional.cross_entropy, data, batch_size=4, way=way, **more)
     if way is None:
-        made._agreed.add("layered")
+        made.ways._agreed.add("layered")
         made.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 5)})
     return made
 
@@ -180,7 +180,7 @@ def test_examples_elsewhere_are_another_run(counted: Counter[str]) -> None:
     for way in (None, "layered"):
         fed = federation(way)
         made = replace(fed, data=lambda i: data[i], examples=(9,) * 5)
-        made.choices.update(fed.choices), made._agreed.update(fed._agreed)
+        made.choices.update(fed.choices), made.ways._agreed.update(fed.ways._agreed)
         # All of them stay, so that none lies where another lay.
         clients = made.in_round(0, keeps=True)
         oracles = [clients.oracle(who) for who in ([0, 1], [2, 3], [4, 0]) for _ in range(3)]

@@ -156,7 +156,7 @@ def test_every_way_takes_the_rate_of_its_round_and_client(way: str | None, rate:
 def test_recordings_are_not_played_at_another_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(graphs.RECORDS, "cpu", recorder.recorded)
     fed = chain()
-    fed._agreed.add("layered")
+    fed.ways._agreed.add("layered")
     fed.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 6)})
     steps = (0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.5)
     ends = []

@@ -486,7 +486,7 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next_save(tmp_path: Path) 
     code = f"""
 import os, signal
 from pathlib import Path
-from fedspec_torch import saved
+from fedspec_torch.run import saved
 os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
 saved.write(Path({str(file)!r}), {{"a": 1}})
 """

@@ -123,7 +123,7 @@ def shown(name: str, *options: str) -> str:
 
 def test_the_command_says_what_runs_and_what_holds_it() -> None:
     said = " ".join(shown("fedadam").split())
-    assert "fast_servers.fedadam" in said and "from the second round on" in said and "fedopt.fedadam" in said
+    assert "forms.servers.fedadam" in said and "from the second round on" in said and "fedopt.fedadam" in said
     (row,) = json.loads(shown("scaffold", "--json"))
     first = row["mirror"][0]
     assert first["by"] == "fedspec_torch.forms.streamed.scaffold_step" and first["held_by"] == [text.BLOCKS, text.RUNS]

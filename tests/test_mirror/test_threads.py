@@ -105,7 +105,7 @@ def test_a_saved_run_goes_on_with_the_same_threads(tmp_path: Path, threads: Any)
 SEEN = """
 import json, torch
 from threadpoolctl import threadpool_info
-from fedspec_torch import loops
+from fedspec_torch.layers import loops
 from test_mirror.test_compiled import SIZES
 torch.set_num_threads(2)
 def blas():
