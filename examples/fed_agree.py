@@ -12,11 +12,12 @@ External: nowhere; made up, the neighbour of FedExP that goes less far where tha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import stacked
-from fedspec.arith import Scalar, Stack, Vector
+from fedspec.arith import Scalar, Stack, Vector, total
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
@@ -101,6 +102,17 @@ ROW = Algorithm(
         "the sum of squares is divided by M before eps is added",
     ),
 )
+
+
+def last_move(p: Any, changes: Any, h: Any, o: Any) -> Any:
+    """The move from the length of the mean and what the changes are apart, two by two: the rule has neither."""
+    mean = sum(p_i * v for p_i, v in zip(p, changes, strict=True))
+    pairs = combinations(zip(p, changes, strict=True), 2)
+    apart = sum(p_i * p_j * total((v - w) ** 2) for (p_i, v), (p_j, w) in pairs)
+    return total(mean**2) / (total(mean**2) + apart + h["eps"]) * mean
+
+
+MOVES = {"fed-agree": last_move}
 
 MUTANTS = (
     Mistake(

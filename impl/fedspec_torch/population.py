@@ -37,6 +37,15 @@ the second on, and up to 1.2 below it; with equal steps 0.9 to 1.1 below the fir
 """
 
 
+OURS = ("fedspec.algorithms.", "fedspec_torch.")
+"""Where the functions are that weigh what clients send, once."""
+
+
+def reads_again(f: Callable[..., Any]) -> bool:
+    """Whether a function may read what clients send more than once, for all that is known of it."""
+    return not f.__module__.startswith(OURS)
+
+
 @dataclass(frozen=True)
 class Batched:
     """Clients in blocks.

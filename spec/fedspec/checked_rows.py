@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
+from types import ModuleType
 from typing import Any
 
 from fedspec.contract import LEVELS
@@ -43,6 +44,20 @@ def check_row(row: Any, where: str) -> Algorithm:
     if wrong:
         raise PluginError(f"plugin: {where}, row {row.id!r}: {wrong}")
     return row
+
+
+def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> None:
+    """Refuse rules of a file that none of its rows names: nothing would show their equations, or hold anybody to them.
+
+    Raises:
+        PluginError: with the rule.
+    """
+    known = {e.id for row in rows for rule in row.rules for e in equations(rule)}
+    for name, function in vars(module).items():
+        if getattr(function, "__module__", "") != module.__name__ or f"{module.__name__}.{name}" not in RULES:
+            continue
+        if left := [e.id for e in equations(function) if e.id not in known]:
+            raise PluginError(f"plugin: {where}: {name} prints {left[0]}, and stands in no row's rules; write it there")
 
 
 def _wrong(row: Any) -> Iterator[str]:

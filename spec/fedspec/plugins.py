@@ -2,8 +2,8 @@
 
 Named in ``FEDSPEC_PLUGINS`` (paths of files or names of modules, separated as in ``PATH``), or by an installed package
 under the entry point ``fedspec.algorithms``. The command puts there what ``--plugin`` and pyproject.toml name, so that
-each process that it starts knows them too. Beside its row a plugin may say ``STEPS``, ``MAPS``, ``EDGES`` and
-``MUTANTS``, which the suite reads.
+each process that it starts knows them too. Beside its row a plugin may say ``STEPS``, ``MOVES``, ``MAPS``,
+``EDGES`` and ``MUTANTS``, which the suite reads.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _EQUATION = re.compile(
-    r"^\s{4,}(?P<text>\S.*?)\s{2,}(?P<id>[a-z0-9]+(?:-[a-z0-9]+)*\.[a-z0-9_]+)(?:\s+\[(?P<when>[^\]]+)\])?\s*$"
+    r"^\s{4,}(?P<text>\S.*?)\s{2,}(?P<id>[a-z0-9]+(?:-[a-z0-9]+)*\.[A-Za-z0-9_]+)(?:\s+\[(?P<when>[^\]]+)\])?\s*$"
 )
 
 

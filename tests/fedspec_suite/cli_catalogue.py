@@ -105,6 +105,8 @@ def graph(
     edges = drawing.around(find(of).id if of else "")
     rows: list[dict[str, Any]] = [drawing.row(e) for e in edges]
     match form:
+        case Form.TEXT if not edges:
+            typer.echo(f"{of} is no other algorithm under a restriction, and none is it; EDGES of its file say some")
         case Form.TEXT:
             drawing.text(edges, console())
         case Form.JSON:

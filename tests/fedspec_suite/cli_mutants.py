@@ -104,6 +104,8 @@ def show(name: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = Fal
         ]
         if line.edit != of_mutant(m):
             lines.append(f"its function or its edit has changed since; {store.COMMAND.format(name)}")
+    elif name in OWN:
+        lines.append(f"of a plugin, of which no matrix is stored; fedspec mutants run {name}")
     else:
         lines.append(f"not in the stored matrix; {store.COMMAND.format(name)}")
     typer.echo("\n".join(lines))

@@ -25,6 +25,7 @@ class Mistake:
         new: what stands there instead; it may use everything in ``fedspec.arith``.
         algorithms: where it shows; all rows of the file where it does not say.
         options: the reading under which the edit is made, where it is not the canonical one.
+        survives: why no law but those that read the rule can tell it from the rule; empty: one must.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Mistake:
     new: str
     algorithms: tuple[str, ...] = ()
     options: Mapping[str, str] | None = None
+    survives: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -201,6 +201,18 @@ BROKEN = {
     "no-edit": (changed('new="delta"', 'new="(1 - beta) * delta"'), "puts there what stands there"),
     "edit-syntax": (changed('new="delta"', 'new="delta *"'), "the text of mistake own-undamped cannot be run"),
     "steps": (changed('STEPS = {"own"', 'STEPS = {"one"'), "STEPS of own.py is of 'one', no row of that file"),
+    "steps-arguments": (
+        changed("past: Any, h: Any, o: Any", "past: Any, h: Any"),
+        "it is called with past, h, o: too many",
+    ),
+    "steps-kind": (
+        changed("STEPS = {", "MAPS = {"),
+        "no law reads it of an algorithm of this kind; its second route is ",
+    ),
+    "unlisted": (
+        changed("rules=(sgd, weighted_mean, own_step)", "rules=(sgd, weighted_mean)"),
+        "own_step prints own.m, and",
+    ),
     "family": (changed("Family.SERVERS", "'servers'"), "family: got 'servers'; want one of Family.LOCAL_SOLVERS"),
     "fixes": (changed("(Reading(", "(Reading(fixes={'weihgts': 'uniform'}, "), "fixes 'weihgts'; its options: weights"),
     "leaves": ("raise SystemExit(3)\n", "line 1: SystemExit: 3"),
@@ -228,6 +240,104 @@ BROKEN = {
         "eta: is the server learning rate, > 0; one name means one thing, so rename it",
     ),
 }
+
+
+EXTRAPOLATES = """
+from dataclasses import replace
+from fedspec.facts import Fact
+ROW = replace(ROW, facts=(Fact.EXTRAPOLATING, Fact.ISOTROPIC))
+STEPS = {}
+"""
+
+
+@pytest.mark.slow
+def test_a_fact_asks_for_no_second_route_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(NEW + EXTRAPOLATES, encoding="utf-8")
+    why = json.loads(start("laws", "--why", "own", "--plugin", "own.py", "--json", cwd=tmp_path).stdout)
+    asked = {law["law"] for law in why if law.get("why")}
+    assert "no-shorter" in asked and not {"of-several", "unrolled"} & asked
+
+
+@pytest.mark.slow
+def test_a_mistake_that_no_second_route_could_show_may_say_so(tmp_path: Path) -> None:
+    silent = NEW.replace("STEPS = {", "UNREAD = {").replace("EDGES = (", "UNASKED = (")
+    for survives, code, said in (("", 1, "unexplained; a second route (STEPS, MOVES or MAPS)"), ("why", 0, "; why\n")):
+        text = silent.replace('        new="delta",', f'        new="delta",\n        survives="{survives}",')
+        (tmp_path / "own.py").write_text(text, encoding="utf-8")
+        done = start("mutants", "run", "own-undamped", "--law", "follows-x", "--plugin", "own.py", cwd=tmp_path)
+        assert done.returncode == code and said in done.stdout, done.stdout
+
+
+def test_equations_of_capitals_are_shown(tmp_path: Path) -> None:
+    assert start("new", "my-gossip", "--kind", "gossip", cwd=tmp_path).returncode == 0
+    shown = start("show", "my-gossip", "--plugin", "my_gossip.py", cwd=tmp_path)
+    assert "my-gossip.M" in shown.stdout
+    (row,) = json.loads(
+        start("mutants", "show", "my-gossip-undamped", "--json", "--plugin", "my_gossip.py", cwd=tmp_path).stdout
+    )
+    assert row["equation"] == "my-gossip.M"
+
+
+FORGETFUL = """
+import numpy as np
+from fedspec.contract import Offer, SubjectInfo
+
+class Session:
+    def __init__(self, case):
+        self.case, ((self.name, x),) = case, case.x0.items()
+        self.x, self.u = x.copy(), {}
+
+    def step(self, e):
+        h, p, S, sent = self.case.hyper, self.case.problem, e.participants, []
+        for i, tau in zip(S, e.steps):
+            y = self.x
+            for _ in range(tau):
+                y = y - h["eta_l"] * (p.H[i] @ y - p.e[i])
+            sent.append(h["rho"] * self.u.get(i, 0 * y) + (1 - h["rho"]) * (y - self.x))
+        n = np.array([p.examples[i] for i in S], self.x.dtype)
+        self.u = dict(zip(S, sent))
+        self.x = self.x + h["eta"] * (n / n.sum()) @ np.stack(sent)
+        return {"x": self.x, "u_i": np.stack(sent)}
+
+class Subject:
+    info = SubjectInfo("forgetful", "1", (Offer("my-clients", "round", "published", intermediates=("u_i",)),))
+    start = Session
+"""
+
+
+@pytest.mark.slow
+def test_what_is_forgotten_of_who_sits_out_is_seen_in_what_participants_show(tmp_path: Path) -> None:
+    """The rows of the state are of all clients, and those that are shown of the participants."""
+    assert start("new", "my-clients", "--kind", "clients", cwd=tmp_path).returncode == 0
+    (tmp_path / "mine.py").write_text(FORGETFUL, encoding="utf-8")
+    done = start("identify", "py:mine.py:Subject", "--json", "--plugin", "my_clients.py", cwd=tmp_path)
+    assert "u_i of a client that sits out is forgotten" in done.stdout and "not in u_i" not in done.stdout, done.stdout
+
+
+FEDAVG_INSTEAD = """
+import numpy as np
+from fedspec.contract import Offer, SubjectInfo
+
+class Session:
+    def __init__(self, case):
+        self.x = {n: a.copy() for n, a in case.x0.items()}
+
+    def step(self, e):
+        for n in self.x:
+            self.x[n] = self.x[n] + sum(m.delta[n] for m in e.messages) / len(e.messages)
+        return {"x": self.x}
+
+class Subject:
+    info = SubjectInfo("plain", "1", (Offer("fed-agree", "server", "made-up"),))
+    start = Session
+"""
+
+
+@pytest.mark.slow
+def test_a_plain_mean_is_called_fedavg_at_the_rate_1(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FEDAVG_INSTEAD, encoding="utf-8")
+    done = start("identify", "py:mine.py:Subject", "--json", "--plugin", str(FED_AGREE), cwd=tmp_path)
+    assert "the rule of fedavg, with eta = 1" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -133,7 +133,8 @@ def test_the_command_says_what_runs_and_what_holds_it() -> None:
 def test_the_command_says_what_a_server_holds() -> None:
     """Of two that average, one reads the changes again; no part that is no server says anything of it."""
     held = {name: [p["holds"] for p in json.loads(shown(name, "--json"))[0]["mirror"]] for name in ("fedavg", "fedexp")}
-    assert held == {"fedavg": ["", "", text.SUM], "fedexp": ["", "", text.STACK]}
+    again = f"{text.STACK}, which the text reads more than once"
+    assert held == {"fedavg": ["", "", text.SUM], "fedexp": ["", "", again]}
     assert f"holds {text.STACK}" in " ".join(shown("median").split())
 
 

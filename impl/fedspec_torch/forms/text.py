@@ -14,6 +14,7 @@ from fedspec_torch.forms.printed import form_of
 from fedspec_torch.forms.servers import IN_PLACE
 from fedspec_torch.forms.streamed import STREAMED
 from fedspec_torch.forms.table import CLIENTS, FAST, UNDIVIDED
+from fedspec_torch.population import reads_again
 
 RUNS = "test_runs.py::test_a_run_on_a_module_is_the_specification_on_its_objectives"
 """Holds runs of every row, all of their parts together, to the specification in NumPy."""
@@ -36,7 +37,7 @@ RECORDED = (
 """What is done with the text of a client that has no other form."""
 
 SUM = "the changes' weighted sum: those of a block are gone before the next is trained"
-STACK = "every change at once, a stack with a row for each participant, which the text reads more than once"
+STACK = "every change at once, a stack with a row for each participant"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def _parts(run: Any) -> Iterator[Part]:
         part = _part("local training", run.local, FAST, "", "" if run.local is local.local_sgd else STEPS)
         yield part if part.by else replace(part, how=RECORDED)
         yield _part("||a_i||_1", run.norm, {}, "", "")
-        yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=STACK if run.whole else SUM)
+        yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=_held(run))
     elif form_of(UNDIVIDED, run.step):
         held_by = form_of({afga.step: AFGA, afga.gossip_fedamsgrad: RUNS}, run.step) or GOSSIP
         yield _part("round", run.step, UNDIVIDED, ALONE, held_by)
@@ -91,6 +92,12 @@ def _parts(run: Any) -> Iterator[Part]:
             yield _part("what a client does", run.step, CLIENTS, "", steps)
         elif run.event != "exchange":
             yield Part("what a client does", _named(run.step), how=RECORDED, held_by=(TEXTS, RUNS))
+
+
+def _held(run: Method) -> str:
+    if run.whole:
+        return f"{STACK}, which the text reads more than once"
+    return f"{STACK}, which it may read more than once" if reads_again(run.server) else SUM
 
 
 def _part(what: str, text: Callable[..., Any], forms: Mapping[Any, Any], when: str, held_by: str) -> Part:

@@ -22,7 +22,7 @@ from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.local.joining import Block, Numbers, begun_with
 from fedspec_torch.plan import Clients
-from fedspec_torch.population import Batched, Stream
+from fedspec_torch.population import Batched, Stream, reads_again
 from fedspec_torch.ranks.rows import Rows, whole
 from fedspec_torch.ranks.shards import Layout, Shards
 
@@ -167,10 +167,6 @@ class Sharded(Batched):
         return Rows(parts, layout)
 
 
-OURS = ("fedspec.algorithms.", "fedspec_torch.")
-"""Where the functions are that weigh what clients send, once."""
-
-
 class ShardedStream:
     """Rows that come in blocks, shard by shard, and are read once."""
 
@@ -279,7 +275,7 @@ def population(
     What reads their changes once, as most functions of the catalogue do, gets them as a stream. Those of it that say
     that they need the whole of them get that, and so does any other function, which may read them again.
     """
-    whole = whole or (read_by is not None and not read_by.__module__.startswith(OURS))
+    whole = whole or (read_by is not None and reads_again(read_by))
     if shards is None:
         yield Batched(clients, block, ragged, client, whole=whole)
         return

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from fedspec import plugins
-from fedspec.checked_rows import check_row
+from fedspec.checked_rows import check_printed, check_row
 from fedspec.discovered import said
 from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement, Served
-from fedspec.errors import PluginError, none_called
+from fedspec.errors import PluginError, UnknownNameError, none_called
 
 __all__ = [
     "ADDED",
@@ -65,6 +65,8 @@ def _added(ours: list[Algorithm]) -> Iterator[Algorithm]:
             raise PluginError(f"plugin: {where} says no ROW; end it in `ROW = Algorithm(...)` (fedspec.entry)")
         for row in rows:
             check_row(row, where)
+        check_printed(module, rows, where)
+        for row in rows:
             for name in (row.id, *row.aliases):
                 if name in taken:
                     raise PluginError(f"plugin: {where} calls its algorithm {name!r}, as {taken[name]} does; rename it")
@@ -122,4 +124,5 @@ def find(name: str | Algorithm) -> Algorithm:
         return join(name)
     if (id := id_of(name)) in CATALOGUE:
         return CATALOGUE[id]
-    raise none_called("algorithm", name, [*CATALOGUE, *ALIASES], "fedspec list")
+    error = none_called("algorithm", name, [*CATALOGUE, *ALIASES], "fedspec list")
+    raise UnknownNameError(f"{error}; one of your own is known where --plugin names its file")

@@ -17,7 +17,16 @@ from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.edits.at_hand import seen_running
 from fedspec_suite.diagnosis.edits.mechanical import mechanical
 from fedspec_suite.diagnosis.printed_norms import printed_norms
-from fedspec_suite.diagnosis.variants import CANNOT, Edition, Variant, as_claimed, printed_by, single, systematic
+from fedspec_suite.diagnosis.variants import (
+    CANNOT,
+    Edition,
+    Variant,
+    as_claimed,
+    printed_by,
+    single,
+    systematic,
+    without_rate,
+)
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -79,7 +88,10 @@ class Known:
 @lru_cache(maxsize=4)
 def known_of(setting: Setting) -> Known:
     """The samples of a setting and the variants known there; each answers a sample when it is first asked."""
-    return Known(samples_of(setting), as_claimed(setting), tuple(single(setting)), setting)
+    found = [*without_rate(setting), *single(setting)]
+    # A rule that says less of what it is comes later: FedAvg is FedNova too, in a reading of its own.
+    found.sort(key=lambda v: v.kind == "rule")
+    return Known(samples_of(setting), as_claimed(setting), tuple(found), setting)
 
 
 def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Variant]:

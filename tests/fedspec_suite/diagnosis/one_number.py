@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.catalogue import CATALOGUE
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.comparing import agrees, off
 from fedspec_suite.diagnosis.defects import oracles
@@ -22,7 +22,7 @@ from fedspec_suite.diagnosis.defects.limits import limited
 from fedspec_suite.diagnosis.defects.starts import began
 from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.diagnosis.steady import models
-from fedspec_suite.diagnosis.variants import Variant, as_claimed, equation_of, relatives
+from fedspec_suite.diagnosis.variants import DIGITS, Variant, as_claimed, at_number, equation_of, relatives
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -36,9 +36,6 @@ HALVINGS = 60
 
 HEADS = 6
 """In how many cases a number is sought at most."""
-
-DIGITS = 6
-"""How many digits a number has at most that somebody wrote down."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def families(setting: Setting) -> Iterator[Family]:
         (n,) = more
         among = BELOW_ONE if DOMAINS[n].domain is DECAY else POSITIVE
         if n not in COUNTS:
-            yield Family(_other(one, words, other, options, n), among)
+            yield Family(partial(at_number, one, words, other, options, n), among)
 
 
 _GRADIENTS: dict[str, Callable[[float], oracles.OfGradient]] = {
@@ -100,27 +97,6 @@ def _fixed(one: Variant, setting: Setting, n: str) -> Callable[[float], Variant]
         words = f"{n} is fixed at {v:.{DIGITS}g}"
         d = Defect(words=words, about=n, given=lambda s: with_hyper(s, **{n: v}))
         return replace(one, words=words, equation="", defects=(d,), names=({"defect": words},))
-
-    return make
-
-
-def _other(one: Variant, words: str, other: str, options: Any, n: str) -> Callable[[float], Variant]:
-    """The rule of another algorithm, with a number for the one hyper-parameter that is not there."""
-
-    def make(v: float) -> Variant:
-        d = Defect(words="", given=lambda s: with_hyper(s, **{n: v}))
-        said = words.partition(", reading ")[2] or CATALOGUE[other].readings[0].name
-        number = f"{v:.{DIGITS}g}"
-        return replace(
-            one,
-            words=f"{words}, with {n} = {number}",
-            equation="",
-            algorithm=other,
-            options=options,
-            defects=(d,),
-            kind="rule",
-            names=({"algorithm": other, "reading": said, n: number},),
-        )
 
     return make
 

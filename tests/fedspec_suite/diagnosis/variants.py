@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
@@ -26,7 +27,7 @@ from fedspec_suite.diagnosis.edits.unguarded import opened
 from fedspec_suite.measure.bench import Shown, reference
 from fedspec_suite.measure.forms import form_of
 from fedspec_suite.measure.printed import with_room
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import MUTANTS, Mutant
 
@@ -59,6 +60,9 @@ BROKEN = {
 }
 """The equation that an option decides, by its tail; the step where none is named."""
 
+
+DIGITS = 6
+"""Digits of a number that is said."""
 
 Edition: TypeAlias = Callable[[Case], Session]
 """What begins a session: of the specification under edits, or as it stands."""
@@ -239,9 +243,39 @@ def single(setting: Setting) -> Iterator[Variant]:
             one, words=d.words, equation=equation_of(setting, d.tail), defects=(d,), kind="generic", names=names
         )
     for words, other, options, _ in relatives(setting, 0):
-        said = words.partition(", reading ")[2] or CATALOGUE[other].readings[0].name
+        said = _reading_in(words) or CATALOGUE[other].readings[0].name
         names = ({"algorithm": other, "reading": said},)
         yield replace(one, words=words, algorithm=other, options=options, kind="rule", names=names)
+
+
+def _reading_in(words: str) -> str:
+    return words.partition(", reading ")[2].partition(",")[0]
+
+
+def without_rate(setting: Setting) -> Iterator[Variant]:
+    """Other algorithms whose server has a rate, which this one has not: it goes as far as it is told."""
+    one, seen = replace(as_claimed(setting), parts=1), list[tuple[Any, str]]()
+    for words, other, options, more in relatives(setting, 1):
+        # FedProx has FedAvg's server.
+        does = getattr(CATALOGUE[other].run, setting.level, None), options.get("weights", "")
+        if more == ("eta",) and (does[0] is None or does not in seen):
+            seen.append(does)
+            yield at_number(one, words, other, options, "eta", 1.0)
+
+
+def at_number(one: Variant, words: str, other: str, options: Mapping[str, str], n: str, value: float) -> Variant:
+    """The rule of another algorithm, with a number for the one hyper-parameter that is not there."""
+    said, number = _reading_in(words) or CATALOGUE[other].readings[0].name, f"{value:.{DIGITS}g}"
+    return replace(
+        one,
+        words=f"{words}, with {n} = {number}",
+        equation="",
+        algorithm=other,
+        options=options,
+        defects=(Defect(words="", given=lambda s: with_hyper(s, **{n: value})),),
+        kind="rule",
+        names=({"algorithm": other, "reading": said, n: number},),
+    )
 
 
 def systematic(setting: Setting) -> Iterator[Variant]:
@@ -283,6 +317,10 @@ def _lent(setting: Setting) -> Iterator[Mutant]:
             yield m
 
 
+WEIGHED = {"weights": "uniform"}
+"""All participants alike, where the usual weights are their examples."""
+
+
 def relatives(setting: Setting, more: int) -> Iterator[tuple[str, str, dict[str, str], tuple[str, ...]]]:
     """Other algorithms of the level in each of their readings, with so many hyper-parameters that this one lacks.
 
@@ -298,13 +336,16 @@ def relatives(setting: Setting, more: int) -> Iterator[tuple[str, str, dict[str,
         if setting.level not in other.levels or other.id == setting.algorithm.id:
             continue
         shared = {n: v for n, v in setting.options.items() if n in other.options}
+        # Who has no option of weights may weigh in either way.
+        either = "weights" in other.options and "weights" not in setting.options
         seen: list[dict[str, str]] = []
-        for reading in other.readings_at(setting.level):
-            options = {**other.defaults(), **shared, **reading.fixes}
+        for reading, weighed in product(other.readings_at(setting.level), ({}, WEIGHED)[: 1 + either]):
+            options = {**other.defaults(), **shared, **weighed, **reading.fixes}
             lacking = tuple(n for n in other.numbers_under(setting.level, options) if n not in mine)
             if options not in seen and len(lacking) == more:
                 seen.append(options)
                 said = "" if reading is other.readings[0] else f", reading {reading.name}"
+                said += ", weights = uniform" if weighed else ""
                 yield f"the rule of {other.id}{said}", other.id, options, lacking
 
 

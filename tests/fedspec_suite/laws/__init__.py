@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec import plugins
-from fedspec.catalogue import ADDED, Algorithm, find, join, rows_of
+from fedspec.catalogue import ADDED, Algorithm, find, join
 from fedspec.errors import PluginError
 from fedspec.facts import Fact
 from fedspec_suite.laws import (
@@ -41,6 +40,7 @@ from fedspec_suite.laws import (
     ties,
     unrolled,
 )
+from fedspec_suite.laws.closed_forms import own
 from fedspec_suite.laws.law import Law
 
 __all__ = ["LAWS", "Law", "know"]
@@ -89,11 +89,7 @@ for _name in ADDED:
     for _what in find(_name).denies:
         if _what not in LAWS and _what not in {*Fact}:
             raise PluginError(f"plugin: row {_name!r} denies {_what!r}, no fact and no law; `fedspec laws` lists laws")
-for _module in plugins.loaded():
-    for _table in ("STEPS", "MAPS"):
-        for _name in getattr(_module, _table, {}):
-            if _name not in {row.id for row in rows_of(_module)}:
-                raise PluginError(f"plugin: {_table} of {plugins.where(_module)} is of {_name!r}, no row of that file")
+own.check()
 
 
 def know(row: Algorithm) -> None:

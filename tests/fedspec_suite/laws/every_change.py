@@ -14,10 +14,11 @@ from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Messages
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
-from fedspec_suite.laws.asked import any_fact, fact
+from fedspec_suite.laws.asked import any_fact, both, fact
 from fedspec_suite.laws.joint import refuse, slack_of
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
+from fedspec_suite.laws.unrolled import WRITTEN
 from fedspec_suite.laws.unrolled import check as follows_history
 from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.bench import Bench
@@ -171,7 +172,7 @@ LAWS = (
         source="ranks by subsets; lengths by what changes are apart",
         cases=_several,
         check=follows_history,
-        applies=any_fact(Fact.ORDERED, Fact.EXTRAPOLATING),
+        applies=both(any_fact(Fact.ORDERED, Fact.EXTRAPOLATING), WRITTEN),
     ),
     Law(
         id="outvoted",

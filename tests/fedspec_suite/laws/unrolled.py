@@ -51,8 +51,8 @@ def _check_constant(bench: Bench, s: Scenario) -> None:
 
 WRITTEN = by_level(
     client=entry(solvers.known, "closed form of its steps (STEPS in its file)"),
-    server=entry(servers.known, "closed form of its server (STEPS in its file)"),
-    round=entry(servers.known, "closed form of its server (STEPS in its file)"),
+    server=entry(servers.known, "closed form of its server (STEPS or MOVES in its file)"),
+    round=entry(servers.known, "closed form of its server (STEPS or MOVES in its file)"),
 )
 """A new row is judged before its closed form is written."""
 

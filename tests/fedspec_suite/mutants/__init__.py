@@ -65,6 +65,7 @@ def _added() -> Iterator[Mutant]:
                 old=m.old,
                 new=m.new,
                 options=m.options or {},
+                survives=m.survives,
             )
 
 

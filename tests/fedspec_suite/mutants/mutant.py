@@ -57,6 +57,7 @@ class Mutant:
         leaks: whether the edited rule remembers its calls beyond its arguments: as long as the session, or for good.
         given: what else the new text may use, by name.
         asking: what it may call that a session knows, by name; it is called with the session's record first.
+        survives: why no law but those that read the rule need kill it; empty: one must.
         rates: whether it shows only where events say rates anew: it is asked on offers that take them, and on no other.
     """
 
@@ -71,6 +72,7 @@ class Mutant:
     leaks: Leak = ""
     given: Mapping[str, Any] = field(default_factory=dict)
     asking: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    survives: str = ""
     rates: bool = False
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from fedspec_suite.kills.matrix import Matrix, Row
 from fedspec_suite.kills.stored import KEPT, SURVIVORS, Stored
 from fedspec_suite.laws import LAWS
+from fedspec_suite.mutants import MUTANTS, OWN
 
 KILLED, SURVIVED, NOT_ASKED = "#", ".", " "
 
@@ -24,9 +25,13 @@ def independent(row: Row) -> tuple[str, ...]:
     return tuple(law for law in row.killed if not LAWS[law].reads_rule)
 
 
+UNSAID = 'a second route (STEPS, MOVES or MAPS) would, or its Mistake says survives="why none can"'
+"""What is to be done about a mistake of a plugin."""
+
+
 def survivors(matrix: Matrix) -> list[Row]:
-    """The mutants that no law kills without reading the rule."""
-    return [row for row in matrix.rows if not independent(row)]
+    """The mutants that no law kills without reading the rule, and nothing says why."""
+    return [row for row in matrix.rows if not independent(row) and not MUTANTS[row.mutant].survives]
 
 
 def _asked(matrix: Matrix) -> dict[str, int]:
@@ -78,9 +83,12 @@ def _idle(matrix: Matrix, asked: Mapping[str, int], stored: Stored) -> Iterator[
 
 
 def _living(matrix: Matrix) -> Iterator[str]:
-    for row in survivors(matrix):
+    for row in matrix.rows:
+        if independent(row):
+            continue
         by = f"only {', '.join(row.killed)} kills it" if row.killed else "no law kills it"
-        yield f"  {row.mutant}: {by}; {SURVIVORS.get(row.mutant, 'unexplained')}"
+        unsaid = f"unexplained; {UNSAID}" if row.mutant in OWN else "unexplained"
+        yield f"  {row.mutant}: {by}; {MUTANTS[row.mutant].survives or SURVIVORS.get(row.mutant, unsaid)}"
 
 
 def table(matrix: Matrix, stored: Stored, out: Console) -> None:

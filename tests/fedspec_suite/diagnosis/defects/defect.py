@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, TypeAlias
 
-from fedspec.contract import Event
+from fedspec.contract import Event, Round
 from fedspec_suite.measure.copies import Around
 from fedspec_suite.measure.scenario import Scenario
 
@@ -66,6 +66,15 @@ def with_part(state: Any, name: str, value: Any) -> Any:
     if _held(state, name):
         return replace(state, **{name: value})
     return replace(state, server=replace(state.server, **{name: value}))
+
+
+def with_shown(answer: Any, name: str, value: Any, event: Event) -> Any:
+    """An answer with another value of what is kept, if it shows that: of all clients, or of the participants alone."""
+    if name not in answer:
+        return answer
+    if isinstance(event, Round) and len(value) != len(answer[name]) == len(event.participants):
+        value = value[list(event.participants)]
+    return {**answer, name: value}
 
 
 class Stepping:

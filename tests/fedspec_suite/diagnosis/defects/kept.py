@@ -10,7 +10,7 @@ from fedspec.algorithms.synchronous import model
 from fedspec.arith import put
 from fedspec.contract import Begin, Event, Round
 from fedspec.domains import DECAY, DOMAINS
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -32,7 +32,7 @@ def _kept(name: str, change: Callable[[], Changed]) -> Callable[[Running, Scenar
             after = changed(before, part(inner.state, name), since[0])
             since[0] += 1
             inner.state = with_part(inner.state, name, after)
-            return {**answer, name: after} if name in answer else answer
+            return with_shown(answer, name, after, event)
 
         return Stepping(inner, take)
 
@@ -76,7 +76,7 @@ def _late(name: str) -> Callable[[Running, Scenario], Running]:
             before = seen if true[0] is None else true[0]
             true[0] = before + (part(inner.state, name) - seen)
             inner.state = with_part(inner.state, name, before)
-            return {**answer, name: true[0]} if name in answer else answer
+            return with_shown(answer, name, true[0], event)
 
         return Stepping(inner, take)
 
@@ -96,7 +96,7 @@ def _absent(name: str) -> Callable[[Running, Scenario], Running]:
             S = list(dict.fromkeys(event.participants))
             after = put(start, S, part(inner.state, name)[S])
             inner.state = with_part(inner.state, name, after)
-            return {**answer, name: after} if name in answer else answer
+            return with_shown(answer, name, after, event)
 
         return Stepping(inner, take)
 
@@ -115,7 +115,7 @@ def _shared(name: str, of: Callable[[Any], Any], everyone: bool) -> Callable[[Ru
         S = list(dict.fromkeys(event.participants[::-1]))[::-1]
         after = put(now, list(range(len(now))) if everyone else S, of(now[S]))
         inner.state = with_part(inner.state, name, after)
-        return {**answer, name: after} if name in answer else answer
+        return with_shown(answer, name, after, event)
 
     return lambda inner, s: Stepping(inner, take)
 

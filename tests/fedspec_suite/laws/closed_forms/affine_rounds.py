@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec import plugins
 from fedspec.arith import Array
 from fedspec.contract import Quadratics, Round
 from fedspec.discovered import said
@@ -24,6 +23,7 @@ from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
+from fedspec_suite.laws.closed_forms import own
 from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.scenario import Scenario, lift
 
@@ -204,9 +204,7 @@ MAPS: dict[str, Map] = {
 @cache
 def maps() -> dict[str, Map]:
     """Those of every closed form's file, and of plugins."""
-    return {
-        name: form for table in (*said(__package__, "MAPS"), plugins.entries("MAPS")) for name, form in table.items()
-    }
+    return {name: form for table in (*said(__package__, "MAPS"), own.table("MAPS")) for name, form in table.items()}
 
 
 def models(s: Scenario) -> list[Array]:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from fedspec import plugins
 from fedspec.arith import Array
 from fedspec.catalogue import find
 from fedspec.contract import Arrival
 from fedspec.linear import eye
 from fedspec.params import flatten
+from fedspec_suite.laws.closed_forms import own
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_suite.laws.closed_forms.sums import average, total
 from fedspec_suite.measure.scenario import Scenario
@@ -97,7 +97,7 @@ MIXES = ("fedasync",)
 @cache
 def moves() -> dict[str, Move]:
     """Those of fedspec, and what plugins say of rows whose events are arrivals."""
-    return MOVES | {name: move for name, move in plugins.entries("STEPS").items() if find(name).event == "arrival"}
+    return MOVES | {name: move for name, move in own.table("STEPS").items() if find(name).event == "arrival"}
 
 
 def known() -> list[str]:

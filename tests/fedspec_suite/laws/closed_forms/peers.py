@@ -7,11 +7,11 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from fedspec import plugins
 from fedspec.arith import Array
 from fedspec.catalogue import find
 from fedspec.contract import Exchange
 from fedspec.params import flatten
+from fedspec_suite.laws.closed_forms import own
 from fedspec_suite.measure.scenario import Scenario, lift
 
 Step = Callable[[Any, Any, Any], Any]
@@ -28,7 +28,7 @@ MEANS: dict[str, Step] = {"dsgd": _descent, "gossip-pga": _descent}
 @cache
 def steps() -> dict[str, Step]:
     """Those of fedspec, and what plugins say of rows without a server."""
-    return MEANS | {name: step for name, step in plugins.entries("STEPS").items() if "peers" in find(name).takes}
+    return MEANS | {name: step for name, step in own.table("STEPS").items() if "peers" in find(name).takes}
 
 
 def means(s: Scenario) -> list[Array]:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from fedspec import plugins
 from fedspec.arith import Array
 from fedspec.contract import Messages
 from fedspec.discovered import said
 from fedspec.params import flatten
+from fedspec_suite.laws.closed_forms import own
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
-from fedspec_suite.laws.closed_forms.every_change import MOVES
+from fedspec_suite.laws.closed_forms.every_change import MOVES, Move
 from fedspec_suite.laws.closed_forms.sums import decayed, total
 from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.scenario import Scenario
@@ -75,13 +75,19 @@ NOVA: dict[str, Step] = {
 @cache
 def _steps() -> dict[str, Step]:
     """Those of every closed form's file, and of plugins."""
-    tables = (*said(__package__, "STEPS"), plugins.entries("STEPS"))
+    tables = (*said(__package__, "STEPS"), own.table("STEPS"))
     return {name: step for table in tables for name, step in table.items()}
+
+
+@cache
+def _moves() -> dict[str, Move]:
+    """Those of servers that read every change, and of plugins."""
+    return {**MOVES, **own.table("MOVES")}
 
 
 def known() -> frozenset[str]:
     """The algorithms whose server has a closed form here."""
-    return frozenset({*NOVA, *MOVES, *_steps(), *ADAPTIVE, "feddyn", "fedams"})
+    return frozenset({*NOVA, *_moves(), *_steps(), *ADAPTIVE, "feddyn", "fedams"})
 
 
 def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
@@ -90,9 +96,9 @@ def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
     move: Array
     if name in NOVA:
         return NOVA[name]([normalised_change(e, h, o) for e in rounds], h, o)
-    if name in MOVES:
+    if name in _moves():
         e = rounds[-1]
-        return MOVES[name](_shares(e, o), [flatten(m.delta) for m in e.messages], h, o)
+        return _moves()[name](_shares(e, o), [flatten(m.delta) for m in e.messages], h, o)
     if name == "feddyn":
         # mu cancels: h / mu is the sum of all changes that were ever sent, over all clients.
         sums = [total(flatten(m.delta) for m in e.messages) for e in rounds]

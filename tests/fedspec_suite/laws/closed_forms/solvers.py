@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fedspec import plugins
 from fedspec.arith import Array, sqrt
 from fedspec.catalogue import LocalSolver, find
 from fedspec.contract import Begin, ClientMessage, Gradient, Messages, Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_suite.laws.closed_forms import delayed_solvers, fed_lamb
+from fedspec_suite.laws.closed_forms import delayed_solvers, fed_lamb, own
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_suite.laws.closed_forms.sums import each, length, total
 from fedspec_suite.measure.printed import of_code
@@ -75,15 +74,15 @@ KNOWN = frozenset({*LINEAR, *ADAPTIVE, *delayed_solvers.NAMES, "normalised-sgd",
 
 
 @cache
-def own() -> dict[str, Callable[..., Array]]:
+def of_plugins() -> dict[str, Callable[..., Array]]:
     """The last local move from all gradients of a round so far, for the local solvers of plugins."""
-    rows = plugins.entries("STEPS")
+    rows = own.table("STEPS")
     return {n: f for n, f in rows.items() if isinstance(find(n).run, LocalSolver)}
 
 
 def known() -> frozenset[str]:
     """The local solvers that have a closed form, those of plugins too."""
-    return KNOWN | own().keys()
+    return KNOWN | of_plugins().keys()
 
 
 def constant_changes(s: Scenario) -> Scenario:
@@ -123,8 +122,8 @@ def models(s: Scenario) -> list[Array]:
             rows = []
         elif isinstance(event, Gradient):
             rows.append(flatten(event.g))
-            if name in own():
-                x = x + own()[name](rows, h, o)
+            if name in of_plugins():
+                x = x + of_plugins()[name](rows, h, o)
             elif a_k is not None:
                 # The anchor pulls towards the start, which a round leaves where it was.
                 x = start - h["eta_l"] * total(a_k(k, len(rows)) * row for k, row in enumerate(rows))
