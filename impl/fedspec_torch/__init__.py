@@ -2,7 +2,8 @@
 
 * ``Federation``: a module, a loss and the clients' data as a population that any algorithm can train.
 * ``simulate``, ``resume``: a run of an algorithm of the catalogue, round by round; ``Run.save`` writes it to a file.
-* ``cohorts``, ``exchanges``, ``arrivals``: who takes part when.
+* ``cohorts``, ``exchanges``, ``arrivals``: who takes part when; ``epochs``, ``each_round``, ``for_clients``: with how
+  many local steps.
 * ``population``: the clients of a round in blocks; the algorithms are the specification's own text.
 * ``subject``: all of it behind the subject contract, so that the suite can judge it.
 
@@ -16,6 +17,7 @@ from fedspec_torch.ranks.processes import RankError
 from fedspec_torch.refusals import DataError
 from fedspec_torch.run.begin import resume, simulate
 from fedspec_torch.run.diverged import DivergedError
+from fedspec_torch.run.local_work import each_round, epochs, for_clients
 from fedspec_torch.run.runs import Round, Run
 from fedspec_torch.run.saved import CheckpointError
 from fedspec_torch.run.schedules import arrivals, cohorts, exchanges
@@ -32,7 +34,10 @@ __all__ = [
     "Run",
     "arrivals",
     "cohorts",
+    "each_round",
+    "epochs",
     "exchanges",
+    "for_clients",
     "resume",
     "simulate",
 ]

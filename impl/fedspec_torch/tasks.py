@@ -16,7 +16,8 @@ from fedspec.errors import PlanError, UnknownNameError
 from fedspec_torch.arith import device_named
 from fedspec_torch.data.examples import Examples
 from fedspec_torch.federation.federation import Federation
-from fedspec_torch.run.schedules import Schedule, Steps, arrivals, cohorts, exchanges
+from fedspec_torch.run.local_work import Steps, common
+from fedspec_torch.run.schedules import Schedule, arrivals, cohorts, exchanges
 
 HELD_OUT = 5
 """One in so many examples is for the test."""
@@ -171,9 +172,10 @@ def plan(
     size = None if cohort is None or {"everyone", "peers"} & {*row.takes} else min(cohort, clients)
     match row.event:
         case "exchange":
-            count = steps if isinstance(steps, int) else steps[1]
             clusters = min(4, size or clients) if "clusters" in row.takes else 1
-            return exchanges(steps=count, computing=size, senders=size, graph=graph, clusters=clusters, seed=seed)
+            return exchanges(
+                steps=common(steps), computing=size, senders=size, graph=graph, clusters=clusters, seed=seed
+            )
         case "arrival":
             return arrivals(steps=steps, largest_delay=delay, seed=seed)
     return cohorts(size, steps=steps, seed=seed)

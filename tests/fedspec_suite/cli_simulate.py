@@ -83,6 +83,25 @@ def assigned(settings: Sequence[str], rows: Sequence[Algorithm]) -> dict[str, di
     return found
 
 
+def local_work(text: str | None, redraw: bool, passes: float | None, batch: int) -> Any:
+    """What clients do in a round: ``10`` steps, ``2-8`` drawn once for each or in every round, or so many epochs.
+
+    Raises:
+        ParameterError: it is no whole number >= 1, and not two of them, the smaller first; or two things are asked.
+    """
+    own = import_module("fedspec_torch")
+    if passes is not None:
+        if text is not None or redraw:
+            raise ParameterError(
+                "--epochs: says how many steps clients take, as --steps and --redraw do; leave these out"
+            )
+        return own.epochs(passes, batch_size=batch)
+    found = spread(text or "5")
+    if redraw and isinstance(found, int):
+        raise ParameterError(f"--redraw: of --steps {found} nothing is drawn; give the least and greatest, such as 2-8")
+    return own.each_round(*found) if redraw else found
+
+
 def spread(text: str) -> Any:
     """A number of local steps, or the least and greatest: ``10``, ``2-8``.
 
@@ -143,7 +162,13 @@ def mount(app: typer.Typer) -> None:
         cohort: Annotated[
             int | None, typer.Option(min=1, help="Clients of a round, 10; all where an algorithm asks all.")
         ] = None,
-        steps: Annotated[str, typer.Option(help="Local steps: a number, or the least and greatest: 2-8.")] = "5",
+        steps: Annotated[
+            str | None, typer.Option(help="Local steps, 5: a number; or 2-8, drawn between them once for each client.")
+        ] = None,
+        redraw: Annotated[bool, typer.Option("--redraw", help="Draw the steps anew in every round.")] = False,
+        epochs: Annotated[
+            float | None, typer.Option(help="Passes E over the own examples instead: floor(E n_i / batch) steps.")
+        ] = None,
         batch: Annotated[int, typer.Option(min=1, help="Examples of a minibatch.")] = 16,
         rounds: Annotated[int, typer.Option(min=1, help="Server steps, or exchanges.")] = 100,
         graph: Annotated[str, typer.Option(help="Of gossip: ring, complete or star.")] = "ring",
@@ -193,7 +218,8 @@ def mount(app: typer.Typer) -> None:
         names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
             rows = [import_module("fedspec_torch.run.asked").trainer(name) for name in names]
-            given, how_many, size = assigned(setting or (), rows), spread(steps), cohort_of(cohort, clients)
+            given, size = assigned(setting or (), rows), cohort_of(cohort, clients)
+            how_many = local_work(steps, redraw, epochs, batch)
             count = ranks.size if shards is None else shards
             shared = import_module("fedspec_torch.ranks.shards")
             mine = shared.Shards(clients, count, ranks).mine if ranks.size > 1 else None
@@ -219,7 +245,9 @@ def mount(app: typer.Typer) -> None:
                 asked = (begin(row, s) for row, s in product(rows, range(seed, seed + seeds)))
                 runs, ended = play_each(asked, places, progress)
             if ranks.rank == 0 and runs:
-                what = dict(data=data, model=model, clients=clients, alpha=alpha, batch=batch, steps=steps)
+                drawn = f"{steps or 5}{' in each round' if redraw else ''}"
+                work = drawn if epochs is None else f"{epochs:g} epochs"
+                what = dict(data=data, model=model, clients=clients, alpha=alpha, batch=batch, steps=work)
                 try:
                     _tell(runs, what | {"ranks": ranks.size, "shards": count}, places, len(rows) * seeds)
                 except PlaceError as error:

@@ -27,8 +27,8 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
 from fedspec_torch.ranks.processes import running
 
-FORMAT = "2"
-"""The version of the layout: 2 has one digest over header and tensors."""
+FORMAT = "3"
+"""The version of the layout: 3 has steps that are drawn once, and records where their files now are."""
 
 OWN = ("fedspec", "fedspec_torch")
 PLUGINS = "fedspec.plugins."

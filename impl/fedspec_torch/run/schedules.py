@@ -14,20 +14,16 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import torch
 
-from fedspec.domains import check_steps
 from fedspec.entry import Algorithm, Program
 from fedspec.errors import PlanError
 from fedspec.mixing.topology import metropolis, ring
 from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec.readings import Sampling
 from fedspec_torch.arith import Vector, check_whole
+from fedspec_torch.run.local_work import Steps, checked_steps, steps_of
 
 Event: TypeAlias = Plan | Exchange | Arrival
 """What an algorithm of the catalogue takes at a time."""
-
-Steps: TypeAlias = int | tuple[int, int]
-"""Local steps: so many, or drawn uniformly between two numbers, both of them possible."""
-
 
 SEED = "what is drawn depends on a number"
 
@@ -71,7 +67,7 @@ class Cohorts:
         if "strategies" in takes:
             known = self.strategies or (algorithm.run.strategies if isinstance(algorithm.run, Program) else ())
             strategies = tuple(known[i % len(known)] for i in who)
-        steps = drawn_steps(self.steps, size, rng)
+        steps = steps_of(self.steps, who, setup.examples, self.seed, rng)
         examples = setup.examples if size == n else tuple(setup.examples[i] for i in who)
         scales = (1.0,) * size if "scales" in takes else ()
         noise = tuple(rng.standard_normal(len(x)).tolist()) if "noise" in takes else ()
@@ -162,7 +158,7 @@ class Arrivals:
         buffer, oldest = getattr(h, "buffer", 1), min(self.largest_delay, round)
         who = rng.integers(setup.clients, size=buffer).tolist()
         delays = rng.integers(oldest, size=buffer, endpoint=True).tolist()
-        return tuple(map(Arrival, who, drawn_steps(self.steps, buffer, rng), delays))
+        return tuple(map(Arrival, who, steps_of(self.steps, who, setup.examples, self.seed, rng), delays))
 
 
 def cohorts(size: int | None, *, steps: Steps = 1, seed: int = 0, strategies: Sequence[str] = ()) -> Cohorts:
@@ -170,7 +166,8 @@ def cohorts(size: int | None, *, steps: Steps = 1, seed: int = 0, strategies: Se
 
     Args:
         size: m; None: everybody.
-        steps: tau_i, the same for all, or drawn uniformly between two numbers.
+        steps: tau_i, the same for all; or (least, greatest), drawn uniformly once for each client; or
+            :func:`~fedspec_torch.epochs`, :func:`~fedspec_torch.each_round`, :func:`~fedspec_torch.for_clients`.
         seed: what is drawn depends on it and on the round's number.
         strategies: local solvers that clients take in turn, by their number, for algorithms that blend several.
 
@@ -222,7 +219,7 @@ def arrivals(*, steps: Steps = 1, largest_delay: int = 0, seed: int = 0) -> Arri
     """Late updates, as many in a round as the server's buffer takes; clients and delays are drawn uniformly.
 
     Args:
-        steps: K, the same for all updates, or drawn uniformly between two numbers.
+        steps: K, as of :func:`cohorts`.
         largest_delay: how many versions of the model ago an update was begun at most.
         seed: what is drawn depends on it and on the round's number.
 
@@ -232,20 +229,6 @@ def arrivals(*, steps: Steps = 1, largest_delay: int = 0, seed: int = 0) -> Arri
     check_whole("largest_delay", largest_delay, "a delay counts versions, 0: none", least=0)
     check_whole("seed", seed, SEED, least=0)
     return Arrivals(checked_steps(steps), largest_delay, seed)
-
-
-def checked_steps(steps: Any) -> Steps:
-    """Numbers of local steps as a schedule has them.
-
-    Raises:
-        PlanError: they are no whole number >= 1, and not two of them, the smaller first.
-    """
-    ends = tuple(steps) if isinstance(steps, tuple | list) else (steps,)
-    for end in ends:
-        check_steps(end)
-    if len(ends) > 2 or list(ends) != sorted(ends):
-        raise PlanError(f"steps: got {steps!r}; give a whole number, or the least and the greatest, such as (2, 8)")
-    return (int(ends[0]), int(ends[-1])) if isinstance(steps, tuple | list) else int(steps)
 
 
 def refuse_other(event: str, algorithm: Algorithm, what: str) -> None:
@@ -258,13 +241,6 @@ def refuse_other(event: str, algorithm: Algorithm, what: str) -> None:
     if wanted != event:
         names = {"round": "cohorts(...)", "exchange": "exchanges(...)", "arrival": "arrivals(...)"}
         raise PlanError(f"plan: {what} for {algorithm.id}, one step of which is one {wanted}; use {names[wanted]}")
-
-
-def drawn_steps(steps: Steps, n: int, rng: np.random.Generator) -> tuple[int, ...]:
-    """The numbers of local steps of n clients."""
-    if isinstance(steps, tuple):
-        return tuple(rng.integers(steps[0], steps[1], size=n, endpoint=True).tolist())
-    return (steps,) * n
 
 
 def drawn_in_each(rng: np.random.Generator, groups: Sequence[Sequence[int]], size: int) -> tuple[int, ...]:

@@ -1,0 +1,162 @@
+"""How many local steps clients take: the same for all, drawn for each of them, by epochs, or said one by one.
+
+What is drawn once is a function of the seed and the client's number alone: whoever takes part again takes as many steps
+again, as clients of unequal speed and unequal data do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fedspec.domains import check_steps
+from fedspec.errors import PlanError
+from fedspec_torch.arith import check_whole
+from fedspec_torch.data.batches import mixed
+
+
+@dataclass(frozen=True)
+class Redrawn:
+    """Drawn uniformly between two numbers, both of them possible, anew in every round; see :func:`each_round`."""
+
+    least: int
+    greatest: int
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """So many passes over a client's examples; see :func:`epochs`."""
+
+    passes: float
+    batch_size: int
+
+
+@dataclass(frozen=True)
+class ForClients:
+    """A number for each client; see :func:`for_clients`."""
+
+    steps: tuple[int, ...]
+
+
+Steps: TypeAlias = int | tuple[int, int] | Redrawn | Epochs | ForClients
+"""Local steps: so many; drawn between two numbers, once for each client; or one of the above."""
+
+
+def each_round(least: int, greatest: int) -> Redrawn:
+    """Numbers of steps that are drawn uniformly between two, anew in every round.
+
+    Clients then take as many steps as each other on average, and what unequal work does to an algorithm fades.
+
+    Raises:
+        PlanError: they are no whole numbers >= 1, the smaller first.
+    """
+    low, high = _ends((least, greatest))
+    return Redrawn(low, high)
+
+
+def epochs(passes: float, *, batch_size: int) -> Epochs:
+    """So many passes over a client's examples in minibatches: tau_i = floor(E n_i / B), at least 1.
+
+    Args:
+        passes: E; a half, say, is half of the examples.
+        batch_size: B, that of the federation.
+
+    Raises:
+        PlanError: E is not above 0, or B is no whole number >= 1.
+    """
+    if isinstance(passes, bool) or not 0 < passes < float("inf"):
+        raise PlanError(f"epochs: got {passes!r}; give a number above 0, such as 2 or 0.5")
+    check_whole("batch_size", batch_size, "a minibatch holds at least one example")
+    return Epochs(passes, int(batch_size))
+
+
+def for_clients(steps: Sequence[int]) -> ForClients:
+    """A number of steps for each client, in the order of their numbers.
+
+    Raises:
+        PlanError: one is no whole number >= 1.
+    """
+    for tau in steps:
+        check_steps(tau)
+    return ForClients(tuple(map(int, steps)))
+
+
+def checked_steps(steps: Any) -> Steps:
+    """Numbers of local steps as a schedule has them.
+
+    Raises:
+        PlanError: they are no whole number >= 1, and not two of them, the smaller first.
+    """
+    if isinstance(steps, Redrawn | Epochs | ForClients):
+        return steps
+    if isinstance(steps, tuple | list):
+        return _ends(steps)
+    check_steps(steps)
+    return int(steps)
+
+
+def steps_of(
+    steps: Steps, who: Sequence[int], examples: Sequence[float], seed: int, rng: np.random.Generator
+) -> tuple[int, ...]:
+    """The numbers of local steps of some clients.
+
+    Args:
+        steps: what a schedule says.
+        who: the clients' numbers.
+        examples: n_i of all clients.
+        seed: what is drawn once depends on it.
+        rng: what is drawn in this round.
+
+    Raises:
+        PlanError: there is no number for one of them.
+    """
+    match steps:
+        case int():
+            return (steps,) * len(who)
+        case (low, high):
+            drawn = mixed(seed, np.asarray(who, dtype=np.uint64), SALT) % np.uint64(high - low + 1)
+            return tuple((drawn.astype(np.int64) + low).tolist())
+        case Redrawn(low, high):
+            return tuple(rng.integers(low, high, size=len(who), endpoint=True).tolist())
+        case Epochs(passes, size):
+            # As it is written: 0.1 is a tenth.
+            exact = Fraction(str(passes))
+            n = [int(examples[i]) for i in who]
+            return tuple(max(1, int(exact * n_i // min(size, n_i or 1))) for n_i in n)
+        case ForClients(said):
+            if len(said) != len(examples):
+                raise PlanError(f"steps: {len(said)} numbers for {len(examples)} clients; give one for each")
+            return tuple(said[i] for i in who)
+
+
+SALT = 0x7A75
+"""What sets these draws apart from those of minibatches of the same seed."""
+
+
+def common(steps: Steps) -> int:
+    """The number of steps that all clients take, the greatest where a number is drawn for each.
+
+    Raises:
+        PlanError: clients have numbers of their own.
+    """
+    match steps:
+        case int():
+            return steps
+        case (_, high) | Redrawn(_, high):
+            return high
+    raise PlanError("steps: clients that exchange after each step all take as many; give one number")
+
+
+def _ends(steps: Sequence[Any]) -> tuple[int, int]:
+    for end in steps:
+        check_steps(end)
+    if len(steps) != 2 or steps[0] > steps[1]:
+        raise PlanError(
+            f"steps: got {steps!r}; give a whole number, or the least and the greatest, such as (2, 8), or "
+            f"for_clients([...]) with one for each"
+        )
+    return int(steps[0]), int(steps[1])
