@@ -182,7 +182,6 @@ def own() -> dict[tuple[str, str], dict[str, str]]:
     [
         ("steps-relative", "server", f"its row denies Fact.PLAIN_MEAN ({Fact.PLAIN_MEAN}): its rate reads each "),
         ("coordinates", "server", "its row denies coordinates: its rate is one number over the whole model"),
-        ("unrolled", "server", "it has no closed form of its server (STEPS in its file)"),
         ("affine-round", "round", "it has no matrix of its round (MAPS in its file)"),
         ("path", "round", f"its row says no Fact.AFFINE ({Fact.AFFINE})"),
         ("rate", "server", "it has no hyper-parameter eta"),
@@ -203,6 +202,7 @@ def test_a_plugin_reads_what_to_say_in_its_row(
     [
         ("follows-delta", "server", "shows delta"),
         ("client-order", "server", "is judged at this level"),
+        ("unrolled", "server", "has a closed form of its server (STEPS or MOVES in its file)"),
         ("objective-unit", "round", "has a Method as its run"),
         ("problem-translates", "round", "has no Fact.LAYERED, no averaged = all"),
     ],

@@ -52,6 +52,7 @@ def test_a_shared_rule_is_not_called_after_who_else_runs_it() -> None:
 SPOILED = """
 from pathlib import Path
 text = Path({example!r}).read_text(encoding="utf-8").replace('id="fed-agree', 'id="fed-agreed')
+text = text.replace('MOVES = {{"fed-agree"', 'MOVES = {{"fed-agreed"')
 left, right = '        "coordinates": "its rate is one number over the whole model",\\n', ""
 assert left in text
 Path("fed_agreed.py").write_text(text.replace(left, right), encoding="utf-8")

@@ -29,9 +29,14 @@ UNSAID = 'a second route (STEPS, MOVES or MAPS) would, or its Mistake says survi
 """What is to be done about a mistake of a plugin."""
 
 
+def _said(row: Row) -> str:
+    """Why no law need kill it, where its author says so."""
+    return MUTANTS[row.mutant].survives if row.mutant in MUTANTS else ""
+
+
 def survivors(matrix: Matrix) -> list[Row]:
     """The mutants that no law kills without reading the rule, and nothing says why."""
-    return [row for row in matrix.rows if not independent(row) and not MUTANTS[row.mutant].survives]
+    return [row for row in matrix.rows if not independent(row) and not _said(row)]
 
 
 def _asked(matrix: Matrix) -> dict[str, int]:
@@ -88,7 +93,7 @@ def _living(matrix: Matrix) -> Iterator[str]:
             continue
         by = f"only {', '.join(row.killed)} kills it" if row.killed else "no law kills it"
         unsaid = f"unexplained; {UNSAID}" if row.mutant in OWN else "unexplained"
-        yield f"  {row.mutant}: {by}; {MUTANTS[row.mutant].survives or SURVIVORS.get(row.mutant, unsaid)}"
+        yield f"  {row.mutant}: {by}; {_said(row) or SURVIVORS.get(row.mutant, unsaid)}"
 
 
 def table(matrix: Matrix, stored: Stored, out: Console) -> None:
