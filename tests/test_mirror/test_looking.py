@@ -15,9 +15,11 @@ from torch.nn import functional as F
 
 from fedspec.errors import PlanError
 from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, exchanges, simulate
+from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.federation.memories import Written
 from fedspec_torch.gradients import choosing
 from fedspec_torch.gradients.looking import Look, apart, beside
+from fedspec_torch.gradients.ways import WAYS, Network
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.refusals import Reason
 
@@ -304,3 +306,41 @@ def test_a_difference_of_roundings_is_none_and_of_more_is_one() -> None:
     assert 1e-13 < apart((g * (1 + 1e-12), losses), (g, losses)) < 1e-11
     assert apart((g, losses * (1 + 1e-6)), (g, losses)) > 1e-7
     assert apart((g * torch.tensor([[1.0], [torch.nan]]), losses), (g, losses)) == float("inf")
+
+
+def sure(seed: int, least: float) -> Look:
+    """At a model that is all but certain of each example: two outputs are that far apart, and the first is right."""
+    torch.manual_seed(seed)
+    module = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    with torch.no_grad():
+        module[2].weight.mul_(60)
+        pool = torch.randn(4000, 64)
+        first, second = module(pool).topk(2).values.T
+        inputs = pool[(first - second - least).abs() < 1][:32].view(2, 16, 64)
+        targets = module(inputs).argmax(-1)
+    network = Network(module, F.cross_entropy, None)
+    return Look.at(network, network.vector().expand(2, -1).clone(), Minibatch(inputs, targets), seed)
+
+
+@pytest.mark.parametrize("way", ["compiled", "layered"])
+def test_what_cross_entropy_rounds_away_is_no_difference(way: str) -> None:
+    """Where p is 1 up to a ten-thousandth, p - 1 has four digits in float32."""
+    assert not [seed for seed in range(12) if sure(seed, 9).differs(way)]
+
+
+@pytest.mark.parametrize(("least", "share"), [(1, 1e-4), (9, 0.1)])
+def test_a_gradient_that_is_wrong_by_more_is(least: float, share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = WAYS["layered"]
+
+    def wrong(*given: Any) -> Any:
+        g, losses = right(*given)
+        return g * (1 + share), losses
+
+    monkeypatch.setitem(WAYS, "layered", wrong)
+    assert all(sure(seed, least).differs("layered") for seed in range(4))
+
+
+def test_a_loss_that_is_wrong_is_seen_where_the_gradient_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = WAYS["layered"]
+    monkeypatch.setitem(WAYS, "layered", lambda *given: (right(*given)[0], right(*given)[1] + 1e-3))
+    assert all(sure(seed, 9).differs("layered") for seed in range(4))

@@ -19,7 +19,7 @@ from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients.watching import asks
 from fedspec_torch.gradients.ways import WAYS, WRITTEN_OUT, Network, looped
-from fedspec_torch.layers.chains import LayersError, hooked
+from fedspec_torch.layers.chains import LayersError, cross_entropy, hooked
 from fedspec_torch.refusals import ModuleError, Reason
 
 BESIDE = 1e-2
@@ -72,7 +72,7 @@ class Look:
                 continue
             gap = apart(found := WAYS[name](self.network, x, self.batch), want)
             # Only what is not equal asks how exact plain autograd is.
-            if gap <= self.rounding or gap <= self._inexact(x, want):
+            if gap <= self.rounding or gap <= self._inexact(x, want) or self._saturated(name, x, found, want):
                 return ""
             said = said or f"{gap:.2g} apart, most in {self._most(found[0], want[0])}"
         return said
@@ -98,6 +98,25 @@ class Look:
         moved = looped(self.network, beside(x, self.seed, self._unit), self.batch)
         return float(min(self.rounding + 16 * apart(moved, want), max(self.rounding, self._unit**0.5)))
 
+    def _saturated(self, name: str, x: Stack, found: Sequence[Tensor], want: Sequence[Tensor]) -> bool:
+        """Whether a way that is written out is as near as cross-entropy is exact.
+
+        Where a class is all but certain, p - 1 is the difference of two numbers near 1, and rounded as these are. So
+        gradients are apart by roundings of those that outputs would have which are sent back whole.
+        """
+        if name not in WRITTEN_OUT or self.network.written_out[1] is not cross_entropy:
+            return False
+
+        def whole(output: Tensor, targets: Tensor) -> Tensor:
+            signs = torch.ones(output.shape[1], dtype=output.dtype, device=output.device)
+            signs[1::2] = -1
+            return (output * signs).sum() / len(output)
+
+        longest, _ = looped(Network(self.network.module, whole, self.network.precision), x, self.batch)
+        gaps = (found[0] - want[0]).norm(dim=1) - self.rounding * want[0].norm(dim=1)
+        allowed = self.rounding / 8 * longest.norm(dim=1)
+        return bool((gaps <= allowed).all()) and apart((want[0], found[1]), want) <= self.rounding
+
     def _most(self, g: Stack, want: Stack) -> str:
         parts = self.network.named(g - want)
         return max(parts, key=lambda name: float(parts[name].norm()))
@@ -121,7 +140,8 @@ def apart(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
         return float("inf")
     g, want = (part.nan_to_num(0, 0, 0) for part in (g, want))
     gradients = (g - want).norm(dim=1) / (want.norm(dim=1) + 1e-3 * told.abs())
-    values = (losses - told).abs() / (told.abs() + 1e-3)
+    # A small loss is the difference of outputs, and rounded as these are.
+    values = (losses - told).abs() / (told.abs() + 1)
     return float(torch.maximum(gradients.nan_to_num(0), values).max())
 
 
