@@ -17,12 +17,14 @@ import pytest
 
 import fedspec.reference
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Offer
+from fedspec.contract import Offer, Quadratics, Round
 from fedspec.errors import UnknownNameError
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
+from fedspec_suite.diagnosis.edits.unguarded import opened
 from fedspec_suite.measure.copies import Copy, plan_of
 from fedspec_suite.measure.forms import form_of
+from fedspec_suite.measure.printed import with_room
 from fedspec_suite.mutants import MUTANTS, Mutant
 
 PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")
@@ -95,6 +97,22 @@ def known_under(mutant: Mutant, offer: Offer) -> list[Any]:
     copy = Copy(plan_of(form.reach, frozenset(edits), False), edits)
     found = [*vars(form.of(copy).run).values(), *(v for space in copy.spaces for v in space.values())]
     return [f for f in found if callable(f)]
+
+
+def test_an_edit_below_a_table_whose_entries_are_widened_is_seen() -> None:
+    """A norm of momentum is looked up in a table; a bound's room stands around its entries, and the edit below them."""
+    mutant = mutants.find("accumulation-powers-long")
+    edits = mutants.edits({mutant: mutants.edited(mutant)[1]})
+    x = {"w": np.array([1.0])}
+    hyper = {"eta_l": 0.5, "rho": 0.5}
+    options = CATALOGUE["fednova"].resolve("fednova", {"solver": "momentum"})
+    problem = Quadratics(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1))
+    case = fedspec.contract.Case("fednova", "round", "fednova", options, "float64", x, hyper, problem)
+    form = form_of(CATALOGUE["fednova"], "round", "general")
+    for around in (lambda form: form, opened, with_room):
+        got = around(form).started(case, edits, False, lambda kind, row, told: kind(row, told)).step(Round((0,), (2,)))
+        # a = (1 + rho + rho^2, 1 + rho) under the edit and (1 + rho, 1) without it.
+        assert np.asarray(got["tau_eff"]).item() == 3.25
 
 
 def test_mutants_say_what_they_are() -> None:

@@ -76,6 +76,11 @@ def _around(part: Part) -> Iterator[FunctionType]:
     yield from (c.cell_contents for c in cells if isinstance(c.cell_contents, FunctionType))
 
 
+def _is_around(part: Part) -> bool:
+    """Whether something of another module holds a function of the specification."""
+    return any(is_specified(f.__module__) for f in _around(part))
+
+
 def _within(part: Part) -> list[FunctionType]:
     """A function and those around its text, however deep."""
     found, waiting = list[FunctionType](), [part]
@@ -138,8 +143,9 @@ class Reach:
         around, waiting = set[Part](), [*roots]
         while waiting:
             f = waiting.pop()
-            # What checks a function stands around it, wherever it comes from.
-            if f not in self.origins and (is_specified(f.__module__) or f.__module__ in self.own or f in around):
+            # What checks a function, and what widens an entry of a table, stands around it, wherever it comes from.
+            known = is_specified(f.__module__) or f.__module__ in self.own or f in around or _is_around(f)
+            if f not in self.origins and known:
                 self.origins[f], self.read[f] = origins.get(f, f), [*dict.fromkeys(_read(f))]
                 waiting += [*self.read[f], *self._beside(f)]
                 around.update(_around(f))

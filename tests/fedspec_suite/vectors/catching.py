@@ -10,7 +10,6 @@ from fedspec_suite.vectors.stored import Stored
 _TIE = "shows only where v equals the square; rounding may turn the sign, so no bound is finite; law tie-stays asks it"
 
 SURVIVORS: dict[str, str] = {
-    "accumulation-powers-long": "no case tells it since mutants edit copies; open: one did before, and laws kill it",
     "yogi-tie-falls": _TIE,
     "fedyogi-tie-grows": _TIE,
     "median-drops-ties": "it differs where clients send equal values alone, and in vectors they do not",
