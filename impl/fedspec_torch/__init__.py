@@ -1,6 +1,7 @@
 """fedspec_torch: the rules of fedspec in torch, with a batch axis over the clients.
 
 * ``Federation``: a module, a loss and the clients' data as a population that any algorithm can train.
+* ``partition``: who has which examples of a data set.
 * ``simulate``, ``resume``: a run of an algorithm of the catalogue, round by round; ``Run.save`` writes it to a file.
 * ``cohorts``, ``exchanges``, ``arrivals``: who takes part when; ``epochs``, ``each_round``, ``for_clients``: with how
   many local steps.
@@ -12,6 +13,7 @@ records are fedspec's own. Nothing is drawn from a state that moves: what a roun
 the round's number. Results have the dtype and the device of the inputs.
 """
 
+from fedspec_torch.data import partition
 from fedspec_torch.federation.federation import Federation, LossError, ModuleError
 from fedspec_torch.ranks.processes import RankError
 from fedspec_torch.refusals import DataError
@@ -38,6 +40,7 @@ __all__ = [
     "epochs",
     "exchanges",
     "for_clients",
+    "partition",
     "resume",
     "simulate",
 ]

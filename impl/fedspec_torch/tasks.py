@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from fedspec.arith import Array
 from fedspec.entry import Algorithm
-from fedspec.errors import PlanError, UnknownNameError
+from fedspec.errors import UnknownNameError
 from fedspec_torch.arith import device_named
 from fedspec_torch.data.examples import Examples
+from fedspec_torch.data.partition import dirichlet
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.run.local_work import Steps, common
 from fedspec_torch.run.schedules import Schedule, arrivals, cohorts, exchanges
@@ -77,32 +78,6 @@ def _cnn(features: int, classes: int) -> nn.Module:
 MODELS: dict[str, Callable[[int, int], nn.Module]] = {"logistic": _logistic, "mlp": _mlp, "cnn": _cnn}
 
 
-def dirichlet_split(targets: Array, clients: int, alpha: float, rng: np.random.Generator) -> list[Array]:
-    """The examples of each client: of every class, shares that are drawn from Dirichlet(alpha, ..., alpha).
-
-    Whoever gets none takes one of those with most, so that everybody has at least one.
-
-    Raises:
-        PlanError: alpha is not positive, or there are more clients than examples.
-
-    Source: Hsu, Qi and Brown (2019), with classes in place of clients' label distributions.
-    """
-    if not alpha > 0:
-        raise PlanError(f"alpha: got {alpha}; the parameter of a Dirichlet distribution is positive")
-    if clients > len(targets):
-        raise PlanError(f"clients: {clients} for {len(targets)} examples; everybody needs one")
-    parts: list[list[int]] = [[] for _ in range(clients)]
-    for label in np.unique(targets):
-        who = rng.permutation(np.flatnonzero(targets == label))
-        ends = np.round(np.cumsum(rng.dirichlet(np.full(clients, alpha))) * len(who)).astype(int)
-        for part, some in zip(parts, np.split(who, ends[:-1]), strict=True):
-            part.extend(some.tolist())
-    for part in parts:
-        if not part:
-            part.append(max(parts, key=len).pop())
-    return [np.sort(part) for part in parts]
-
-
 def task(
     data: str,
     model: str,
@@ -135,7 +110,7 @@ def task(
             torch.tensor(targets[which], dtype=torch.int64, device=place),
         )
 
-    parts = dirichlet_split(targets[kept], clients, alpha, rng)
+    parts = dirichlet(targets[kept], clients, alpha, rng)
     module = _initialised(MODELS[model](inputs.shape[1], int(targets.max()) + 1), seed).to(place)
     given: dict[str, Any]
     if mine is None:

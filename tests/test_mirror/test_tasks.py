@@ -1,41 +1,15 @@
-"""The tasks that come along: splits that lose nothing, models that can be trained, schedules that fit."""
+"""The tasks that come along: models that can be trained, schedules that fit."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from test_mirror.federations import TRAINABLE, hyper
 
 from fedspec.catalogue import Algorithm
-from fedspec.errors import PlanError, UnknownNameError
+from fedspec.errors import UnknownNameError
 from fedspec_torch import cohorts, simulate
-from fedspec_torch.tasks import DATA, MODELS, dirichlet_split, plan, task
-
-
-@pytest.mark.parametrize("clients", [1, 7, 90])
-@pytest.mark.parametrize("alpha", [1e-3, 0.5, 100.0])
-def test_a_split_gives_every_example_to_one_client_and_everybody_one(clients: int, alpha: float) -> None:
-    targets = np.arange(90) % 3
-    parts = dirichlet_split(targets, clients, alpha, np.random.default_rng(0))
-    assert sorted(np.concatenate(parts).tolist()) == list(range(90))
-    assert min(map(len, parts)) >= 1
-
-
-def test_a_small_alpha_makes_unlike_clients() -> None:
-    targets = np.arange(3000) % 3
-
-    def share_of_the_commonest(alpha: float) -> float:
-        parts = dirichlet_split(targets, 10, alpha, np.random.default_rng(1))
-        return float(np.mean([np.bincount(targets[p]).max() / len(p) for p in parts]))
-
-    assert share_of_the_commonest(0.05) > 0.75 > 0.45 > share_of_the_commonest(100.0)
-
-
-@pytest.mark.parametrize(("clients", "alpha", "words"), [(4, 0.0, "alpha: got 0"), (99, 1.0, "clients: 99 for 90")])
-def test_a_split_that_cannot_be_is_refused(clients: int, alpha: float, words: str) -> None:
-    with pytest.raises(PlanError, match=words):
-        dirichlet_split(np.arange(90) % 3, clients, alpha, np.random.default_rng(0))
+from fedspec_torch.tasks import DATA, MODELS, plan, task
 
 
 @pytest.mark.parametrize("data", DATA)

@@ -1,0 +1,42 @@
+"""One label for each example: what splits of a data set are made by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Int, Shaped
+from torch import Tensor
+
+from fedspec.arith import Array
+from fedspec.errors import ShapeError
+
+Indices: TypeAlias = Int[Array, "n_i"]
+"""Which examples a client has."""
+
+Labels: TypeAlias = Shaped[Array, "n"] | Sequence[Any] | Tensor
+"""One number or name for each example."""
+
+
+def kinds_of(what: str, labels: Labels) -> tuple[Int[Array, "n"], Shaped[Array, "kinds"]]:
+    """Of each example which label it has, as a number from 0, and the labels in their order.
+
+    Raises:
+        ShapeError: there is not one number or name for each example.
+    """
+    try:
+        given = np.asarray(labels.detach().cpu() if isinstance(labels, Tensor) else labels)
+    except ValueError as error:
+        raise ShapeError(f"{what}: got {type(labels).__name__}; give one for each example ({error})") from error
+    if given.ndim != 1 or not len(given):
+        raise ShapeError(f"{what}: got shape {given.shape}; give one for each example (argmax of vectors)")
+    # What is no number is not equal to itself.
+    none = [k for k, label in enumerate(given.tolist()) if label is None or label != label]
+    if none:
+        raise ShapeError(f"{what}: example {none[0]} has none; leave it out")
+    try:
+        names, kinds = np.unique(given, return_inverse=True)
+    except TypeError as error:
+        raise ShapeError(f"{what}: got several types; give numbers or names ({error})") from error
+    return kinds, names

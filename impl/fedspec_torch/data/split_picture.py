@@ -1,0 +1,43 @@
+"""The picture of a split: how many examples of each class every client has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fedspec.errors import FedspecError, PlanError, to_install
+from fedspec_torch.data.labels import Indices, Labels, kinds_of
+
+
+def picture(parts: Sequence[Indices], labels: Labels, path: str | Path) -> None:
+    """Write a picture of a split: a bar for each client, as high as its examples, in a colour for each class.
+
+    Raises:
+        PlanError: a client has an example that has no label.
+        FedspecError: matplotlib is not there.
+    """
+    kinds, names = kinds_of("labels", labels)
+    for i, part in enumerate(parts):
+        if beyond := [int(at) for at in part if not 0 <= at < len(kinds)]:
+            raise PlanError(f"parts: client {i} has example {beyond[0]} of {len(kinds)}; give the labels of all")
+    try:
+        # Without pyplot, which would choose a backend for the whole program.
+        from matplotlib import colormaps
+        from matplotlib.figure import Figure
+    except ModuleNotFoundError as missing:
+        raise FedspecError(f"picture needs matplotlib: {to_install('simulate')}") from missing
+    name = "tab10" if len(names) <= 10 else "tab20" if len(names) <= 20 else "turbo"
+    colours = colormaps[name](np.linspace(0, 1, len(names)) if name == "turbo" else np.arange(len(names)))
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    ax = figure.subplots()
+    counts = np.stack([np.bincount(kinds[part], minlength=len(names)) for part in parts])
+    for kind, below in enumerate((np.cumsum(counts, 1) - counts).T):
+        ax.bar(np.arange(len(parts)), counts[:, kind], bottom=below, color=colours[kind], label=str(names[kind]))
+    ax.set(xlabel="client", ylabel="examples", xlim=(-0.6, len(parts) - 0.4))
+    ax.grid(axis="y", alpha=0.25)
+    if len(names) <= 20:
+        figure.legend(loc="outside lower center", ncols=min(10, len(names)), frameon=False)
+    figure.suptitle(f"{counts.sum()} examples of {len(parts)} clients, by class", fontsize=11)
+    figure.savefig(path, dpi=120)
