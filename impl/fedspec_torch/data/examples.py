@@ -100,11 +100,13 @@ class Made:
         make: inputs and targets of a client, from its number.
         examples: n_i of every client.
         device: where they are needed.
+        source: what they come from, in words.
     """
 
     make: Callable[[int], Examples]
     examples: Sequence[int]
     device: torch.device
+    source: str = "the function"
 
     def of(self, clients: Sequence[int]) -> tuple[Tensor, Tensor, Array]:
         """The examples of these clients, and where those of each begin.
@@ -127,17 +129,21 @@ class Made:
         return inputs, targets, starts[:-1]
 
 
-def check_again(i: int, had: Sequence[Tensor], has: Sequence[Tensor]) -> None:
-    """Refuse a function that gives a client others when it is asked again: no run could be repeated or resumed.
+def same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are equal; what is no number, which is not equal to itself, in the same places."""
+    return torch.equal(one, other) or torch.equal(one.nan_to_num(), other.nan_to_num())
+
+
+def check_again(i: int, had: Sequence[Tensor], has: Sequence[Tensor], source: str) -> None:
+    """Refuse what gives a client others when it is asked again: no run could be repeated or resumed.
 
     Raises:
         DataError: with the client's number.
     """
     for what, one, other in zip(("inputs", "targets"), had, has, strict=True):
-        # What is no number is not equal to itself.
-        if not torch.equal(one, other) and not torch.equal(one.nan_to_num(), other.nan_to_num()):
+        if not same(one, other):
             raise DataError(
-                f"data: client {i} has other {what} when the function is asked again in the same round; make them from "
+                f"data: client {i} has other {what} when {source} is asked again in the same round; make them from "
                 f"the client's number alone (a generator seeded with it), or give a list"
             )
 
@@ -152,6 +158,13 @@ def without_number(pool: Pool, who: Sequence[int]) -> str:
             found.append(str(i))
     some = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
     return f"client{'s' * (len(found) > 1)} {some}" if found else ""
+
+
+def kind_of(part: Tensor) -> str:
+    """What keeps a tensor from being plain numbers in memory: it is nested, meta, sparse; empty: nothing."""
+    if part.layout is torch.strided and not part.is_nested and not part.is_meta:
+        return ""
+    return "nested" if part.is_nested else "meta" if part.is_meta else str(part.layout).removeprefix("torch.")
 
 
 def has_ignored(targets: Tensor) -> bool:
@@ -188,10 +201,9 @@ def check_examples(i: int, pair: Any, like: Any) -> None:
         raise ShapeError(f"data: client {i} is {got}; give a tuple (inputs, targets) of two tensors")
     inputs, targets = pair
     for what, part in (("inputs", inputs), ("targets", targets)):
-        kind = "nested" if part.is_nested else "meta" if part.device.type == "meta" else str(part.layout)
-        if kind != "torch.strided":
+        if kind := kind_of(part):
             raise ShapeError(
-                f"data: client {i} has {what} that are {kind.removeprefix('torch.')}; "
+                f"data: client {i} has {what} that are {kind}; "
                 f"give a plain tensor that holds every number (to_dense, pad)"
             )
     if not (inputs.ndim and targets.ndim and len(inputs) == len(targets)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,9 @@ from fedspec.errors import PlanError, ShapeError, UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.arith import Vector, check_whole
 from fedspec_torch.data.batches import Minibatches
+from fedspec_torch.data.datasets import Reader
 from fedspec_torch.data.examples import Examples, Held, Made, Pool, check_counts
+from fedspec_torch.data.opening import Numbered, reader
 from fedspec_torch.federation.checking import named
 from fedspec_torch.federation.choices import Ways
 from fedspec_torch.federation.own import own_of
@@ -37,7 +40,10 @@ class Federation:
     Attributes:
         model: any module without running statistics and without dropout that is switched on.
         loss: the mean loss of a minibatch, from output and targets, such as ``torch.nn.functional.cross_entropy``.
-        data: one pair (inputs, targets) for each client, or a function that makes it from the client's number.
+        data: one pair (inputs, targets) for each client, or a function that makes it from the client's number; or
+            Datasets, one for each client, or one with ``parts``: whatever has a length and gives an example for its
+            number. They are read when a client takes part; one that draws at random is refused
+            (:mod:`fedspec_torch.data.datasets`).
         batch_size: of a local step; None, or more than a client has: all it has.
         examples: n_i of every client, where ``data`` is a function.
         seed: what the order of the minibatches depends on, together with round and client.
@@ -47,6 +53,9 @@ class Federation:
         precision: None: that of the parameters; ``bf16``: gradients in bfloat16 as ``torch.autocast`` computes them, of
             a model in float32, which is also what all else is computed in.
         shuffled: whether a client's examples come in another order in every round; else in that in which it has them.
+        parts: which examples of one Dataset every client has, as :mod:`fedspec_torch.data.partition` gives them.
+        keys: what inputs and targets are called, where an example of a Dataset is a dict.
+        cached: whether Datasets are read once, when the federation is made, and kept as tensors in memory.
         choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
 
     Raises:
@@ -60,13 +69,16 @@ class Federation:
 
     model: nn.Module
     loss: Loss
-    data: Sequence[Examples] | Callable[[int], Examples]
+    data: Sequence[Examples] | Callable[[int], Examples] | Numbered
     batch_size: int | None = None
     examples: Sequence[int] = ()
     seed: int = 0
     way: str | None = None
     shuffled: bool = True
     precision: str | None = None
+    parts: Sequence[Any] | None = None
+    keys: tuple[str, str] | None = None
+    cached: bool = False
     choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,11 +92,15 @@ class Federation:
             raise UnknownNameError(f"precision: got {self.precision!r}; known: bf16")
         if self.precision and self.x0.dtype != torch.float32:
             raise ModuleError(f"precision: bf16 rounds a model in float32; this one is in {self.x0.dtype}")
-        if callable(self.data):
-            check_counts(self.examples)
-        elif not (hasattr(self.data, "__getitem__") and hasattr(self.data, "__len__")):
-            raise ShapeError(f"data: got {type(self.data).__name__}; give a list with one pair for each client")
-        if not callable(self.data) and self.examples:
+        if self.reader is None:
+            for name in ("keys", "cached"):
+                if getattr(self, name):
+                    raise PlanError(f"{name}: given, but data is no Dataset; leave it out")
+            if callable(self.data):
+                check_counts(self.examples)
+            elif not (hasattr(self.data, "__getitem__") and hasattr(self.data, "__len__")):
+                raise ShapeError(f"data: got {type(self.data).__name__}; give a list with one pair for each client")
+        if self.examples and not (self.reader is None and callable(self.data)):
             raise PlanError("examples: given, but data says it; leave it out")
         # The model is read now: what becomes of the module later is another one.
         _ = self.pool, self.x0, self.own
@@ -95,11 +111,21 @@ class Federation:
         return Network(self.model, self.loss, self.precision)
 
     @cached_property
+    def reader(self) -> Reader | None:
+        """What reads the examples from Datasets, if there are any."""
+        return reader(self.data, self.parts, self.keys)
+
+    @cached_property
     def pool(self) -> Pool:
         """Where the examples come from."""
+        if self.reader is not None:
+            made = Made(self.reader, self.reader.examples, self.x0.device, "its Dataset")
+            self.reader.look()
+            return Held([made.of([i])[:2] for i in range(len(made.examples))]) if self.cached else made
         if callable(self.data):
             return Made(self.data, self.examples, self.x0.device)
-        return Held(self.data)
+        pairs: Any = self.data
+        return Held(pairs)
 
     @cached_property
     def ways(self) -> Ways:
@@ -155,7 +181,8 @@ class Federation:
 
 def on(federation: Federation, device: torch.device | str) -> Federation:
     """The same federation with module and data on another device."""
-    data = federation.data
-    if not callable(data):
-        data = [(inputs.to(device), targets.to(device)) for inputs, targets in data]
-    return replace(federation, model=federation.model.to(device), data=data)
+    given: dict[str, Any] = {}
+    if isinstance(pool := federation.pool, Held):
+        data = [(inputs.to(device), targets.to(device)) for inputs, targets in pool.data]
+        given = {"data": data, "parts": None, "keys": None, "cached": False}
+    return replace(federation, model=federation.model.to(device), **given)

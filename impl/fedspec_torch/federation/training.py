@@ -81,9 +81,9 @@ class Training:
         other = max((i for i, size in enumerate(last.sizes) if size == last.sizes[one] and i != one), default=one)
         pairs = [last.walk.at(i, self.round) for i in (one, other)]
         batch = Minibatch(*(torch.stack(part) for part in zip(*pairs, strict=True)))
-        if isinstance(self.minibatches.pool, Made):
+        if isinstance(pool := self.minibatches.pool, Made):
             alone = self.minibatches.of(last.clients[one : one + 1], self.round)
-            check_again(last.clients[one], pairs[0], alone.walk.at(0, self.round))
+            check_again(last.clients[one], pairs[0], alone.walk.at(0, self.round), pool.source)
         taken = self.taken - set(WRITTEN_OUT) if Trained(self, last).ignored else self.taken
         who = [last.clients[i] for i in (one, other)]
         with blamed(self.ways.network, who, x.expand(len(who), -1), [batch]):

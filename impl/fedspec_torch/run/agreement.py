@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedspec_torch.data.examples import Held
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.own import digest
 from fedspec_torch.federation.training import Training
@@ -101,11 +102,13 @@ SAMPLED = 64
 
 def sampled(federation: Federation) -> str | None:
     """A digest of the first and last examples of some clients; None where a function makes them when they are asked."""
-    data = federation.data
-    if callable(data):
+    found: Any = federation.pool.data.__getitem__ if isinstance(federation.pool, Held) else None
+    if found is None and federation.reader is not None:
+        found = federation.reader.ends
+    if found is None:
         return None
-    some = data[:: max(1, len(data) // SAMPLED)]
-    ends = (part[k].detach().reshape(-1).cpu() for pair in some for part in pair for k in (0, -1))
+    some = range(0, len(federation), max(1, len(federation) // SAMPLED))
+    ends = (part[k].detach().reshape(-1).cpu() for i in some for part in found(i) for k in (0, -1))
     return digest(end.view(torch.uint8).numpy().tobytes() for end in ends)
 
 

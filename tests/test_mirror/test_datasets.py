@@ -1,0 +1,371 @@
+"""A federation of Datasets is one of the tensors that are in them, bit for bit; what draws, or cannot be stacked, is
+refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, TensorDataset, random_split
+
+from fedspec.errors import FedspecError, PlanError, ShapeError
+from fedspec_torch import CheckpointError, DataError, Federation, cohorts, exchanges, partition, resume, simulate
+from fedspec_torch.federation.federation import on
+from fedspec_torch.run.agreement import fingerprint
+
+torch.manual_seed(3)
+INPUTS, TARGETS = torch.randn(40, 3), torch.randint(2, (40,))
+PARTS = [np.array(part) for part in ([3, 1, 2], [*range(10, 22)], [5, 30, 31, 9, 39, 38], [22], [0, 4, 23, 24, 25, 26])]
+PAIRS = [(INPUTS[part], TARGETS[part]) for part in PARTS]
+FLIPPED = [(x.flip(1), y) for x, y in PAIRS]
+
+
+class Rows(Dataset[Any]):
+    """Rows of Python objects as a file has them; whoever asks is counted."""
+
+    def __init__(self, inputs: Any, targets: Any, transform: Callable[[Any], Any] = torch.tensor) -> None:
+        self.inputs, self.targets, self.transform = inputs, targets, transform
+        self.asked = Counter[int]()
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, index: int) -> Any:
+        assert type(index) is int
+        self.asked[index] += 1
+        return self.transform(self.inputs[index]), self.targets[index]
+
+
+class Table:
+    """Columns by name, as HuggingFace's datasets give them: a dict of Python lists and numbers for each row."""
+
+    def __init__(self, **columns: list[Any]) -> None:
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {name: column[index] for name, column in self.columns.items()}
+
+
+class Stream(IterableDataset[Any]):
+    """Examples that come one after another."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([(INPUTS[0], 1)])
+
+
+def mlp() -> nn.Sequential:
+    torch.manual_seed(4)
+    return nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2))
+
+
+def federation(data: Any, **more: Any) -> Federation:
+    return Federation(mlp(), F.cross_entropy, data, **{"batch_size": 4, "way": "looped", **more})
+
+
+def ended(fed: Federation, algorithm: str = "fedavg", rounds: int = 5) -> tuple[Tensor, list[float]]:
+    """Where a run ends, and the losses on the way."""
+    plan: Any = exchanges(steps=2) if algorithm == "dsgd" else cohorts(3, steps=(1, 4))
+    more: dict[str, Any] = {"eta": 1.0} if algorithm == "scaffold" else {}
+    run = simulate(algorithm, fed, plan=plan, rounds=rounds, block=2, eta_l=0.3, **more)
+    losses = [r.loss for r in run]
+    return run.x, losses
+
+
+def rows_of(part: Any) -> Rows:
+    return Rows([row.tolist() for row in INPUTS[part]], TARGETS[part].tolist())
+
+
+def table() -> Table:
+    return Table(name=[str(i) for i in range(40)], label=TARGETS.tolist(), pixels=INPUTS.tolist())
+
+
+WHOLE = TensorDataset(INPUTS, TARGETS)
+GIVEN: dict[str, Callable[[], dict[str, Any]]] = {
+    "a Dataset for each": lambda: {"data": [TensorDataset(*pair) for pair in PAIRS]},
+    "a Subset for each": lambda: {"data": [Subset(WHOLE, part.tolist()) for part in PARTS]},
+    "Python objects, transformed": lambda: {"data": tuple(rows_of(part) for part in PARTS)},
+    "NumPy": lambda: {"data": [Rows(x.numpy(), y.numpy(), np.flip) for x, y in FLIPPED]},
+    "lists of pairs": lambda: {"data": [[*zip(x, y.tolist(), strict=True)] for x, y in PAIRS]},
+    "one, and who has which": lambda: {"data": WHOLE, "parts": PARTS},
+    "one, lists of numbers": lambda: {"data": rows_of(range(40)), "parts": [part.tolist() for part in PARTS]},
+    "one, tensors of numbers": lambda: {"data": WHOLE, "parts": [torch.tensor(part) for part in PARTS]},
+    "several joined": lambda: {
+        "data": ConcatDataset([TensorDataset(INPUTS[:7], TARGETS[:7]), TensorDataset(INPUTS[7:], TARGETS[7:])]),
+        "parts": PARTS,
+    },
+    "a table": lambda: {"data": table(), "parts": PARTS, "keys": ("pixels", "label")},
+    "a table for each": lambda: {
+        "data": [Table(x=x.tolist(), y=y.tolist()) for x, y in PAIRS],
+        "keys": ("x", "y"),
+    },
+}
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("name", GIVEN)
+def test_datasets_train_as_the_tensors_in_them_do(name: str, cached: bool) -> None:
+    want, got = federation(PAIRS), federation(**GIVEN[name](), cached=cached)
+    assert len(got) == 5 and got.setup == want.setup
+    (x, losses), (other, told) = ended(want), ended(got)
+    assert torch.equal(x, other) and losses == told
+
+
+@pytest.mark.parametrize("way", ["compiled", "layered", "stacked", "vmapped", "looped"])
+@pytest.mark.parametrize("algorithm", ["scaffold", "dsgd"])
+@pytest.mark.parametrize("even", [False, True])
+def test_in_every_way(way: str, algorithm: str, even: bool) -> None:
+    """Clients of whole minibatches are copied by another way than others."""
+    parts = [np.arange(8 * i, 8 * i + 8) for i in range(5)] if even else PARTS
+    pairs = [(INPUTS[part], TARGETS[part]) for part in parts]
+    for shuffled in (False, True):
+        want = ended(federation(pairs, way=way, shuffled=shuffled), algorithm, 3)
+        got = ended(federation(WHOLE, parts=parts, way=way, shuffled=shuffled), algorithm, 3)
+        assert torch.equal(want[0], got[0]) and want[1] == got[1]
+
+
+def test_a_split_of_torch_and_one_of_ours_are_taken_as_they_are() -> None:
+    subsets = random_split(WHOLE, [15, 25], torch.Generator().manual_seed(1))
+    pairs = [(INPUTS[part.indices], TARGETS[part.indices]) for part in subsets]
+    parts = partition.dirichlet(TARGETS, 6, 0.5, np.random.default_rng(0))
+    for data, more, want in (
+        (subsets, {}, pairs),
+        (WHOLE, {"parts": parts}, [(INPUTS[p], TARGETS[p]) for p in parts]),
+    ):
+        got = federation(data, **more)
+        for i, (inputs, targets) in enumerate(want):
+            x, y, starts = got.pool.of([i])
+            assert torch.equal(x, inputs) and torch.equal(y, targets) and starts.tolist() == [0]
+
+
+def test_examples_are_read_when_a_client_takes_part() -> None:
+    data = [rows_of(part) for part in PARTS]
+    fed = federation(data)
+    for rows in data:
+        rows.asked.clear()
+    fed.oracle([1, 3])(0, fed.x0.repeat(2, 1))
+    # One of each client's is read twice: what draws at random would be another one.
+    assert [sum(rows.asked.values()) for rows in data] == [0, 13, 0, 2, 0]
+    fed.in_round(1).oracle([1])(0, fed.x0[None])
+    assert [sum(rows.asked.values()) for rows in data] == [0, 26, 0, 2, 0]
+
+
+def test_a_cache_is_read_once() -> None:
+    data = [rows_of(part) for part in PARTS]
+    fed = federation(data, cached=True)
+    asked = [rows.asked.copy() for rows in data]
+    assert all(set(seen) == {*range(len(rows))} for seen, rows in zip(asked, data, strict=True))
+    ended(fed)
+    assert asked == [rows.asked for rows in data]
+
+
+def test_a_buffer_that_a_dataset_fills_again_is_copied() -> None:
+    buffer = torch.empty(3)
+
+    class Filled(Rows):
+        def __getitem__(self, index: int) -> Any:
+            return buffer.copy_(self.inputs[index]), int(self.targets[index])
+
+    got = ended(federation([Filled(*pair) for pair in PAIRS]))
+    assert torch.equal(got[0], ended(federation(PAIRS))[0])
+
+
+def test_types_are_those_that_torch_gives() -> None:
+    cases: list[tuple[Any, Tensor]] = [
+        (1.5, torch.tensor([1.5])),
+        (True, torch.tensor([True])),
+        (7, torch.tensor([7])),
+        (np.float64(0.1), torch.tensor([0.1], dtype=torch.float64)),
+        (np.int16(3), torch.tensor([3], dtype=torch.int16)),
+        (np.arange(6, dtype=np.uint8).reshape(2, 3)[::-1], torch.tensor([[[3, 4, 5], [0, 1, 2]]], dtype=torch.uint8)),
+        ([1.0, 2.0], torch.tensor([[1.0, 2.0]])),
+        (torch.ones(2, requires_grad=True), torch.ones(1, 2)),
+    ]
+    for given, want in cases:
+        _, targets, _ = federation([[(INPUTS[0], given)]]).pool.of([0])
+        assert targets.dtype == want.dtype and torch.equal(targets, want) and not targets.requires_grad
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("where", ["inputs", "targets"])
+def test_a_dataset_that_draws_at_random_is_refused(where: str, cached: bool) -> None:
+    """As augmentation does: no run of it could be repeated or resumed."""
+
+    def noisy(row: Any) -> Tensor:
+        return torch.tensor(row) + (torch.rand(()) if where == "inputs" else 0)
+
+    class Flipped(Rows):
+        def __getitem__(self, index: int) -> Any:
+            inputs, target = super().__getitem__(index)
+            return inputs, target if where == "inputs" else (target + sum(self.asked.values())) % 2
+
+    data = [rows_of(PARTS[0]), rows_of(PARTS[1]), Flipped(INPUTS[:9].tolist(), TARGETS[:9].tolist(), noisy)]
+    with pytest.raises(DataError, match=rf"client 2, example \d has other {where} when it is read again.*number"):
+        ended(federation(data, cached=cached))
+
+
+def test_what_draws_in_one_example_is_refused_at_a_look() -> None:
+    """The one that is not among those that are read twice at once: what a run looks at later has it."""
+    state = torch.Generator().manual_seed(0)
+
+    class Sly(Rows):
+        def __getitem__(self, index: int) -> Any:
+            inputs, target = super().__getitem__(index)
+            return inputs + (torch.rand(3, generator=state) if index == 2 else 0), target
+
+    fed = federation([Sly(INPUTS[:4].tolist(), TARGETS[:4].tolist())])
+    with pytest.raises(DataError, match="client 0 has other inputs when its Dataset is asked again"):
+        list(simulate("fedavg", fed, plan=cohorts(None), rounds=2, eta_l=0.1))
+
+
+def test_a_draw_that_is_a_function_of_the_number_is_taken() -> None:
+    class Seeded(Rows):
+        def __getitem__(self, index: int) -> Any:
+            inputs, target = super().__getitem__(index)
+            return inputs + torch.rand(3, generator=torch.Generator().manual_seed(index)), target
+
+    ended(federation([Seeded(x.tolist(), y.tolist()) for x, y in PAIRS]))
+
+
+def test_what_is_no_number_is_read_again_without_a_word() -> None:
+    inputs = INPUTS.clone()
+    inputs[0] = torch.nan
+    fed = federation(TensorDataset(inputs, TARGETS), parts=[[0, 1]])
+    assert fed.pool.of([0])[0].isnan().sum() == 3
+
+
+def test_a_saved_run_knows_its_datasets_again(tmp_path: Any) -> None:
+    """By the digest that the same tensors have."""
+    file = tmp_path / "run.pt"
+    fed = federation(WHOLE, parts=PARTS)
+    run = simulate("scaffold", fed, plan=cohorts(3, steps=2), rounds=6, eta_l=0.1, eta=1.0)
+    for _ in range(3):
+        run.step()
+    run.save(file)
+    list(run)
+    for same in (federation(WHOLE, parts=PARTS), federation(PAIRS), federation(WHOLE, parts=PARTS, cached=True)):
+        again = resume(file, same)
+        list(again)
+        assert torch.equal(again.x, run.x)
+    other = [PARTS[0], PARTS[1], PARTS[2], [21], PARTS[4]]
+    with pytest.raises(CheckpointError, match="data's digest"):
+        resume(file, federation(WHOLE, parts=other))
+
+
+def test_a_federation_goes_to_another_device_with_its_datasets() -> None:
+    for cached in (False, True):
+        fed = federation(WHOLE, parts=PARTS, cached=cached)
+        moved = on(fed, "cpu")
+        assert fingerprint(moved) == fingerprint(fed) and torch.equal(ended(moved)[0], ended(federation(PAIRS))[0])
+
+
+def test_an_error_of_a_dataset_says_where_and_stays_what_it_is() -> None:
+    class Torn(Rows):
+        def __getitem__(self, index: int) -> Any:
+            if index == 7:
+                raise OSError("no such file")
+            return super().__getitem__(index)
+
+    fed = federation([rows_of(PARTS[0]), Torn(INPUTS.tolist(), TARGETS.tolist())])
+    with pytest.raises(OSError, match="no such file") as caught:
+        fed.pool.of([1])
+    assert caught.value.__notes__ == ["data: while client 1, example 7 was read"]
+
+
+def bad(example: Any, at: int = 17) -> list[Any]:
+    """Three clients that are in order, and one with such an example."""
+    rows: list[Any] = [(row, int(target)) for row, target in zip(INPUTS, TARGETS, strict=True)]
+    return [rows, rows, rows, [*rows[:at], example, *rows[at + 1 :]]]
+
+
+THERE = "client 3, example 17"
+UNSTACKED: list[tuple[Any, str]] = [
+    ((torch.ones(5), 1), r"has inputs \(5,\) torch.float32, .*client 0 \(3,\) torch.float32; .*pad, resize or convert"),
+    ((INPUTS[0], torch.ones(1)), r"has targets \(1,\) torch.float32, .*\(\) torch.int64"),
+    ((INPUTS[0].double(), 1), r"has inputs \(3,\) torch.float64, .*\(3,\) torch.float32"),
+    ((INPUTS[0], "cat"), r"has targets that are str; give a tensor, an array or numbers.*transform"),
+    ((INPUTS[0], None), "has targets that are NoneType"),
+    (([[1.0], [2.0, 3.0]], 1), "has inputs that are list.*give a tensor"),
+    ((np.array(["a"]), 1), "has inputs that are ndarray.*give a tensor"),
+    ((torch.eye(3).to_sparse(), 1), r"has inputs that are sparse_coo; .*\(to_dense, pad\)"),
+    ((torch.ones(3, device="meta"), 1), "has inputs that are meta"),
+    ((INPUTS[0], 1, 2), r"is tuple of 3; give a pair \(inputs, target\)"),
+    (INPUTS[0], r"is Tensor; give a pair"),
+    ({"pixels": INPUTS[0], "label": 1}, r"is a dict of pixels, label; say .* keys=\('pixels', 'label'\)"),
+]
+
+
+@pytest.mark.parametrize("cached", [False, True])
+@pytest.mark.parametrize("case", range(len(UNSTACKED)))
+def test_what_cannot_be_stacked_is_refused_with_client_and_example(case: int, cached: bool) -> None:
+    example, words = UNSTACKED[case]
+    with pytest.raises(ShapeError, match=f"data: {THERE} {words}"):
+        federation(bad(example), cached=cached).pool.of([3])
+
+
+def test_the_first_examples_are_looked_at_when_the_federation_is_made() -> None:
+    with pytest.raises(ShapeError, match=r"data: client 3, example 0 has inputs \(4,\)"):
+        federation(bad((torch.ones(4), 1), at=0))
+
+
+REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
+    ({"data": [WHOLE, Stream()]}, ShapeError, "client 1 is Stream, whose examples have no numbers.*map-style"),
+    ({"data": [WHOLE, DataLoader(WHOLE)]}, ShapeError, "client 1 is DataLoader, whose examples have no numbers"),
+    ({"data": [WHOLE, iter([])]}, ShapeError, "client 1 is list_iterator, whose examples have no numbers"),
+    ({"data": Stream()}, ShapeError, "data is Stream, whose examples have no numbers"),
+    ({"data": Stream(), "parts": PARTS}, ShapeError, "data is Stream, whose examples have no numbers"),
+    ({"data": [WHOLE, Rows([], [])]}, ShapeError, "client 1 has no example; leave it out"),
+    ({"data": [Rows([], [])]}, ShapeError, "client 0 has no example"),
+    ({"data": [WHOLE, PAIRS[0]]}, ShapeError, r"client 1 is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
+    ({"data": [PAIRS[0], WHOLE]}, ShapeError, r"client 0 is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
+    ({"data": WHOLE}, ShapeError, "data: got one TensorDataset; say who has which examples, parts=.*or give a list"),
+    ({"data": table()}, ShapeError, "data: got one Table; say who has which examples, parts="),
+    ({"data": DataLoader(WHOLE)}, ShapeError, "data is DataLoader, whose examples have no numbers"),
+    ({"data": table(), "parts": PARTS}, ShapeError, r"client 0, example 3 is a dict of name, label, pixels; say"),
+    (
+        {"data": table(), "parts": PARTS, "keys": ("image", "label")},
+        ShapeError,
+        "client 0, example 3 has no 'image'; it has name, label, pixels",
+    ),
+    ({"data": WHOLE, "parts": PARTS, "keys": ("x", "y")}, ShapeError, "example 3 is tuple; keys=.* are for dicts"),
+    ({"data": WHOLE, "parts": PARTS, "keys": "xy"}, PlanError, "keys: got 'xy'; give two names"),
+    ({"data": PAIRS, "keys": ("x", "y")}, PlanError, "keys: given, but data is no Dataset"),
+    ({"data": PAIRS, "cached": True}, PlanError, "cached: given, but data is no Dataset"),
+    ({"data": PAIRS.__getitem__, "examples": (3,), "parts": PARTS}, PlanError, "parts: given, but data is a function"),
+    ({"data": WHOLE, "parts": PARTS, "examples": (3,) * 5}, PlanError, "examples: given, but data says it"),
+    ({"data": PAIRS[0], "parts": PARTS}, ShapeError, r"data is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
+    ({"data": [WHOLE, WHOLE], "parts": PARTS}, ShapeError, "data is a list of Datasets; parts are of one"),
+    ({"data": WHOLE, "parts": []}, ShapeError, "parts: no client"),
+    ({"data": WHOLE, "parts": [0, 1]}, ShapeError, r"parts: client 0 has shape \(\); give a list of numbers"),
+    ({"data": WHOLE, "parts": 7}, ShapeError, "parts: got int; give one array"),
+    ({"data": WHOLE, "parts": [[0], []]}, ShapeError, "parts: client 1 has no example; leave it out"),
+    ({"data": WHOLE, "parts": [[0], [3, 40]]}, ShapeError, r"parts: client 1 has example 40; .*from 0 to 39"),
+    ({"data": WHOLE, "parts": [[0], [3, -1]]}, ShapeError, "parts: client 1 has example -1"),
+    ({"data": WHOLE, "parts": [[0.5]]}, ShapeError, "parts: client 0 has float64; .*whole numbers"),
+    ({"data": WHOLE, "parts": [np.ones(40, bool)]}, ShapeError, r"parts: client 0 has bool; .*flatnonzero"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_what_is_no_federation_is_refused(case: int) -> None:
+    given, error, words = REFUSED[case]
+    with pytest.raises(error, match=words):
+        federation(**given)
+
+
+def test_no_message_is_cut_short() -> None:
+    """A sentence with what to do: each says it behind a semicolon."""
+    for given, error, _ in REFUSED:
+        with pytest.raises(error) as caught:
+            federation(**given)
+        assert re.search(r"; \w+", str(caught.value)), str(caught.value)
