@@ -64,6 +64,13 @@ class Stream(IterableDataset[Any]):
         return iter([(INPUTS[0], 1)])
 
 
+class Counted(Stream):
+    """A stream that knows how long it is, as some do for a DataLoader."""
+
+    def __len__(self) -> int:
+        return 1
+
+
 def mlp() -> nn.Sequential:
     torch.manual_seed(4)
     return nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2))
@@ -214,6 +221,11 @@ def test_a_dataset_that_draws_at_random_is_refused(where: str, cached: bool) -> 
         ended(federation(data, cached=cached))
 
 
+def test_what_draws_everywhere_is_refused_when_the_federation_is_made() -> None:
+    with pytest.raises(DataError, match="client 0, example 0 has other inputs"):
+        federation([Rows(INPUTS.tolist(), TARGETS.tolist(), lambda row: torch.rand(3))])
+
+
 def test_what_draws_in_one_example_is_refused_at_a_look() -> None:
     """The one that is not among those that are read twice at once: what a run looks at later has it."""
     state = torch.Generator().manual_seed(0)
@@ -320,6 +332,7 @@ def test_the_first_examples_are_looked_at_when_the_federation_is_made() -> None:
 
 REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
     ({"data": [WHOLE, Stream()]}, ShapeError, "client 1 is Stream, whose examples have no numbers.*map-style"),
+    ({"data": [WHOLE, Counted()]}, ShapeError, "client 1 is Counted, whose examples have no numbers"),
     ({"data": [WHOLE, DataLoader(WHOLE)]}, ShapeError, "client 1 is DataLoader, whose examples have no numbers"),
     ({"data": [WHOLE, iter([])]}, ShapeError, "client 1 is list_iterator, whose examples have no numbers"),
     ({"data": Stream()}, ShapeError, "data is Stream, whose examples have no numbers"),

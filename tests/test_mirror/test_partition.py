@@ -121,6 +121,19 @@ def test_a_mixture_is_drawn_about_that_of_all() -> None:
     assert mixtures == pytest.approx(np.tile([0.7, 0.2, 0.1], (20, 1)), abs=0.08)
 
 
+def test_a_rare_class_is_rarely_asked_for() -> None:
+    """The squares of a mixture from Dirichlet(alpha p) sum to sum_c p_c (alpha p_c + 1)/(alpha + 1), here 0.693."""
+    labels = np.repeat([0, 1, 2], [21_000, 6_000, 3_000])
+    parts = partition.dirichlet_by_client(labels, 300, 2.0, rng())
+    mixtures = np.stack([np.bincount(labels[part], minlength=3) / len(part) for part in parts])
+    assert (mixtures**2).sum(1).mean() == pytest.approx((0.7 * 2.4 + 0.2 * 1.4 + 0.1 * 1.2) / 3, rel=0.05)
+
+
+def test_who_has_one_more_is_drawn() -> None:
+    sizes = [[*map(len, partition.dirichlet_by_client([0, 1] * 5, 3, 1.0, rng(seed)))] for seed in range(30)]
+    assert {size.index(4) for size in sizes} == {0, 1, 2}
+
+
 def test_what_is_left_over_falls_to_no_client_by_its_number() -> None:
     """Handed out client by client, the last ones would get what nobody wanted; in turns nobody is the last."""
     labels = np.arange(4000) % 10
@@ -167,6 +180,14 @@ def test_sizes_fall_on_a_line_of_that_slope(exponent: float) -> None:
     assert slope == pytest.approx(-exponent, abs=0.01) and sum(sizes) == 500_000
     assert sizes == sorted(sizes, reverse=True)
     assert abs(np.mean(parts[0]) - 250_000) < 10_000
+
+
+def test_few_examples_are_rounded_to_sizes_in_order() -> None:
+    for n in range(60, 200):
+        sizes = [*map(len, partition.power_law(n, 12, 0.8, rng(), least=0))]
+        quotas = [n * i**-0.8 / sum(j**-0.8 for j in range(1, 13)) for i in range(1, 13)]
+        assert sum(sizes) == n and sizes == sorted(sizes, reverse=True)
+        assert all(abs(size - quota) < 1 for size, quota in zip(sizes, quotas, strict=True))
 
 
 def test_natural_clients_are_the_groups_in_their_order() -> None:

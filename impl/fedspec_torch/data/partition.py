@@ -180,5 +180,5 @@ def _check(n: int, clients: int, rng: Any = ..., least: int = 1) -> None:
 
 def _check_alpha(alpha: float, count: int) -> None:
     # Beyond that the sum of what NumPy draws overflows, and all shares are 0.
-    if not 0 < alpha * count < np.finfo(float).max:
+    if not 0 < alpha * count < np.inf:
         raise PlanError(f"alpha: got {alpha}; the parameter of a Dirichlet distribution is positive and finite")
