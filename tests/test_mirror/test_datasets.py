@@ -167,6 +167,13 @@ def test_examples_are_read_when_a_client_takes_part() -> None:
     assert [sum(rows.asked.values()) for rows in data] == [0, 26, 0, 2, 0]
 
 
+def test_a_split_that_is_written_over_later_is_another_one() -> None:
+    parts = [part.copy() for part in PARTS]
+    fed = federation(WHOLE, parts=parts)
+    parts[1][:] = 0
+    assert torch.equal(fed.pool.of([1])[0], PAIRS[1][0])
+
+
 def test_a_cache_is_read_once() -> None:
     data = [rows_of(part) for part in PARTS]
     fed = federation(data, cached=True)
@@ -343,6 +350,8 @@ REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
     ({"data": [PAIRS[0], WHOLE]}, ShapeError, r"client 0 is a tuple of tensors.*TensorDataset\(inputs, targets\)"),
     ({"data": WHOLE}, ShapeError, "data: got one TensorDataset; say who has which examples, parts=.*or give a list"),
     ({"data": table()}, ShapeError, "data: got one Table; say who has which examples, parts="),
+    ({"data": {"train": WHOLE}}, ShapeError, "data: got dict of 'train'; give one of them"),
+    ({"data": {"train": WHOLE}, "parts": PARTS}, ShapeError, "data: got dict of 'train'; give one of them"),
     ({"data": DataLoader(WHOLE)}, ShapeError, "data is DataLoader, whose examples have no numbers"),
     ({"data": table(), "parts": PARTS}, ShapeError, r"client 0, example 3 is a dict of name, label, pixels; say"),
     (

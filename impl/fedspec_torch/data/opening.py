@@ -33,6 +33,9 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
     if keys is not None and not (isinstance(keys, tuple | list) and [*map(type, keys)] == [str, str]):
         raise PlanError(f"keys: got {keys!r}; give two names, as in keys=('image', 'label')")
     keys = keys and tuple(keys)
+    if isinstance(data, Mapping):
+        there = ", ".join(map(repr, [*data][:5])) + (", ..." if len(data) > 5 else "")
+        raise ShapeError(f"data: got {type(data).__name__} of {there}; give one of them, or a list with one a client")
     if parts is not None:
         if callable(data) and not hasattr(data, "__getitem__"):
             raise PlanError("parts: given, but data is a function; leave them out, or give a Dataset")
@@ -44,7 +47,7 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
         return Reader([data] * len(numbers), numbers, keys)
     if callable(data) and not isinstance(data, Dataset):
         return None
-    numbered = hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, Mapping)
+    numbered = hasattr(data, "__len__") and hasattr(data, "__getitem__")
     is_list = isinstance(data, tuple | list)
     if isinstance(data, Dataset | DataLoader):
         # What has no numbers is refused for that.
@@ -54,7 +57,8 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
             f"data: got one {type(data).__name__}; say who has which examples, "
             f"parts=partition.iid(len(data), clients, rng), or give a list with one map-style Dataset for each client"
         )
-    if not numbered or not any(map(_is_dataset, data if is_list else [data[i] for i in range(len(data))])):
+    # What is no list may read a client's examples when it is asked for them.
+    if not numbered or not len(data) or not any(map(_is_dataset, data if is_list else [data[0]])):
         return None
     sources = [data[i] for i in range(len(data))]
     counts = [_count(f"client {i}", source) for i, source in enumerate(sources)]
@@ -94,7 +98,8 @@ def _checked(parts: Any, count: int) -> list[Any]:
         raise ShapeError("parts: no client; give one array of numbers for each")
     found = []
     for i in range(len(parts)):
-        part = np.asarray(parts[i])
+        # A copy: what becomes of the array later is another split.
+        part = np.array(parts[i])
         if part.ndim != 1:
             raise ShapeError(f"parts: client {i} has shape {part.shape}; give a list of numbers for each client")
         if not len(part):
