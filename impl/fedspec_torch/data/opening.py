@@ -99,7 +99,7 @@ def _checked(parts: Any, count: int) -> list[Any]:
     found = []
     for i in range(len(parts)):
         # A copy: what becomes of the array later is another split.
-        part = np.array(parts[i])
+        part = np.asarray(parts[i]).copy()
         if part.ndim != 1:
             raise ShapeError(f"parts: client {i} has shape {part.shape}; give a list of numbers for each client")
         if not len(part):
