@@ -1,8 +1,9 @@
 """Serve an adapter in an environment where fedspec is not installed.
 
-Called as ``python -I bootstrap.py FEDSPEC_DIRECTORY ADAPTER_FILE:ATTRIBUTE``. The environment holds
-the package under test with the NumPy that it pins; the directory of the package ``fedspec`` comes
-by path, so that nothing else beside it becomes importable. Standard library only.
+Called as ``python -I bootstrap.py FEDSPEC_DIRECTORY ADAPTER_FILE:ATTRIBUTE [DIRECTORY...]``. The
+environment holds the package under test with the NumPy that it pins; the directory of the package
+``fedspec``, and of others of this project that a subject is about, come by path, so that nothing
+else beside them becomes importable. Standard library only.
 """
 
 from __future__ import annotations
@@ -13,23 +14,25 @@ from pathlib import Path
 
 
 def register(directory: Path) -> None:
-    """Make ``import fedspec`` find the package in the given directory."""
+    """Make the import of a package find it in the given directory, which has its name."""
+    name = directory.name
     found = importlib.util.spec_from_file_location(
-        "fedspec", directory / "__init__.py", submodule_search_locations=[str(directory)]
+        name, directory / "__init__.py", submodule_search_locations=[str(directory)]
     )
     if found is None or found.loader is None:
         raise SystemExit(f"bootstrap: {directory} is not a Python package")
     module = importlib.util.module_from_spec(found)
-    sys.modules["fedspec"] = module
+    sys.modules[name] = module
     found.loader.exec_module(module)
 
 
 def main(arguments: list[str]) -> int:
     """Register fedspec, then serve the subject."""
-    if len(arguments) != 2:
-        sys.stderr.write("usage: bootstrap.py FEDSPEC_DIRECTORY ADAPTER_FILE:ATTRIBUTE\n")
+    if len(arguments) < 2:
+        sys.stderr.write("usage: bootstrap.py FEDSPEC_DIRECTORY ADAPTER_FILE:ATTRIBUTE [DIRECTORY...]\n")
         return 2
-    register(Path(arguments[0]))
+    for directory in (arguments[0], *arguments[2:]):
+        register(Path(directory))
     from fedspec.serve import main as serve
 
     return serve([arguments[1]])

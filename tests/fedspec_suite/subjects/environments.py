@@ -21,6 +21,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import fedspec
@@ -41,6 +42,7 @@ class Bundled:
         requirements: the pins of its environment.
         description: one line for a list.
         variants: the adapter's attribute for each variant that the name serves; the only one is ``""``.
+        packages: of this project, which the adapter imports beside ``fedspec``, those that others import first.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Bundled:
     requirements: Path
     description: str
     variants: Mapping[str, str]
+    packages: tuple[str, ...] = ()
 
     @property
     def package(self) -> str:
@@ -76,6 +79,7 @@ def bundled() -> dict[str, Bundled]:
                 requirements=folder / "requirements.txt",
                 description=body["description"],
                 variants=served,
+                packages=tuple(body.get("packages", ())),
             )
     return out
 
@@ -202,7 +206,15 @@ def command(name: str, progress: Callable[[str], None] = lambda _: None) -> list
         str(HERE / "bootstrap.py"),
         str(where),
         f"{subject.folder / 'adapter.py'}:{attribute}",
+        *(str(_directory(name)) for name in subject.packages),
     ]
+
+
+def _directory(package: str) -> Path:
+    """Where a package of this project lies; it is not imported."""
+    found = find_spec(package)
+    assert found is not None and found.submodule_search_locations is not None
+    return Path(next(iter(found.submodule_search_locations))).resolve()
 
 
 def _python(folder: Path) -> Path:

@@ -1,0 +1,178 @@
+"""A row of the catalogue with its reading, options and hyper-parameters, as every framework needs it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.synchronous import model
+from fedspec.catalogue import Algorithm, LocalSolver, Method, find
+from fedspec.contract import Level
+from fedspec.domains import require
+from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.plan import Message
+from fedspec.readings import choice
+
+USUAL = {"v0": 0.0, "epoch": 1}
+"""Numbers that may be left out: an accumulator that begins at zero, and a delay that counts steps."""
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """A local solver: one gradient, one step.
+
+    Attributes:
+        algorithm: its row.
+        options: each at its value.
+        hyper: each hyper-parameter by its name; ``eta_l`` is the learning rate.
+    """
+
+    algorithm: Algorithm
+    options: Mapping[str, Any]
+    hyper: Mapping[str, float]
+
+    @cached_property
+    def run(self) -> LocalSolver:
+        """Its functions: the printed ones where nothing else is asked."""
+        run = self.algorithm.run_under(self.options, self.hyper)
+        assert isinstance(run, LocalSolver)
+        return run
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """The arguments of the rule."""
+        return frozenset(inspect.signature(self.run.rule).parameters)
+
+    @cached_property
+    def _options(self) -> Mapping[str, Any]:
+        return {n: v for n, v in self.options.items() if n in self.reads and n != "cover"}
+
+    def begin(self, x: Any, cover: Any = None) -> Any:
+        """The state of a round that begins at x: a record with the model and what is kept beside it, or the model."""
+        begin = self.run.begin
+        if begin is None:
+            return x
+        wanted = inspect.signature(begin).parameters
+        given = {"v0": self.hyper.get("v0"), "cover": cover}
+        return begin(x, **{n: v for n, v in given.items() if n in wanted})
+
+    def step(self, state: Any, g: Any, hyper: Mapping[str, Any], **at: Any) -> Any:
+        """The state after one step.
+
+        Args:
+            state: the one before.
+            g: the gradient.
+            hyper: the hyper-parameters of this step.
+            at: what else a rule may read: ``anchor``, the model that the round began with; ``k``, the steps before this
+                one; ``cover`` and ``layers``. What it does not read is left out.
+        """
+        given = {"x": state, "state": state, "g": g, **at}
+        arguments = {n: v for n, v in given.items() if n in self.reads}
+        numbers = {n: v for n, v in hyper.items() if n in self.reads}
+        return self.run.rule(**arguments, **self._options, **numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Server:
+    """A server that reads the average change alone: one average, one step.
+
+    Attributes:
+        algorithm: its row.
+        run: its functions.
+        options: each at its value.
+        hyper: each hyper-parameter by its name; ``eta`` is the learning rate.
+    """
+
+    algorithm: Algorithm
+    run: Method
+    options: Mapping[str, Any]
+    hyper: Mapping[str, float]
+
+    def record(self, hyper: Mapping[str, Any]) -> Any:
+        """The hyper-parameters as the row's functions read them; clients have theirs, which no server reads."""
+        numbers = self.algorithm.numbers
+        clients = {n: v for n, v in {"eta_l": 1.0, "mu": 0.0}.items() if n in numbers and n not in hyper}
+        return self.run.hyper(**clients, **hyper, **self.options)
+
+
+def local(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Local:
+    """A local solver by its id, or of one's own.
+
+    Args:
+        algorithm: its id in the catalogue, or its row.
+        reading: which published definition; the first by default.
+        given: hyper-parameters and options by name.
+
+    Raises:
+        UnknownNameError: a name is unknown, or the row is no local solver.
+        ParameterError: a hyper-parameter is missing or outside its domain, or an option contradicts the reading.
+    """
+    row = find(algorithm) if isinstance(algorithm, str) else algorithm
+    if not isinstance(row.run, LocalSolver):
+        raise UnknownNameError(
+            f"{row.id}: no local solver, which takes a gradient and steps; its levels are {', '.join(row.levels)}"
+        )
+    return Local(row, *_said(row, "client", reading, given))
+
+
+def server(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Server:
+    """A server by its id, or of one's own: as :func:`local`.
+
+    Raises:
+        UnknownNameError: a name is unknown, or the row has no server.
+        ParameterError: a hyper-parameter is missing or outside its domain, or an option contradicts the reading.
+    """
+    row = find(algorithm) if isinstance(algorithm, str) else algorithm
+    if isinstance(row.run, LocalSolver) or "server" not in row.levels:
+        raise UnknownNameError(f"{row.id}: no row with a server alone; its levels are {', '.join(row.levels)}")
+    more = f"{row.id}: its server reads more than the average change, so a gradient that stands for that is not enough"
+    if not isinstance(row.run, Method) or row.run.whole:
+        raise UnknownNameError(more)
+    if "weights" in given:
+        raise ParameterError(f"{row.id}: weights: whoever hands over the average has weighed it; leave the option out")
+    options, hyper = _said(row, "server", reading, given)
+    run = row.run_under(options, hyper)
+    assert isinstance(run, Method)
+    made = Server(row, run, options, hyper)
+    if not reads_the_average_alone(made):
+        raise UnknownNameError(more)
+    return made
+
+
+def reads_the_average_alone(server: Server) -> bool:
+    """Whether four clients of unlike steps move it as their average does: seen in one step of it.
+
+    The average is exact in binary, so that a rule that asks for signs, as Yogi's, is asked the same both times.
+    """
+    x, h = np.array([1.0, -2.0, 0.5]), server.record(server.hyper)
+    changes = np.array([[1.0, 0.25, -3.0], [0.5, -2.0, 1.0], [-4.0, 0.5, 1.25], [0.5, 0.25, 2.75]])
+    sent = [Message(c, 1.0, tau, float(tau)) for c, tau in zip(changes, (1, 3, 2, 5), strict=True)]
+    each, _ = server.run.server(h, server.run.init(h, x), sent)
+    one, _ = server.run.server(h, server.run.init(h, x), [Message(changes.mean(0), 1.0, 1, 1.0)])
+    return bool(np.allclose(model(each), model(one), rtol=1e-9, atol=1e-9, equal_nan=True))
+
+
+def _said(
+    row: Algorithm, level: Level, reading: str, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, float]]:
+    """Options and hyper-parameters, each of which is named once and lies in its domain."""
+    chosen = {n: str(v) for n, v in given.items() if n in row.options}
+    resolved = row.resolve(reading or row.readings_at(level)[0].name, chosen)
+    options = {n: choice(row.options[n], n, v) for n, v in resolved.items()}
+    known = row.numbers_under(level, resolved)
+    if unknown := [n for n in given if n not in row.options and n not in known]:
+        raise UnknownNameError(
+            f"{row.id}: no hyper-parameter or option {unknown[0]!r} here; "
+            f"known: {', '.join([*known, *row.options]) or 'none'}"
+        )
+    hyper = {n: given.get(n, USUAL.get(n)) for n in known}
+    if missing := [n for n, v in hyper.items() if v is None]:
+        raise ParameterError(f"{row.id}: {missing[0]} is not given; it needs {', '.join(known)}")
+    for name, value in hyper.items():
+        require(name, value)
+    return options, {n: v for n, v in hyper.items() if v is not None}

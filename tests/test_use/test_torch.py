@@ -1,0 +1,243 @@
+"""The catalogue's rules as torch optimisers: against torch's own, loops of scalars, and what a user does with one."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fedspec.catalogue import CATALOGUE, LocalSolver
+from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
+from fedspec_torch.layers.loops import missing_packages
+from fedspec_use.torch import Local, Server
+
+SHAPES = ((300, 400), (7,), ())
+ADAM = {"beta1": 0.9, "beta2": 0.99, "eps": 1e-8}
+PAIRS: dict[str, tuple[dict[str, Any], Callable[[Any], torch.optim.Optimizer]]] = {
+    "sgd": ({}, lambda p: torch.optim.SGD(p, lr=0.01)),
+    "momentum": ({"rho": 0.9}, lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9)),
+    "nesterov": ({"rho": 0.9}, lambda p: torch.optim.SGD(p, lr=0.01, momentum=0.9, nesterov=True)),
+    "adagrad": (
+        {"eps": 1e-8, "v0": 0.5},
+        lambda p: torch.optim.Adagrad(p, lr=0.01, eps=1e-8, initial_accumulator_value=0.5),
+    ),
+    "adam": (ADAM, lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.9, 0.99), eps=1e-8)),
+    "amsgrad": (
+        {**ADAM, "reading": "max-then-correct"},
+        lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.9, 0.99), eps=1e-8, amsgrad=True),
+    ),
+}
+NUMBERS = {
+    **{"rho": 0.5, "mu": 0.1, "eps": 0.1, "gamma": 0.9, "beta1": 0.9, "beta2": 0.99, "lam": 0.01, "phi_m": 0.1},
+    **{"phi_M": 10.0, "z": 2, "eps_s": 0.01, "v0": 0.25},
+}
+SOLVERS = [a.id for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
+
+
+def parameters(dtype: torch.dtype = torch.float64) -> list[nn.Parameter]:
+    drawn = torch.Generator().manual_seed(0)
+    return [nn.Parameter(torch.randn(s, generator=drawn, dtype=torch.float64).to(dtype)) for s in SHAPES]
+
+
+def trained(params: list[nn.Parameter], optimizer: torch.optim.Optimizer, steps: range = range(4)) -> Tensor:
+    for k in steps:
+        for p in params:
+            p.grad = torch.sin(p.detach() * (k + 1))
+        optimizer.step()
+    return torch.cat([p.detach().reshape(-1).double() for p in params])
+
+
+def made(name: str, params: Any, **more: Any) -> Local:
+    row = CATALOGUE[name]
+    known = row.numbers_under("client", row.resolve(row.readings[0].name, {}))
+    return Local(params, name, lr=0.01, **{n: NUMBERS[n] for n in known if n in NUMBERS}, **more)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", PAIRS)
+def test_it_is_torchs_own_where_that_has_the_same_algorithm(name: str, compiled: bool) -> None:
+    numbers, theirs = PAIRS[name]
+    ours, other = parameters(), parameters()
+    got = trained(ours, Local(ours, name, lr=0.01, compiled=compiled, **numbers))
+    want = trained(other, theirs(other))
+    assert float((got - want).abs().max()) < 1e-14
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_compiled_and_on_tensors_are_one_rule(name: str) -> None:
+    one, other = parameters(), parameters()
+    got = trained(one, made(name, one, compiled=True))
+    want = trained(other, made(name, other, compiled=False))
+    assert float((got - want).abs().max()) < 1e-14
+    assert not torch.equal(want, torch.cat([p.detach().reshape(-1) for p in parameters()]))
+
+
+@pytest.mark.skipif(bool(missing_packages()), reason="loops are compiled by numba, which is not there")
+def test_elementwise_rules_are_compiled_and_others_are_not() -> None:
+    for name, can in {"adam": True, "momentum": True, "proximal-sgd": True, "lamb": False, "sm3-ii": False}.items():
+        params = parameters()
+        optimizer = made(name, params, compiled=True)
+        trained(params, optimizer)
+        assert optimizer.passes.can is can, name
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_saved_and_loaded_it_goes_on_as_if_nothing_had_been(name: str) -> None:
+    straight, cut = parameters(), parameters()
+    want = trained(straight, made(name, straight))
+    first = made(name, cut)
+    trained(cut, first, range(2))
+    file = io.BytesIO()
+    torch.save(first.state_dict(), file)
+    file.seek(0)
+    second = made(name, cut)
+    second.load_state_dict(torch.load(file))
+    assert torch.equal(trained(cut, second, range(2, 4)), want)
+
+
+def test_a_loaded_state_is_no_part_of_the_file_it_came_from() -> None:
+    params = parameters()
+    first = made("adam", params)
+    trained(params, first, range(2))
+    saved = first.state_dict()
+    before = copy.deepcopy(saved)
+    second = made("adam", params)
+    second.load_state_dict(saved)
+    trained(params, second)
+    for number, held in before["state"].items():
+        assert all(torch.equal(saved["state"][number][n], v) for n, v in held.items())
+
+
+def test_groups_have_rates_of_their_own_and_schedulers_set_them() -> None:
+    params = parameters()
+    optimizer = Local([{"params": params[:1], "lr": 0.5}, {"params": params[1:]}], "sgd", lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    before = [p.detach().clone() for p in params]
+    for p in params:
+        p.grad = torch.ones_like(p)
+    optimizer.step()
+    scheduler.step()
+    optimizer.step()
+    moved = [float((b - p.detach()).reshape(-1)[0]) for b, p in zip(before, params, strict=True)]
+    assert moved == pytest.approx([0.75, 0.15, 0.15])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_narrow_parameters_have_wide_moments(dtype: torch.dtype) -> None:
+    params = parameters(dtype)
+    optimizer = made("adam", params)
+    trained(params, optimizer, range(1))
+    loaded = made("adam", params)
+    loaded.load_state_dict(optimizer.state_dict())
+    for one in (optimizer, loaded):
+        assert {v.dtype for held in one.state.values() for v in held.values()} == {torch.float32}
+    assert {p.dtype for p in params} == {dtype}
+    # The first step of Adam is the rate's length, but for what the type rounds away.
+    moved = (params[0].detach().float() - parameters(dtype)[0].detach().float()).abs()
+    assert 0.005 < float(moved.median()) < 0.015
+
+
+def test_a_step_of_momentum_in_scalars() -> None:
+    p = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
+    optimizer = Local([p], "momentum", lr=0.5, rho=0.5)
+    x, u = 1.0, 0.0
+    for g in (1.0, -2.0, 4.0):
+        p.grad = torch.tensor([g], dtype=torch.float64)
+        optimizer.step()
+        u = 0.5 * u + g
+        x -= 0.5 * u
+        assert float(p) == x
+
+
+def test_a_proximal_step_is_pulled_to_where_the_round_began() -> None:
+    p = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
+    optimizer = Local([p], "proximal-sgd", lr=0.5, mu=0.5)
+    for _ in range(2):
+        p.grad = torch.tensor([2.0], dtype=torch.float64)
+        optimizer.step()
+    # x = 1 - 1 = 0, then 0 - 1 - (0 - 1)/4.
+    assert float(p) == -0.75
+    optimizer.begin()
+    p.grad = torch.tensor([0.0], dtype=torch.float64)
+    optimizer.step()
+    assert float(p) == -0.75
+
+
+def test_a_server_is_fed_minus_the_average_change() -> None:
+    """FedAdam without a bias correction, in scalars."""
+    p = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
+    optimizer = Server([p], "fedadam", lr=0.5, beta1=0.5, beta2=0.75, tau=0.25)
+    x, m, v = 1.0, 0.0, 0.0
+    for change in (0.5, -1.0, 2.0):
+        p.grad = torch.tensor([-change], dtype=torch.float64)
+        optimizer.step()
+        m, v = 0.5 * m + 0.5 * change, 0.75 * v + 0.25 * change**2
+        x += 0.5 * m / (math.sqrt(v) + 0.25)
+        assert float(p) == pytest.approx(x, rel=1e-14)
+
+
+def test_an_outer_loop_of_fedavgm_is_torchs_momentum() -> None:
+    """With heavy-ball momentum the server is SGD with momentum on the pseudo-gradient: FedAvgM, Hsu et al. (2019)."""
+    ours, other = parameters(), parameters()
+    got = trained(ours, Server(ours, "fedavgm", eta=0.7, beta=0.9))
+    want = trained(other, torch.optim.SGD(other, lr=0.7, momentum=0.9))
+    assert float((got - want).abs().max()) < 1e-13
+
+
+@pytest.mark.parametrize("name", ["fednova", "median", "trimmed-mean", "fedexp", "scaffold"])
+def test_a_server_that_reads_more_than_the_average_is_refused(name: str) -> None:
+    numbers = {"tau_eff": 1.0, "trim": 0.1, "eta": 1.0, "eps": 0.1}
+    given = {n: v for n, v in numbers.items() if n in CATALOGUE[name].numbers_at("server")}
+    with pytest.raises(FedspecError, match=rf"{name}: its server reads more than the average|no hyper-parameter"):
+        Server(parameters(), name, **given)
+
+
+def refused(kind: type[Exception], text: str, made: Callable[[], object]) -> None:
+    with pytest.raises(kind, match=text):
+        made()
+
+
+def test_what_is_wrong_is_said() -> None:
+    p = parameters()
+    refused(ParameterError, "momentum: rho is not given; it needs eta_l, rho", lambda: Local(p, "momentum", lr=0.1))
+    refused(ParameterError, "rho: got 2", lambda: Local(p, "momentum", lr=0.1, rho=2))
+    refused(UnknownNameError, "no hyper-parameter or option 'beta'", lambda: Local(p, "sgd", lr=0.1, beta=1))
+    refused(UnknownNameError, "fedadam: no local solver", lambda: Local(p, "fedadam", lr=0.1))
+    refused(UnknownNameError, "adam: no row with a server", lambda: Server(p, "adam", lr=0.1))
+    refused(ParameterError, "lr: given beside eta_l", lambda: Local(p, "sgd", lr=0.1, eta_l=0.1))
+    refused(ParameterError, "weights: whoever hands over", lambda: Server(p, "fedavg", lr=1.0, weights="uniform"))
+
+
+def test_a_gradient_that_comes_or_goes_is_refused() -> None:
+    params = parameters()
+    optimizer = made("adam", params)
+    for p in params[:2]:
+        p.grad = torch.ones_like(p)
+    optimizer.step()
+    params[2].grad = torch.ones_like(params[2])
+    refused(PlanError, "parameter 2 of group 0 has one, and had none", optimizer.step)
+    params[2].grad = params[0].grad = None
+    refused(PlanError, "parameter 0 of group 0 has none, and had one", optimizer.step)
+
+
+def test_no_gradient_at_all_is_no_step() -> None:
+    params = parameters()
+    before = [p.detach().clone() for p in params]
+    made("adam", params).step()
+    assert all(torch.equal(p.detach(), b) for p, b in zip(params, before, strict=True))
+
+
+def test_the_page_runs_as_it_is_printed() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "optimisers.md").read_text(encoding="utf-8")
+    space: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(block, space)
+    assert not torch.equal(space["outer"].state[next(space["model"].parameters())]["v"], torch.zeros(3, 8))
