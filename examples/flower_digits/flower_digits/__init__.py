@@ -1,0 +1,1 @@
+"""Digits on two clients, trained by a strategy of fedspec."""

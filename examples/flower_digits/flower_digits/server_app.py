@@ -1,0 +1,28 @@
+"""The server: FedNova, saved after its rounds, or resumed from what was saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from flwr.app import Context
+from flwr.serverapp import Grid, ServerApp
+
+from fedspec_use.flower import FedspecStrategy, of_record, to_record
+from flower_digits.task import accuracy, start
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Run the rounds."""
+    strategy = FedspecStrategy("fednova", eta_l=0.5, fraction_evaluate=0.0)
+    file = str(context.run_config["state"])
+    if file and Path(file).exists():
+        strategy.load_state_dict(np.load(file))
+    arrays = strategy.arrays if strategy.state_dict() else to_record(start())
+    result = strategy.start(grid, arrays, num_rounds=int(context.run_config["num-server-rounds"]))
+    print(f"accuracy {accuracy(of_record(result.arrays)):.4f}")
+    if file:
+        np.savez(file, **strategy.state_dict())

@@ -1,0 +1,235 @@
+"""Flower strategies of the catalogue, for its message interface (flwr 1.41).
+
+``FedspecStrategy("fedadam", eta=0.1, beta1=0.9, beta2=0.99, tau=1e-3, v0=1e-6)`` stands where Flower's own ``FedAdam``
+would. Its server step is the row's function, called by :mod:`fedspec_use.server`.
+
+Clients reply as they do to ``FedAvg``: one record of arrays and one of metrics with ``num-examples``. Rows of the
+FedNova family read ``steps`` too, the number of local steps, and ``a-norm`` where a client knows ||a_i||_1 better than
+the declared solver does. :func:`answer` makes such a reply, :func:`local_train` also trains with the row's own solver.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from logging import INFO, WARNING
+from typing import Any
+
+import numpy as np
+from flwr.app import Array as FlowerArray
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+from flwr.common.logger import log
+from flwr.serverapp.strategy import FedAvg
+
+from fedspec.arith import Array, Vector
+from fedspec.catalogue import Algorithm
+from fedspec.errors import ContractError, ParameterError
+from fedspec.params import flatten
+from fedspec_use.server import Arrays, Chosen, Reply, begun, choose, loaded, placed, saved, stepped, trained, unmet
+
+EXAMPLES, STEPS, A_NORM = "num-examples", "steps", "a-norm"
+"""The numbers of a reply; the first is called otherwise where the strategy has another ``weighted_by_key``."""
+
+TOLD = "fedspec"
+"""The key of the configuration under which clients find the row with its hyper-parameters."""
+
+PROXIMAL = "proximal-mu"
+"""The key under which Flower's own FedProx tells clients mu."""
+
+FLOWERS = tuple(name for name in inspect.signature(FedAvg.__init__).parameters if name != "self")
+"""The keywords that are Flower's."""
+
+
+class FedspecStrategy(FedAvg):  # type: ignore[misc]
+    """A row of the catalogue as a strategy.
+
+    Attributes:
+        server: the row, its reading and its hyper-parameters.
+        values: what the row shows of the last round beside the model, as vectors and numbers by the paper's names.
+    """
+
+    def __init__(self, algorithm: str | Algorithm, *, reading: str = "", **settings: Any) -> None:
+        """Choose a row; settings are its hyper-parameters and options by name, and the keywords of Flower's FedAvg.
+
+        Raises:
+            UnknownNameError: there is no such row, reading or setting.
+            ParameterError: the row cannot be a strategy, or a hyper-parameter is outside its domain or missing.
+        """
+        self.server = choose(algorithm, reading, {n: v for n, v in settings.items() if n not in FLOWERS})
+        self.values: dict[str, Any] = {}
+        self._state: Any = None
+        self._arrays: dict[str, Array] = {}
+        super().__init__(**{n: v for n, v in settings.items() if n in FLOWERS})
+        for words in unmet(self.server):
+            log(WARNING, "reading %s of %s asks %s", self.server.reading, self.server.algorithm.id, words)
+
+    def summary(self) -> None:
+        """Log the row and its settings, then Flower's."""
+        log(INFO, "\t├──> %s, as %s defines it", self.server.algorithm.id, self.server.reading)
+        for name, value in {**self.server.numbers, **self.server.options}.items():
+            log(INFO, "\t│\t├──%s: %s", name, value)
+        super().summary()
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Any
+    ) -> Iterable[Message]:
+        """Take the model that the round begins with, and tell clients what they train for."""
+        model = of_record(arrays)
+        self._state = begun(self.server, self._state, model)
+        if not self._arrays and (kept := [name for name in model if name not in trained(model)]):
+            log(WARNING, "%s: no floating-point numbers, so they stay as they are", ", ".join(kept))
+        self._arrays = model
+        config[TOLD] = told(self.server)
+        if (mu := self.server.numbers.get("mu")) is not None:
+            config[PROXIMAL] = mu
+        messages: Iterable[Message] = super().configure_train(server_round, arrays, config, grid)
+        return messages
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """One step of the row's server; a round without a reply changes nothing.
+
+        Raises:
+            PlanError: a reply lacks a number that the row reads.
+            ShapeError: the arrays of a reply are not those of the model.
+        """
+        valid, _ = self._check_and_log_replies(list(replies), is_train=True)
+        if not valid:
+            return None, None
+        heard = [reply_of(message, self.weighted_by_key) for message in valid]
+        self._state, self._arrays, self.values = stepped(self.server, self._state, self._arrays, heard)
+        # Flower's mean of the metrics divides by the sum of examples.
+        some = any(reply.examples for reply in heard)
+        metrics = self.train_metrics_aggr_fn([m.content for m in valid], self.weighted_by_key) if some else None
+        return self.arrays, metrics
+
+    @property
+    def arrays(self) -> ArrayRecord:
+        """The present model: what ``start`` takes as ``initial_arrays`` after :meth:`load_state_dict`."""
+        return to_record(self._arrays)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The model and all that the server keeps, as arrays and whole numbers; empty before the first round."""
+        return {} if self._state is None else saved(self._state, self._arrays)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a :meth:`state_dict`, also from what ``numpy.load`` gives of one that ``numpy.savez`` wrote.
+
+        Raises:
+            ShapeError: it is the state of another algorithm.
+        """
+        self._state, self._arrays = loaded(self.server, state) if state else (None, {})
+
+
+def of_record(record: ArrayRecord) -> dict[str, Array]:
+    """Flower's arrays as NumPy's, in their order."""
+    return {name: array.numpy() for name, array in record.items()}
+
+
+def to_record(arrays: Arrays) -> ArrayRecord:
+    """NumPy's arrays as Flower's, in their order."""
+    return ArrayRecord({name: FlowerArray(np.asarray(array)) for name, array in arrays.items()})
+
+
+def reply_of(message: Message, weighted_by_key: str = EXAMPLES) -> Reply:
+    """What a client's message says."""
+    content = message.content
+    metrics = next(iter(content.metric_records.values()))
+    return Reply(
+        model=of_record(next(iter(content.array_records.values()))),
+        examples=metrics.get(weighted_by_key),
+        steps=metrics.get(STEPS),
+        a_norm=metrics.get(A_NORM),
+        sender=f"node {message.metadata.src_node_id}",
+    )
+
+
+def told(server: Chosen) -> str:
+    """The row, its reading and its settings as a client finds them."""
+    settings = {**server.numbers, **server.options}
+    return json.dumps({"algorithm": server.algorithm.id, "reading": server.reading, "settings": settings})
+
+
+def heard(message: Message, own: Mapping[str, Any]) -> Chosen:
+    """The row that a message of the strategy speaks of, with a client's own hyper-parameters.
+
+    Raises:
+        ContractError: the message is of another strategy.
+    """
+    for record in message.content.config_records.values():
+        if TOLD in record:
+            said = json.loads(record[TOLD])
+            return choose(said["algorithm"], said["reading"], {**said["settings"], **own})
+    raise ContractError(f"config: no {TOLD!r} in this message; it is not one of FedspecStrategy's train messages")
+
+
+def answer(
+    message: Message,
+    model: Arrays,
+    *,
+    examples: int,
+    steps: int,
+    metrics: Mapping[str, float] | None = None,
+    weighted_by_key: str = EXAMPLES,
+    **own: Any,
+) -> Message:
+    """The reply to a train message: the trained model, the two counts, and ||a_i||_1 of the row's solver.
+
+    Args:
+        message: what the client was sent.
+        model: its arrays after local training, under the names that they came by.
+        examples: its sample size.
+        steps: how many local steps it took.
+        metrics: more to report, such as the training loss.
+        weighted_by_key: that of the strategy.
+        own: hyper-parameters of the client that the strategy was not given, such as ``eta_l``.
+
+    Raises:
+        ContractError: the message is of another strategy.
+        ParameterError: the solver's ||a_i||_1 hangs on eta_l, which nobody gave.
+    """
+    server = heard(message, own)
+    if getattr(server.h, "mu", 0) and "eta_l" not in server.numbers and server.algorithm.runs("accumulation"):
+        raise ParameterError("eta_l: not given, and ||a_i||_1 of a proximal solver hangs on it; give it here")
+    numbers = {weighted_by_key: examples, STEPS: steps, A_NORM: float(server.run.norm(server.h, steps))}
+    (key,) = message.content.array_records
+    content = {key: to_record(model), "metrics": MetricRecord({**(metrics or {}), **numbers})}
+    return Message(RecordDict(content), reply_to=message)
+
+
+def local_train(
+    message: Message,
+    gradient: Callable[[int, Arrays], Arrays],
+    *,
+    examples: int,
+    steps: int,
+    **more: Any,
+) -> Message:
+    """Train with the row's own local solver, and reply.
+
+    Args:
+        message: what the client was sent.
+        gradient: the gradients at local step k = 0, 1, ... at a model, by name.
+        examples: its sample size.
+        steps: how many local steps it takes.
+        more: what :func:`answer` takes; ``eta_l`` where the strategy was not given it.
+
+    Raises:
+        ContractError: the message is of another strategy.
+        ParameterError: nobody gave eta_l.
+    """
+    own = {name: value for name, value in more.items() if name not in ("metrics", "weighted_by_key")}
+    server = heard(message, own)
+    if "eta_l" not in server.numbers:
+        raise ParameterError("eta_l: not given; give the client's rate here, or to the strategy")
+    (record,) = message.content.array_records.values()
+    arrays = of_record(record)
+
+    def oracle(k: int, x: Vector) -> Vector:
+        g = gradient(k, placed(x, arrays))
+        return flatten({name: g[name] for name in trained(arrays)}).astype(x.dtype)
+
+    x = server.run.local(server.h, flatten(trained(arrays)), oracle, steps)
+    return answer(message, placed(x, arrays), examples=examples, steps=steps, **more)

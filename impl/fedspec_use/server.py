@@ -1,0 +1,274 @@
+"""The server half of a row on a model of named NumPy arrays: what a framework's strategy calls, and no framework.
+
+No equation stands here: a round calls the row's own ``init`` and ``server``, as the reference does for the judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.synchronous import model
+from fedspec.arith import Array, Vector
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, find
+from fedspec.domains import check_steps
+from fedspec.errors import ParameterError, PlanError, ShapeError, UnknownNameError
+from fedspec.params import flatten, unflatten
+from fedspec.plan import Messages
+from fedspec.reference import finite, shown
+
+Arrays = Mapping[str, Array]
+"""A model: arrays by name, in an order that is kept."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A row under one reading with its hyper-parameters.
+
+    Attributes:
+        algorithm: the row.
+        reading: the published definition.
+        options: every option, resolved.
+        numbers: the hyper-parameters that were given.
+        h: the record of all these, as the row's functions read it.
+        run: the row's functions.
+    """
+
+    algorithm: Algorithm
+    reading: str
+    options: Mapping[str, str]
+    numbers: Mapping[str, Any]
+    h: Any
+    run: Method
+
+    @cached_property
+    def reads(self) -> frozenset[str]:
+        """Of the numbers that clients send beside their models, those that move the server: seen in one step of it."""
+        x = np.array([1.0, -2.0, 0.5])
+        state, deltas = self.run.init(self.h, x), np.array([[1.0, 0.25, -3.0], [0.5, -2.0, 1.0], [-4.0, 0.5, 1.25]])
+        sent: dict[str, Any] = {"examples": [1.0, 1.0, 1.0], "steps": [1, 1, 1], "a_norms": [1.0, 1.0, 1.0]}
+
+        def after(**other: Any) -> Vector:
+            return model(self.run.server(self.h, state, Messages(deltas=deltas, **{**sent, **other}))[0])
+
+        others = {"examples": [1.0, 2.0, 4.0], "steps": [1, 2, 4], "a_norms": [1.0, 2.0, 4.0]}
+        return frozenset(n for n, v in others.items() if not np.array_equal(after(), after(**{n: v}), equal_nan=True))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What one client sends after its local steps; None for a number that it does not send.
+
+    Attributes:
+        model: its local model, under the names of the model that it was sent.
+        examples: its sample size n_i.
+        steps: its number of local steps tau_i.
+        a_norm: ||a_i||_1 of its solver.
+        sender: how an error calls it.
+    """
+
+    model: Arrays
+    examples: Any
+    steps: Any = None
+    a_norm: Any = None
+    sender: str = "a client"
+
+
+def servers() -> tuple[str, ...]:
+    """The ids of all rows that :func:`choose` takes."""
+    return tuple(a.id for a in CATALOGUE.values() if not refusal(a))
+
+
+def refusal(a: Algorithm) -> str:
+    """Why a row has no server that stands alone on models; empty where it has one."""
+    if isinstance(a.run, LocalSolver):
+        return f"{a.id} is a client's solver and has no server; train with it in the clients, beside fedavg"
+    if a.served:
+        return (
+            f"{a.id}: each client keeps a control variate of its own from round to round, which a reply of a model "
+            f"and its numbers neither carries nor proves; `fedspec simulate {a.id}` runs clients and server together"
+        )
+    if not isinstance(a.run, Method):
+        return (
+            f"{a.id}: its clients and its server cannot be taken apart, so no server stands alone; "
+            f"`fedspec simulate {a.id}` runs them together"
+        )
+    return ""
+
+
+def choose(name: str | Algorithm, reading: str = "", settings: Mapping[str, Any] | None = None) -> Chosen:
+    """A row under a reading, the canonical one unless it is named, with hyper-parameters and options by their names.
+
+    Raises:
+        UnknownNameError: there is no such row, reading, hyper-parameter or option.
+        ParameterError: the row has no server that stands alone, or a hyper-parameter is outside its domain or missing.
+    """
+    algorithm, settings = find(name), dict(settings or {})
+    if why := refusal(algorithm):
+        raise ParameterError(f"algorithm: {why}")
+    reading = reading or algorithm.readings[0].name
+    if algorithm.reading(reading) not in algorithm.readings_at("server"):
+        raise ParameterError(f"reading: {reading!r} of {algorithm.id} says what clients do too; choose another")
+    if unknown := [n for n in settings if n not in algorithm.parameters]:
+        known = ", ".join(algorithm.parameters)
+        raise UnknownNameError(f"{unknown[0]}: {algorithm.id} has no such setting; its own are {known}")
+    # A scalar of NumPy's would make a float32 model one of float64.
+    numbers = {n: v.item() if isinstance(v, np.generic) else v for n, v in settings.items() if n in algorithm.numbers}
+    options = algorithm.resolve(reading, {n: str(v) for n, v in settings.items() if n in algorithm.options})
+    run = algorithm.run_under(options, numbers)
+    assert isinstance(run, Method)
+    # A server sees changes and not the rate that they were made at; any value will do.
+    h: Any = run.hyper(**{"eta_l": 1, **numbers, **options})
+    return Chosen(algorithm, reading, options, numbers, h, run)
+
+
+def unmet(chosen: Chosen) -> list[str]:
+    """What the reading asks of hyper-parameters and does not get, in words."""
+    h = vars(chosen.h)
+    return [r.words for r in chosen.algorithm.reading(chosen.reading).requires if not r.holds(h)]
+
+
+def trained(arrays: Arrays) -> dict[str, Array]:
+    """The arrays of floating-point numbers; counters and masks are none that an optimiser moves."""
+    return {name: a for name, a in arrays.items() if np.issubdtype(a.dtype, np.floating)}
+
+
+def placed(x: Vector, arrays: Arrays) -> dict[str, Array]:
+    """A vector as arrays of these names, shapes and types; what is not trained stays as it is."""
+    blocks = unflatten(x, trained(arrays))
+    return {name: blocks[name].astype(a.dtype) if name in blocks else a for name, a in arrays.items()}
+
+
+def begun(chosen: Chosen, state: Any, arrays: Arrays) -> Any:
+    """The state of a round that begins with this model; the first state of all where there is none yet.
+
+    Raises:
+        ShapeError: the state belongs to a model of another size or type.
+    """
+    x = flatten(trained(arrays))
+    if state is None:
+        return chosen.run.init(chosen.h, x)
+    was = model(state)
+    if (was.shape, was.dtype) != (x.shape, x.dtype):
+        raise ShapeError(
+            f"arrays: {x.size} numbers of {x.dtype}, but the state is of {was.size} of {was.dtype}; "
+            f"go on with the model that it was made for, or take a new strategy"
+        )
+    return replace(state, x=x) if is_dataclass(state) else x  # type: ignore[type-var]
+
+
+def stepped(
+    chosen: Chosen, state: Any, arrays: Arrays, replies: Sequence[Reply]
+) -> tuple[Any, dict[str, Array], dict[str, Any]]:
+    """One round: the state, the model and what the row shows, from the model that clients were sent and their replies.
+
+    Raises:
+        PlanError: nobody replied, a number of steps is none, or a reply lacks a number that the row reads.
+        ShapeError: the arrays of a reply are not those of the model.
+    """
+    if not replies:
+        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+    dtype = model(state).dtype
+    messages = Messages(
+        deltas=np.stack([_change(reply, arrays).astype(dtype) for reply in replies]),
+        examples=_told(
+            chosen, replies, "examples", [r.examples for r in replies], "num-examples, its number of examples"
+        ),
+        steps=_told(chosen, replies, "steps", [_steps(r) for r in replies], "steps, its number of local steps"),
+        a_norms=_told(
+            chosen,
+            replies,
+            "a_norms",
+            [_norm(chosen, r) for r in replies],
+            "steps, its number of local steps, or a-norm, ||a_i||_1 of its solver, "
+            "which takes the place of steps where the server cannot tell the solver's rate",
+        ),
+    )
+    after, values = chosen.run.server(chosen.h, state, messages)
+    after = finite(after, chosen.run.server, chosen.algorithm, vars(chosen.h), state)
+    return after, placed(model(after), arrays), {**shown(after), **values}
+
+
+def _change(reply: Reply, arrays: Arrays) -> Vector:
+    """Local model minus the model that the client was sent."""
+    told = reply.model
+    if set(told) != set(arrays):
+        raise ShapeError(f"arrays: {reply.sender} sent {sorted(told)}, but the model has {sorted(arrays)}; send these")
+    for name, a in arrays.items():
+        if told[name].shape != a.shape:
+            raise ShapeError(f"arrays: {reply.sender} sent {name!r} of shape {told[name].shape}, not {a.shape}")
+    return flatten({name: told[name] - a for name, a in trained(arrays).items()})
+
+
+def _steps(reply: Reply) -> Any:
+    if reply.steps is not None:
+        check_steps(reply.steps)
+    return reply.steps
+
+
+def _norm(chosen: Chosen, reply: Reply) -> Any:
+    """||a_i||_1 as the client says it, or else what the row's solver has after so many steps."""
+    pulled = bool(getattr(chosen.h, "mu", 0)) and "eta_l" not in chosen.numbers
+    if reply.a_norm is not None or reply.steps is None or pulled:
+        return reply.a_norm
+    return chosen.run.norm(chosen.h, reply.steps)
+
+
+def _told(chosen: Chosen, replies: Sequence[Reply], name: str, numbers: list[Any], words: str) -> list[Any]:
+    """The numbers of all replies; where some are missing, the row must not read them."""
+    absent = [r.sender for r, n in zip(replies, numbers, strict=True) if n is None]
+    if absent and name in chosen.reads:
+        said = f"{name}: the reply of {', '.join(absent)} holds none, and {chosen.algorithm.id} reads it"
+        raise PlanError(f"{said}; let each client put {words}, into its metrics")
+    return [1 if n is None else n for n in numbers]
+
+
+def saved(state: Any, arrays: Arrays) -> dict[str, Any]:
+    """A state as arrays and whole numbers: the model as x/NAME, each vector beside it as FIELD/NAME, counts as FIELD.
+
+    Raises:
+        ShapeError: the row keeps something else.
+    """
+    out: dict[str, Any] = {f"x/{name}": np.array(a) for name, a in arrays.items()}
+    for name, value in _parts(state).items():
+        if isinstance(value, Integral):
+            out[name] = int(value)
+        elif np.shape(value) == model(state).shape:
+            out |= {f"{name}/{block}": np.array(a) for block, a in unflatten(value, trained(arrays)).items()}
+        else:
+            raise ShapeError(f"state: {name} is neither a count nor a vector like the model, and cannot be saved")
+    return out
+
+
+def loaded(chosen: Chosen, told: Mapping[str, Any]) -> tuple[Any, dict[str, Array]]:
+    """The state and the model that :func:`saved` gave, also after NumPy has written and read them.
+
+    Raises:
+        ShapeError: it is the state of another algorithm.
+    """
+    arrays = {key.removeprefix("x/"): np.asarray(a) for key, a in told.items() if key.startswith("x/")}
+    state = begun(chosen, None, arrays)
+    parts, wanted = _parts(state), set(saved(state, arrays))
+    if wanted != set(told):
+        raise ShapeError(
+            f"state: {chosen.algorithm.id} keeps {', '.join(('x', *parts))}; missing {sorted(wanted - set(told))}, "
+            f"unknown {sorted(set(told) - wanted)}; load what a strategy of the same algorithm saved"
+        )
+    named = trained(arrays)
+    read = {
+        n: int(told[n]) if isinstance(v, Integral) else flatten({b: np.asarray(told[f"{n}/{b}"]) for b in named})
+        for n, v in parts.items()
+    }
+    return replace(state, **read) if parts else state, arrays
+
+
+def _parts(state: Any) -> dict[str, Any]:
+    """What a state holds beside the model."""
+    if not is_dataclass(state):
+        return {}
+    return {f.name: getattr(state, f.name) for f in fields(state) if f.name != "x"}

@@ -1,0 +1,74 @@
+"""The Flower strategy in a real run of Flower's own: two simulated clients, saved, and resumed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+APP = ROOT / "examples" / "flower_digits"
+
+
+def run(command: list[str], where: Path, **more: str) -> str:
+    ended = subprocess.run(
+        command, cwd=where, env={**os.environ, **more}, capture_output=True, text=True, check=False, timeout=900
+    )
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
+    return ended.stdout + ended.stderr
+
+
+@pytest.mark.outside
+def test_a_run_of_flower_is_fednova_and_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The app has its dependencies from the index, and fedspec from here.
+    uv = [sys.executable, "-m", "uv"]
+    run([*uv, "build", "-q", "--wheel", "-o", str(tmp_path / "wheel"), str(ROOT)], tmp_path)
+    (wheel,) = (tmp_path / "wheel").glob("*.whl")
+    run([*uv, "venv", "-q", "--python", sys.executable, str(tmp_path / "venv")], tmp_path)
+    python, state = tmp_path / "venv" / "bin" / "python", tmp_path / "state.npz"
+    run([*uv, "pip", "install", "-q", "--python", str(python), "flwr[simulation]==1.41.0"], tmp_path)
+    app = tmp_path / "app"
+    shutil.copytree(APP, app, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (app / "pyproject.toml").read_text()
+    text = text.replace('dependencies = ["fedspec"', f'dependencies = ["fedspec @ file://{wheel}"')
+    text = text.replace("num-server-rounds = 3", "num-server-rounds = 1").replace('state = ""', f'state = "{state}"')
+    (app / "pyproject.toml").write_text(text)
+    flwr, path = tmp_path / "venv" / "bin" / "flwr", f"{tmp_path / 'venv' / 'bin'}:{os.environ['PATH']}"
+    quiet = {"FLWR_HOME": str(tmp_path / "home"), "FLWR_TELEMETRY_ENABLED": "0", "RAY_USAGE_STATS_ENABLED": "0"}
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+    monkeypatch.syspath_prepend(APP)
+    from flower_digits.task import start
+
+    x = start()
+    for _ in range(2):
+        told = run([str(flwr), "run", ".", "--stream"], app, PATH=path, **quiet)
+        assert "accuracy" in told
+        x = one_round(x)
+        held = np.load(state)
+        for name, want in x.items():
+            assert np.allclose(held[f"x/{name}"], want, rtol=1e-12, atol=1e-14)
+
+
+def one_round(x: dict[str, Any]) -> dict[str, Any]:
+    """FedNova of plain SGD, written as sums: client i takes 4 (i + 1) steps of rate 1/2."""
+    from flower_digits.task import data, gradient
+
+    moved, sizes, steps = [], [], (4, 8)
+    for part, tau in enumerate(steps):
+        pixels, labels = data(part, 2)
+        y = dict(x)
+        for _ in range(tau):
+            g = gradient(y, pixels, labels)
+            y = {n: y[n] - 0.5 * g[n] for n in y}
+        moved.append({n: (y[n] - x[n]) / tau for n in x})
+        sizes.append(len(labels))
+    p = [n / sum(sizes) for n in sizes]
+    tau_eff = sum(w * tau for w, tau in zip(p, steps, strict=True))
+    return {n: x[n] + tau_eff * sum(w * d[n] for w, d in zip(p, moved, strict=True)) for n in x}
