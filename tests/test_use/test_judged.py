@@ -3,13 +3,50 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fedspec_suite.subjects import environments
+
 FEDSPEC = (sys.executable, "-c", "from fedspec_suite.cli_start import main; main()")
+ROOT = Path(__file__).parents[2]
+JITTED = """
+import jax, jax.numpy as jnp, numpy as np, optax
+from fedspec.catalogue import CATALOGUE, LocalSolver
+from fedspec.errors import ParameterError
+from fedspec_use.optax import local
+
+NUMBERS = {"rho": 0.5, "mu": 0.1, "eps": 0.1, "gamma": 0.9, "beta1": 0.9, "beta2": 0.99, "lam": 0.01, "z": 2,
+           "eps_s": 0.01, "v0": 0.25}
+START = {"w": jnp.arange(6.0).reshape(2, 3) / 3 - 1, "b": jnp.ones(2)}
+
+def run(optimizer, jit):
+    def step(x, state):
+        updates, state = optimizer.update(jax.tree.map(jnp.sin, x), state, x)
+        return optax.apply_updates(x, updates), state
+    x, state = START, optimizer.init(START)
+    for _ in range(5):
+        x, state = (jax.jit(step) if jit else step)(x, state)
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
+
+for a in CATALOGUE.values():
+    if isinstance(a.run, LocalSolver):
+        known = a.numbers_under("client", a.resolve(a.readings[0].name, {}))
+        optimizer = local(a.id, eta_l=0.1, **{n: NUMBERS[n] for n in known if n in NUMBERS})
+        try:
+            assert abs(run(optimizer, True) - run(optimizer, False)).max() < 1e-6, a.id
+        except ParameterError as error:
+            assert "which jit does not know" in str(error)
+            print(a.id)
+ours = local("adam", eta_l=optax.linear_schedule(0.1, 0.0, 10), beta1=0.9, beta2=0.99, eps=0.1)
+theirs = optax.adam(optax.linear_schedule(0.1, 0.0, 10), 0.9, 0.99, 0.1)
+assert abs(run(ours, True) - run(theirs, True)).max() < 1e-6
+"""
 TORCH = (
     *("adam/client", "lamb/client/you-2020", "sm3-ii/client/fedada2"),
     *("fedadam/server/reddi-2021", "fedyogi/server/reddi-2021"),
@@ -33,6 +70,22 @@ def judged(subject: str, only: tuple[str, ...]) -> list[dict[str, Any]]:
 def test_torch_optimisers_conform() -> None:
     told = judged("fedspec_use_torch", TORCH)
     assert [line["algorithm"] for line in told].count("lamb") == 2, "of both variants"
+
+
+@pytest.mark.outside
+def test_transformations_conform_and_run_under_jit() -> None:
+    judged("fedspec_use_optax", ("adam/client/kingma-2015", "agdu/client/fedada2", "sm3-i/client/anil-2019"))
+    python = environments.prepare("fedspec_use_optax", lambda text: None)
+    paths = os.pathsep.join(str(ROOT / name) for name in ("spec", "impl"))
+    ended = subprocess.run(
+        [str(python), "-c", JITTED],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert ended.stdout.split() == ["admu", "sm3-ii-delayed"], "what says that jit does not know its steps"
 
 
 @pytest.mark.outside

@@ -1,0 +1,102 @@
+"""The catalogue's local solvers as optax transformations, for ``jit`` and ``vmap``.
+
+``local("adam", eta_l=1e-3, beta1=0.9, beta2=0.999, eps=1e-8)`` stands where ``optax.adam(1e-3)`` would. A pytree of
+parameters is the vector of all its leaves, one after another; a layer is a leaf. Updates come with their sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from jax.flatten_util import ravel_pytree
+
+from fedspec.algorithms.synchronous import model
+from fedspec.catalogue import Algorithm
+from fedspec.covers import named_cover
+from fedspec.errors import ParameterError
+from fedspec.params import layers
+from fedspec.readings import CoverName
+from fedspec_use import rules
+
+
+class LocalState(NamedTuple):
+    """What is kept between steps.
+
+    Attributes:
+        count: the steps taken.
+        kept: what the rule's record holds beside the model, by the catalogue's names; vectors are flat.
+        anchor: the model that the round began with, where the rule reads it.
+    """
+
+    count: Any
+    kept: Mapping[str, Any]
+    anchor: Any
+
+
+def local(
+    algorithm: str | Algorithm, *, reading: str = "", eta_l: float | Callable[[Any], Any], **given: Any
+) -> optax.GradientTransformation:
+    """A local solver as a transformation; ``init`` begins a round.
+
+    Args:
+        algorithm: its id in the catalogue, or a row of one's own.
+        reading: which published definition; the first by default.
+        eta_l: the learning rate, or a schedule of the steps taken so far.
+        given: other hyper-parameters, and options, by the catalogue's names.
+
+    Raises:
+        UnknownNameError: a name is unknown, or the row is no local solver.
+        ParameterError: a hyper-parameter is missing or outside its domain; ``update`` is called without the parameters,
+            or under ``jit`` where the rule asks in Python how many steps were taken (``admu``, ``sm3-ii-delayed``).
+    """
+    rule = rules.local(algorithm, reading, eta_l=1.0 if callable(eta_l) else eta_l, **given)
+
+    def init(params: Any) -> LocalState:
+        x, _ = ravel_pytree(params)
+        kept = _kept(rule.begin(x, cover_of(rule, params)))
+        counts = {n: jnp.asarray(v) for n, v in kept.items()}
+        return LocalState(jnp.zeros((), jnp.int32), counts, x if "anchor" in rule.reads else None)
+
+    def update(gradients: Any, state: LocalState, params: Any = None) -> tuple[Any, LocalState]:
+        if params is None:
+            raise ParameterError(f"{rule.algorithm.id}: update is called without the parameters; give them, third")
+        x, back = ravel_pytree(params)
+        g, _ = ravel_pytree(gradients)
+        cover = cover_of(rule, params)
+        like = rule.begin(x, cover)
+        before = replace(like, x=x, **state.kept) if is_dataclass(like) else x  # type: ignore[type-var]
+        hyper = {**rule.hyper, "eta_l": eta_l(state.count) if callable(eta_l) else eta_l}
+        at = {"anchor": state.anchor, "k": state.count, "cover": cover, "layers": layers(shapes_of(params))}
+        try:
+            after = rule.step(before, g, hyper, **at)
+        except jax.errors.TracerBoolConversionError as error:
+            raise ParameterError(
+                f"{rule.algorithm.id}: what it does hangs on how many steps were taken, which jit does not know; "
+                f"call update outside of jit"
+            ) from error
+        change: Any = model(after) - x
+        return back(change), LocalState(state.count + 1, _kept(after), state.anchor)
+
+    return optax.GradientTransformation(init, update)
+
+
+def shapes_of(params: Any) -> dict[str, tuple[int, ...]]:
+    """The shapes of the leaves, by their number."""
+    return {str(j): tuple(leaf.shape) for j, leaf in enumerate(jax.tree_util.tree_leaves(params))}
+
+
+def cover_of(rule: rules.Local, params: Any) -> Any:
+    """SM3's sets, where the rule reads them."""
+    return named_cover(rule.options.get("cover", CoverName.ONE), shapes_of(params)) if "cover" in rule.reads else None
+
+
+def _kept(state: Any) -> dict[str, Any]:
+    """What a state holds beside the model."""
+    if not is_dataclass(state):
+        return {}
+    return {f.name: getattr(state, f.name) for f in fields(state) if f.name != "x"}
