@@ -64,6 +64,12 @@ demo: venv ## Judge real packages, each in an environment of its own, and print 
 conformance: venv ## Judge every bundled package again; writes docs/conformance (half an hour of CPU)
 	$(BIN)/python scripts/conformance.py --jobs $(JOBS)
 
+.PHONY: reproduced
+reproduced: venv ## Run every recipe at its large size again; writes docs/reproduced and its page
+	for id in $$(ls impl/fedspec_torch/recipes/known | sed 's/\.toml$$//'); do \
+	  $(BIN)/fedspec reproduce "$$id" --store docs/reproduced; done
+	$(BIN)/python docs/tables.py
+
 .PHONY: lint
 lint: venv ## Check style, formatting, the generated tables of the documents and the JSON schemas
 	$(BIN)/ruff check .
@@ -112,6 +118,7 @@ DEVICE ?= cpu
 .PHONY: bench
 bench: venv ## Measure ours and its peers side by side (ARGS='--quick': three minutes; DEVICE=cuda)
 	$(BIN)/python -m fedspec_bench --device $(DEVICE) $(ARGS)
+	$(if $(findstring quick,$(ARGS)),,OMP_NUM_THREADS=1 $(BIN)/python benchmarks/optimisers.py)
 
 # The fused kernel without a GPU: Triton takes 1.1 GB, so it has a folder of its own, beside the environment.
 TRITON_PIN := triton==3.9.0

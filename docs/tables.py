@@ -11,7 +11,7 @@ import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import MISSING, fields
 from itertools import chain as joined
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 from fedspec import contract
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.domains import DOMAINS
+from fedspec.errors import FedspecError
 from fedspec.papers import PAPERS, Paper
 from fedspec.readings import CoverName, Solver
 from fedspec_proofs import chain, ledger
@@ -33,6 +34,11 @@ from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.report.graph import by_family, checked, mermaid, restriction
 from fedspec_suite.vectors import catching, stored
+from fedspec_torch import recipes
+from fedspec_torch.recipes import told
+from fedspec_torch.recipes.checks import verdict
+from fedspec_torch.recipes.measures import MEASURES
+from fedspec_torch.recipes.stored import Stored, kept
 
 HERE = Path(__file__).resolve().parent
 PLACE = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -332,7 +338,51 @@ def families() -> str:
     return "\n".join(parts)
 
 
+def results() -> Iterator[tuple[recipes.Recipe, Stored | None]]:
+    """Every recipe, and what is stored of its large size."""
+    for id in recipes.names():
+        recipe, file = recipes.recipe(id), HERE / "reproduced" / f"{id}.json"
+        yield recipe, kept(file, recipe) if file.exists() else None
+
+
+def outcomes() -> str:
+    """Every recipe, and whether its claim appears."""
+    rows = []
+    for recipe, found in results():
+        said = verdict(recipes.judge(recipe, found.runs)).lower() if found else "not run at its large size yet"
+        rows.append([f"[{recipe.id}](#{recipe.id})", f"{recipe.paper}, {recipe.place}", said])
+    return table(["recipe", "of", "here"], rows)
+
+
+def reproduced() -> str:
+    """Of each recipe the claim, what its large size came to, check by check, and how it was made."""
+    parts = []
+    for recipe, found in results():
+        text = f"### {recipe.id}\n\n**{recipe.paper}, {recipe.place}.** {recipe.claim}\n\n"
+        if found is None:
+            text += "Not run at its large size yet.\n\n"
+            text += "".join(f"* {told.asked(check)}; {check.because}\n" for check in recipe.checks)
+        else:
+            findings, how = recipes.judge(recipe, found.runs), recipe.sizes[found.size]
+            text += f"{verdict(findings)}:\n\n"
+            for f in findings:
+                text += f"* {'holds' if f.holds else '**does not hold**'}: {f.words} ({f.check.because})\n"
+            text += f"\n{table(told.head(recipe), told.rows(recipe, found.runs))}\n"
+            used = ", ".join(f"{n} {v}" for n, v in found.versions.items())
+            text += f"{how.rounds} rounds, seeds 0 to {how.seeds - 1}; {found.date}; {used}.\n"
+        grids = [f"{t.name}: {words}" for t in recipe.trials if (words := told.grid(t))]
+        tried = "; ".join(grids) + f". {TUNED.format(MEASURES[recipe.tuning].words)}"
+        parts.append(
+            text + "\n" + "".join(f"* {note}\n" for note in [*recipe.remarks, *[f"Grids: {tried}"] * bool(grids)])
+        )
+    return "\n".join(parts)
+
+
+TUNED = "Each point was run on two seeds that no result is of, and the best mean of {} won."
+
 PAGES = (
+    outcomes,
+    reproduced,
     cited,
     packages,
     papers,
@@ -369,4 +419,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    try:
+        raise SystemExit(main(sys.argv[1:]))
+    except FedspecError as error:
+        raise SystemExit(f"tables: {error}") from None

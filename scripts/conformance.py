@@ -258,7 +258,7 @@ pip reports; a build of PyTorch is local (`+cpu`). `make conformance` runs every
 def main(arguments: Sequence[str]) -> int:
     """Judge, and write; or make or check the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    names = sorted({subject.package for subject in environments.bundled().values() if not subject.packages})
+    names = sorted({subject.package for subject in environments.bundled().values() if subject.published})
     parser.add_argument("name", nargs="*", choices=[[], *names], metavar="NAME", help=", ".join(names))
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the work of one package")
     parser.add_argument("--page", action="store_true", help="make the page from the results that there are")

@@ -77,6 +77,7 @@ MORE: dict[tuple[str, str], Schema] = {
     ("Round", "strategies"): EACH,
     ("Round", "scales"): EACH,
     ("Round", "hyper"): mapping({"anyOf": [NUMBER, {"type": "array", "items": NUMBER}]}),
+    ("Round", "draws"): {"description": "For each participant one number for each coordinate of x0, or none."},
     ("Round", "noise"): {"description": "One number for each coordinate of x0, or none."},
 }
 """What an annotation does not say, by record and field."""

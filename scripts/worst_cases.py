@@ -19,6 +19,8 @@ from fedspec_proofs.contraction import HELD, Round, problem_of
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import prove, worst
 from fedspec_proofs.fednova import round_numbers
+from fedspec_suite.report import labels
+from fedspec_suite.report.styles import style_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, PICTURE = DOCS / "worst-cases.md", DOCS / "pictures" / "worst-cases.svg"
@@ -28,6 +30,8 @@ RATES = ("1/8", "1/4", "1/2", "1")
 STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (2, 2, 2))
 SHARES = ("1/100", "1/30", "1/10", "1/4", "1/2", "1", "2", "4", "10")
 DIGITS = 1000
+MARKERS = {(1, 1): "o", (2, 2): "s", (4, 4): "^", (1, 3): "D"}
+"""Of the steps that are drawn."""
 
 
 def asked() -> Iterator[Round]:
@@ -97,36 +101,40 @@ def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def draw(rows: list[dict[str, Any]]) -> None:
-    """The picture: the certified numbers against the rate."""
+    """The picture: the certified numbers against the rate; a line of each algorithm's own, a marker for the steps."""
     import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "worst cases"
-    from matplotlib import pyplot
+    from matplotlib.figure import Figure
 
     certain = by_round(rows)
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    ends: dict[Any, list[labels.End]] = {left: [], right: []}
 
-    def line(axes: Any, algorithm: str, steps: tuple[int, ...], zeta2: int, **how: Any) -> None:
+    def line(axes: Any, algorithm: str, steps: tuple[int, ...], zeta2: int) -> None:
         heights = [float(Fraction(certain[algorithm, steps, eta_l, zeta2]["bound"])) for eta_l in RATES]
-        axes.plot([float(Fraction(eta_l)) for eta_l in RATES], heights, **how)
+        style = style_of(algorithm)
+        axes.plot([float(Fraction(eta_l)) for eta_l in RATES], heights, **style.line | {"marker": MARKERS[steps]})
+        ends[axes].append(labels.End(1, heights[-1], f"{algorithm}, steps {', '.join(map(str, steps))}", style))
 
-    for steps, colour in (((1, 1), "tab:blue"), ((2, 2), "tab:green"), ((4, 4), "tab:orange"), ((1, 3), "tab:red")):
-        words = ", ".join(map(str, steps))
-        line(left, "fedavg", steps, 1, color=colour, marker="o", label=f"FedAvg, steps {words}")
-        line(right, "scaffold", steps, 0, color=colour, marker="o", label=f"SCAFFOLD, steps {words}")
-        line(right, "feddyn", steps, 0, color=colour, marker="s", ls=":", label=f"FedDyn, steps {words}")
-    line(left, "fednova", (1, 3), 1, color="tab:red", marker="s", ls=":", label="FedNova, steps 1, 3")
+    for steps in MARKERS:
+        line(left, "fedavg", steps, 1)
+        line(right, "scaffold", steps, 0)
+        line(right, "feddyn", steps, 0)
+    line(left, "fednova", (1, 3), 1)
     for axes, title in (
         (left, "|x - x*|^2 after a round from distance 1, zeta = 1"),
         (right, "factor of the sum that falls"),
     ):
         axes.axhline(1, color="grey", lw=0.8)
-        axes.set(title=title, xlabel="eta_l L", ylim=(0, 3), xscale="log")
+        axes.set(xlabel="eta_l L", ylim=(0, 3), xscale="log")
+        # Names stand right of the panel, and the title goes on above them.
+        axes.set_title(title, loc="left", size=11)
         axes.set_xticks([float(Fraction(r)) for r in RATES], RATES, minor=False)
         axes.minorticks_off()
-        axes.legend(fontsize=7, loc="upper left")
-    figure.savefig(PICTURE, metadata={"Date": None, "Creator": None})
+    if not labels.label(figure, ends, 9.5):
+        raise ValueError("worst cases: the picture has no room for its names; make it larger")
+    with matplotlib.rc_context({"svg.hashsalt": "worst cases"}):
+        figure.savefig(PICTURE, metadata={"Date": None, "Creator": None})
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 import jaxtyping
@@ -30,7 +31,7 @@ rules.checked = watched(rules.checked)  # type: ignore[assignment]
 PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")
 BEGUN = time.monotonic()
 LONG = ("slow", "night", "long")
-EACH = 8
+EACH = 3
 """How many cases of one test quick tries, evenly spread over its table: what breaks a whole room shows in them."""
 
 # A run in the background of a script, or under nohup, ignores signals, and so would the commands that are sent them.
@@ -65,7 +66,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """All profiles but soak leave out what is marked night or outside, quick what is marked slow and most of each table
     too, and outside takes what is marked so alone; pytest says how many. After its own choice by -k and -m.
+
+    Of what is marked shared(k) one case in k stays where it is, and the others are as if they were marked outside.
     """
+    for item in _beyond_a_share(items):
+        item.add_marker(pytest.mark.outside)
     left = {"quick": ("slow", "night", "outside"), "soak": (), "outside": ("night",)}.get(PROFILE, ("night", "outside"))
     gone = {
         item
@@ -77,6 +82,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone |= _beyond_a_sample([item for item in items if item not in gone])
     config.hook.pytest_deselected(items=[item for item in items if item in gone])
     items[:] = [item for item in items if item not in gone]
+
+
+def _beyond_a_share(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Of what is marked shared(k) all but each k-th case of its table."""
+    met: Counter[str] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("shared"):
+            table = item.nodeid.partition("[")[0]
+            if met[table] % mark.args[0]:
+                yield item
+            met[table] += 1
 
 
 def _beyond_a_sample(items: list[pytest.Item]) -> set[pytest.Item]:

@@ -13,6 +13,7 @@ from typing import Any
 from fedspec.errors import ContractError
 from fedspec_bench import child, table
 from fedspec_bench.machine import described
+from fedspec_bench.networks import WORKLOADS
 from fedspec_bench.picture import drawn
 from fedspec_bench.rows import Row
 from fedspec_bench.side_by_side import measured
@@ -61,7 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two workloads, few repetitions, in under three minutes")
     parser.add_argument("--device", default="cpu", help="where ours and the torch.optim loop run: cpu or cuda")
-    parser.add_argument("--workload", action="append", help="only this one: lr, mlp, 2nn; repeatable")
+    parser.add_argument("--workload", action="append", help=f"only this one: {', '.join(WORKLOADS)}; repeatable")
     parser.add_argument("--without", action="append", default=[], help="leave this implementation out; repeatable")
     parser.add_argument("--bare", action="store_true", help="ours, the torch.optim loop and the specification alone")
     parser.add_argument("--no-single", action="store_true", help="leave the single operations out")
@@ -94,7 +95,7 @@ def main() -> None:
     }  # fmt: skip
     write(told.out or ROOT / "out/bench", data, text, rows)
     if told.publish:
-        publish(data, text, rows, told.device)
+        publish(data, table.sections(machine, date, results, rows), rows, told.device)
     print(table.targets(results))
     for title, row in rows:
         if not row.counts:
@@ -113,19 +114,23 @@ def write(folder: Path, data: dict[str, Any], text: str, rows: list[tuple[str, R
         say(f"no picture: {error}")
 
 
-def publish(data: dict[str, Any], text: str, rows: list[tuple[str, Row]], device: str) -> None:
+def publish(data: dict[str, Any], sections: dict[str, str], rows: list[tuple[str, Row]], device: str) -> None:
     """What the repository keeps: the JSON by date; the tables beside it, or a CPU's in the page of the documents."""
     kept = ROOT / "benchmarks/results"
     kept.mkdir(parents=True, exist_ok=True)
     (kept / f"{data['date']}-{device}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if device != "cpu":
-        (kept / f"{data['date']}-{device}.md").write_text(text, encoding="utf-8")
+        (kept / f"{data['date']}-{device}.md").write_text("\n".join(sections.values()), encoding="utf-8")
         return
     page = ROOT / "docs/benchmarks.md"
-    before, mark, _ = page.read_text(encoding="utf-8").partition("<!-- results -->\n")
-    picture = "![client-steps a second of all implementations](pictures/benchmarks.png)"
-    page.write_text(f"{before}{mark}\n{picture}\n\n{text}", encoding="utf-8")
-    drawn([row for _, row in rows], ROOT / "docs/pictures/benchmarks.png")
+    text = page.read_text(encoding="utf-8")
+    for name, section in sections.items():
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition(f"<!-- end of {name} -->\n")
+        text = f"{before}{mark}\n{section}\n{end}{after}"
+    page.write_text(text, encoding="utf-8")
+    if "layers" in sections:
+        drawn([row for _, row in rows], ROOT / "docs/pictures/benchmarks.png")
 
 
 if __name__ == "__main__":

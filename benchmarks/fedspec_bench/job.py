@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol
 
-from fedspec_bench.workloads import WORKLOADS, Array, Workload
+from fedspec_bench.networks import WORKLOADS
+from fedspec_bench.workloads import Array, Workload
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from fedspec.plan import Exchange
 from fedspec.readings import Epsilon
 from fedspec_bench.job import Job
 from fedspec_bench.machine import seconds, wait
+from fedspec_bench.networks import WORKLOADS
 from fedspec_bench.peers.mirror.peer import Mirror
 from fedspec_bench.targets import HOLDING
-from fedspec_bench.workloads import WORKLOADS
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.forms.gossip import links
 from fedspec_torch.forms.servers import adagrad_, adam_, amsgrad_

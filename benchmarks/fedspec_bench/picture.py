@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from fedspec_bench.networks import NETWORKS
 from fedspec_bench.rows import Row
 
 
@@ -18,7 +19,7 @@ def drawn(rows: Sequence[Row], file: Path) -> None:
     shown = [row for row in rows if row.counts and row.job.algorithm == "fedavg" and row.job.cores == 1]
     of: dict[str, list[Row]] = {}
     for row in shown:
-        if not row.job.changes:
+        if not row.job.changes and row.job.workload not in NETWORKS:
             of.setdefault(row.job.workload, []).append(row)
     if not of:
         return

@@ -21,6 +21,7 @@ class Row:
         seconds: of every timed round.
         cpu: of the process alone, without processes that it started.
         steps: client-steps of every timed round.
+        first: of the process alone, of its first round, which chooses, compiles or starts others.
         loss: of the model that it ended with.
         setup_bytes: the memory held before the first round.
         peak_bytes: the most memory held from there until the end.
@@ -34,6 +35,7 @@ class Row:
     seconds: tuple[float, ...] = ()
     cpu: tuple[float, ...] = ()
     steps: tuple[int, ...] = ()
+    first: float = 0.0
     loss: float | None = None
     setup_bytes: int = 0
     peak_bytes: int = 0
@@ -64,6 +66,11 @@ class Row:
             return 0.0
         low, _, high = quantiles(self.rates, n=4)
         return (high - low) / self.rate
+
+    @property
+    def begun(self) -> float:
+        """How many usual rounds more the first one took, by the processor."""
+        return self.first / median(self.cpu) - 1 if self.cpu else 0.0
 
     @property
     def disturbed(self) -> bool:

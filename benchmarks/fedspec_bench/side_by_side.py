@@ -46,8 +46,8 @@ def measured(jobs: Sequence[Job], effort: Effort, pythons: Mapping[str, str], sa
             say(f"{job.workload}: setting up {job.name} {job.algorithm}")
             try:
                 workers[job] = Worker(job, python)
-                workers[job].rounds(effort.warm)
-                rows[job] = Row(job, versions=workers[job].versions)
+                first = workers[job].rounds(effort.warm)["cpu"][0]
+                rows[job] = Row(job, versions=workers[job].versions, first=first)
             except WorkerError as error:
                 rows[job] = Row(job, error=str(error))
         for turn in range(effort.repetitions):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from fedspec_bench.algorithms import HYPER, RAGGED
 from fedspec_bench.job import Job
+from fedspec_bench.networks import NETWORKS
 from fedspec_bench.side_by_side import Effort
 
 OURS = (("mirror", ""), ("mirror", "any-module"))
@@ -29,6 +31,8 @@ TWO_CORES = (("mirror", ""), ("torch_optim", ""), ("jax", "vmap"), ("jax", "scan
 COHORT = 3000
 FULL = {"lr": Effort(3, 5, 4), "mlp": Effort(3, 5, 3), "2nn": Effort(1, 4, 1)}
 QUICK = {"lr": Effort(1, 2, 2), "mlp": Effort(1, 2, 1)}
+REAL = Effort(1, 3, 3)
+"""For real modules; of their first round, which chooses or compiles, the time is told."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,26 @@ def algorithm_jobs(workload: str, device: str) -> Iterator[Job]:
 
 def groups(*, quick: bool, device: str, bare: bool = False) -> Iterator[Group]:
     """All groups of a run, in order; bare: without those who need an environment of their own or a compiler."""
-    for workload, effort in (QUICK if quick else FULL).items():
-        for group in of_workload(workload, effort, quick=quick, device=device):
-            jobs = tuple(job for job in group.jobs if not bare or job.peer in BARE)
-            if any(job.peer != "spec" for job in jobs):
-                yield replace(group, jobs=jobs)
+    layers = (
+        of_workload(workload, effort, quick=quick, device=device)
+        for workload, effort in (QUICK if quick else FULL).items()
+    )
+    for group in chain(*layers, () if quick else of_networks(device)):
+        jobs = tuple(job for job in group.jobs if not bare or job.peer in BARE)
+        if any(job.peer != "spec" for job in jobs):
+            yield replace(group, jobs=jobs)
+
+
+def of_networks(device: str) -> Iterator[Group]:
+    """Real modules on one core: FedAvg beside those who can train them, FedAda2 beside the loop."""
+    for workload in NETWORKS:
+        ours = tuple(Job(peer, workload, device=device) for peer in ("mirror", "torch_optim"))
+        others = Job("jax", workload, "vmap"), Job("jax", workload, "scan"), Job("pfl", workload)
+        yield Group("FedAvg, one core", (*ours, *others, Job("spec", workload)), REAL)
+        flower = Job("flower", workload), Job("spec", workload)
+        yield Group("FedAvg, one core", flower, replace(REAL, repetitions=1))
+        adaptive = tuple(replace(job, algorithm="fedada2") for job in (*ours, Job("spec", workload)))
+        yield Group("FedAda2, one core", adaptive, REAL)
 
 
 def of_workload(workload: str, effort: Effort, *, quick: bool, device: str) -> Iterator[Group]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+from fedspec_bench.networks import NETWORKS
 from fedspec_bench.rows import Row
 from fedspec_bench.targets import TARGETS, Results
 
@@ -16,9 +18,10 @@ def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in rows)
 
 
-def targets(results: Results) -> str:
-    """Measure, target, measured, met or not."""
-    return markdown(("measure", "target", "measured", ""), [t.line(results) for t in TARGETS])
+def targets(results: Results, *, measured: bool = False) -> str:
+    """Measure, target, measured, met or not; of all of them, or those that were measured."""
+    lines = [t.line(results) for t in TARGETS]
+    return markdown(("measure", "target", "measured", ""), [x for x in lines if not measured or x[3] != "-"])
 
 
 def cells(row: Row, results: Results) -> tuple[str, ...]:
@@ -36,12 +39,14 @@ def cells(row: Row, results: Results) -> tuple[str, ...]:
             f"{'error' if row.error else 'void'}: {row.error or row.void}",
         )
     assert row.loss is not None
-    rate = f"{row.rate / 1e3:.3g} k"
+    rate = f"{row.rate / 1e3:.3g} k" if row.rate > 1000 else f"{row.rate:.0f}"
     gflops = row.rate * row.job.work.flops / 1e9
-    here = row.job.device == results.device
+    here = row.job.device == results.device and gflops > 0
     share = f"{100 * gflops / results.limit('mm_gflops', row.job.cores):.0f} %" if here else "-"
     added = (row.peak_bytes - row.setup_bytes) / 2**20
     said = f"quartiles {100 * row.spread:.0f} % apart" + (", disturbed" if row.disturbed else "")
+    if row.job.workload in NETWORKS and row.job.peer != "flower":
+        said += f"; first round {row.begun:.1f} more"
     return name, algorithm, rate, share, f"{row.loss:.6f}", f"{added:.0f}", said
 
 
@@ -56,6 +61,22 @@ def titles(rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[str, list[Row]]]:
 HEAD = ("implementation", "algorithm", "client-steps/s", "of torch.mm", "loss", "MiB added", "")
 
 
+PICTURE = "![client-steps a second of all implementations](pictures/benchmarks.png)"
+
+
+def sections(machine: dict[str, Any], date: str, results: Results, rows: Sequence[tuple[str, Row]]) -> dict[str, str]:
+    """What a page holds of a run: of real modules, and of layers with everything else; only what was measured."""
+    found = {}
+    for name in ("modules", "layers"):
+        real = name == "modules"
+        groups = [g for g in results.groups if (g[0].job.workload in NETWORKS) == real]
+        if groups:
+            own = replace(results, groups=groups, micro={} if real else results.micro)
+            some = [(title, row) for title, row in rows if (row.job.workload in NETWORKS) == real]
+            found[name] = ("" if real else f"{PICTURE}\n\n") + page(machine, date, own, some)
+    return found
+
+
 def page(machine: dict[str, Any], date: str, results: Results, rows: Sequence[tuple[str, Row]]) -> str:
     """All tables of a run, as Markdown."""
     where = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB"
@@ -63,10 +84,12 @@ def page(machine: dict[str, Any], date: str, results: Results, rows: Sequence[tu
     versions = ", ".join(f"{name} {v}" for name, v in machine["versions"].items())
     parts = [
         f"Measured on {date}: {where}; {versions}; load before the run {machine['load_before']}.",
-        targets(results),
+        targets(results, measured=True),
     ]
     for title, some in titles(rows):
         parts += [f"### {title}", markdown(HEAD, [cells(row, results) for row in some])]
+    if not any(row.job.work.flops for _, row in rows):
+        return "\n\n".join(parts) + "\n"
     limits = [
         (
             cores,

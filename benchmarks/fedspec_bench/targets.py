@@ -10,6 +10,7 @@ from typing import Any
 
 from fedspec_bench.algorithms import RAGGED
 from fedspec_bench.job import Job
+from fedspec_bench.networks import NETWORKS
 from fedspec_bench.rows import Row
 from fedspec_bench.suite import COHORT
 
@@ -97,6 +98,23 @@ def over_jax(workload: str) -> Callable[[Results], float]:
     return lambda r: r.rate("mirror", workload) / max(r.rate("jax", workload, v) for v in ("vmap", "scan"))
 
 
+def over_loop(workload: str, algorithm: str) -> Callable[[Results], float]:
+    """A real module over the plain loop, where both took turns."""
+    ours = Job("mirror", workload, algorithm=algorithm)
+    return lambda r: r.over(ours, replace(ours, peer="torch_optim"))
+
+
+def over_best(workload: str) -> Callable[[Results], float]:
+    """A real module over the fastest of those who are neither ours nor the loop."""
+
+    def found(r: Results) -> float:
+        others = ("jax", "vmap"), ("jax", "scan"), ("pfl", ""), ("flower", "")
+        rates = [r.rate(peer, workload, variant) for peer, variant in others]
+        return r.rate("mirror", workload) / max(rates)
+
+    return found
+
+
 def share_of_mm(workload: str) -> Callable[[Results], float]:
     """The share of torch.mm's rate that our products run at."""
     flops = Job("mirror", workload).work.flops
@@ -148,6 +166,14 @@ TARGETS = (
     Target("any module over the torch.optim loop, 2NN", 1.0, over("torch_optim", "2nn", ours="any-module")),
     Target("MLP over pfl", 10, over("pfl", "mlp")),
     Target("MLP over Flower's simulation", 25, over("flower", "mlp")),
+    Target("CNN over the plain loop", 1.35, over_loop("cnn", "fedavg")),
+    *(
+        Target(f"{name} over the plain loop, {algorithm}", 0.97, over_loop(name, algorithm))
+        for name in NETWORKS
+        for algorithm in ("fedavg", "fedada2")
+        if (name, algorithm) != ("cnn", "fedavg")
+    ),
+    *(Target(f"{name} over the fastest of JAX, pfl and Flower", 1.0, over_best(name)) for name in NETWORKS),
     Target("two cores over one, MLP", 1.8, two_cores("mlp")),
     Target("two cores over one, 2NN", 1.8, two_cores("2nn")),
     Target(f"LR, cohort {COHORT} over cohort 100", 0.9, crowd),

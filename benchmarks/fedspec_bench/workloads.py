@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,7 +50,15 @@ class Workload:
     @property
     def d(self) -> int:
         """The number of parameters."""
-        return sum(outputs * (inputs + 1) for inputs, outputs in self.layers)
+        return sum(map(prod, self.shapes.values()))
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The parameters that are trained, by name, in the order of the vector."""
+        found: dict[str, tuple[int, ...]] = {}
+        for number, (inputs, outputs) in enumerate(self.layers):
+            found |= {f"{number}.weight": (outputs, inputs), f"{number}.bias": (outputs,)}
+        return found
 
     @property
     def flops(self) -> int:
@@ -99,6 +108,10 @@ class Workload:
             total += float((np.log(np.exp(z).sum(1)) - z[np.arange(len(z)), classes]).sum())
         return total / targets.size
 
+    def gradient(self, x: Array, inputs: Array, targets: Array) -> Array:
+        """Of the mean loss of one minibatch, in the type of x."""
+        return gradient(self, x, inputs, targets)
+
 
 def forward(layers: Sequence[tuple[Array, Array]], h: Array) -> list[Array]:
     """What every layer takes in, and what the last one gives."""
@@ -124,14 +137,3 @@ def gradient(work: Workload, x: Array, inputs: Array, targets: Array) -> Array:
         dz.sum(0, out=dc)
         dz = (dz @ W) * (h > 0)
     return g
-
-
-WORKLOADS = {
-    work.name: work
-    for work in (
-        Workload("lr", (64, 10), eta_l=0.1),
-        Workload("mlp", (64, 128, 10), eta_l=0.1),
-        Workload("2nn", (784, 200, 200, 10), eta_l=0.1),
-    )
-}
-"""Logistic regression, one hidden layer, two hidden layers: d = 650, 9 610 and 199 210."""

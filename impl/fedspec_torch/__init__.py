@@ -2,9 +2,12 @@
 
 * ``Federation``: a module, a loss and the clients' data as a population that any algorithm can train.
 * ``partition``: who has which examples of a data set.
-* ``simulate``, ``resume``: a run of an algorithm of the catalogue, round by round; ``Run.save`` writes it to a file.
+* ``simulate``, ``resume``: a run of an algorithm of the catalogue, round by round; ``Run.save`` writes it to a file,
+  ``Stop`` ends it early.
+* ``tune``: hyper-parameters chosen on data that are held out.
 * ``cohorts``, ``exchanges``, ``arrivals``: who takes part when; ``epochs``, ``each_round``, ``for_clients``: with how
   many local steps.
+* ``by_round``: rates that change from round to round.
 * ``population``: the clients of a round in blocks; the algorithms are the specification's own text.
 * ``subject``: all of it behind the subject contract, so that the suite can judge it.
 
@@ -17,12 +20,16 @@ from fedspec_torch.data import partition
 from fedspec_torch.federation.federation import Federation, LossError, ModuleError
 from fedspec_torch.ranks.processes import RankError
 from fedspec_torch.refusals import DataError
+from fedspec_torch.run import by_round
 from fedspec_torch.run.begin import resume, simulate
 from fedspec_torch.run.diverged import DivergedError
 from fedspec_torch.run.local_work import each_round, epochs, for_clients
 from fedspec_torch.run.runs import Round, Run
 from fedspec_torch.run.saved import CheckpointError
 from fedspec_torch.run.schedules import arrivals, cohorts, exchanges
+from fedspec_torch.run.stopping import Stop
+from fedspec_torch.run.trials import Trial
+from fedspec_torch.run.tuning import Tuning, tune
 
 __all__ = [
     "CheckpointError",
@@ -34,7 +41,11 @@ __all__ = [
     "RankError",
     "Round",
     "Run",
+    "Stop",
+    "Trial",
+    "Tuning",
     "arrivals",
+    "by_round",
     "cohorts",
     "each_round",
     "epochs",
@@ -43,6 +54,7 @@ __all__ = [
     "partition",
     "resume",
     "simulate",
+    "tune",
 ]
 
 __version__ = "0.1.0"

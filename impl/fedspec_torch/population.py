@@ -20,7 +20,7 @@ from fedspec.errors import PlanError, ShapeError
 from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec.varying import Making, of_each, of_round
-from fedspec_torch.arith import Stack, Vector, Weights, column
+from fedspec_torch.arith import Stack, Vector, Weights, column, numbers
 from fedspec_torch.layers.loops import threads
 from fedspec_torch.local.joining import Block, begun_with, joined
 from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
@@ -131,9 +131,9 @@ class Batched:
                 for some, made in alike.blocks(client, replace(plan.part(those), hyper={}), x):
                     yield [those[r] for r in some], made
             return
-        record = self._recorder(client, x, plan.steps, x)
+        record = None if plan.draws else self._recorder(client, x, plan.steps, x)
         client = self.client or client
-        if len(set(plan.steps)) > 1 and not (plan.strategies or plan.scales):
+        if len(set(plan.steps)) > 1 and not (plan.strategies or plan.scales or plan.draws):
             together = record and record(plan.steps)
             if self.ragged or together:
                 yield from self._run_ragged(together or client, plan, x)
@@ -144,6 +144,8 @@ class Batched:
             more: dict[str, Any] = {"strategy": strategy} if strategy else {}
             if plan.scales:
                 more["Xi"] = column([plan.scales[r] for r in some], x)
+            if plan.draws:
+                more["u"] = torch.stack([numbers(plan.draws[r], x) for r in some])
             run = (record and record([tau], **more)) or client
             yield some, run(who, x.expand(len(who), -1), self.clients.oracle(who), tau, **more)
 

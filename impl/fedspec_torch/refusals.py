@@ -23,10 +23,10 @@ class Reason(StrEnum):
     """What a refusal is for, as its message says it."""
 
     STATISTICS = "keeps running statistics"
-    """No algorithm here averages them."""
+    """Ways that train several clients at once have one module for all, and each client has statistics of its own."""
 
     DRAWS = "draws at random"
-    """No run could be repeated or resumed."""
+    """From a generator that no run seeds: it could not be repeated or resumed. From torch's: in no stack of clients."""
 
     KEEPS = "keeps something between calls"
     """The loss would depend on the order of calls: buffers, attributes, what a closure holds."""
@@ -51,6 +51,12 @@ class Reason(StrEnum):
 
     UNBEARABLE = "is more than vmap bears"
     """torch.func.vmap takes no numbers out of tensors, and not every operation."""
+
+    NO_IMAGES = "has no weights of four axes"
+    """The way ``channels_last`` is about those."""
+
+    LAID_OUT = "wants its numbers in another order in memory"
+    """The way ``channels_last``: ``view`` on what a convolution gives; ``flatten`` and ``reshape`` take any order."""
 
     DIFFERS = "comes to other gradients"
     """A way is not plain autograd on the module itself: something reads parameters, or padding, otherwise."""

@@ -52,7 +52,8 @@ def local(
     Raises:
         UnknownNameError: a name is unknown, or the row is no local solver.
         ParameterError: a hyper-parameter is missing or outside its domain; ``update`` is called without the parameters,
-            or under ``jit`` where the rule asks in Python how many steps were taken (``admu``, ``sm3-ii-delayed``).
+            or under ``jit`` or ``vmap`` where the rule asks in Python how many steps were taken (``admu``,
+            ``sm3-ii-delayed``).
     """
     rule = rules.local(algorithm, reading, eta_l=1.0 if callable(eta_l) else eta_l, **given)
 
@@ -76,8 +77,8 @@ def local(
             after = rule.step(before, g, hyper, **at)
         except jax.errors.TracerBoolConversionError as error:
             raise ParameterError(
-                f"{rule.algorithm.id}: what it does hangs on how many steps were taken, which jit does not know; "
-                f"call update outside of jit"
+                f"{rule.algorithm.id}: what it does hangs on how many steps were taken, which jit and vmap do not "
+                f"know; call update outside of them"
             ) from error
         change: Any = model(after) - x
         return back(change), LocalState(state.count + 1, _kept(after), state.anchor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,11 +15,10 @@ from fedspec.catalogue import Algorithm, LocalSolver, Method, find
 from fedspec.contract import Level
 from fedspec.domains import require
 from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.facts import Fact
 from fedspec.plan import Message
 from fedspec.readings import choice
-
-USUAL = {"v0": 0.0, "epoch": 1}
-"""Numbers that may be left out: an accumulator that begins at zero, and a delay that counts steps."""
+from fedspec.usual import LEFT_OUT
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +76,15 @@ class Local:
         return self.run.rule(**arguments, **self._options, **numbers)
 
 
+@dataclass(frozen=True)
+class Alone:
+    """The server of a program whose clients keep something, as a method's: it needs no number of clients."""
+
+    hyper: Callable[..., Any]
+    init: Callable[[Any, Any], Any]
+    server: Callable[[Any, Any, Any], tuple[Any, dict[str, Any]]]
+
+
 @dataclass(frozen=True, eq=False)
 class Server:
     """A server that reads the average change alone: one average, one step.
@@ -89,15 +97,13 @@ class Server:
     """
 
     algorithm: Algorithm
-    run: Method
+    run: Method | Alone
     options: Mapping[str, Any]
     hyper: Mapping[str, float]
 
     def record(self, hyper: Mapping[str, Any]) -> Any:
         """The hyper-parameters as the row's functions read them; clients have theirs, which no server reads."""
-        numbers = self.algorithm.numbers
-        clients = {n: v for n, v in {"eta_l": 1.0, "mu": 0.0}.items() if n in numbers and n not in hyper}
-        return self.run.hyper(**clients, **hyper, **self.options)
+        return self.run.hyper(**{**self.algorithm.unseen("server"), **hyper}, **self.options)
 
 
 def local(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Local:
@@ -131,17 +137,25 @@ def server(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Serve
     if isinstance(row.run, LocalSolver) or "server" not in row.levels:
         raise UnknownNameError(f"{row.id}: no row with a server alone; its levels are {', '.join(row.levels)}")
     more = f"{row.id}: its server reads more than the average change, so a gradient that stands for that is not enough"
-    if not isinstance(row.run, Method) or row.run.whole:
+    alone = _alone(row)
+    if not alone and (not isinstance(row.run, Method) or row.run.whole):
         raise UnknownNameError(more)
     if "weights" in given:
         raise ParameterError(f"{row.id}: weights: whoever hands over the average has weighed it; leave the option out")
     options, hyper = _said(row, "server", reading, given)
-    run = row.run_under(options, hyper)
-    assert isinstance(run, Method)
+    run: Any = alone or row.run_under(options, hyper)
     made = Server(row, run, options, hyper)
     if not reads_the_average_alone(made):
         raise UnknownNameError(more)
     return made
+
+
+def _alone(row: Algorithm) -> Alone | None:
+    """The server of a program by itself, where it is told nothing but changes and counts no clients."""
+    served = row.served
+    if not served or served.controls or row.has(Fact.COUNTS_ALL) or isinstance(row.run, LocalSolver):
+        return None
+    return Alone(row.run.hyper, lambda h, x: served.init(h, x, 1), served.server)
 
 
 def reads_the_average_alone(server: Server) -> bool:
@@ -170,7 +184,7 @@ def _said(
             f"{row.id}: no hyper-parameter or option {unknown[0]!r} here; "
             f"known: {', '.join([*known, *row.options]) or 'none'}"
         )
-    hyper = {n: given.get(n, USUAL.get(n)) for n in known}
+    hyper = {n: given.get(n, LEFT_OUT.get(n)) for n in known}
     if missing := [n for n, v in hyper.items() if v is None]:
         raise ParameterError(f"{row.id}: {missing[0]} is not given; it needs {', '.join(known)}")
     for name, value in hyper.items():

@@ -90,7 +90,7 @@ def refusal(a: Algorithm) -> str:
         return f"{a.id} is a client's solver and has no server; train with it in the clients, beside fedavg"
     if a.served:
         return (
-            f"{a.id}: each client keeps a control variate of its own from round to round, which a reply of a model "
+            f"{a.id}: each client keeps something of its own from round to round, which a reply of a model "
             f"and its numbers neither carries nor proves; `fedspec simulate {a.id}` runs clients and server together"
         )
     if not isinstance(a.run, Method):

@@ -25,6 +25,7 @@ import numpy as np
 from fedspec import scalars
 from fedspec.arrays import (
     Array,
+    Column,
     Count,
     Mixing,
     Scalar,
@@ -54,6 +55,7 @@ from fedspec.arrays import (
 __all__ = [
     "DIGITS",
     "Array",
+    "Column",
     "Count",
     "Mixing",
     "Scalar",
@@ -71,9 +73,11 @@ __all__ = [
     "constant",
     "digits",
     "entries",
+    "foremost",
     "gather",
     "greatest",
     "has_values",
+    "keep_largest",
     "largest",
     "least",
     "maximum",
@@ -243,3 +247,43 @@ def ascending(X: Stack) -> Stack:
         for j in range(last):
             rows[j], rows[j + 1] = minimum(rows[j], rows[j + 1]), maximum(rows[j], rows[j + 1])
     return stack(rows)
+
+
+def _order(x: Array) -> Array:
+    """The places of numbers from the smallest to the largest, of equal ones the first; of a stack in each row."""
+    xp: Any = namespace(x)
+    stable: dict[str, Any] = {"kind": "stable"} if xp is np else {"stable": True}
+    places: Array = xp.argsort(x, axis=-1, **stable)
+    return places
+
+
+def keep_largest(x: Vector, k: int) -> Vector:
+    """A vector with nothing but its k entries that are largest in size; of a stack each row.
+
+    Of entries of one size those that come first are kept: the one rule for ties in the whole specification.
+    """
+    if is_object(x):
+        rows = [scalars.keep_largest([*row], k) for row in x.reshape(-1, x.shape[-1])]
+        return np.array(rows, dtype=object).reshape(x.shape)
+    xp: Any = namespace(x)
+    places = _order(_order(-xp.abs(x)))
+    kept: Vector = xp.where(places < k, x, xp.zeros_like(x))
+    return kept
+
+
+def foremost(keys: Column, X: Stack, m: int) -> Stack:
+    """The m rows of a stack with the smallest keys, in their order, of equal keys the first; all of no more than m."""
+    if m >= X.shape[0]:
+        return X
+    if not is_object(X):
+        xp: Any = namespace(X)
+        first: Stack = xp.take(X, _order(keys[:, 0])[:m], axis=0)
+        return first
+    # The smallest of the rest is brought forward, past one neighbour after another; those that are equal stay.
+    beside, rows = list(keys), list(X)
+    for front in range(m):
+        for j in reversed(range(front, len(rows) - 1)):
+            a, b, x, y = *beside[j : j + 2], *rows[j : j + 2]
+            rows[j], rows[j + 1] = where_less(b, a, y, x), where_less(b, a, x, y)
+            beside[j], beside[j + 1] = minimum(b, a), maximum(a, b)
+    return stack(rows[:m])

@@ -40,6 +40,9 @@ Shared: TypeAlias = Shaped[Array, "... d"]
 Stack: TypeAlias = Shaped[Array, "n d"]
 """One vector for each of n clients."""
 
+Column: TypeAlias = Shaped[Array, "n 1"]
+"""One number for each of n clients, as a stack of vectors of one coordinate."""
+
 Weights: TypeAlias = Shaped[Array, "n"]
 """One number for each of n clients."""
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from fedspec.contract import LEVELS
 from fedspec.costs import SYMBOLS, floats
-from fedspec.domains import DOMAINS
+from fedspec.domains import DOMAINS, require
 from fedspec.entry import Algorithm, Family
-from fedspec.errors import FedspecError, PluginError
+from fedspec.errors import FedspecError, ParameterError, PluginError
 from fedspec.functions import LocalSolver, Method, Program
 from fedspec.hyper import Hyper
 from fedspec.rules import RULES, equations
@@ -86,9 +86,15 @@ def _wrong(row: Any) -> Iterator[str]:
         row.resolve(reading.name, {})
     for rule in row.rules:
         equations(rule, row.defaults())
-    for name in row.dimensions:
-        if name not in row.numbers:
-            yield f"dimensions: {name!r} is none of its hyper-parameters; known: {', '.join(row.numbers)}"
+    for what, said in (("dimensions", row.dimensions), ("usual", row.usual)):
+        for name in said:
+            if name not in row.numbers:
+                yield f"{what}: {name!r} is none of its hyper-parameters; known: {', '.join(row.numbers)}"
+    for name, value in row.usual.items():
+        try:
+            require(name, value)
+        except ParameterError as error:
+            yield f"usual: {error}"
     for what, formula in vars(row.costs).items():
         try:
             floats("0" if what == "note" else formula, dict.fromkeys(SYMBOLS, 1))

@@ -228,6 +228,7 @@ class Round:
         strategies: the local solver of each, for algorithms that blend several.
         scales: what each one's change is multiplied by, for algorithms that weigh changes so.
         noise: d standard normal draws, in the order of ``x0``, for servers that add noise.
+        draws: d draws in [0, 1) for each, in the order of ``x0``, for clients that round at random.
         hyper: hyper-parameters that are others in this round, for offers whose user sets them anew: a number, or one
             for each participant. What is not said is as in the case.
     """
@@ -237,6 +238,7 @@ class Round:
     strategies: tuple[str, ...] = ()
     scales: tuple[Scalar, ...] = ()
     noise: tuple[Scalar, ...] = ()
+    draws: tuple[tuple[Scalar, ...], ...] = ()
     hyper: Given = field(default_factory=dict, hash=False)
 
 

@@ -15,6 +15,7 @@ SYMBOLS: dict[str, str] = {
     "d": "parameters of the model",
     "n": "clients",
     "m": "clients that take part in a round; updates in a buffer",
+    "k": "entries that a client sends of a vector, beside their places",
     "tau": "local steps of a round",
     "q": "sets of the cover: at most d, for a matrix with one set for each row and column their number",
     "|E|": "directed links: pairs i != j with W_ij > 0; 2n in a ring of n > 2",

@@ -9,9 +9,15 @@ from typing import Any
 
 
 def said(package: str, name: str, first: Sequence[str] = ()) -> Iterator[Any]:
-    """The values of that name in the modules of a package: of those named first in their order, then of the others."""
+    """The values of that name in the modules of a package: of those named first in their order, then of the others.
+
+    Raises:
+        ImportError: a module is only just being imported, so that what it says is not known yet.
+    """
     found = [module.name for module in pkgutil.iter_modules(import_module(package).__path__)]
     for module in (*first, *sorted(set(found) - set(first))):
-        values = vars(import_module(f"{package}.{module}"))
-        if name in values:
-            yield values[name]
+        found_module = import_module(f"{package}.{module}")
+        if getattr(found_module.__spec__, "_initializing", False):
+            raise ImportError(f"{package}.{module}: asked for {name} while it is imported; let it not import who asks")
+        if name in vars(found_module):
+            yield vars(found_module)[name]

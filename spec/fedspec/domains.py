@@ -104,9 +104,21 @@ DOMAINS: dict[str, Parameter] = {
     "clip_norm": Parameter(POSITIVE, "length c that a change, or every gradient, is clipped to"),
     "sigma": Parameter(NONNEGATIVE, "noise multiplier: standard deviation of the noise over clip_norm"),
     "lam": Parameter(NONNEGATIVE, "weight decay inside a normalised direction", of_clients=True),
+    "wd": Parameter(NONNEGATIVE, "weight decay beside the step, which no moment sees", of_clients=True),
     "phi_m": Parameter(POSITIVE, "least scaling of a layer's step, below phi_M", of_clients=True),
     "phi_M": Parameter(POSITIVE, "greatest scaling of a layer's step", of_clients=True),
     "buffer": Parameter(COUNT, "number of updates that the server waits for"),
+    "N": Parameter(COUNT, "number of late updates from one step of a delayed momentum to the next"),
+    "c": Parameter(
+        Domain("in [0, 1]", lambda x: 0 <= x <= 1),
+        "activation of a delayed momentum: what a step between two of its own takes of it; 1 / N: all take the same",
+    ),
+    "P": Parameter(COUNT, "number of fragments of the model, which are exchanged in turn"),
+    "overlap": Parameter(WHOLE, "local steps that a client takes while a fragment travels"),
+    "own": Parameter(
+        Domain("in [0, 1]", lambda x: 0 <= x <= 1),
+        "share of its own that a client keeps in a fragment that arrives",
+    ),
     "mix": Parameter(Domain("in (0, 1]", lambda x: 0 < x <= 1), "share of an arriving model in the server's"),
     "twice_a": Parameter(COUNT, "twice the exponent of the polynomial staleness"),
     "hinge_a": Parameter(NONNEGATIVE, "slope of the hinge staleness"),
@@ -115,6 +127,19 @@ DOMAINS: dict[str, Parameter] = {
         Domain("in [0, 1/2)", lambda x: 0 <= 2 * x < 1),
         "share of the messages that is left out at either end of each coordinate",
     ),
+    "levels": Parameter(COUNT, "number s of levels above zero that a size is rounded to", of_clients=True),
+    "kept": Parameter(
+        COUNT, "number k of entries that a client sends of a vector; of a shorter one all", of_clients=True
+    ),
+    "chance": Parameter(
+        Domain("in (0, 1]", lambda x: 0 < x <= 1),
+        "probability p with which clients communicate after a local step",
+        of_clients=True,
+    ),
+    "f": Parameter(WHOLE, "number of messages that may be anything"),
+    "keep": Parameter(COUNT, "number of messages that are kept"),
+    "smooth": Parameter(POSITIVE, "distance that shorter ones count as"),
+    "passes": Parameter(COUNT, "number of passes over the messages of a round"),
     "tau_eff": Parameter(POSITIVE, "effective number of local steps of a round"),
 }
 
@@ -128,7 +153,7 @@ class Dimension(Enum):
 
 
 DIMENSIONS: dict[str, Dimension] = {
-    **dict.fromkeys(("eps", "tau", "m0", "m0_l", "clip_norm"), Dimension.LENGTH),
+    **dict.fromkeys(("eps", "tau", "m0", "m0_l", "clip_norm", "smooth"), Dimension.LENGTH),
     **dict.fromkeys(("v0", "v0_l", "v_hat0"), Dimension.SQUARE),
 }
 """Of what is no ratio, as its name usually means it; a row may say otherwise of its own (``dimensions``)."""
@@ -199,7 +224,8 @@ def outside(value: Any, domain: Domain) -> bool:
     if namespace(value) is not None and not value.ndim:
         if not has_values(value):
             return False
-        value = value.item()
+        # The standard of arrays has no item, but numbers of them.
+        value = value.item() if hasattr(value, "item") else float(value)
     if not is_real(value):
         return True
     number = getattr(value, "value", value)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from functools import cache, cached_property, lru_cache
 
 from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
 from fedspec.definition import Reading, Requirement, above_zero, v0_at_least_tau_squared
-from fedspec.domains import DIMENSIONS, DOMAINS, Dimension
+from fedspec.domains import DIMENSIONS, DOMAINS, POSITIVE, Dimension
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import READ_OFF, Fact
 from fedspec.functions import LocalSolver, Method, Program, Served
@@ -46,6 +46,7 @@ class Family(StrEnum):
     JOINT = "adaptive on both sides"
     LAYERWISE = "layerwise"
     CONTROL = "control variates"
+    COMPRESSED = "compressed messages"
     GOSSIP = "gossip"
     ASYNCHRONOUS = "asynchronous"
 
@@ -72,6 +73,7 @@ class Algorithm:
         facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
         denies: why it has not a fact that would be read off, or a law is not true of it: by the fact, or the law's id.
         dimensions: what a hyper-parameter is compared with or added to, where it is not what its name usually is.
+        usual: what a hyper-parameter is where nobody says it, if not what its name usually is (:mod:`fedspec.usual`).
         symbols: what its source writes, by our name for it, where the two differ in more than the alphabet.
         aliases: other names that are taken for its id where somebody asks for it, each with where it is called so.
     """
@@ -93,6 +95,7 @@ class Algorithm:
     facts: tuple[Fact, ...] = ()
     denies: Mapping[str, str] = field(default_factory=dict)
     dimensions: Mapping[str, Dimension] = field(default_factory=dict)
+    usual: Mapping[str, float] = field(default_factory=dict)
     symbols: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
 
@@ -176,8 +179,18 @@ class Algorithm:
 
     def numbers_at(self, level: Level) -> tuple[str, ...]:
         """The hyper-parameters that play a part at a level: a server does not see the client rate."""
-        read = self.served.reads if self.served else ()
-        return tuple(n for n in self.numbers if level != "server" or n in read or not DOMAINS[n].of_clients)
+        if level != "server":
+            return self.numbers
+        read, spared = (self.served.reads, self.served.spares) if self.served else ((), ())
+        return tuple(n for n in self.numbers if n in read or not (n in spared or DOMAINS[n].of_clients))
+
+    def unseen(self, level: Level) -> dict[str, int]:
+        """What its record asks for and no function reads at a level, each with a number that its domain has."""
+        if isinstance(self.run, LocalSolver):
+            return {}
+        unread = {*self.numbers} - {*self.numbers_at(level)}
+        asked = (f.name for f in fields(self.run.hyper) if f.default is MISSING and f.name in unread)
+        return {n: int(DOMAINS[n].domain is POSITIVE) for n in asked}
 
     def numbers_under(self, level: Level, options: Mapping[str, str]) -> tuple[str, ...]:
         """The hyper-parameters that play a part at a level under these options."""

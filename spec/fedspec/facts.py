@@ -35,6 +35,9 @@ class Fact(StrEnum):
     DECAYING = "a decay of the model"
     LAYERED = "steps whose length is that of a layer"
     ORDERED = "order statistics of what clients send"
+    ELECTING = "changes that are taken for their nearest neighbours"
+    DISTANT = "changes that count the less, the farther they are"
+    CENTRED = "changes that are clipped around the last move"
     EXTRAPOLATING = "a rate that is larger, the less the changes agree"
     SIGNED = "a second moment that moves by the sign of a difference, under all options"
 
@@ -60,9 +63,12 @@ READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
     Fact.CROSS_CLIENT: lambda a: a.runs("cross_client"),
     Fact.ADAPTIVE: lambda a: bool({*STABILISERS} & {*a.numbers}),
     Fact.PRIVATE: lambda a: "sigma" in a.numbers,
-    Fact.DECAYING: lambda a: "lam" in a.numbers,
+    Fact.DECAYING: lambda a: bool({"lam", "wd"} & {*a.numbers}),
     Fact.LAYERED: lambda a: "phi" in a.options,
     Fact.ORDERED: lambda a: a.runs("coordinate_median") or a.runs("trimmed_mean"),
+    Fact.ELECTING: lambda a: a.runs("general_krum_scores"),
+    Fact.DISTANT: lambda a: a.runs("weiszfeld"),
+    Fact.CENTRED: lambda a: a.runs("centred_clipping"),
     Fact.EXTRAPOLATING: lambda a: a.runs("extrapolated"),
     Fact.SIGNED: lambda a: a.runs("general_yogi") and "server" not in a.options,
 }

@@ -29,6 +29,7 @@ class Served:
         server: the state after a round's messages, and the intermediates by the paper's names.
         shows: those of the program's intermediates that it has.
         reads: hyper-parameters of the clients that it needs too.
+        spares: hyper-parameters that it does not read here, though their names do not say that they are the clients'.
         controls: whether its messages carry the changes of control variates.
     """
 
@@ -36,6 +37,7 @@ class Served:
     server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
     shows: tuple[str, ...]
     reads: tuple[str, ...] = ()
+    spares: tuple[str, ...] = ()
     controls: bool = False
 
 
@@ -89,10 +91,11 @@ class Program:
         boxes: the plain steps of other readings, by their names, where what they do is another box.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
-            each participant), ``noise`` (one number for each coordinate), ``repeats`` (a client may take part twice in
-            a round), ``clusters``, ``peers`` (no server: row i of ``x0`` is the model of client i), ``senders`` (only
-            those who compute mix, and W has a row for each), ``one-set`` (the senders compute at every local step),
-            ``everyone`` (all clients take part in every round).
+            each participant), ``noise`` (one number for each coordinate), ``draws`` (that for each participant),
+            ``repeats`` (a client may take part twice in a round), ``clusters``, ``peers`` (no server: row i of ``x0``
+            is the model of client i), ``senders`` (only those who compute mix, and W has a row for each), ``one-set``
+            (the senders compute at every local step), ``everyone`` (all clients take part in every round),
+            ``one-length`` (all take equally many steps), ``one-step`` (one step each).
         strategies: the local solvers that a plan may name, where it names one for each participant.
         served: its server by itself, where that stands alone: the program can then be judged at level server too.
     """

@@ -17,7 +17,8 @@ LARGEST = 2**48
 
 def is_whole(n: object) -> bool:
     """Whether something is a whole number and no truth value."""
-    return isinstance(n, Integral) and not isinstance(n, bool)
+    # What nearly all are is answered first.
+    return n.__class__ is int or (isinstance(n, Integral) and not isinstance(n, bool))
 
 
 def size(name: str, shape: Sequence[int]) -> int:
@@ -43,7 +44,7 @@ def flatten(blocks: Mapping[str, Array]) -> Vector:
     """
     if not blocks:
         raise ShapeError("x: a model of no blocks; give at least one")
-    return np.concatenate([np.ravel(np.asarray(a)) for a in blocks.values()])
+    return np.concatenate([np.asarray(a).ravel() for a in blocks.values()])
 
 
 def unflatten(x: Vector, like: Mapping[str, Array]) -> dict[str, Array]:

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, TypeAlias
 
 from fedspec.arith import Mixing, Scalar, Vector
-from fedspec.domains import REAL, check_steps, outside, require_count, require_sizes
+from fedspec.domains import DECAY, REAL, all_nonnegative, check_steps, outside, require_count, require_sizes
 from fedspec.errors import PlanError
 from fedspec.given import Given, anew
 from fedspec.records import record
@@ -55,13 +55,15 @@ class Plan:
         strategies: the local solver of each, where clients differ in it.
         scales: what each one's change is multiplied by, where that is part of the plan.
         noise: d standard normal draws for the server, where it adds noise.
+        draws: d draws in [0, 1) for each one, where clients round at random.
         repeats: whether a client may be named more than once.
         hyper: hyper-parameters that are others in this round, or for each participant (:data:`fedspec.given.VARYING`).
             They are read by whatever runs the round (:mod:`fedspec.varying`), not by an algorithm's text.
 
     Raises:
         PlanError: nobody takes part, a client appears twice, the lengths differ, a number of steps is below 1, a
-            scale or a draw of noise is no finite number, or a hyper-parameter is none that varies.
+            scale or a draw of noise is no finite number, a draw is not in [0, 1), or a hyper-parameter is none that
+            varies.
         ParameterError: a hyper-parameter is outside its domain.
         WeightError: a sample size is negative, infinite or NaN, or no number.
     """
@@ -72,6 +74,7 @@ class Plan:
     strategies: tuple[str, ...] = ()
     scales: tuple[Scalar, ...] = ()
     noise: tuple[Scalar, ...] = ()
+    draws: tuple[tuple[Scalar, ...], ...] = ()
     repeats: bool = False
     hyper: Given = field(default_factory=dict, hash=False)
 
@@ -83,7 +86,7 @@ class Plan:
                 f"plan: {len(self.participants)} participants, {len(self.steps)} step counts and "
                 f"{len(self.examples)} sample sizes; give one of each for every participant"
             )
-        for what, given in (("strategies", self.strategies), ("scales", self.scales)):
+        for what, given in (("strategies", self.strategies), ("scales", self.scales), ("draws", self.draws)):
             if given and len(given) != len(self.participants):
                 raise PlanError(f"{what}: {len(given)} for {len(self.participants)} participants; give one for each")
         if not self.repeats and len(set(self.participants)) != len(self.participants):
@@ -95,12 +98,17 @@ class Plan:
             for j, number in enumerate(numbers):
                 if outside(number, REAL):
                     raise PlanError(f"{what}: entry {j} is {number!r}; each is a {REAL.words}")
+        for j, row in enumerate(self.draws):
+            # Of a large model there are many.
+            for u in () if all_nonnegative(row) and max(row) < 1 else row:
+                if outside(u, DECAY):
+                    raise PlanError(f"draws: participant {j} has {u!r}; each draw is {DECAY.words}")
         if self.hyper:
             object.__setattr__(self, "hyper", anew(self.hyper, len(self.participants)))
 
     def part(self, places: Sequence[int]) -> Plan:
         """The plan of some of the participants, by their places, in this order."""
-        columns = ("participants", "steps", "examples", "strategies", "scales")
+        columns = ("participants", "steps", "examples", "strategies", "scales", "draws")
         some: dict[str, Any] = {n: tuple(getattr(self, n)[j] for j in places if getattr(self, n)) for n in columns}
         hyper = {n: tuple(v[j] for j in places) if isinstance(v, tuple) else v for n, v in self.hyper.items()}
         return replace(self, **some, hyper=hyper)

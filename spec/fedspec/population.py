@@ -14,16 +14,16 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from fedspec.arith import Stack, Vector, Weights, compiling, namespace, stack
+from fedspec.arith import Stack, Vector, Weights, array, compiling, namespace, stack
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Oracle, Plan
 
 Client: TypeAlias = Callable[..., Any]
 """What one client does: a function of its number i, the model x that it receives, its gradient and its number of steps
-tau; and of ``strategy`` and ``Xi`` where the plan names one for each participant.
+tau; and of ``strategy``, ``Xi`` and ``u`` where the plan names one for each participant.
 
 A population may call it for several clients at once that take equally many steps with one strategy: i is then a list, x
-a stack with a row for each, Xi a column, and what it returns has a row for each.
+a stack with a row for each, so is u, Xi is a column, and what it returns has a row for each.
 """
 
 
@@ -84,10 +84,14 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
         PlanError: the plan names a client that does not exist, or carries what these clients do not take.
     """
     plan.check_clients(range(len(clients)))
-    named = {name: values for name, values in (("strategy", plan.strategies), ("Xi", plan.scales)) if values}
+    if any(len(u) != len(x) for u in plan.draws):
+        raise PlanError(
+            f"draws: {[*map(len, plan.draws)]} for {len(x)} coordinates; give each participant one for each"
+        )
+    named = _named(plan)
     # What torch.compile reads has no signature.
     for name in (named.keys() - inspect.signature(client).parameters.keys()) if named and not compiling() else ():
-        what = {"strategy": "strategies", "Xi": "scales"}[name]
+        what = {"strategy": "strategies", "Xi": "scales", "u": "draws"}[name]
         raise PlanError(f"{what}: {named[name]} given, but the clients of this algorithm take none; leave them out")
     _refuse_unread(clients, plan)
     if not isinstance(clients, list | tuple) and isinstance(clients, Population):
@@ -95,9 +99,15 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     return one_by_one([client] * len(plan.steps), clients, plan, x)
 
 
+def _named(plan: Plan) -> dict[str, Sequence[Any]]:
+    """What the plan says of each participant beside its steps, by the names under which a client takes it."""
+    said = (("strategy", plan.strategies), ("Xi", plan.scales), ("u", plan.draws))
+    return {name: values for name, values in said if values}
+
+
 def one_by_one(own: Sequence[Client], clients: Clients, plan: Plan, x: Vector) -> Any:
     """What every participant of a round returns, in their order, where each has a function of its own."""
-    named = {name: values for name, values in (("strategy", plan.strategies), ("Xi", plan.scales)) if values}
+    named = {**_named(plan), **({"u": [array(u, x) for u in plan.draws]} if plan.draws else {})}
     gradient: Any = clients
     rows = []
     for at, (i, tau) in enumerate(zip(plan.participants, plan.steps, strict=True)):

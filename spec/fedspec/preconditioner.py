@@ -14,7 +14,7 @@ def root(v: Vector, eps: Scalar, place: Epsilon) -> Vector:
 
 def corrected(moment: Vector, beta: Scalar, t: Count, correction: BiasCorrection) -> Vector:
     """Moment / (1 - beta^t) where the moments are corrected, else the moment itself; t = 1 at the first step."""
-    return moment / (1 - beta**t) if correction is BiasCorrection.MOMENTS else moment
+    return moment / complement(beta, t, moment) if correction is BiasCorrection.MOMENTS else moment
 
 
 def complement(beta: Scalar, t: Count, like: Vector) -> Scalar:

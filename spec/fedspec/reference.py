@@ -6,7 +6,7 @@ It runs a case in whatever arithmetic the case's arrays are in.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -48,20 +48,27 @@ class SolverSession:
     """Level client: one gradient, one local step."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
+        self.case, self.algorithm = case, algorithm
+        self.layers = layers(shapes(case.x0))
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again, with the functions of the row."""
+        algorithm, case = self.algorithm, self.case
         run = algorithm.run_under(case.options, case.hyper)
         assert isinstance(run, LocalSolver)
-        self.case, self.algorithm, self.solver = case, algorithm, run
-        options = algorithm.options
-        self.keywords: dict[str, Any] = {
-            **{n: choice(kind, n, case.options[n]) for n, kind in options.items()},
+        # A diagnosis gives the session another form of the row, which may have other options.
+        given: dict[str, Any] = {
+            **{n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()},
             **{n: case.hyper[n] for n in algorithm.numbers if n in case.hyper},
         }
-        self.cover = named_cover(self.keywords.pop("cover", CoverName.ONE), shapes(case.x0))
-        self.layers = layers(shapes(case.x0))
-        self.v0 = self.keywords.pop("v0", None)
-        self.names = set(inspect.signature(self.solver.rule).parameters)
+        self.solver, self.names = run, taken(run.rule)
+        self.begun = taken(run.begin) if run.begin else frozenset()
         # What is printed has no options.
-        self.keywords = {n: v for n, v in self.keywords.items() if n in self.names}
+        self.keywords = {n: v for n, v in given.items() if n in self.names and n not in ("cover", "v0")}
+        self.v0, self.cover = given.get("v0"), None
+        if "cover" in self.names | self.begun:
+            self.cover = named_cover(given.get("cover", CoverName.ONE), shapes(case.x0))
         self.begin(flatten(case.x0))
 
     def begin(self, x: Vector) -> None:
@@ -69,8 +76,7 @@ class SolverSession:
         self.anchor, self.k = x, 0
         given = {"v0": self.v0, "cover": self.cover}
         begin = self.solver.begin
-        wanted = inspect.signature(begin).parameters if begin else {}
-        self.state = begin(x, **{n: v for n, v in given.items() if n in wanted}) if begin else x
+        self.state = begin(x, **{n: v for n, v in given.items() if n in self.begun}) if begin else x
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -104,11 +110,9 @@ class MethodSession:
         assert not isinstance(algorithm.run, LocalSolver)
         self.case, self.algorithm = case, algorithm
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
-        # A server does not see the client's own hyper-parameters; any value will do.
-        unseen = {"eta_l": 1, "mu": 0} if case.level == "server" else {}
-        missing = {n: v for n, v in unseen.items() if n in algorithm.numbers and n not in numbers}
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
-        self.h = algorithm.run.hyper(**missing, **numbers, **options)
+        # A server does not see the client's own hyper-parameters; any value will do.
+        self.h = algorithm.run.hyper(**{**algorithm.unseen(case.level), **numbers}, **options)
         self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e)
         self.restart()
 
@@ -190,10 +194,10 @@ class ProgramSession:
         match self.run.event, event:
             case "round", Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[list(participants)])
-                for name in ("strategies", "scales", "noise"):
+                for name in ("strategies", "scales", "noise", "draws"):
                     if getattr(event, name) and name not in self.run.takes:
                         raise PlanError(f"{name}: this algorithm reads none; leave them out of the round")
-                more = event.strategies, event.scales, event.noise
+                more = event.strategies, event.scales, event.noise, event.draws
                 repeats = "repeats" in self.run.takes
                 plan = Plan(participants, steps, examples, *more, repeats=repeats, hyper=event.hyper)
             case "exchange", Exchange() as plan:
@@ -206,6 +210,12 @@ class ProgramSession:
         after, values = stepped(self.run.step, self.h, self.state, self.clients, plan)
         self.state = finite(after, self.run.step, self.algorithm, vars(self.h), self.state)
         return {"x": self.state.x, **values}
+
+
+def taken(function: Callable[..., Any]) -> frozenset[str]:
+    """The names of what a function takes, read off its code: a diagnosis begins thousands of sessions."""
+    code = inspect.unwrap(function).__code__
+    return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
 def _text(function: Any) -> Any:
@@ -326,22 +336,25 @@ def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
                 yield Offer(a.id, level, canonical.name, {**clients, name: str(value)}, intermediates=shows)
 
 
-VARIED: tuple[tuple[str, Level, dict[str, str], Literal["rounds", "clients"]], ...] = (
-    ("fedavg", "server", {}, "rounds"),
-    ("fedavg", "round", {}, "clients"),
-    ("fednova", "round", {"solver": "momentum"}, "clients"),
-    ("scaffold", "round", {}, "clients"),
-    ("fedbuff", "trace", {}, "rounds"),
-    ("dsgd", "trace", {}, "rounds"),
+VARIED: tuple[tuple[str, Level, str, dict[str, str], Literal["rounds", "clients"]], ...] = (
+    ("fedavg", "server", "", {}, "rounds"),
+    ("fedavg", "round", "", {}, "clients"),
+    ("fednova", "round", "", {"solver": "momentum"}, "clients"),
+    ("scaffold", "round", "", {}, "clients"),
+    ("diloco", "server", "", {}, "rounds"),
+    ("diloco", "server", "rate-inside", {}, "rounds"),
+    ("fedbuff", "trace", "", {}, "rounds"),
+    ("dsgd", "trace", "", {}, "rounds"),
 )
-"""Where rates by round are offered: one algorithm of each kind, since one function reads them for all."""
+"""Where rates by round are offered: one algorithm of each kind, since one function reads them for all;
+and two readings that nothing else tells apart."""
 
 
 def offers_varied() -> Iterator[Offer]:
-    """The canonical readings of some algorithms, in rounds that have rates of their own."""
-    for name, level, options, rates in VARIED:
+    """Some algorithms, in the canonical reading unless one is named, in rounds that have rates of their own."""
+    for name, level, reading, options, rates in VARIED:
         a = CATALOGUE[name]
-        yield Offer(a.id, level, a.readings[0].name, options, intermediates=a.shows_at(level), rates=rates)
+        yield Offer(a.id, level, reading or a.readings[0].name, options, intermediates=a.shows_at(level), rates=rates)
 
 
 def session_of(algorithm: Algorithm, level: Level) -> type[SolverSession | MethodSession | ProgramSession]:

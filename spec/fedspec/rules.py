@@ -112,6 +112,7 @@ _AXES = {
     "Sets": ("...", "q"),
     "Shared": ("*", "d"),
     "Stack": ("n", "d"),
+    "Column": ("n", "1"),
     "Weights": ("n",),
     "Mixing": ("n", "n"),
     "Scalar": ("*", "1"),

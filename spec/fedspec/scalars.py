@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import product
 from numbers import Rational
 from typing import Any
 
@@ -133,3 +135,39 @@ def where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
     if hasattr(a, "where_less") or hasattr(b, "where_less"):
         return (a - b).where_less(0, x, y)
     return x if a < b else y
+
+
+def keep_largest(xs: Sequence[Any], k: int) -> list[Any]:
+    """Those of some numbers that are among the k largest in size, 0 in the place of the others.
+
+    Of equal sizes those that come first are kept.
+    """
+    if k >= len(xs):
+        return list(xs)
+    sizes = [maximum(x, -x) for x in xs]
+    # A comparison of unknowns is no truth value but an expression, or a formula.
+    if _symbolic(*xs) or not isinstance(sizes[0] < sizes[-1], bool | np.bool_):
+        return [_kept(xs, sizes, j, k) for j in range(len(xs))]
+    order = sorted(range(len(xs)), key=lambda j: -sizes[j])
+    out = list(xs)
+    for i in order[k:]:
+        out[i] = xs[i] * 0
+    # Numbers that carry their error say of each pair whether rounding may have parted it otherwise.
+    if hasattr(xs[0], "where_less"):
+        for j, i in product(order[:k], order[k:]):
+            out[j], out[i] = (
+                where_less(sizes[j], sizes[i], xs[j] * 0, out[j]),
+                where_less(sizes[j], sizes[i], xs[i], out[i]),
+            )
+    return out
+
+
+def _kept(xs: Sequence[Any], sizes: Sequence[Any], j: int, k: int) -> Any:
+    """Number j if fewer than k others come before it, else 0; behind[c] is what it is with c of those looked at."""
+    behind = [xs[j]] * k + [xs[j] * 0]
+    for i in reversed(range(len(xs))):
+        if i < j:
+            behind = [where_less(sizes[i], sizes[j], behind[c], behind[c + 1]) for c in range(k)] + behind[-1:]
+        elif i > j:
+            behind = [where_less(sizes[j], sizes[i], behind[c + 1], behind[c]) for c in range(k)] + behind[-1:]
+    return behind[0]

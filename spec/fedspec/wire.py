@@ -73,8 +73,8 @@ def encode(value: Any) -> Any:
         return value.item()
     if is_dataclass(value) and not isinstance(value, type):
         kind = next((name for name, cls in EVENTS.items() if type(value) is cls), None)
-        # Who does not say that it takes hyper-parameters with events never hears of the field.
-        said = (f.name for f in fields(value) if f.name != "hyper" or not kind or getattr(value, "hyper", None))
+        # Who has no use for these fields never hears of them.
+        said = (f.name for f in fields(value) if f.name not in _SPARED or not kind or getattr(value, f.name))
         body = {name: encode(getattr(value, name)) for name in said}
         return {"type": kind, **body} if kind else body
     if isinstance(value, Mapping):
@@ -82,6 +82,10 @@ def encode(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [encode(v) for v in value]
     return value
+
+
+_SPARED = {"hyper", "draws"}
+"""Fields of an event that are left out where they are empty."""
 
 
 def decode_line(line: str | bytes, where: str) -> dict[str, Any]:
@@ -208,6 +212,7 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
             return Begin(x=decode_blocks(value["x"], dtype))
         case "round":
             more = {n: tuple(value.get(n, ())) for n in ("strategies", "scales", "noise")}
+            more["draws"] = tuple(map(tuple, value.get("draws", ())))
             return Round(tuple(value["participants"]), tuple(value["steps"]), **more, hyper=_given(value))
         case "exchange":
             return Exchange(

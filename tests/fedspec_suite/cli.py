@@ -28,6 +28,7 @@ from fedspec_suite import (
     cli_new,
     cli_plugins,
     cli_replay,
+    cli_reproduce,
     cli_simulate,
     cli_vectors,
 )
@@ -74,6 +75,7 @@ cli_replay.mount(app)
 cli_catalogue.mount(app)
 cli_identify.mount(app)
 cli_simulate.mount(app)
+cli_reproduce.mount(app)
 cli_laws.mount(app)
 cli_new.mount(app)
 app.add_typer(cli_mutants.app, name="mutants")
@@ -192,7 +194,7 @@ def main() -> None:
     with written():
         try:
             with terminable():
-                app()
+                app(prog_name="fedspec")
         except FedspecError as error:
             complaints().print(f"fedspec: {error}")
             raise SystemExit(2) from None

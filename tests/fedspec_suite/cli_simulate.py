@@ -5,8 +5,10 @@ Torch, scikit-learn and matplotlib are imported when the command runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -16,137 +18,16 @@ import typer
 
 from fedspec.catalogue import id_of
 from fedspec.entry import Algorithm
-from fedspec.errors import FedspecError, ParameterError, to_install
+from fedspec.errors import FedspecError, to_install
+from fedspec.usual import usual
+from fedspec_suite.cli_settings import cohort_of, falling, local_work, set_and_tried, shape_of
 from fedspec_suite.cli_training import PlaceError, Places, begun, play_each, show, whole, write
-from fedspec_suite.report.terminal import complaints, console, spinner, unbroken
-
-USUAL: dict[str, float] = {
-    "eta_l": 0.1,
-    "eta": 1.0,
-    "beta": 0.9,
-    "beta1": 0.9,
-    "beta2": 0.99,
-    "beta3": 0.9,
-    "beta1_l": 0.9,
-    "beta2_l": 0.99,
-    "tau": 1e-3,
-    "eps": 1e-3,
-    "v0": 1e-6,
-    "v_hat0": 1e-6,
-    "mu": 0.01,
-    "rho": 0.9,
-    "gamma": 0.99,
-    "mix": 0.6,
-    "buffer": 5,
-    "clip_norm": 1.0,
-    "sigma": 0.01,
-}
-"""What a hyper-parameter is unless it is set. They are starting points, not tuned ones."""
-
-ADAPTIVE: dict[str, float] = {"eta": 0.03}
-"""The same where the server divides by a root of its second moment."""
-
-LOCALLY: dict[str, float] = {"eta_l": 0.01}
-"""The same where clients do, by an average."""
-
-
-def number_or_word(text: str) -> Any:
-    """What stands behind the equals sign."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def assigned(settings: Sequence[str], rows: Sequence[Algorithm]) -> dict[str, dict[str, Any]]:
-    """What ``NAME=VALUE`` and ``ALGORITHM:NAME=VALUE`` set of each algorithm; the latter goes before the former.
-
-    Raises:
-        ParameterError: one has no equals sign, or nobody has a parameter of that name.
-    """
-    found: dict[str, dict[str, Any]] = {row.id: {} for row in rows}
-    for setting in sorted(settings, key=lambda s: ":" in s.partition("=")[0]):
-        left, equals, value = setting.partition("=")
-        *only, name = left.split(":", 1)
-        if not equals:
-            raise ParameterError(f"--set {setting}: expected NAME=VALUE, such as eta_l=0.1, or ALGORITHM:NAME=VALUE")
-        asked = [row for row in rows if row.id in (map(id_of, only) if only else found)]
-        takers = [row.id for row in asked if name in row.parameters]
-        if not takers:
-            known = ", ".join(dict.fromkeys(n for row in asked or rows for n in row.parameters))
-            ids = ", ".join(row.id for row in rows)
-            raise ParameterError(f"--set {left}: none of {ids} has it; known: {known}")
-        for taker in takers:
-            found[taker][name] = number_or_word(value)
-    return found
-
-
-def local_work(text: str | None, redraw: bool, passes: float | None, batch: int) -> Any:
-    """What clients do in a round: ``10`` steps, ``2-8`` drawn once for each or in every round, or so many epochs.
-
-    Raises:
-        ParameterError: it is no whole number >= 1, and not two of them, the smaller first; or two things are asked.
-    """
-    own = import_module("fedspec_torch")
-    if passes is not None:
-        if text is not None or redraw:
-            raise ParameterError(
-                "--epochs: says how many steps clients take, as --steps and --redraw do; leave these out"
-            )
-        return own.epochs(passes, batch_size=batch)
-    found = spread(text or "5")
-    if redraw and isinstance(found, int):
-        raise ParameterError(f"--redraw: of --steps {found} nothing is drawn; give the least and greatest, such as 2-8")
-    return own.each_round(*found) if redraw else found
-
-
-def spread(text: str) -> Any:
-    """A number of local steps, or the least and greatest: ``10``, ``2-8``.
-
-    Raises:
-        ParameterError: it is no whole number >= 1, and not two of them, the smaller first.
-    """
-    low, dash, high = text.partition("-")
-    try:
-        found = (int(low), int(high)) if dash else (int(low), int(low))
-    except ValueError:
-        found = (0, 0)
-    if not 1 <= found[0] <= found[1]:
-        raise ParameterError(f"--steps {text}: expected a whole number >= 1, or two such as 2-8")
-    return found if dash else found[0]
-
-
-def cohort_of(asked: int | None, clients: int) -> int:
-    """The clients of a round; unless it is said, ten, or all of fewer.
-
-    Raises:
-        ParameterError: there are not so many.
-    """
-    if asked is not None and asked > clients:
-        raise ParameterError(f"--cohort {asked}: of {clients} clients; ask for 1 to {clients}, or for more --clients")
-    return min(asked or 10, clients)
-
-
-def hyper(row: Any, reading: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """What is given, and usual values for what else the algorithm asks for."""
-    options = {n: str(v) for n, v in given.items() if n in row.options}
-    needed = import_module("fedspec_torch.run.asked").needed(row, row.resolve(reading or row.readings[0].name, options))
-    usual = dict(USUAL)
-    if {"tau", "eps", "v_hat0"} & set(needed) and "eta" in needed:
-        usual |= ADAPTIVE
-    if "beta2_l" in needed or ("beta2" in needed and "eta" not in needed):
-        usual |= LOCALLY
-    return {**{n: usual[n] for n in needed if n in usual}, **given}
-
-
-def falling(numbers: dict[str, Any], decay: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Hyper-parameters without the client rate, and that rate by round, where it falls."""
-    if decay == 1 or "eta_l" not in numbers:
-        return numbers, {}
-    rate = numbers["eta_l"]
-    return {n: v for n, v in numbers.items() if n != "eta_l"}, {"eta_l": lambda r: rate * decay**r}
+from fedspec_suite.cli_tuning import Question, found, mark, summed_up, told
+from fedspec_suite.cli_tuning import show as show_tuning
+from fedspec_suite.report import curves
+from fedspec_suite.report.pace import Pace
+from fedspec_suite.report.terminal import complaints, console, unbroken
+from fedspec_suite.report.terminal import progress as progress_line
 
 
 def mount(app: typer.Typer) -> None:
@@ -155,8 +36,13 @@ def mount(app: typer.Typer) -> None:
     @app.command("simulate")
     def simulate_(
         algorithm: Annotated[str, typer.Argument(help="Its id (fedspec list); level round or trace.")],
-        data: Annotated[str, typer.Option(help="digits or breast-cancer: small real data.")] = "digits",
-        model: Annotated[str, typer.Option(help="logistic, mlp or cnn (digits only).")] = "mlp",
+        data: Annotated[
+            str,
+            typer.Option(help="digits, breast-cancer, quadratics, ...: docs/simulate.md; NAME:KEY=VALUE sets of it."),
+        ] = "digits",
+        model: Annotated[
+            str | None, typer.Option(help="logistic, mlp or cnn, of those that fit the data; else the usual one.")
+        ] = None,
         clients: Annotated[int, typer.Option(min=1, help="How many the data are split over.")] = 100,
         alpha: Annotated[float, typer.Option(help="Dirichlet's, of the split by label; small: unlike clients.")] = 0.3,
         cohort: Annotated[
@@ -174,15 +60,33 @@ def mount(app: typer.Typer) -> None:
         graph: Annotated[str, typer.Option(help="Of gossip: ring, complete or star.")] = "ring",
         delay: Annotated[int, typer.Option(min=0, help="The largest delay of late updates.")] = 5,
         seed: Annotated[int, typer.Option(min=0, help="Of split, initial model, cohorts and minibatches.")] = 0,
-        seeds: Annotated[int, typer.Option(min=1, help="So many, from --seed on; the picture shows their range.")] = 1,
+        seeds: Annotated[
+            int, typer.Option(min=1, help="So many, from --seed on; the picture shows median and band.")
+        ] = 1,
         compare: Annotated[str, typer.Option(help="Other algorithms, separated by commas.")] = "",
         setting: Annotated[
             list[str] | None,
             typer.Option("--set", help="[ALGORITHM:]NAME=VALUE of a hyper-parameter or option; repeatable."),
         ] = None,
+        tuning: Annotated[
+            list[str] | None,
+            typer.Option("--tune", help="[ALGORITHM:]NAME=VALUE,VALUE,... to try on data held out; repeatable."),
+        ] = None,
+        tune_by: Annotated[str, typer.Option(help="What is tried is judged by: loss or accuracy.")] = "loss",
+        tune_seeds: Annotated[
+            int, typer.Option(min=1, help="How often each is tried, drawn anew, and judged by the mean.")
+        ] = 1,
         decay: Annotated[
             float, typer.Option(min=0, help="What eta_l is multiplied by after every round; 1: nothing.")
         ] = 1.0,
+        schedule: Annotated[
+            str | None,
+            typer.Option(help="Of eta_l, to the last round: cosine; steps:50,75 (a tenth from each of these on)."),
+        ] = None,
+        warm_up: Annotated[int, typer.Option(min=0, help="Rounds over which eta_l rises to what it is set to.")] = 0,
+        clip: Annotated[float | None, typer.Option(help="The largest length of a client's gradient.")] = None,
+        weight_decay: Annotated[float, typer.Option(help="So many times the local model in each gradient.")] = 0.0,
+        accumulate: Annotated[int, typer.Option(min=1, help="Minibatches that a gradient is the mean of.")] = 1,
         reading: Annotated[
             str | None, typer.Option(help="Of the first algorithm; others run the canonical one.")
         ] = None,
@@ -190,20 +94,30 @@ def mount(app: typer.Typer) -> None:
         shards: Annotated[
             int | None, typer.Option(min=1, help="Parts of the clients, whole ones on a rank; else one a rank.")
         ] = None,
-        out: Annotated[Path, typer.Option(help="Where OUT.png and OUT.json are written.")] = Path("out/simulate"),
+        out: Annotated[
+            Path,
+            typer.Option(help="Where OUT.png and OUT.json are written; or the picture, ending in .png, .svg or .pdf."),
+        ] = Path("out/simulate"),
+        against: Annotated[str, typer.Option(help="Across in the picture: rounds, floats, seconds.")] = "rounds,floats",
+        panels: Annotated[str, typer.Option(help="Up in it: loss, test-loss, accuracy.")] = "test-loss,accuracy",
         save: Annotated[
             Path | None, typer.Option(help="Where the run is saved; of several runs each at FILE-ALGORITHM-SEED.")
         ] = None,
         save_every: Annotated[float, typer.Option(min=0, help="Seconds between two savings; 0: each round.")] = 60.0,
+        log: Annotated[
+            Path | None, typer.Option(help="A row for each round: .csv or .jsonl; of several runs as with --save.")
+        ] = None,
         resume: Annotated[
             Path | None, typer.Option(help="Go on with what --save has written, under the same other options.")
         ] = None,
     ) -> None:
         """Train a model with an algorithm of the catalogue, and others beside it, on real data.
 
-        Prints a table and writes a picture (loss and accuracy against rounds and against the floats sent) and a JSON
-        of every round. A setting is for each algorithm that knows its name. Usual values stand in for what is not
-        set, and are printed; they are not tuned, so that a comparison is one of settings, not of algorithms.
+        Prints a table and writes a picture (loss and accuracy against rounds and against the floats sent, unless
+        --panels and --against say others) and a JSON of every round. A setting is for each algorithm that knows its
+        name. Usual values stand in for what is not set, and are printed; they are not tuned, so that a comparison is
+        one of settings, not of algorithms. What --tune names is tried first, all combinations of it, on data of the
+        training clients that are held out.
 
         Ctrl-C, SIGTERM and SIGHUP end it with the table so far, and with the run saved where --save says.
 
@@ -218,38 +132,65 @@ def mount(app: typer.Typer) -> None:
         names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
             rows = [import_module("fedspec_torch.run.asked").trainer(name) for name in names]
-            given, size = assigned(setting or (), rows), cohort_of(cohort, clients)
+            look = {
+                "against": curves.chosen("--against", against, curves.AGAINST),
+                "panels": curves.chosen("--panels", panels, curves.PANELS),
+            }
+            (given, grids), size = set_and_tried(setting or (), tuning or (), rows), cohort_of(cohort, clients)
+            findings: dict[str, Any] = {}
+            if tuning and ranks.size > 1:
+                raise FedspecError("--tune: runs on one process; tune without torchrun, and --set what it has chosen")
             how_many = local_work(steps, redraw, epochs, batch)
+            shape = shape_of(schedule, decay, warm_up, rounds)
+            said = {"decay": (decay, 1.0), "schedule": (schedule, None), "warm_up": (warm_up, 0)}
+            changes = {name: value for name, (value, usually) in said.items() if value != usually}
+            stated = dict(clip=clip, weight_decay=weight_decay, accumulate=accumulate)
             count = ranks.size if shards is None else shards
             shared = import_module("fedspec_torch.ranks.shards")
             mine = shared.Shards(clients, count, ranks).mine if ranks.size > 1 else None
-            places = Places(out, save, resume, save_every, len(rows) * seeds > 1)
+            places = Places(out, save, resume, save_every, len(rows) * seeds > 1, log)
             if ranks.rank == 0:
                 places.check()
 
             def begin(row: Algorithm, s: int) -> tuple[Any, dict[str, Any], int]:
                 """A run, or what was saved of it, with its settings and its seed."""
                 said = reading if row is rows[0] else None
-                own = hyper(row, said, given[row.id])
                 parts = dict(clients=clients, alpha=alpha, batch_size=batch, seed=s, device=device, mine=mine)
                 task = tasks.task(data, model, **parts)
+                task = replace(task, federation=replace(task.federation, **stated))
                 plan = tasks.plan(row, clients, size, steps=how_many, graph=graph, delay=delay, seed=s)
-                numbers, rates = falling(own, decay)
-                own |= {"decay": decay} if rates else {}
-                more = {"test": task.test, "shards": shards, "rates": rates}
+                if grids[row.id] and row.id not in findings:
+                    asked = Question(row, said, given[row.id], grids[row.id], rounds, shape, tune_by, s, tune_seeds)
+                    findings[row.id] = found(mirror, asked, task.federation, plan, places, pace)
+                chosen = given[row.id] | (dict(findings[row.id].choice) if row.id in findings else {})
+                own = {**usual(row, said, chosen), **chosen}
+                numbers, rates = falling(own, shape)
+                own |= changes if rates else {}
+                written = places.of(log, row.id, s) if log else None
+                more = {"test": task.test, "shards": shards, "rates": rates, "log": written}
                 given_run = dict(plan=plan, rounds=rounds, reading=said, **more, **numbers)
                 run = mirror.simulate(row.id, task.federation, **given_run)
-                return begun(mirror, places, run, s, **more), own, s
+                return begun(mirror, places, run, s, tuned=row.id in findings, **more), own, s
 
-            with spinner() if ranks.rank == 0 else nullcontext(_silent) as progress:
+            tried = sum(math.prod(map(len, grid.values())) for grid in grids.values() if grid)
+            with progress_line() if ranks.rank == 0 else nullcontext(_silent) as tell:
+                pace = Pace(rounds * (len(rows) * seeds + tried * tune_seeds), tell)
                 asked = (begin(row, s) for row, s in product(rows, range(seed, seed + seeds)))
-                runs, ended = play_each(asked, places, progress)
-            if ranks.rank == 0 and runs:
+                runs, ended = play_each(asked, places, pace)
+            stopped = bool(tuning) and isinstance(ended, KeyboardInterrupt)
+            if ranks.rank == 0 and (runs or findings or stopped):
                 drawn = f"{steps or 5}{' in each round' if redraw else ''}"
                 work = drawn if epochs is None else f"{epochs:g} epochs"
-                what = dict(data=data, model=model, clients=clients, alpha=alpha, batch=batch, steps=work)
+                what = dict(data=data, model=tasks.model_of(data, model), clients=clients, cohort=size)
+                what |= dict(batch=batch, steps=work)
+                usually = {"clip": None, "weight_decay": 0.0, "accumulate": 1}
+                what |= {name: value for name, value in stated.items() if value != usually[name]}
+                what |= {"alpha": alpha} if tasks.kind_of(data)[0].by_label else {}
+                if note := tasks.kind_of(data)[0].note():
+                    complaints().print(f"fedspec: {note}")
                 try:
-                    _tell(runs, what | {"ranks": ranks.size, "shards": count}, places, len(rows) * seeds)
+                    what |= {"ranks": ranks.size, "shards": count}
+                    _tell(runs, findings, what, places, len(rows) * seeds, look)
                 except PlaceError as error:
                     if ended is None:
                         raise
@@ -258,17 +199,32 @@ def mount(app: typer.Typer) -> None:
                 raise ended
 
 
-def _tell(runs: Sequence[dict[str, Any]], what: dict[str, Any], places: Places, asked: int) -> None:
-    """Print the table, whatever becomes of the files."""
+def _tell(
+    runs: Sequence[dict[str, Any]],
+    findings: dict[str, Any],
+    what: dict[str, Any],
+    places: Places,
+    asked: int,
+    look: dict[str, Any],
+) -> None:
+    """Print the tables, whatever becomes of the files."""
     shown = console()
     with unbroken():
-        show(runs, shown)
-        write(places, runs, what)
-        picture, record = places.written
-        shown.print(f"{picture} and {record} written; settings are usual ones, not tuned", soft_wrap=True)
+        show_tuning(findings, shown)
+        if runs:
+            mark(runs, findings)
+            show(runs, shown)
+            tried = {name: told(tuning) for name, tuning in findings.items()}
+            write(places, runs, what, tried, tuned=findings, **look)
+            picture, record = places.written
+            shown.print(f"{picture} and {record} written; {summed_up(runs, findings)}", soft_wrap=True)
         done = [*filter(whole, runs)]
         if len(done) < asked:
-            again = f"; the same command with --resume {places.save} goes on" if places.save else ""
+            save = places.save
+            # Runs, or what a tuning has tried so far.
+            kept = save and any(save.parent.glob(f"{save.stem}*"))
+            goes_on = f"the same command with --resume {save} goes on" if kept else "nothing was saved"
+            again = f"; {goes_on}" if save else ""
             shown.print(f"ended early: {len(done)} of {asked} runs were played to their end{again}", soft_wrap=True)
 
 

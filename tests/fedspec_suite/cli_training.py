@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,19 @@ from rich.console import Console
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
-from fedspec_suite.report import curves, table
+from fedspec_suite.measure.interrupts import patient
+from fedspec_suite.report import picture as pictures
+from fedspec_suite.report import table
+from fedspec_suite.report.pace import Pace
+from fedspec_suite.report.terminal import complaints
+from fedspec_suite.report.unlike import options_of, unlike
 
 Records = list[dict[str, Any]]
 """Runs as the record has them."""
+
+
+OTHERS = (".jpg", ".jpeg", ".gif", ".eps", ".ps", ".tif", ".tiff", ".webp", ".bmp")
+"""How those of kinds end that are not written; any other ending is a part of the name, as in ``eta-0.1``."""
 
 
 class PlaceError(FedspecError):
@@ -30,11 +40,12 @@ class Places:
     """Where the command writes, and what it goes on with.
 
     Attributes:
-        out: without its suffix, of the picture and the record.
+        out: of the picture, if it ends as pictures do, or of the record; else without a suffix, of both.
         save: of the run under way; None: nowhere.
         resume: of the run to go on with; None: all begin anew.
         every: seconds between two savings.
         several: whether there are several runs, each with a file of its own.
+        log: of every round of a run; None: nowhere.
     """
 
     out: Path
@@ -42,10 +53,14 @@ class Places:
     resume: Path | None
     every: float
     several: bool
+    log: Path | None = None
 
     @property
     def written(self) -> tuple[Path, Path]:
         """The picture and the record."""
+        kind = self.out.suffix.lower()
+        if kind in (*pictures.KINDS, ".json"):
+            return self.out.with_suffix(".png") if kind == ".json" else self.out, self.out.with_suffix(".json")
         return self.out.with_name(self.out.name + ".png"), self.out.with_name(self.out.name + ".json")
 
     def of(self, file: Path, algorithm: str, seed: int) -> Path:
@@ -56,14 +71,21 @@ class Places:
         """Make the folder of what is written, before anybody trains for it.
 
         Raises:
-            PlaceError: there is none and none can be made, or a file cannot be written.
+            PlaceError: there is none and none can be made, or a file cannot be written; or a picture of another kind is
+                asked for.
         """
+        if self.out.suffix.lower() in OTHERS:
+            kinds = ", ".join(pictures.KINDS)
+            raise PlaceError(f"--out {self.out}: pictures are written as {kinds}; end it in one of these")
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise PlaceError(f"--out {self.out}: cannot make the folder {self.out.parent}: {_why(error)}") from error
+            raise PlaceError(f"--out {self.out}: cannot make the folder {self.out.parent}: {why(error)}") from error
         wanted = [("--out", file) for file in self.written]
         wanted += [("--save", self.save)] if self.save else []
+        if self.log and self.log.suffix not in (".csv", ".jsonl"):
+            raise PlaceError(f"--log {self.log}: give a name that ends in .csv or .jsonl")
+        wanted += [("--log", self.log)] if self.log else []
         for option, file in wanted:
             if file.is_dir():
                 raise PlaceError(f"{option} {file}: a folder; give the name of a file")
@@ -73,12 +95,21 @@ class Places:
                 raise PlaceError(f"{option} {file}: cannot be written; choose another place")
 
 
-def _why(error: OSError) -> str:
+def why(error: OSError) -> str:
+    """Why something cannot be written, in a few words."""
     return f"{error.filename or ''}: {error.strerror}".removeprefix(": ")
 
 
-def begun(mirror: Any, places: Places, run: Any, seed: int, **more: Any) -> Any:
+def begun(mirror: Any, places: Places, run: Any, seed: int, *, tuned: bool = False, **more: Any) -> Any:
     """A run as the command asks for it, or as it was saved.
+
+    Args:
+        mirror: the package that trains.
+        places: where runs are saved.
+        run: the run, from its beginning.
+        seed: what it is drawn from.
+        tuned: whether something was tried before it, and may be all that was saved.
+        more: what is not in the file.
 
     Raises:
         PlaceError: the file holds a run that this command does not ask for.
@@ -87,7 +118,7 @@ def begun(mirror: Any, places: Places, run: Any, seed: int, **more: Any) -> Any:
     if places.resume is None:
         return run
     file = places.of(places.resume, run.algorithm.id, seed)
-    if places.several and not file.exists():
+    if (places.several or tuned) and not file.exists():
         # The runs that had not begun yet.
         return run
     again = mirror.resume(file, run.federation, **more)
@@ -108,7 +139,7 @@ Ended = FedspecError | KeyboardInterrupt | None
 """What ended the runs early, if anything did."""
 
 
-def play_each(runs: Iterable[tuple[Any, dict[str, Any], int]], places: Places, progress: Any) -> tuple[Records, Ended]:
+def play_each(runs: Iterable[tuple[Any, dict[str, Any], int]], places: Places, pace: Pace) -> tuple[Records, Ended]:
     """Play runs one after another, each with its settings and its seed: their records, and what ended them early.
 
     After an interrupt the last record is of a run as far as it came; after an error only whole runs count.
@@ -116,7 +147,7 @@ def play_each(runs: Iterable[tuple[Any, dict[str, Any], int]], places: Places, p
     records: Records = []
     try:
         for run, own, seed in runs:
-            _play_one(run, own, seed, places, progress, records)
+            _play_one(run, own, seed, places, pace, records)
     except KeyboardInterrupt as interrupt:
         return records, interrupt
     except FedspecError as error:
@@ -124,14 +155,14 @@ def play_each(runs: Iterable[tuple[Any, dict[str, Any], int]], places: Places, p
     return records, None
 
 
-def _play_one(run: Any, own: dict[str, Any], seed: int, places: Places, progress: Any, records: Records) -> None:
+def _play_one(run: Any, own: dict[str, Any], seed: int, places: Places, pace: Pace, records: Records) -> None:
     """Play a run; its record is added, whatever ends it, where a round was played."""
-    before, since = len(run.history), time.perf_counter()
+    before = len(run.history)
     try:
-        play(run, places, seed, progress)
+        play(run, places, seed, pace)
     finally:
         if run.history:
-            records.append(told(run, own, seed, time.perf_counter() - since, before))
+            records.append(told(run, own, seed, before))
 
 
 def whole(record: dict[str, Any]) -> bool:
@@ -139,18 +170,22 @@ def whole(record: dict[str, Any]) -> bool:
     return len(record["rounds"]) == int(record["asked"])
 
 
-def play(run: Any, places: Places, seed: int, progress: Any) -> None:
+def play(run: Any, places: Places, seed: int, pace: Pace) -> None:
     """Train to the end, saving now and then.
 
     Raises:
-        KeyboardInterrupt: after saving once more, where the interrupt broke no round off.
+        KeyboardInterrupt: after the round, and saving once more; a second one breaks the round off.
         PlaceError: it could not be saved at its end.
     """
     file = None if places.save is None else places.of(places.save, run.algorithm.id, seed)
     saved = time.monotonic()
+    pace.skip(len(run.history))
     try:
-        for done in run:
-            progress(f"{run.algorithm.id} seed {seed} round {done.round + 1} of {run.rounds} loss {done.loss:.4f}")
+        # An algorithm that writes over what clients remember has no state to save in the middle of a round.
+        while len(run):
+            with patient(_patience) if file and run.ranks.size == 1 else nullcontext():
+                done = run.step()
+                pace.play(f"{run.algorithm.id} seed {seed}", run, done.loss)
             if file and run.ranks.said(time.monotonic() - saved >= places.every):
                 # A disk that is full now may have room when the run ends.
                 with suppress(PlaceError):
@@ -165,30 +200,35 @@ def play(run: Any, places: Places, seed: int, progress: Any) -> None:
         _save(run, file)
 
 
+def _patience() -> None:
+    complaints().print("fedspec: ends after this round, which is then saved; interrupt again to end at once")
+
+
 def _save(run: Any, file: Path) -> None:
     try:
         run.save(file)
     except OSError as error:
-        raise PlaceError(f"--save {file}: cannot be written: {_why(error)}") from error
+        raise PlaceError(f"--save {file}: cannot be written: {why(error)}") from error
 
 
-def told(run: Any, own: dict[str, Any], seed: int, seconds: float, before: int) -> dict[str, Any]:
+def told(run: Any, own: dict[str, Any], seed: int, before: int) -> dict[str, Any]:
     """A run as the record has it.
 
     Args:
         run: as far as it has come.
         own: its hyper-parameters and options.
         seed: what it was drawn from.
-        seconds: that the rounds took which this command played.
         before: how many had been played when it was resumed.
     """
     choices = run.federation.choices
     return {
         "algorithm": run.algorithm.id,
         "hyper": own,
+        "options": options_of(run),
         "seed": seed,
         "parameters": len(run.federation.x0),
-        "seconds": seconds,
+        "seconds": sum(run.times),
+        "times": [*run.times],
         "resumed": before,
         "asked": run.rounds,
         "way": choices[max(choices)].name if choices else run.federation.way,
@@ -197,19 +237,37 @@ def told(run: Any, own: dict[str, Any], seed: int, seconds: float, before: int) 
     }
 
 
-def write(places: Places, runs: Sequence[dict[str, Any]], task: dict[str, Any]) -> None:
-    """Write the picture and the record.
+def write(
+    places: Places,
+    runs: Sequence[dict[str, Any]],
+    task: dict[str, Any],
+    tuning: dict[str, Any] | None = None,
+    **look: Any,
+) -> None:
+    """Write the picture, which looks as :func:`pictures.draw` is told, and the record, with what was tried beforehand.
 
     Raises:
         PlaceError: one cannot be written.
     """
     picture, record = places.written
-    title = "{data}, {model}: {clients} clients, Dirichlet({alpha:g}), steps {steps}, batch {batch}".format(**task)
     try:
-        record.write_text(json.dumps({"task": task, "runs": list(runs)}, indent=1) + "\n", encoding="utf-8")
-        curves.draw(runs, title, picture)
+        content = {"task": task, "runs": list(runs)} | ({"tuning": tuning} if tuning else {})
+        record.write_text(json.dumps(plain(content), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        pictures.draw(runs, task, picture, **look)
     except OSError as error:
-        raise PlaceError(f"--out {places.out}: cannot be written: {_why(error)}") from error
+        raise PlaceError(f"--out {places.out}: cannot be written: {why(error)}") from error
+
+
+def plain(value: Any) -> Any:
+    """The same with null in the place of what is no finite number, which JSON has not."""
+    match value:
+        case dict():
+            return {n: plain(v) for n, v in value.items()}
+        case list() | tuple():
+            return [plain(v) for v in value]
+        case float() if not math.isfinite(value):
+            return None
+    return value
 
 
 def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
@@ -221,24 +279,29 @@ def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
     for name in dict.fromkeys(r["algorithm"] for r in runs):
         same = [r for r in runs if r["algorithm"] == name]
         last = [r["rounds"][-1] for r in same]
-        best = [max(one["accuracy"] for one in r["rounds"] if one["accuracy"] is not None) for r in same]
-        played = sum(len(r["rounds"]) - r["resumed"] for r in same)
+        shares = [[one["accuracy"] for one in r["rounds"] if one["accuracy"] is not None] for r in same]
+        timed = sum(len(r["times"]) for r in same)
         t.add_row(
-            name,
+            same[0].get("label", name),
             *[f"{span([len(r['rounds']) for r in same], 'd')} of {same[0]['asked']}"] * cut,
             span([r["loss"] for r in last], ".4g"),
             span([r["test_loss"] for r in last], ".4g"),
-            span([r["accuracy"] for r in last], ".3f"),
-            span(best, ".3f"),
+            *[span([end(some) for some in shares], ".3f") if all(shares) else "" for end in (_last, max)],
             f"{last[0]['floats_sent']:,}",
-            f"{sum(r['seconds'] for r in same) / played:.3g}" if played else "",
+            f"{sum(r['seconds'] for r in same) / timed:.3g}" if timed else "",
             " ".join(f"{n}={v:g}" if isinstance(v, float) else f"{n}={v}" for n, v in same[0]["hyper"].items()),
         )
     shown.print(t)
     for name in dict.fromkeys(r["algorithm"] for r in runs):
         for said in CATALOGUE[name].aliases.values():
             shown.print(f"{name}: {said}", soft_wrap=True)
+    for said in unlike(runs):
+        shown.print(f"not alike for all: {said}", soft_wrap=True)
     shown.print(f"gradients {runs[0]['way']}: {runs[0]['why']}", soft_wrap=True)
+
+
+def _last(values: Sequence[float]) -> float:
+    return values[-1]
 
 
 def span(values: Sequence[float], form: str) -> str:

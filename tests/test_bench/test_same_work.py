@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,19 +14,22 @@ import pytest
 import torch
 from torch import nn
 
+import fedspec_bench
 from fedspec_bench.algorithms import HYPER, RAGGED, client_steps
 from fedspec_bench.job import Job
 from fedspec_bench.micro import allocated
+from fedspec_bench.networks import NETWORKS, WORKLOADS
 from fedspec_bench.peers.mirror import peer as mirror
 from fedspec_bench.peers.spec import peer as spec
 from fedspec_bench.peers.torch_optim import peer as torch_optim
+from fedspec_bench.peers.torch_optim.networks import network
 from fedspec_bench.rows import Row, verdict
 from fedspec_bench.side_by_side import judged
 from fedspec_bench.suite import BARE, COHORT, groups
 from fedspec_bench.table import cells
 from fedspec_bench.targets import TARGETS, Results
 from fedspec_bench.worker import STATUS
-from fedspec_bench.workloads import WORKLOADS, Workload, gradient
+from fedspec_bench.workloads import Workload, gradient
 from fedspec_torch import Federation, cohorts, simulate
 
 SMALL = (("clients", 4), ("examples", 24), ("batch", 8), ("steps", 3))
@@ -178,3 +183,55 @@ def test_what_rounds_add_to_memory_does_not_hide_behind_the_set_up() -> None:
     """Making the data held 300 MiB for a moment, rounds 50."""
     ran = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
     assert float(ran.stdout) == pytest.approx(50, abs=5)
+
+
+SEVERAL = [pytest.param(name, marks=[] if name in ("cnn", "lora") else pytest.mark.outside) for name in NETWORKS]
+FEW = (("clients", 2), ("examples", 16), ("batch", 8), ("steps", 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedada2"])
+@pytest.mark.parametrize("workload", SEVERAL)
+def test_ours_and_the_loop_train_real_modules_alike(workload: str, algorithm: str) -> None:
+    job = Job("", workload, algorithm=algorithm, changes=FEW)
+    start, reference = job.work.loss(job.work.start), loss(spec, job)
+    assert abs(start - reference) > 1e-3
+    for peer in (mirror, torch_optim):
+        assert not verdict(loss(peer, job), reference, start)
+    wrong = loss(torch_optim, replace(job, changes=(*FEW, ("steps", 1))))
+    assert "another computation" in verdict(wrong, reference, start)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workload", SEVERAL)
+def test_real_modules_in_jax_are_those_in_torch(workload: str) -> None:
+    networks = importlib.import_module("fedspec_bench.peers.jax.networks")
+    work = replace(NETWORKS[workload], clients=1, examples=4)
+    x, batch = work.start, work.data[0][0]
+    told = np.asarray(networks.forward(work)(networks.parts(x, work.shapes), batch))
+    want = network(work)(torch.from_numpy(batch)).detach().numpy()
+    np.testing.assert_allclose(told, want, rtol=1e-4, atol=1e-5)
+
+
+BARE_ENVIRONMENT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {"fedspec", "fedspec_torch", "fedspec_suite"}:
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Missing())
+sys.path.insert(0, sys.argv[1])
+from fedspec_bench.job import Job
+from fedspec_bench.peers.torch_optim.networks import module
+print(sum(p.numel() for p in module(Job("pfl", "lr").work).parameters()))
+"""
+
+
+def test_peers_in_environments_of_their_own_need_no_fedspec() -> None:
+    """pfl and Flower train the same modules, and see nothing but what their pins hold."""
+    folder = str(Path(fedspec_bench.__file__).parents[1])
+    asked = [sys.executable, "-I", "-c", BARE_ENVIRONMENT, folder]
+    ran = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert ran.stdout.split() == ["650"], ran.stderr

@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,14 +51,22 @@ class Ran:
 
 
 @functools.cache
-def _forks() -> subprocess.Popen[str]:
+def _forks(*words: str) -> subprocess.Popen[str]:
     """A process that runs commands, until this one ends."""
     text = Path(__file__).with_name("forks.py").read_text(encoding="utf-8")
     # As a text and not as a file, so that what it starts finds no file to import again.
-    return subprocess.Popen([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", text, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
 
 
-def fedspec(*arguments: str, cwd: Path | None = None, cases: int = PROFILES["quick"], explained: bool = True) -> Ran:
+def fedspec(
+    *arguments: str,
+    cwd: Path | None = None,
+    cases: int = PROFILES["quick"],
+    explained: bool = True,
+    out: str = "",
+) -> Ran:
     """Run the command in a process of its own: no import hook of the tests, no warnings filter.
 
     Args:
@@ -66,18 +75,34 @@ def fedspec(*arguments: str, cwd: Path | None = None, cases: int = PROFILES["qui
         cases: how many its quick profile draws.
         explained: whether it looks for what explains an offer that does not conform, which takes long where nothing
             does.
+        out: a file that takes what it prints, and is not read.
     """
-    forks = _forks()
+    return _asked(_forks(), arguments, cwd, judging=(cases, explained, True), out=out)
+
+
+def with_own(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None, cases: int = 0) -> Ran:
+    """The same where files of own algorithms are read first; with few cases, if so asked, and failures as they come."""
+    wide = {"COLUMNS": "200", **(env or {})}
+    return _asked(_forks("own"), arguments, cwd, wide, (cases, True, False) if cases else None)
+
+
+def _asked(
+    forks: subprocess.Popen[str],
+    arguments: Sequence[str],
+    cwd: Path | None,
+    env: Mapping[str, str] | None = None,
+    judging: tuple[int, bool, bool] | None = None,
+    out: str = "",
+) -> Ran:
     assert forks.stdin and forks.stdout
     with tempfile.TemporaryDirectory() as folder:
-        out, err = Path(folder, "out"), Path(folder, "err")
-        request = {"arguments": arguments, "environment": dict(os.environ), "folder": str(cwd or Path.cwd())}
-        forks.stdin.write(
-            json.dumps({**request, "cases": cases, "explained": explained, "out": str(out), "err": str(err)}) + "\n"
-        )
+        said, err = Path(folder, "out"), Path(folder, "err")
+        where = {"environment": {**os.environ, **(env or {})}, "folder": str(cwd or Path.cwd())}
+        told = {"arguments": arguments, "judging": judging, "out": out or str(said), "err": str(err)}
+        forks.stdin.write(json.dumps({**where, **told}) + "\n")
         forks.stdin.flush()
         code = int(forks.stdout.readline())
-        return Ran(code, *(file.read_text(encoding="utf-8") for file in (out, err)))
+        return Ran(code, *(file.read_text(encoding="utf-8") if file.exists() else "" for file in (said, err)))
 
 
 def inside(*arguments: str, cases: int = FEW) -> Ran:

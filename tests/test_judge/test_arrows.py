@@ -55,6 +55,7 @@ MIRROR_ROOMS = (
         "judged",
     ),
     "tasks",
+    "recipes",
 )
 """Those of the mirror, in the same order; what stands in none is the ground."""
 DOORS = {"__init__", "api", "plugin"}

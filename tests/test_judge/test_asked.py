@@ -204,7 +204,7 @@ def test_a_plugin_reads_what_to_say_in_its_row(
         ("client-order", "server", "is judged at this level"),
         ("unrolled", "server", "has a closed form of its server (STEPS or MOVES in its file)"),
         ("objective-unit", "round", "has a Method as its run"),
-        ("problem-translates", "round", "has no Fact.LAYERED, no averaged = all"),
+        ("problem-translates", "round", "has no Fact.LAYERED, no Fact.DECAYING, no averaged = all"),
     ],
 )
 def test_a_plugin_reads_why_it_is_asked(

@@ -42,6 +42,15 @@ def test_a_page_has_everything_and_fits(columns: int, monkeypatch: pytest.Monkey
     assert "Karimireddy" in ran.out and "c moves by 1/N" in ran.out and "2 m d" in ran.out
 
 
+def test_usual_values_are_printed_where_an_algorithm_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    page = shown("joint-direct", 200, monkeypatch).out
+    (line,) = [line for line in page.splitlines() if line.startswith("eta_l ") and "client learning rate" in line]
+    assert "0.1; 0.01 in 3 readings" in line
+    assert page_of("joint-direct")["usual"]["uncorrected"]["eta_l"] == 0.01
+    assert page_of("adam")["usual"] == {reading: {} for reading in page_of("adam")["readings"]}
+    assert "usual" not in shown("adam", 200, monkeypatch).out
+
+
 def test_symbols_are_printed_where_a_row_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     page = shown("dsgd", 80, monkeypatch).out
     (line,) = [line for line in page.splitlines() if line.startswith("eta_l") and line.split()[-1] == "gamma"]

@@ -210,6 +210,7 @@ def test_runs_a_claim_with_its_links() -> None:
     inside("claims", "run", CHEAP[0], "--chain").refused(CHEAP[0], "follows from no other claim")
 
 
+@pytest.mark.slow
 def test_a_link_that_fails_fails_what_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ledger.find
 
@@ -224,6 +225,7 @@ def test_a_link_that_fails_fails_what_follows_from_it(monkeypatch: pytest.Monkey
     assert inside("claims", "run", CHAINED, "--jobs", "1").code == 0, "alone it does not know"
 
 
+@pytest.mark.slow
 def test_a_link_that_is_removed_fails_what_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ledger.find
     less = replace(real(CHAINED), chain=tuple(id for id in real(CHAINED).chain if id != "fednova.eq-76"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -16,9 +17,19 @@ from test_judge.support import fedspec, inside
 from test_judge.test_robust_terminal import MAIN
 
 from fedspec.errors import ParameterError
-from fedspec_suite.cli_simulate import cohort_of
+from fedspec_suite.cli_settings import cohort_of, falling, shape_of
+from fedspec_suite.cli_training import plain
+from fedspec_suite.report import terminal
+from fedspec_suite.report.pace import Pace, duration
+from fedspec_torch.run.runs import Run
 
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--cohort", "3", "--rounds", "3")
+
+
+@pytest.fixture(autouse=True)
+def calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line about progress, however busy the machine is."""
+    monkeypatch.setattr(terminal, "PATIENCE", math.inf)
 
 
 @pytest.mark.slow
@@ -42,8 +53,42 @@ def test_a_comparison_prints_draws_and_records(tmp_path: Path, monkeypatch: pyte
         assert [r["round"] for r in run["rounds"]] == [0, 1, 2]
         assert all(0 <= r["accuracy"] <= 1 and r["loss"] > 0 for r in run["rounds"])
         assert run["parameters"] == 62
+        # Measured, and apart from what is the same in every run.
+        assert len(run["times"]) == 3 and min(run["times"]) > 0 and sum(run["times"]) == run["seconds"]
+        assert not any("seconds" in r or "times" in r for r in run["rounds"])
     # d floats to and from three clients in three rounds; among peers everybody sends to two neighbours in five steps.
     assert [kept["runs"][j]["rounds"][-1]["floats_sent"] for j in (2, 4)] == [3 * 3 * 124, 3 * 5 * 6 * 2 * 62]
+
+
+@pytest.mark.parametrize(
+    ("out", "picture", "begins"),
+    [
+        ("a.svg", "a.svg", b"<?xml"),
+        ("a.PDF", "a.PDF", b"%PDF-"),
+        ("a.json", "a.png", b"\x89PNG"),
+        ("eta-0.1", "eta-0.1.png", b"\x89PNG"),
+    ],
+)
+def test_the_picture_is_of_the_kind_that_its_name_ends_in(
+    out: str, picture: str, begins: bytes, tmp_path: Path
+) -> None:
+    more = ("--against", "seconds,rounds", "--panels", "accuracy", "--out", str(tmp_path / out))
+    ran = inside("simulate", "fedavg", *SMALL[:6], "--rounds", "3", *more)
+    assert ran.code == 0, ran.err
+    record = picture.rpartition(".")[0] + ".json"
+    assert {file.name for file in tmp_path.iterdir()} == {picture, record}
+    assert (tmp_path / picture).read_bytes().startswith(begins)
+    assert json.loads((tmp_path / record).read_text())["task"]["cohort"] == 6
+    if picture == "a.svg":
+        words = (tmp_path / picture).read_text()
+        assert all(f"<!-- {axis} -->" in words for axis in ("seconds", "rounds", "test accuracy"))
+        assert not any(f"<!-- {axis} -->" in words for axis in ("floats sent", "test loss"))
+
+
+def test_a_picture_of_another_kind_is_refused(tmp_path: Path) -> None:
+    ran = inside("simulate", "fedavg", *SMALL, "--out", str(tmp_path / "a.JPG"))
+    ran.refused("a.JPG: pictures are written as .png, .svg, .pdf; end it in one of these")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.slow
@@ -55,6 +100,23 @@ def test_the_same_command_gives_the_same_numbers(tmp_path: Path) -> None:
         said.append([r["rounds"] for r in json.loads((tmp_path / f"{name}.json").read_text())["runs"]])
     for one, other in zip(*said, strict=True):
         assert [r["loss"] for r in one] == pytest.approx([r["loss"] for r in other], rel=1e-5)
+
+
+def test_data_without_classes_have_no_accuracy(tmp_path: Path) -> None:
+    small = ("--data", "quadratics:dim=3", "--clients", "4", "--rounds", "2", "--steps", "1-3")
+    ran = inside("simulate", "fednova", *small, "--out", str(tmp_path / "run"))
+    assert ran.code == 0, ran.err
+    kept = json.loads((tmp_path / "run.json").read_text())
+    assert kept["task"]["model"] == "linear" and "alpha" not in kept["task"]
+    assert all(r["accuracy"] is None and r["test_loss"] > 0 for r in kept["runs"][0]["rounds"])
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_to_be_known_of_the_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedspec_torch.tasks.text.DIGEST", "0" * 16)
+    few = ("--data", "pydoc:every=50", "--clients", "2", "--rounds", "1", "--steps", "1")
+    ran = inside("simulate", "fedavg", *few, "--out", str(tmp_path / "run"))
+    assert ran.code == 0 and "is another one than that of 3.11.7, 0000000000000000" in ran.err
 
 
 @pytest.mark.slow
@@ -72,6 +134,38 @@ def test_a_decay_makes_the_rate_fall_after_every_round(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "rates"),
+    [
+        (("--schedule", "cosine"), [0.5, 0.375, 0.125]),
+        (("--schedule", "cosine:least=0.1"), [0.5, 0.4, 0.2]),
+        (("--schedule", "steps:1,2"), [0.5, 0.05, 0.005]),
+        (("--schedule", "steps:2,factor=0.5", "--warm-up", "2"), [0.25, 0.5, 0.25]),
+        (("--warm-up", "4"), [0.125, 0.25, 0.375]),
+        (("--decay", "0.5", "--warm-up", "2"), [0.25, 0.25, 0.125]),
+    ],
+)
+def test_a_schedule_of_the_command_is_that_of_its_rounds(words: tuple[str, ...], rates: list[float]) -> None:
+    """Cosines of 0, pi/3 and 2 pi/3 are 1, 1/2 and -1/2."""
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    shape = shape_of(given.get("--schedule"), float(given.get("--decay", 1)), int(given.get("--warm-up", 0)), 3)
+    numbers, found = falling({"eta_l": 0.5, "eta": 1.0}, shape)
+    assert numbers == {"eta": 1.0} and [found["eta_l"](r) for r in range(3)] == pytest.approx(rates)
+
+
+def test_a_schedule_is_in_the_record_and_is_what_a_run_is_resumed_with(tmp_path: Path) -> None:
+    file, common = tmp_path / "run.pt", ("simulate", "fedavg", *SMALL, "--out", str(tmp_path / "x"))
+    falls = ("--schedule", "cosine", "--warm-up", "2")
+    assert inside(*common, *falls, "--save", str(file)).code == 0
+    (run,) = json.loads((tmp_path / "x.json").read_text())["runs"]
+    assert {"schedule": "cosine", "warm_up": 2}.items() <= run["hyper"].items() and "decay" not in run["hyper"]
+    assert inside(*common, *falls, "--resume", str(file)).code == 0
+    (again,) = json.loads((tmp_path / "x.json").read_text())["runs"]
+    # Its seconds are those of the rounds that were played before.
+    assert again["times"] == run["times"] and again["seconds"] == sum(run["times"]) > 0 and again["resumed"] == 3
+    inside(*common, "--schedule", "cosine", "--resume", str(file)).refused("was by round, here rates gives others")
+
+
+@pytest.mark.parametrize(
     ("words", "told"),
     [
         (("fedavgg",), ("fedavgg", "fedavg")),
@@ -80,7 +174,13 @@ def test_a_decay_makes_the_rate_fall_after_every_round(tmp_path: Path) -> None:
         (("fedavg", "--set", "dsgd:eta_l=1"), ("--set dsgd:eta_l: none of fedavg has it",)),
         (("fedavg", "--set", "eta_l"), ("--set eta_l: expected NAME=VALUE",)),
         (("fedavg", "--set", "eta_l=-1"), ("eta_l: got -1",)),
-        (("fedavg", "--decay", "0"), ("rates: round 1: hyper: eta_l: got 0",)),
+        (("fedavg", "--decay", "0"), ("rates: eta_l in round 1 is 0.0 by exponential(",)),
+        (("fedavg", "--schedule", "linear"), ("--schedule linear: give cosine, cosine:least=0.001, steps:50,75 or",)),
+        (("fedavg", "--schedule", "steps"), ("--schedule steps: give",)),
+        (("fedavg", "--schedule", "cosine:3"), ("--schedule cosine:3: give",)),
+        (("fedavg", "--schedule", "steps:2,least=1"), ("--schedule steps:2,least=1: give",)),
+        (("fedavg", "--schedule", "cosine", "--decay", "0.9"), ("--decay 0.9 is one too; leave out one of the two",)),
+        (("fedavg", "--schedule", "steps:2,factor=0"), ("rates: eta_l in round 2 is 0.0 by steps(",)),
         (("fedavg", "--set", "weights=most"), ("weights", "most", "uniform")),
         (("fedavg", "--steps", "0"), ("--steps 0: expected a whole number >= 1",)),
         (("fedavg", "--steps", "4-2"), ("--steps 4-2",)),
@@ -89,6 +189,8 @@ def test_a_decay_makes_the_rate_fall_after_every_round(tmp_path: Path) -> None:
         (("dsgd", "--graph", "torus"), ("graph: got 'torus'; known: ring, complete, star",)),
         (("fedavg", "--device", "tpu9"), ("no device 'tpu9'",)),
         (("fedadam", "--reading", "mine"), ("mine", "reddi-2021")),
+        (("fedavg", "--against", "rounds,bytes"), ("--against: got 'bytes'; known: rounds, floats, seconds",)),
+        (("fedavg", "--panels", ","), ("--panels: none given; known: loss, test_loss, accuracy",)),
     ],
 )
 def test_what_cannot_be_run_is_refused_by_name(words: tuple[str, ...], told: tuple[str, ...], tmp_path: Path) -> None:
@@ -106,6 +208,70 @@ def test_what_cannot_be_run_is_refused_by_name(words: tuple[str, ...], told: tup
 def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
     ran = inside("simulate", "fedavg", "--rounds", "20", "--set", "eta_l=1e20", "--out", str(tmp_path / "x"))
     ran.refused("diverged", "smaller eta_l")
+
+
+@pytest.mark.slow
+def test_a_log_of_each_run_has_every_round_once_and_the_record_is_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "PATIENCE", -1.0)
+    log, file = tmp_path / "log.jsonl", tmp_path / "run.pt"
+    two = ("simulate", "fedavg", "--compare", "fedadam", *SMALL[:-2], "--save", str(file), "--log", str(log))
+    ran = inside(*two, "--rounds", "2", "--out", str(tmp_path / "x"))
+    assert ran.code == 0, ran.err
+    # Where there is no terminal a line now and then: here after every round.
+    lines = [line for line in ran.err.splitlines() if "client steps/s" in line]
+    assert [line.partition(",")[0] for line in lines] == [
+        f"{name} seed 0 round {r} of 2" for name in ("fedavg", "fedadam") for r in (1, 2)
+    ]
+    assert [line.partition("; ")[2].partition(",")[0] for line in lines] == [f"{n} of 4 rounds" for n in (1, 2, 3, 4)]
+    assert lines[-1].endswith(" 0 s left")
+    ran = inside(*two, "--rounds", "3", "--out", str(tmp_path / "x"), "--resume", str(file))
+    assert ran.code == 0, ran.err
+    assert [line.partition("; ")[2].partition(",")[0] for line in ran.err.splitlines()] == [
+        "3 of 6 rounds",
+        "6 of 6 rounds",
+    ]
+    runs = json.loads((tmp_path / "x.json").read_text(), parse_constant=pytest.fail)["runs"]
+    for run in runs:
+        written = (tmp_path / f"log-{run['algorithm']}-0.jsonl").read_text().splitlines()
+        found = [json.loads(line) | {"metrics": {}} for line in written]
+        assert found == run["rounds"] and len(found) == 3
+    inside(*two[:-1], "log.txt", "--rounds", "2", "--out", str(tmp_path / "x")).refused("ends in .csv or .jsonl")
+
+
+def test_a_record_has_null_where_json_has_no_number() -> None:
+    odd = {"a": [1.5, float("nan")], "b": (float("inf"), {"c": -float("inf")}), "d": "nan", "e": None, "f": 2}
+    assert plain(odd) == {"a": [1.5, None], "b": [None, {"c": None}], "d": "nan", "e": None, "f": 2}
+
+
+def test_the_pace_counts_what_is_played_and_what_is_not() -> None:
+    now, lines = [0.0], list[str]()
+    pace = Pace(10, lines.append, clock=lambda: now[0])
+
+    class Playing:
+        rounds, client_steps, left = 4, 0, 4
+
+        def __len__(self) -> int:
+            return self.left
+
+    first, second = Playing(), Playing()
+    for run, steps in ((first, 30), (first, 60), (second, 10)):
+        run.left -= 1
+        run.client_steps = steps
+        now[0] += 2.0
+        pace.play("one", run, 0.5)
+    pace.skip(2)
+    # 60 + 10 steps in 6 seconds; five rounds are left, of two seconds each.
+    assert pace.said == "5 of 10 rounds, 12 client steps/s, 10 s left"
+    assert lines[1] == "one round 2 of 4, loss 0.5000; 2 of 10 rounds, 15 client steps/s, 16 s left"
+    assert [duration(s) for s in (0.4, 59.6, 61, 3600, 7384)] == [
+        "0 s",
+        "1 min 0 s",
+        "1 min 1 s",
+        "1 h 0 min",
+        "2 h 3 min",
+    ]
 
 
 def test_a_cohort_is_ten_or_all_of_fewer_and_no_more_than_there_are() -> None:
@@ -134,6 +300,7 @@ def test_a_place_that_cannot_be_written_is_told_before_training(tmp_path: Path) 
     for words, told in (
         (("--out", str(tmp_path / "out/simulate")), "cannot make the folder"),
         (("--out", str(tmp_path / "run")), "run.json: a folder; give the name of a file"),
+        (("--out", str(tmp_path / "run.pdf")), "run.json: a folder; give the name of a file"),
         (("--out", str(tmp_path / "a"), "--save", str(tmp_path / "no/run.pt")), "is no folder; make it first"),
         (("--out", str(tmp_path / "a"), "--save", str(tmp_path)), "a folder; give the name of a file"),
         (("--out", str(tmp_path / "a"), "--resume", str(tmp_path / "none.pt")), "none.pt: no such file"),
@@ -168,6 +335,32 @@ def test_an_interrupt_ends_with_the_table_and_a_saved_run(tmp_path: Path) -> Non
     assert ends[0] == pytest.approx(ends[1], rel=1e-4)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupt_waits_for_a_round_that_writes_over_memories(
+    times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients of SCAFFOLD remember, so that there is nothing to save in the middle of a round; who insists ends it."""
+    first, file = Run._after, tmp_path / "run.pt"
+
+    def interrupted(run: Run, *given: Any) -> Any:
+        state = first(run, *given)
+        for _ in range(times if len(run.history) == 2 else 0):
+            os.kill(os.getpid(), signal.SIGTERM)
+        return state
+
+    monkeypatch.setattr(Run, "_after", interrupted)
+    words = ("simulate", "scaffold", *SMALL[:-2], "--out", str(tmp_path / "x"), "--save", str(file))
+    ended = inside(*words, "--rounds", "6")
+    assert ended.code == 143 and "ends after this round, which is then saved" in ended.err
+    assert file.exists() == (times == 1)
+    assert ("--resume" in ended.out, "nothing was saved" in ended.out) == (times == 1, times == 2)
+    record = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))["runs"][0]
+    assert len(record["rounds"]) == len(record["times"]) == (3 if times == 1 else 2)
+    if times == 1:
+        monkeypatch.undo()
+        assert inside(*words, "--rounds", "6", "--resume", str(file)).code == 0
+
+
 def test_runs_of_a_comparison_are_saved_apart_and_gone_on_with(tmp_path: Path) -> None:
     def ran(rounds: int, *more: str) -> list[dict[str, Any]]:
         two = ("simulate", "fedavg", "--compare", "fedadam", *SMALL[:-2], "--rounds", str(rounds))
@@ -199,3 +392,17 @@ def test_a_saved_run_is_gone_on_with_by_the_same_command_alone(
     assert inside("simulate", "fedavg", *common, "--save", str(tmp_path / "run.pt")).code == 0
     given = [*common[: common.index("--cohort")], *common[common.index("--cohort") + 2 * ("--cohort" in words) :]]
     inside("simulate", *words, *given, "--resume", str(tmp_path / "run.pt")).refused(told)
+
+
+def test_what_is_done_to_gradients_reaches_the_clients(tmp_path: Path) -> None:
+    words = ("simulate", "fedavg", *SMALL, "--out", str(tmp_path / "x"))
+    ends = {}
+    for option in ((), ("--clip", "0.01"), ("--weight-decay", "1"), ("--accumulate", "2")):
+        inside(*words, *option)
+        record = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+        ends[option[:1]] = record["runs"][0]["rounds"][-1]["test_loss"]
+        given = {option[0].strip("-").replace("-", "_"): float(option[1])} if option else {}
+        assert {n: record["task"].get(n) for n in given} == given
+        assert ("clip" in record["task"]) == (option[:1] == ("--clip",))
+    assert len({*ends.values()}) == 4
+    inside(*words, "--clip", "0").refused("clip: got 0.0; give a length above 0")

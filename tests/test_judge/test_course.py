@@ -63,6 +63,7 @@ KINDS: dict[str, tuple[Callable[[int], float], str]] = {
 
 
 @pytest.mark.slow
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(("moved", "words"), KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize(("offer", "setting"), zip(OFFERS, map(setting_of, OFFERS), strict=True), ids=LEVELS)
 def test_its_course_is_told(offer: Any, setting: Setting, moved: Callable[[int], float], words: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from fedspec.arith import digits
 from fedspec.contract import Blocks, ClientMessage, Gradient, Level, Messages, Offer
+from fedspec.facts import Fact
 from fedspec.mixing.accumulation import a_norm
 from fedspec.readings import Solver
 from fedspec.reference import SUBJECT
@@ -72,7 +73,8 @@ def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
                 decided += 1
             except Undecided:
                 pass
-    assert decided
+    # Changes that cancel are equally far from each other: which of them is elected is nobody's to decide.
+    assert decided or setting.algorithm.has(Fact.ELECTING)
 
 
 @pytest.mark.slow

@@ -193,6 +193,7 @@ def same(known: Known, a: Variant, b: Variant) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.shared(5)
 @pytest.mark.parametrize("mutant", sorted(CATALOGUED, key=lambda mutant: CATALOGUED[mutant][0]))
 def test_a_generic_mistake_is_the_one_written_by_hand(mutant: str) -> None:
     offer, words = CATALOGUED[mutant]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_judge.support import fedspec
 from test_judge.test_robust_terminal import MAIN
 
 COMMANDS = [
@@ -30,7 +31,9 @@ COMMANDS = [
 FULL = "fedspec: standard output: cannot be written: No space left on device\n"
 CLOSED = "fedspec: standard output: closed, so that nothing could be read of what is found\n"
 quick = pytest.mark.parametrize("words", COMMANDS[2:4] + COMMANDS[-1:], ids=" ".join)
-each = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+each = pytest.mark.parametrize(
+    "words", [pytest.param(c, marks=pytest.mark.slow) for c in COMMANDS[:2]] + COMMANDS[2:], ids=" ".join
+)
 
 
 def ended(words: tuple[str, ...], **more: Any) -> tuple[int, str]:
@@ -40,17 +43,10 @@ def ended(words: tuple[str, ...], **more: Any) -> tuple[int, str]:
     return ran.returncode, ran.stderr
 
 
-@pytest.mark.slow
 @each
 def test_a_full_disk_behind_any_command_is_told(words: tuple[str, ...]) -> None:
-    with Path("/dev/full").open("w") as full:
-        assert ended(words, stdout=full) == (2, FULL)
-
-
-@quick
-def test_a_full_disk_is_told(words: tuple[str, ...]) -> None:
-    with Path("/dev/full").open("w") as full:
-        assert ended(words, stdout=full) == (2, FULL)
+    ran = fedspec(*words, cases=1, out="/dev/full")
+    assert (ran.code, ran.err) == (2, FULL)
 
 
 @quick
@@ -89,7 +85,11 @@ def small_files() -> None:
     [
         (("vectors", "export", "{folder}", "--format", "jsonl"), "{folder}"),
         (("check", "spec", "--only", "fedavg/server", "--profile", "quick", "--report", "{folder}/r.jsonl"), "r.jsonl"),
-        (("simulate", "fedavg", "--rounds", "2", "--out", "{folder}/run"), "--out {folder}/run: cannot be written"),
+        pytest.param(
+            ("simulate", "fedavg", "--rounds", "2", "--out", "{folder}/run"),
+            "--out {folder}/run: cannot be written",
+            marks=pytest.mark.outside,
+        ),
         (
             ("simulate", "fedavg", "--rounds", "2", "--out", "{folder}/run", "--save", "{folder}/run.pt"),
             "--save {folder}/run.pt: cannot be written",

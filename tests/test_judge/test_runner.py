@@ -11,7 +11,7 @@ import pytest
 from fedspec.arith import Array
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import run_law
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
@@ -82,3 +82,27 @@ def test_what_is_never_shown_is_skipped() -> None:
     bench = bench_of(Inside(SUBJECT), offer, setting)
     obligation = run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0)
     assert (obligation.status, obligation.reason) == (Status.SKIP, "not offered: not shown")
+
+
+@pytest.mark.parametrize("law", [LAWS["follows-x"], LAWS["far-rounds"]], ids=["silent", "simplified"])
+def test_nothing_is_drawn_where_no_case_can_change_what_is_known(law: Law) -> None:
+    """After an answer that never came, and after a failure of a law that makes its cases simpler by itself."""
+    drawn: list[Any] = []
+
+    def check(bench: Bench, case: Any) -> None:
+        raise Deviates(Deviation("fedavg.step", "round 1")) if law.simplify else SubjectError("subject: no answer")
+
+    def noted(case: Any) -> Any:
+        drawn.append(case)
+        return case
+
+    offer = next(o for o in SUBJECT.info.offers if not law.why_not(setting_of(o), o.intermediates, concurrent=True))
+    setting = setting_of(offer)
+    asked = replace(
+        law,
+        cases=lambda s: law.cases(s).map(noted),
+        check=check,
+        simplify=law.simplify and (lambda bench, case, broken: broken),
+    )
+    found = run_law(asked, bench_of(Inside(SUBJECT), offer, setting), setting, 5, 0)
+    assert len(drawn) == 1 and found.status is (Status.FAIL if law.simplify else Status.ERROR)

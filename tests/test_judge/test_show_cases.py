@@ -98,9 +98,9 @@ def test_a_round_has_participants_who_take_steps(algorithm: str) -> None:
     assert taken(case, event)
     for changed in (replace(event, participants=(), steps=()), replace(event, steps=(0,) * len(event.steps))):
         assert not taken(case, changed), changed
-    one = Round((0,), (2,), event.strategies[:1], event.scales[:1], event.noise)
+    one = Round((0,), (2,), event.strategies[:1], event.scales[:1], event.noise, event.draws[:1])
     assert taken(case, one) != everybody == ("everybody takes part" in words)
-    twice = Round((0, 0), (2, 3), event.strategies, event.scales, event.noise)
+    twice = Round((0, 0), (2, 3), event.strategies, event.scales, event.noise, event.draws)
     if "each once" in words:
         assert not taken(case, twice)
     elif algorithm != "fednova-sampled":
@@ -258,15 +258,20 @@ def test_what_is_shown_that_is_no_model_has_its_shape() -> None:
         "c_i": of_clients,
         "lam_i": of_clients,
         "v_i": of_clients,
+        "h_i": of_clients,
+        "g_i": of_clients,
+        "e_i": of_participants,
         "m_i": of_participants,
+        "x_i": of_clients,
         "s_i": of_participants,
         "w": "[participants]",
         "tau_eff": "(a number)",
         "mix_t": "(a number)",
         "rate": "(a number)",
     }
+    own = {"diloco": {"v_i": of_participants}}
     for a in CATALOGUE.values():
-        assert shapes(a) == {n: told[n] for n in a.shows if n in told}, a.id
+        assert shapes(a) == {n: (told | own.get(a.id, {}))[n] for n in a.shows if n in told}, a.id
 
 
 @pytest.mark.parametrize(

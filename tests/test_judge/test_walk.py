@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_judge.support import FEW
+from test_judge.support import FEW, Ran, with_own
 
 HOME = Path(__file__).resolve().parents[2]
 CONTRIBUTING = HOME / "CONTRIBUTING.md"
@@ -24,12 +24,14 @@ COPIED = ("spec/fedspec", "impl/fedspec_torch", "tests/fedspec_suite")
 
 COMMAND = """
 from fedspec_suite.cli import main
-from fedspec_suite.judge.runner import PROFILES
+from fedspec_suite.judge import runner
 
-PROFILES["quick"] = {cases}
+runner.PROFILES["quick"], runner.SHRINKING = {cases}, 0
 main()
 """
-"""The command, with fewer cases: here it is asked whether they run, and a rule of two lines is easily told."""
+"""The command, with fewer cases and no failure made smaller: here it is asked whether they run, and a rule of two lines
+is easily told.
+"""
 
 
 def blocks() -> list[tuple[str, str, str]]:
@@ -46,7 +48,8 @@ def test_the_walk_has_at_most_five_new_files() -> None:
 @pytest.mark.slow
 def test_the_walk(tmp_path: Path) -> None:
     for folder in COPIED:
-        shutil.copytree(HOME / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        # With what is compiled: each file keeps its time, so that nothing is compiled again.
+        shutil.copytree(HOME / folder, tmp_path / folder)
     where = os.pathsep.join(str(tmp_path / folder.partition("/")[0]) for folder in COPIED)
     environment = {**os.environ, "PYTHONPATH": where}
 
@@ -87,9 +90,8 @@ def test_the_walk(tmp_path: Path) -> None:
 def test_the_walk_of_an_algorithm_that_reads_every_change(tmp_path: Path) -> None:
     """Asked of a mean it is red, since it is none; denied, it is green; and its mistake is found without its rule."""
 
-    def fedspec(text: str) -> subprocess.CompletedProcess[str]:
-        start = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", *text.split()[1:], "--json"]
-        return subprocess.run(start, cwd=tmp_path, capture_output=True, text=True, check=False)
+    def fedspec(text: str) -> Ran:
+        return with_own(*text.split()[1:], "--json", cwd=tmp_path, cases=FEW)
 
     def failed(row: dict[str, Any]) -> set[str]:
         return {o["law"] for o in row["obligations"] if o["status"] == "fail"}
@@ -106,12 +108,12 @@ def test_the_walk_of_an_algorithm_that_reads_every_change(tmp_path: Path) -> Non
                 assert before.count("    denies={},\n") == 1
                 (tmp_path / what).write_text(before.replace("    denies={},\n", text), encoding="utf-8")
             case "why":
-                why = {row["law"]: row["why"] for row in json.loads(fedspec(text).stdout) if row["level"] == "server"}
+                why = {row["law"]: row["why"] for row in json.loads(fedspec(text).out) if row["level"] == "server"}
                 assert why[what] == "has Fact.PLAIN_MEAN" and not why["unrolled"]
             case "run":
                 ran = fedspec(f"{text} --jobs 1")
-                assert ran.returncode == int(what), ran.stderr + ran.stdout
-                checked.append(json.loads(ran.stdout))
+                assert ran.code == int(what), ran.err + ran.out
+                checked.append(json.loads(ran.out))
     (red,), green, (mistaken,) = checked
     assert failed(red) == {"mean"}
     assert {r["level"] for r in green} == {"server", "round"}

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
+from fedspec.usual import needed
 from fedspec_torch import Federation, arrivals, cohorts, exchanges
-from fedspec_torch.run.asked import needed
 
 TRAINABLE = [row for row in CATALOGUE.values() if not isinstance(row.run, LocalSolver)]
 
@@ -38,6 +38,18 @@ NUMBERS: dict[str, float] = {
     "clip_norm": 1.0,
     "sigma": 0.125,
     "trim": 0.25,
+    "wd": 0.125,
+    "N": 3,
+    "P": 2,
+    "overlap": 1,
+    "own": 0.25,
+    "f": 1,
+    "keep": 2,
+    "smooth": 0.25,
+    "passes": 2,
+    "chance": 0.5,
+    "levels": 3,
+    "kept": 2,
 }
 
 
@@ -85,4 +97,4 @@ def schedule(row: Algorithm, clients: int = 6) -> Any:
             return exchanges(steps=2, computing=some, senders=some, clusters=2 if "clusters" in row.takes else 1)
         case "arrival":
             return arrivals(steps=(1, 3), largest_delay=2)
-    return cohorts(None if "everyone" in row.takes else clients - 2, steps=(1, 3))
+    return cohorts(None if "everyone" in row.takes else clients - 2, steps=1 if "one-step" in row.takes else (1, 3))

@@ -240,13 +240,11 @@ LAYERS: dict[str, Kind] = {
     "TransformerEncoderLayer": Kind(encoder(nn.TransformerEncoderLayer(2, 1, 4, 0.0, batch_first=True)), inputs=lines),
     "Transformer": Kind(transformer, inputs=lines),
     "MaxUnpool2d": Kind(pooled(nn.MaxPool2d(2, return_indices=True), nn.MaxUnpool2d(2)), inputs=pictures),
-    "FractionalMaxPool2d": Kind(
-        headed(nn.Conv2d(2, 3, 1), nn.FractionalMaxPool2d(2, output_size=2)), inputs=pictures, refused=Reason.DRAWS
-    ),
-    "Dropout": Kind(between(nn.Dropout(0.5)), refused=Reason.DRAWS),
-    "AlphaDropout": Kind(between(nn.AlphaDropout(0.5)), refused=Reason.DRAWS),
-    "RReLU": Kind(between(nn.RReLU()), refused=Reason.DRAWS),
-    "BatchNorm1d with statistics": Kind(between(nn.BatchNorm1d(5)), refused=Reason.STATISTICS),
+    "FractionalMaxPool2d": Kind(headed(nn.Conv2d(2, 3, 1), nn.FractionalMaxPool2d(2, output_size=2)), inputs=pictures),
+    "Dropout": Kind(between(nn.Dropout(0.5))),
+    "AlphaDropout": Kind(between(nn.AlphaDropout(0.5))),
+    "RReLU": Kind(between(nn.RReLU())),
+    "BatchNorm1d with statistics": Kind(between(nn.BatchNorm1d(5))),
     "weight_norm": Kind(normed(parametrizations.weight_norm)),
     "weight_norm by a hook": Kind(normed(nn.utils.weight_norm)),
     "orthogonal": Kind(normed(parametrizations.orthogonal)),

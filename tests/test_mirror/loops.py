@@ -1,6 +1,7 @@
 """Five algorithms as one writes them first: plain loops over a module, its loss and its clients' data.
 
-They share nothing with the mirror but the kind: parameters are set on the module, ``backward`` is called on its loss.
+They share nothing with the mirror but the kind, and the seeds of what it draws: parameters are set on the module,
+``backward`` is called on its loss.
 Minibatches are two examples each, in the order in which a client has them, from the first one on in every round.
 """
 
@@ -11,6 +12,8 @@ from typing import Any
 import torch
 from test_mirror.kinds import Kind
 from torch import Tensor
+
+from fedspec_torch.gradients.beside import seed_of
 
 RATE, SERVER, ROUNDS, STEPS = 0.05, 0.5, 2, 2
 """Of clients, of servers that have one; rounds, and the local steps of each client in a round."""
@@ -29,6 +32,7 @@ class Plain:
         self.module, self.loss, self.data = kind.made()
         self.parameters = [p for p in self.module.parameters() if p.requires_grad]
         self.x = [p.detach().clone() for p in self.parameters]
+        self.round = 0
 
     def gradient(self, x: list[Tensor], client: int, k: int) -> list[Tensor]:
         """Of the loss of a client's minibatch k."""
@@ -37,6 +41,8 @@ class Plain:
         for p, value in zip(self.parameters, x, strict=True):
             p.data.copy_(value)
             p.grad = None
+        # Of what is drawn at random a plain loop is given the same.
+        torch.manual_seed(seed_of(0, self.round, client, k))
         self.loss(self.module(inputs[rows]), targets[rows]).backward()
         return [torch.zeros_like(p) if p.grad is None else p.grad.to_dense() for p in self.parameters]
 
@@ -58,7 +64,7 @@ def fedavg(plain: Plain) -> list[Tensor]:
     """Models weighed by how many examples each client has."""
     sizes = [len(inputs) for inputs, _ in plain.data]
     x = plain.x
-    for _ in range(ROUNDS):
+    for plain.round in range(ROUNDS):
         x = mean([plain.descended(x, i, STEPS) for i in range(3)], [n / sum(sizes) for n in sizes])
     return x
 
@@ -66,7 +72,7 @@ def fedavg(plain: Plain) -> list[Tensor]:
 def scaffold(plain: Plain) -> list[Tensor]:
     """Control variates are the mean gradients that were seen."""
     x, c_i = plain.x, [[0 * part for part in plain.x] for _ in range(3)]
-    for _ in range(ROUNDS):
+    for plain.round in range(ROUNDS):
         c = mean(c_i, [1 / 3] * 3)
         ends = [plain.descended(x, i, STEPS, [b - a for a, b in zip(c_i[i], c, strict=True)]) for i in range(3)]
         for i, end in enumerate(ends):
@@ -79,7 +85,7 @@ def fedada2(plain: Plain) -> list[Tensor]:
     """SM3 along the axes of every parameter at the clients, AdaGrad at the server."""
     x, v = plain.x, [0.1 + 0 * part for part in plain.x]
     m = [0 * part for part in x]
-    for _ in range(ROUNDS):
+    for plain.round in range(ROUNDS):
         ends = []
         for i in range(3):
             y, most = x, [[torch.zeros(n, dtype=part.dtype) for n in part.shape or (1,)] for part in x]
@@ -103,7 +109,7 @@ def fedada2(plain: Plain) -> list[Tensor]:
 def dsgd(plain: Plain) -> list[Tensor]:
     """Everybody takes of everybody's model, less an own gradient; then the mean."""
     X = [plain.x] * 3
-    for _ in range(ROUNDS):
+    for plain.round in range(ROUNDS):
         for k in range(STEPS):
             G = [plain.gradient(X[i], i, k) for i in range(3)]
             X = [[a - RATE * g for a, g in zip(mean(X, MIXING[i]), G[i], strict=True)] for i in range(3)]
@@ -113,7 +119,7 @@ def dsgd(plain: Plain) -> list[Tensor]:
 def fedasync(plain: Plain) -> list[Tensor]:
     """A quarter of each late model, which was drawn back to where it began."""
     versions = [plain.x]
-    for client, steps, delay in ARRIVALS:
+    for plain.round, (client, steps, delay) in enumerate(ARRIVALS):
         begun = y = versions[-1 - delay]
         for k in range(steps):
             g = plain.gradient(y, client, k)

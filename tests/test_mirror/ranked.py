@@ -16,11 +16,12 @@ import torch
 import torch.distributed as dist
 from test_judge.support import inside
 from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
+from torch import nn
 
 from fedspec.catalogue import ALIASES, CATALOGUE, FAMILIES, Algorithm, find
 from fedspec.errors import FedspecError
 from fedspec.rules import PLAIN, RULES
-from fedspec_torch import Federation, cohorts, population, resume, simulate
+from fedspec_torch import Federation, Stop, cohorts, population, resume, simulate
 from fedspec_torch.ranks.processes import Ranks, here
 from fedspec_torch.ranks.rows import Rows
 from fedspec_torch.ranks.shards import Shards
@@ -98,6 +99,20 @@ def recordings(folder: Path) -> dict[str, tuple[Any, list[float], bool]]:
     return found
 
 
+def beside() -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """Models, and running statistics, of runs whose module drops units and tracks statistics."""
+    found = {}
+    for reading in ("averaged", "kept", "last"):
+        torch.manual_seed(2)
+        module = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Dropout(0.3), nn.Linear(4, 2))
+        data = [(torch.randn(n, 3), torch.randint(2, (n,))) for n in (5, 6, 7, 5, 6, 7)]
+        fed = Federation(module, nn.functional.cross_entropy, data, batch_size=3, statistics=reading)
+        run = simulate("fedavg", fed, plan=cohorts(4, steps=2), rounds=3, shards=SHARDS, eta_l=0.1, eta=1.0)
+        list(run)
+        found[reading] = (run.x.clone(), torch.cat([b.reshape(-1).double() for b in run.module().buffers()]))
+    return found
+
+
 def values(count: int, d: int) -> list[torch.Tensor]:
     """A vector for each shard, of very different size."""
     generator = torch.Generator().manual_seed(count)
@@ -147,10 +162,14 @@ def main(folder: Path, rank: int, size: int) -> None:
         stacks = [v for v in vars(run.state).values() if isinstance(v, Rows)] if hasattr(run.state, "__dict__") else []
         out["held"][row.id] = [sum(map(len, stack.parts.values())) for stack in stacks]
     out["recorded"] = recordings(folder)
+    out["beside"] = beside()
     out["sums"] = sums(here())
     out["sent"] = sent_in_a_ring()
     ran = inside(*COMMAND, "--out", str(folder / "of-four"))
     out["command"] = (ran.code, ran.out, ran.err)
+    tried = inside(*COMMAND, "--tune", "eta_l=0.1,0.2", "--out", str(folder / "tuned"))
+    out["tuned"] = (tried.code, tried.err)
+    out["watched"] = watched(folder)
     # One rank begins elsewhere; one rank's data are wrong; one is killed.
     out["unlike"] = said(lambda: simulate("fedavg", federation(seed=rank // 3), plan=cohorts(None), eta_l=0.1))
     out["few"] = said(lambda: simulate("fedavg", federation(), plan=cohorts(None), shards=3, eta_l=0.1))
@@ -158,6 +177,33 @@ def main(folder: Path, rank: int, size: int) -> None:
     group(folder, "second", rank, size)
     out["killed"] = said(lambda: list(broken(lambda: os.kill(os.getpid(), signal.SIGKILL), rank == 3)))
     torch.save(out, folder / f"rank-{rank}")
+
+
+def watched(folder: Path) -> dict[str, Any]:
+    """What a rank is told of the rounds of a run, and of a metric that gives no number."""
+    heard: list[tuple[int, float]] = []
+    test = quadratic(seed=1)[0].pool.of([0])[:2]
+    more: dict[str, Any] = {"plan": cohorts(4), "rounds": 2, "eta_l": 0.1, "shards": SHARDS, "test": test}
+    run = simulate(
+        "fedavg",
+        federation(),
+        metrics={"sum": lambda output, targets: (output[:, 0] - targets).sum()},
+        on_round=lambda run, done: heard.append((run.ranks.rank, done.metrics["sum"])),
+        log=folder / f"log-of-{here().size}.csv",
+        **more,
+    )
+    list(run)
+    odd = simulate("fedavg", federation(), metrics={"each": lambda output, _: output}, **more)
+    refused = said(odd.step)
+
+    def stop(run: Any, done: Any) -> None:
+        if run.ranks.rank == run.ranks.size - 1:
+            raise Stop
+
+    stopped = simulate("fedavg", federation(), on_round=stop, **more)
+    list(stopped)
+    rounds = {"rounds": len(odd.history), "stopped": (len(stopped.history), len(stopped))}
+    return {"heard": heard, "refused": refused, "whole": odd.whole, **rounds}
 
 
 def sent_in_a_ring() -> list[int]:

@@ -74,10 +74,9 @@ def stepped(model: Any, loss: Any = F.cross_entropy, **more: Any) -> None:
 
 
 MODULES: list[tuple[Callable[[], nn.Module], str]] = [
-    (lambda: Changed(lambda module, z: F.dropout(z, 0.5)), "it, or the loss, draws at random"),
-    (lambda: Changed(lambda module, z: z + torch.randn_like(z)), "it, or the loss, draws at random"),
-    (lambda: nn.Sequential(nn.Linear(3, 2), nn.RReLU()), "draws at random.*model.eval"),
-    (lambda: Changed(moving), "its buffer seen changes with every call, as a running statistic"),
+    (lambda: Changed(lambda module, z: z + float(np.random.rand())), "draws at random, from a generator of Python's"),
+    (lambda: Changed(lambda module, z: z + random.random()), "draws at random, from a generator of Python's"),
+    (lambda: Changed(moving), "its buffer seen changes with every call, and is no running statistic"),
     (lambda: Changed(put_anew), "its buffer seen changes"),
     (lambda: Changed(counting), "keeps something between calls: the attribute calls of the module"),
     (lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)), "its buffer parametrizations.weight.0._"),
@@ -93,7 +92,7 @@ def test_what_depends_on_the_order_of_calls_is_refused(make: Any, words: str, wa
         stepped(make(), way=way)
 
 
-@pytest.mark.parametrize("draw", [lambda: torch.randn(3), lambda: np.random.rand(3), random.random])
+@pytest.mark.parametrize("draw", [lambda: np.random.rand(3), random.random])
 @pytest.mark.parametrize("times", [1, 3, 1000])
 def test_what_another_thread_draws_is_not_the_models(draw: Callable[[], Any], times: int) -> None:
     """Unless it draws at every call, as if the model had asked it to."""
@@ -117,6 +116,18 @@ def asking(module: Any, z: Tensor) -> Tensor:
     return z
 
 
+@pytest.mark.parametrize("times", [1, 3, 1000])
+def test_what_another_thread_draws_of_torch_is_the_models_if_it_does_so_at_every_call(times: int) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(torch.randn, 3).result()
+        elsewhere = partial(next, (pool.submit(torch.randn, 3).result() for _ in range(times)), None)
+        federation = Federation(Changed(asking), F.cross_entropy, data(), batch_size=2)
+        with patch.dict(ELSEWHERE, {"draw": elsewhere}):
+            simulate("fedavg", federation, plan=cohorts(3, steps=2), eta_l=0.1).step()
+    assert federation.network.draws == (times == 1000)
+
+
+@pytest.mark.filterwarnings("ignore:model. it is in its evaluation mode")
 def test_what_is_switched_off_is_trained() -> None:
     stepped(nn.Sequential(nn.Linear(3, 2), nn.RReLU(), nn.Dropout(0.5)).eval())
     stepped(nn.utils.parametrizations.spectral_norm(nn.Linear(3, 2)).eval())
@@ -231,6 +242,11 @@ def test_a_class_that_the_model_does_not_have_is_refused_with_its_clients(change
         (lambda: run(block=2.5), PlanError, "block: got 2.5"),
         (lambda: run(shards="2"), PlanError, "shards: got '2'"),
         (lambda: run(test=data()[0][0]), ShapeError, r"test: got Tensor; give a pair"),
+        (
+            lambda: run(test=([[1.0, 2.0, 3.0]], np.zeros(1, int))),
+            ShapeError,
+            r"test: got \(list, ndarray\); give a pair .*, each made by torch.as_tensor",
+        ),
         (lambda: run(test=(torch.ones(0, 3), torch.ones(0))), ShapeError, r"test: got \(\(0, 3\), \(0,\)\)"),
         (lambda: run(test=(torch.ones(2, 3), torch.ones(3))), ShapeError, "of equally many examples"),
         (lambda: run(test=(torch.ones(2, 9), torch.ones(2).long())).step(), ModuleError, "of the test examples"),

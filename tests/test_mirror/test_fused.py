@@ -150,7 +150,9 @@ def test_asked_for_by_name_it_is_refused_by_name(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     with pytest.raises(LayersError, match="fused: tensors on cpu, not on a GPU; leave way out"):
         CASES["odd"].trained("fused")
-    with pytest.raises(UnknownNameError, match="known: compiled, layered, stacked, vmapped, looped, fused"):
+    with pytest.raises(
+        UnknownNameError, match="known: compiled, layered, stacked, vmapped, looped, channels_last, fused"
+    ):
         CASES["odd"].federation("fast")
 
 

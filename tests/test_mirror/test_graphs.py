@@ -75,7 +75,7 @@ def alike(row: Any) -> Any:
             return exchanges(steps=3, computing=some, senders=some, clusters=2 if "clusters" in row.takes else 1)
         case "arrival":
             return arrivals(steps=3, largest_delay=0)
-    return cohorts(None if "everyone" in row.takes else 3, steps=3)
+    return cohorts(None if "everyone" in row.takes else 3, steps=1 if "one-step" in row.takes else 3)
 
 
 @pytest.mark.parametrize("plan", [schedule, alike])

@@ -14,10 +14,10 @@ from torch import Tensor
 
 from fedspec.catalogue import Algorithm, find
 from fedspec.errors import PlanError
+from fedspec.usual import needed
 from fedspec_torch import CheckpointError, cohorts, resume, simulate
 from fedspec_torch.ranks.rows import Rows
 from fedspec_torch.run import kept, rounds
-from fedspec_torch.run.asked import needed
 from fedspec_torch.run.kept import Kept, is_written_over
 
 SERVED = [row for row in TRAINABLE if "peers" not in row.takes]
@@ -84,7 +84,7 @@ def test_the_numbers_are_those_with_copies(row: Algorithm, reading: str) -> None
 @pytest.mark.parametrize("row", [row for row in REMEMBERING if row.event == "round"], ids=lambda row: row.id)
 def test_of_neighbours_too(row: Algorithm, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose rows are read where they are: the text reads them before it writes them."""
-    monkeypatch.setattr(f"{__name__}.schedule", lambda row: cohorts(None, steps=2))
+    monkeypatch.setattr(f"{__name__}.schedule", lambda row: cohorts(None, steps=1 if "one-step" in row.takes else 2))
     run, plain = ended(run_of(row)), with_copies(row)
     assert torch.equal(run.x, plain.x)
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -68,6 +69,15 @@ def test_epochs_are_the_whole_minibatches_that_there_are(n: list[int], tenths: i
         assert tau == max(count, 1)
 
 
+@pytest.mark.parametrize("array", [list, np.array, torch.tensor])
+def test_each_client_has_the_epochs_that_are_said(array: Any) -> None:
+    """Each as if its number were that of all."""
+    said = [0.5 + i % 4 for i in range(len(EXAMPLES))]
+    found = taken(cohorts(9, steps=epochs(array(said), batch_size=3)))
+    alike = {E: taken(cohorts(9, steps=epochs(E, batch_size=3))) for E in said}
+    assert found == {i: alike[said[i]][i] for i in found} and found != alike[0.5]
+
+
 def test_each_client_has_the_number_that_is_said() -> None:
     said = [1 + i % 7 for i in range(len(EXAMPLES))]
     asked = taken(cohorts(9, steps=1))
@@ -78,7 +88,15 @@ def test_each_client_has_the_number_that_is_said() -> None:
     ("make", "words"),
     [
         (lambda: epochs(0, batch_size=2), "epochs: got 0; give a number above 0"),
+        (lambda: epochs((1, 4), batch_size=2), r"epochs: got \(1, 4\); give a number above 0"),  # type: ignore[arg-type]
+        (lambda: epochs([], batch_size=2), r"epochs: got \[\]; give a number above 0"),
+        (lambda: epochs([1, 0.5, -1], batch_size=2), "epochs: got -1; give a number above 0"),
+        (lambda: taken(cohorts(None, steps=epochs([1, 2], batch_size=2))), "epochs: 2 numbers for 40 clients"),
         (lambda: epochs(1, batch_size=0), "batch_size"),
+        (
+            lambda: simulate("fedavg", quadratic(batch_size=3)[0], plan=cohorts(3, steps=epochs(2, batch_size=4))),
+            r"plan: epochs\(2, batch_size=4\), but Federation\(batch_size=3\); give both the same",
+        ),
         (lambda: each_round(3, 1), r"steps: got \(3, 1\)"),
         (lambda: for_clients([1, 0]), "steps: got 0"),
         (lambda: cohorts(3, steps=[1, 2, 3]), r"or for_clients\(\[...\]\) with one for each"),
@@ -90,7 +108,12 @@ def test_what_is_no_local_work_is_refused(make: Any, words: str) -> None:
         make()
 
 
-@pytest.mark.parametrize("steps", [(1, 4), each_round(1, 4), epochs(2, batch_size=3), for_clients([3, 1, 2, 4, 1, 2])])
+EACH = epochs([1, 2, 3, 1, 2, 3], batch_size=3)
+
+
+@pytest.mark.parametrize(
+    "steps", [(1, 4), each_round(1, 4), epochs(2, batch_size=3), EACH, for_clients([3, 1, 2, 4, 1, 2])]
+)
 def test_a_saved_run_goes_on_with_it(steps: Any, tmp_path: Path) -> None:
     federation, *_ = quadratic(batch_size=3)
     whole, half = (simulate("fednova", federation, plan=cohorts(3, steps=steps), rounds=4, eta_l=0.1) for _ in "ab")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,8 +30,26 @@ def test_the_python_about_datasets_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    _, block = BLOCKS
-    exec(compile(block, str(PAGE), "exec"), {})
+    exec(compile(BLOCKS[1], str(PAGE), "exec"), {})
     rounds = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert len(rounds) == 20 and float(rounds[-1][2]) > max(0.6, float(rounds[0][2]))
     assert (tmp_path / "split.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_python_about_tuning_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    *_, block, pictured = BLOCKS
+    names: dict[str, Any] = {}
+    exec(compile(block, str(PAGE), "exec"), names)
+    first, *rounds = capsys.readouterr().out.splitlines()
+    assert first.endswith("of 6 by what is held out: 6 of 30 clients")
+    scores = {tuple(t.settings.values()): t.score for t in names["found"].trials}
+    assert min(scores, key=lambda tried: scores[tried]) == tuple(names["found"].choice.values())
+    assert len(rounds) == 30 and float(rounds[-1].split()[1]) > 0.8
+    logged = list(csv.DictReader((tmp_path / "run.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["precision"] for row in logged] == [row.split()[2] for row in rounds]
+    assert (tmp_path / "run.pt").exists()
+    exec(compile(pictured, str(PAGE), "exec"), names)
+    assert (tmp_path / "runs.png").read_bytes().startswith(b"\x89PNG")

@@ -29,6 +29,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     torch.set_num_threads(1)
     alone = {row.id: ranked.halves(row, folder / f"{row.id}.of-one") for row in TRAINABLE}
     recorded = ranked.recordings(folder)
+    beside = ranked.beside()
     torch.set_num_threads(threads)
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "test_mirror.ranked", str(folder)]
@@ -40,7 +41,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             rank.kill()
     assert codes == [0, 0, 0, -9]
     out = [torch.load(folder / f"rank-{r}", weights_only=True) for r in range(RANKS - 1)]
-    return {"folder": folder, "alone": alone, "recorded": recorded, "ranks": out}
+    return {"folder": folder, "alone": alone, "recorded": recorded, "beside": beside, "ranks": out}
 
 
 @pytest.mark.slow
@@ -59,6 +60,15 @@ def test_ranks_whose_clients_are_recorded_compute_what_one_process_does(name: st
     for out in found["ranks"]:
         theirs, said, were = out["recorded"][name]
         assert alone and were and torch.equal(theirs, x) and said == losses
+
+
+@pytest.mark.slow
+def test_draws_and_running_statistics_do_not_depend_on_the_number_of_ranks(found: dict[str, Any]) -> None:
+    assert not torch.equal(found["beside"]["averaged"][1], found["beside"]["kept"][1])
+    for out in found["ranks"]:
+        for reading, (x, b) in found["beside"].items():
+            theirs, statistics = out["beside"][reading]
+            assert torch.equal(theirs, x) and torch.equal(statistics, b)
 
 
 @pytest.mark.slow
@@ -105,6 +115,28 @@ def test_rank_0_alone_prints_and_writes(found: dict[str, Any]) -> None:
     assert (written["task"]["ranks"], written["task"]["shards"]) == (4, 4)
     losses = [[r["loss"] for r in file["runs"][0]["rounds"]] for file in (written, alone)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4) and len(losses[0]) == 2
+
+
+@pytest.mark.slow
+def test_every_rank_is_told_of_a_round_and_rank_0_measures_and_logs(found: dict[str, Any]) -> None:
+    alone = ranked.watched(found["folder"])
+    for r, out in enumerate(found["ranks"]):
+        assert out["watched"]["heard"] == [(r, value) for _, value in alone["heard"]]
+        assert (out["watched"]["rounds"], out["watched"]["whole"]) == (1, True)
+        # The last rank alone asks to stop.
+        assert out["watched"]["stopped"] == alone["stopped"] == (1, 1)
+    told = [out["watched"]["refused"] for out in found["ranks"]]
+    assert told[0] == alone["refused"] and told[0].startswith("ParameterError: metrics: each gives tensor")
+    assert all(one.startswith("RankError: rank 0: metrics: each gives tensor") for one in told[1:])
+    logs = [(found["folder"] / f"log-of-{size}.csv").read_text() for size in (1, RANKS)]
+    assert logs[0] == logs[1] and len(logs[0].splitlines()) == 3
+
+
+@pytest.mark.slow
+def test_ranks_do_not_tune_and_rank_0_says_so(found: dict[str, Any]) -> None:
+    (code, err), *others = (out["tuned"] for out in found["ranks"])
+    assert code == 2 and "--tune: runs on one process; tune without torchrun" in err
+    assert others == [(2, "")] * 2
 
 
 @pytest.mark.slow

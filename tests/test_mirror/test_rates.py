@@ -26,7 +26,7 @@ from fedspec.varying import stepped
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity
-from fedspec_torch import CheckpointError, Federation, arrivals, cohorts, exchanges, resume, simulate
+from fedspec_torch import CheckpointError, Federation, arrivals, by_round, cohorts, exchanges, resume, simulate
 from fedspec_torch.gradients import graphs
 from fedspec_torch.gradients.choosing import Choice
 from fedspec_torch.judged.subject import SUBJECT
@@ -34,7 +34,12 @@ from fedspec_torch.run.rates import Rated, numbers_of
 
 ROUNDS = 4
 
-SHARED = {"vrl-sgd": {"eta_l"}, "feddyn": {"mu"}, **{r.id: {"eta_l"} for r in TRAINABLE if r.id.startswith("fednova")}}
+SHARED = {
+    "vrl-sgd": {"eta_l"},
+    "scaffnew": {"eta_l"},
+    "feddyn": {"mu"},
+    **{r.id: {"eta_l"} for r in TRAINABLE if r.id.startswith("fednova")},
+}
 """What the server reads too, and so is one for all."""
 
 
@@ -227,6 +232,45 @@ def test_rates_that_are_none_are_refused(algorithm: str, rates: Any, error: type
     others: dict[str, Any] = {n: v for n, v in hyper(find(algorithm)).items() if n not in rates}
     with pytest.raises(error, match=words):
         list(simulate(algorithm, chain("looped"), plan=plan, rounds=4, rates=rates, **others))
+
+
+AHEAD: list[tuple[Any, str]] = [
+    ([0.5, 0.25, 0.0, 0.0], r"eta_l in round 2 is 0\.0; eta_l is the client .* must be > 0; .* fewer rounds"),
+    (torch.linspace(1, 0, 4), r"eta_l in round 3 is 0\.0"),
+    ([0.5, math.nan, 0.1, 0.1], "eta_l in round 1 is nan"),
+    ([0.5, math.inf, 0.1, 0.1], "eta_l in round 1 is inf"),
+    ([[0.5] * 5, [0.5] * 5, [0.5, 0.5, -1, 0.5, 0.5], [0.5] * 5], r"eta_l in round 2, client 2 is -1\.0"),
+    (by_round.cosine(0.5, 3), r"eta_l in round 3 is 0\.0 by cosine\(0\.5, 3, 0\.0\); .* \(a cosine has least=\.\.\.\)"),
+    (by_round.warm_up(2, by_round.steps(0.5, [3], 0.0)), r"eta_l in round 3 is 0\.0 by warm_up\(2, steps\(0\.5, "),
+]
+
+
+@pytest.mark.parametrize(("rate", "words"), AHEAD)
+def test_a_rate_that_can_be_read_is_refused_before_the_first_round(rate: Any, words: str, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"plan": cohorts(None), "eta": 1.0}
+    with pytest.raises(ParameterError, match=words):
+        simulate("fedavg", chain("looped"), **asked, rounds=4, rates={"eta_l": rate})
+
+
+def test_a_rate_that_nobody_can_read_ahead_is_refused_in_its_round() -> None:
+    rates = {"eta_l": lambda r: 1 - r / 2}
+    run = simulate("fedavg", chain("looped"), plan=cohorts(None), rounds=4, rates=rates, eta=1.0)
+    with pytest.raises(ParameterError, match=r"rates: round 2: hyper: eta_l: got 0\.0; eta_l is the client"):
+        list(run)
+    assert len(run.history) == 2 and run.whole
+
+
+def test_a_cosine_is_long_enough_for_its_own_rounds_and_no_more(tmp_path: Path) -> None:
+    rates, file = {"eta_l": by_round.cosine(0.5, 4)}, tmp_path / "run"
+    run = simulate("fedavg", chain("looped"), plan=cohorts(None), rounds=4, rates=rates, eta=1.0)
+    list(run)
+    run.save(file)
+    assert len(resume(file, chain("looped"), rates=rates)) == 0
+    with pytest.raises(ParameterError, match=r"round 4 is 0\.0"):
+        resume(file, chain("looped"), rates=rates, rounds=5)
+    # Of a run that is to go on for ever not every round is looked at.
+    ever = {"eta_l": by_round.cosine(0.5, 4, 0.1)}
+    assert len(simulate("fedavg", chain("looped"), plan=cohorts(None), rounds=10**9, rates=ever, eta=1.0)) == 10**9
 
 
 def test_a_rate_is_given_once() -> None:

@@ -39,12 +39,13 @@ from fedspec.arith import norm
 from fedspec.catalogue import CATALOGUE, find
 from fedspec.plan import Arrival, Plan
 from fedspec.population import each, each_arrival
+from fedspec.usual import needed
 from fedspec_torch import population, resume, simulate
+from fedspec_torch.forms.text import TENSORS, parts
 from fedspec_torch.population import Batched
 from fedspec_torch.recorded import clients as recorded
 from fedspec_torch.recorded import passes
 from fedspec_torch.recorded.stages import Stages
-from fedspec_torch.run.asked import needed
 
 EQUAL, UNEQUAL = (3, 3, 3, 3, 3), (3, 1, 4, 2, 2)
 
@@ -228,8 +229,24 @@ RUN = [
     ("dp-fedavg", {}),
     ("fedbuff", {}),
     ("fedasync", {}),
+    ("delayed-nesterov", {}),
+    ("diloco", {}),
+    ("streaming-diloco", {}),
+    ("scaffnew", {}),
+    ("fedpaq", {}),
+    ("fedpaq", {"reading": "largest-entry"}),
+    ("fedcams", {}),
+    ("fedcams", {"compressor": "scaled-sign"}),
+    ("ef21", {}),
+    ("ef21", {"compressor": "scaled-sign"}),
 ]
 """Rows without the forms that they may have in the place of their text."""
+
+ON_TENSORS = ("diloco", "streaming-diloco", "fedpaq", "fedcams")
+"""Those whose texts are not recorded: a column of counts, draws of each client, entries that are told apart by size."""
+
+FIRST_ALONE = ("ef21",)
+"""Those that are recorded in their first round alone, in which nothing is compressed."""
 
 
 @pytest.fixture
@@ -253,8 +270,22 @@ def begun(name: str, options: dict[str, Any], way: str | None = None, **more: An
 @pytest.mark.parametrize(("name", "options"), RUN)
 def test_a_run_of_a_text_is_the_specification(name: str, options: dict[str, Any], texts: list[Any]) -> None:
     run, H, e = begun(name, options)
-    assert all(np.isfinite(r.loss) for r in run) and all(texts)
+    assert all(np.isfinite(r.loss) for r in run)
+    are_recorded = [*map(bool, texts)]
+    if name in FIRST_ALONE:
+        assert are_recorded == [True] + [False] * (ROUNDS - 1)
+    else:
+        # Scaled signs tell no entries apart.
+        on_tensors = name in ON_TENSORS and options.get("compressor") != "scaled-sign"
+        assert not any(are_recorded) if on_tensors else texts and all(are_recorded)
     np.testing.assert_allclose(run.x.numpy(), specified(find(name), run, H, e), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in RUN}))
+def test_it_is_said_whose_texts_are_never_recorded(name: str) -> None:
+    """Of FedCAMS some options are."""
+    said = any(part.how.startswith(TENSORS) for part in parts(find(name)))
+    assert said == (name in {*ON_TENSORS, *FIRST_ALONE} - {"fedcams"})
 
 
 @pytest.mark.parametrize("way", ["looped", "vmapped"])

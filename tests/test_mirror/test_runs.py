@@ -21,8 +21,9 @@ from test_mirror.federations import TRAINABLE, half_square, hyper, quadratic, sc
 from torch import nn
 
 from fedspec.algorithms import synchronous
-from fedspec.catalogue import Algorithm, Method, find
+from fedspec.catalogue import CATALOGUE, Algorithm, Method, find
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
+from fedspec.usual import BY_NAME
 from fedspec_torch import CheckpointError, DivergedError, Federation, arrivals, cohorts, exchanges, resume, simulate
 from fedspec_torch.run import saved
 
@@ -98,6 +99,46 @@ def test_a_resumed_run_goes_on_bit_for_bit(row: Algorithm, tmp_path: Path) -> No
     assert torch.equal(run.x, whole.x)
 
 
+@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "dsgd", "fedbuff"])
+def test_a_run_goes_on_for_longer_than_it_was_begun_for(algorithm: str, tmp_path: Path) -> None:
+    row, file = find(algorithm), tmp_path / "run.pt"
+
+    def begun(rounds: int) -> Any:
+        federation, *_ = quadratic(batch_size=3, way="looped")
+        return simulate(row.id, federation, plan=schedule(row), rounds=rounds, **hyper(row))
+
+    whole, run = begun(6), begun(3)
+    list(whole), list(run)
+    with pytest.raises(PlanError, match=r"rounds: all 3 are done; for more .* run\.rounds, .* with rounds=4 or more"):
+        run.step()
+    assert len(run.history) == 3
+    run.save(file)
+    again = resume(file, quadratic(batch_size=3, way="looped")[0], rounds=6)
+    assert len(again) == 3
+    list(again)
+    run.rounds = 6
+    list(run)
+    for one in (again, run):
+        assert one.history == whole.history and torch.equal(one.x, whole.x)
+    again.save(file)
+    for rounds, words in ((5, "rounds: got 5, but .* has 6 that are done"), (0, "rounds: got 0; a run has at least")):
+        with pytest.raises(PlanError, match=words):
+            resume(file, quadratic(batch_size=3, way="looped")[0], rounds=rounds)
+
+
+def test_the_seconds_of_all_rounds_are_kept_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter(range(0, 1000, 3))
+    monkeypatch.setattr("fedspec_torch.run.runs.time.perf_counter", lambda: float(next(now)) ** 2)
+    federation, *_ = quadratic(way="looped")
+    run = simulate("fedavg", federation, plan=cohorts(4), rounds=4, eta_l=0.125)
+    run.step(), run.step()
+    run.save(tmp_path / "run.pt")
+    again = resume(tmp_path / "run.pt", federation)
+    list(again)
+    # (b - a)(b + a) of clocks 0, 3, 6, ... that are squared.
+    assert again.times == [9.0, 45.0, 81.0, 117.0] and run.times == again.times[:2]
+
+
 @by_id
 def test_what_is_written_out_trains_like_what_is_looped_over(row: Algorithm) -> None:
     """Its gradients come in one buffer, which no algorithm may still need when it asks for the next."""
@@ -123,8 +164,7 @@ def test_fedavg_is_what_torch_optim_and_a_mean_make() -> None:
     run = simulate("fedavg", federation, plan=cohorts(None, steps=3), rounds=5, eta_l=0.5)
     list(run)
     model = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
-    federation.module_at(federation.x0)
-    model.load_state_dict(module.state_dict())
+    model.load_state_dict(federation.module_at(federation.x0).state_dict())
     total = sum(len(targets) for _, targets in data)
     for _ in range(5):
         mean = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
@@ -192,7 +232,7 @@ def test_evaluation_says_loss_and_accuracy() -> None:
             UnknownNameError,
             "eta_k: fedavg has no such .*; known: eta_l",
         ),
-        ("fedadam", {"eta_l": 1.0}, ParameterError, "eta, beta1, beta2, tau, v0: not given; FedAdam needs them"),
+        ("fedadam", {"eta": -1.0}, ParameterError, "eta: got -1.0"),
         ("fedavg", {"eta_l": -1.0}, ParameterError, "eta_l: got -1.0"),
         ("fedavg", {"eta_l": 1.0, "reading": "none"}, UnknownNameError, "none"),
         ("sgd", {"eta_l": 1.0}, PlanError, "sgd: a local solver"),
@@ -205,6 +245,27 @@ def test_what_cannot_be_run_is_refused_by_name(
     federation, *_ = quadratic()
     with pytest.raises(error, match=words):
         simulate(algorithm, federation, plan=cohorts(2), **more)
+
+
+def test_what_is_not_given_has_its_usual_value_and_the_run_says_which(tmp_path: Path) -> None:
+    federation, *_ = quadratic(way="looped")
+    run = simulate("fedadam", federation, plan=cohorts(2), rounds=2, eta_l=0.125, weights="uniform")
+    assert run.usual == {"eta": 0.03, "beta1": 0.9, "beta2": 0.99, "tau": 1e-3, "v0": 1e-6}
+    told = simulate("fedadam", federation, plan=cohorts(2), rounds=2, eta_l=0.125, weights="uniform", **run.usual)
+    assert [r.loss for r in run] == [r.loss for r in told] and told.usual == {}
+    run.save(tmp_path / "run.pt")
+    assert resume(tmp_path / "run.pt", federation).usual == run.usual
+    rated = simulate("fedadam", federation, plan=cohorts(2), rates={"eta_l": lambda r: 0.5**r})
+    assert "eta_l" not in rated.usual and rated.h.eta_l == 1.0
+
+
+def test_what_has_no_usual_value_is_asked_for_and_a_row_may_say_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    federation, *_ = quadratic()
+    monkeypatch.delitem(BY_NAME, "trim")
+    with pytest.raises(ParameterError, match="trim: not given; TrimmedMean needs it"):
+        simulate("trimmed-mean", federation, plan=cohorts(4))
+    monkeypatch.setitem(CATALOGUE, "trimmed-mean", replace(CATALOGUE["trimmed-mean"], usual={"trim": 0.25}))
+    assert simulate("trimmed-mean", federation, plan=cohorts(4)).h.trim == 0.25
 
 
 def test_a_number_beyond_the_type_of_the_model_is_refused() -> None:

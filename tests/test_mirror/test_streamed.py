@@ -13,13 +13,13 @@ from torch import nn
 from fedspec.catalogue import find
 from fedspec.errors import PlanError, UnknownNameError
 from fedspec.plan import Plan
+from fedspec.usual import needed
 from fedspec_bench.micro import allocated
 from fedspec_torch import Federation, cohorts, exchanges, simulate
 from fedspec_torch.forms import gossip as fast_gossip
 from fedspec_torch.forms.streamed import STREAMED
 from fedspec_torch.population import Batched
 from fedspec_torch.run import kept
-from fedspec_torch.run.asked import needed
 from fedspec_torch.run.rounds import run_step
 
 REMEMBERING = [(name, more) for name, more in FORMS if getattr(find(name).run, "step", None) in STREAMED]

@@ -47,13 +47,22 @@ HYPER = {
     "a_norm": "7/4",
     "alpha": "3/8",
     "mix": "3/4",
+    "N": "3",
+    "c": "1/4",
+    "P": "2",
+    "overlap": "1",
+    "own": "1/4",
     "hinge_a": "3/2",
     "lam": "1/2",
+    "chance": "3/8",
+    "R": "4",
+    "wd": "1/2",
     "phi_m": "5/4",
     "phi_M": "3/2",
     "fixed": "5/2",
     "scale": "3/2",
     "clip_norm": "5/4",
+    "smooth": "5/4",
     "sigma": "3/4",
 }
 """Hyper-parameters by name; 1 - beta2 has a rational root."""
@@ -72,6 +81,21 @@ AVERAGED = {**SM3, "mu": ("35/16", "715/64")}
 
 WAITING = {"g": SM3["g"], "mu": ("9/4", 4), "nu": (1, "9/4", 4)}
 """The same at a step without an update."""
+
+FROM = ("3/8", "-5/8", "7/8")
+APART = {
+    "z": FROM,
+    "v": FROM,
+    "deltas": (("7/8", "3/8", "15/8"), ("9/8", "-1/4", "1/8"), ("-1/8", "-13/8", "-1/8")),
+}
+"""A point and changes 3/2, 9/8 and 3/2 from it, on either side of ``smooth`` and ``clip_norm``, at rational distances
+from each other too."""
+
+ROUNDED = {"v": ("3/2", -1, 3), "u": ("1/4", "7/8", "1/2")}
+"""A vector of length 7/2 with entries of both signs, and draws by which some are rounded up and some down."""
+
+TIED = {"p": ("3/4", "-3/4", 2)}
+"""Entries of one size of which one is kept."""
 
 COVER = Cover(((0, 1), (1, 2)), 3)
 COORDINATES = CLIENTS = 3
@@ -123,13 +147,13 @@ def _plays(rule: Rule, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def delayed(rule: Rule) -> bool:
     """Whether a rule has steps that update nothing."""
-    return "z" in _hints(rule)
+    return _hints(rule).get("z") is int
 
 
 def call(rule: Rule, chosen: Options, t: int = 0) -> Call:
     """An exact call of a rule with the given readings, after ``t`` steps; z = 2, so that t = 1 is without an update."""
     rng = np.random.default_rng(SEED)
-    table = {"t": t, **_sm3(rule, t)}
+    table = {"t": t, **_sm3(rule, t), **_fixed(rule)}
     hints = _hints(rule)
     if "v_hat" in hints or any(f.name == "v" for t in hints.values() if is_dataclass(t) for f in fields(t)):
         # Coordinates do not mix: each is drawn until its own roots are rational.
@@ -161,6 +185,14 @@ def _sm3(rule: Rule, t: int) -> dict[str, Array]:
         return {}
     chosen = WAITING if t % 2 else AVERAGED if "beta2" in hints else SM3
     return {n: exact.vector(*values) for n, values in chosen.items()}
+
+
+def _fixed(rule: Rule) -> dict[str, Array]:
+    """The vectors of a rule with distances between changes, with levels or with ranks; nothing for other rules."""
+    hints = _hints(rule)
+    apart = rule.__module__ in {"fedspec.mixing.distances", "fedspec.mixing.nearest"}
+    chosen = APART if apart else ROUNDED if "levels" in hints else TIED if "kept" in hints else {}
+    return {n: np.vectorize(Fraction, otypes=[object])(values) for n, values in chosen.items()}
 
 
 def _rational(
@@ -202,6 +234,8 @@ def _value(name: str, note: str, rng: np.random.Generator, d: int, table: Mappin
             return exact.rationals(rng, CLIENTS, d, low=0, high=24, denominators=(8,)) ** 2
         case "Stack":
             return exact.rationals(rng, CLIENTS, d, low=-24, high=24, denominators=(8,))
+        case "Column":
+            return exact.rationals(rng, CLIENTS, 1, low=0, high=24, denominators=(8,))
         case "Weights" if name in WEIGHTS:
             return exact.vector(*WEIGHTS[name])
         case "Scalar" if name == "k":
@@ -222,9 +256,23 @@ def _value(name: str, note: str, rng: np.random.Generator, d: int, table: Mappin
             # Drawn until the root of 1 + delay, or of 2 + delay, is rational.
             return int(rng.integers(1, 16))
         case "int" | "Count":
-            return {"k": 2, "z": 2, "epoch": 1, "steps": 2, "clients": 4, "twice_a": 3, "hinge_b": 1, "tau": 3, "b": 1}[
-                name
-            ]
+            counts = {
+                "k": 2,
+                "z": 2,
+                "epoch": 1,
+                "steps": 2,
+                "clients": 4,
+                "twice_a": 3,
+                "hinge_b": 1,
+                "tau": 3,
+                "b": 1,
+                "N": 2,
+                "f": 0,
+                "keep": 2,
+                "kept": 2,
+                "levels": 3,
+            }
+            return counts[name]
         case "Sequence[int]":
             return (1, 2, 4)
     raise LookupError(f"argument {name}: {note} is new; extend {__name__}")

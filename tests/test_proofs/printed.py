@@ -2,6 +2,7 @@
 
 A printed equation has implicit products, ``^``, ``||u||`` for the length of a vector, ``A unless C`` for a step that is
 not taken where C holds, ``A if C is whole, else B`` and ``A if k = 0, else B``. phi is the identity unless told.
+Sizes are ``|u|`` of each entry, ``max_j |u_j|`` of the largest and ``||u||_1`` of all; it also reads how a rule counts.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from fedspec.arith import greatest, least, norm, ratio, sign, sqrt, where_shorter
 
@@ -21,6 +24,10 @@ FUNCTIONS = {
     "norm": norm,
     "phi": lambda length: length,
     "floor": lambda q: q.numerator // q.denominator,
+    "abs": abs,
+    "largest": max,
+    "sum": sum,
+    "C": lambda u: u,
 }
 
 _TOKEN = re.compile(r"\s*([A-Za-z_]\w*|\d+|\|\||.)")
@@ -28,6 +35,14 @@ _UNLESS = re.compile(r"(?P<new>.*) unless \|\|(?P<u>\w+)\|\| < (?P<length>\w+)")
 _WHERE = re.compile(r"(?P<new>.*) where \|\|(?P<u>\w+)\|\| < (?P<length>\w+)")
 _COUNTED = re.compile(r"(?P<first>.*) if (?P<count>\w+) = (?P<number>\d+), else (?P<then>.*)")
 _WHOLE = re.compile(r"(?P<due>.*) (?:if \(t - 1\)/z is whole|at these t), else (?P<kept>\w+)")
+_BEFORE = re.compile(r"(?P<u>\w+) where fewer than (?P<k>\w+) entries come before in size, 0 elsewhere")
+_HOW_MANY = re.compile(r"how many (?P<k>\w+) of 0, \.\.\., (?P<last>.*) have (?P<low>.*) < (?P<high>.*)")
+
+_SIZES = {
+    re.compile(r"\|\|(\w+)\|\|_1"): r"sum(abs(\1))",
+    re.compile(r"max_j \|(\w+)_j\|"): r"largest(abs(\1))",
+    re.compile(r"(?<!\|)\|(\w+)\|(?!\|)"): r"abs(\1)",
+}
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> tuple[str, Any]:
@@ -50,7 +65,18 @@ def evaluate(text: str, names: Mapping[str, Any]) -> tuple[str, Any]:
         return left, _value(m["first"] if names[m["count"]] == int(m["number"]) else m["then"], names)
     if m := _WHOLE.fullmatch(right):
         return left, _value(m["due"] if (names["t"] - 1) % names["z"] == 0 else m["kept"], names)
+    if m := _BEFORE.fullmatch(right):
+        return left, _foremost(names[m["u"]], names[m["k"]])
+    if m := _HOW_MANY.fullmatch(right):
+        counted = range(_value(m["last"], names) + 1)
+        return left, sum((_value(m["low"], {**names, m["k"]: k}) < _value(m["high"], names)) * 1 for k in counted)
     return left, _value(right, names)
+
+
+def _foremost(u: Any, k: int) -> Any:
+    """The entries before which fewer than k others come: larger ones, and of one size those that stand before."""
+    before = [sum(abs(b) > abs(a) or (abs(b) == abs(a) and i < j) for i, b in enumerate(u)) for j, a in enumerate(u)]
+    return np.where(np.array(before) < k, u, 0)
 
 
 def _value(text: str, names: Mapping[str, Any]) -> Any:
@@ -63,6 +89,8 @@ def python(text: str) -> str:
     Raises:
         SyntaxError: the bars of a length are not closed.
     """
+    for sizes, call in _SIZES.items():
+        text = sizes.sub(call, text)
     out: list[str] = []
     open_length = False
     for token in _TOKEN.findall(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -17,6 +18,7 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.contraction import MU, OTHERS, problem_of
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.round_numbers import round_of, rows
+from fedspec_suite.report.styles import style_of
 
 pytestmark = pytest.mark.long
 
@@ -45,6 +47,18 @@ def test_the_page_prints_what_is_certified() -> None:
     assert all(table in page for table in made.values())
     asked = [(r.algorithm, r.steps, r.eta_l, r.zeta2) for r in script().asked()]
     assert asked == [(r.algorithm, r.steps, r.eta_l, r.zeta2) for r in map(round_of, ROWS)]
+
+
+def test_the_picture_has_the_lines_of_all_pictures_and_their_names(tmp_path: Path) -> None:
+    module = script()
+    module.PICTURE = tmp_path / "drawn.svg"
+    module.draw(ROWS)
+    drawn = module.PICTURE.read_text(encoding="utf-8")
+    colours = {*re.findall(r"stroke: (#[0-9a-f]{6})", drawn)}
+    own = {style_of(algorithm).colour for algorithm in ("fedavg", "fednova", "scaffold", "feddyn")}
+    assert own <= colours and not colours & {f"#{c}" for c in ("1f77b4", "2ca02c", "ff7f0e", "d62728")}
+    named = [f"{a}, steps {s}" for a in ("fedavg", "scaffold", "feddyn") for s in ("1, 1", "2, 2", "4, 4", "1, 3")]
+    assert all(f"<!-- {name} -->" in drawn for name in (*named, "fednova, steps 1, 3"))
 
 
 @pytest.mark.parametrize("bounded", [row for row in ROWS if not row["zeta2"] and row["algorithm"] == "fedavg"], ids=str)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.calls import COORDINATES
 from test_proofs.printed import evaluate, python
 from test_proofs.test_arithmetics import CALLS, called
 
@@ -25,7 +26,19 @@ SETS = {"sm3-i.mu", "sm3-i.nu", "sm3-ii.mu", "sm3-ii.nu", "sm3-adam.mu", "sm3-ad
 OF_OTHERS = {"sm3-adam.update", "sm3-i-delayed.nu", "sm3-ii-delayed.nu"}
 """Equations that point to those of another rule."""
 
-CALLED = {"y": "x", "x_i": "x", "Delta": "delta", "T": "steps"}
+THEN = {"qsgd.R": RULES["fedspec.client.quantise.on_levels"]}
+"""Equations after which a rule goes on with those of another."""
+
+CALLED = {
+    "y": "x",
+    "x_i": "x",
+    "Delta": "delta",
+    "Delta_i": "delta_i",
+    "T": "steps",
+    "p_i": "p",
+    "k": "kept",
+    "s": "levels",
+}
 """Symbols of a box by the argument that holds them, where the two differ."""
 
 SCALINGS: dict[str, Any] = {
@@ -48,12 +61,14 @@ def names_of(arguments: dict[str, Any], result: dict[str, Any]) -> dict[str, Any
             names[name] = value
     if "phi" in names:
         names["phi"] = SCALINGS[names["phi"]](names["phi_m"], names["phi_M"])
+    if "c" in names:
+        names["C"] = lambda p: names["c"]
     if "t" in names:
         names["t"] = Fraction(names["t"] + 1)
     for symbol, argument in CALLED.items():
         if argument in names:
             names[symbol] = names[argument]
-    return names
+    return {"d": Fraction(COORDINATES), **names}
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -64,6 +79,7 @@ def test_the_printed_equations_run(label: str) -> None:
     always = {e.id for e in printed(rule) if not e.when}
     of_rows = {n: v for e in printed(rule) if e.id not in always for n, v in e.when if n not in own}
     lines = equations(rule, {**of_rows, **{n: str(v) for n, v in chosen}})
+    lines += tuple(e for line in lines if line.id in THEN for e in equations(THEN[line.id]))
     names, found = names_of(dict(call.arguments), dict(call.result)), {}
     foreign = [e for e in lines if e.id in OF_OTHERS]
     if foreign or not {"mu", "nu"} & {e.text.partition(" ")[0] for e in lines}:
@@ -101,6 +117,8 @@ def test_conditions_are_options_of_the_rule_or_of_its_rows(name: str) -> None:
         ("eta_l m_hat / (sqrt(v_hat) + eps)", "eta_l * m_hat / ( sqrt ( v_hat ) + eps )"),
         ("2 (a + b)^2 c", "2 * ( a + b ) ** 2 * c"),
         ("g / (||g|| + eps)", "g / ( norm ( g ) + eps )"),
+        ("||g||_1 / d sign(g)", "sum ( abs ( g ) ) / d * sign ( g )"),
+        ("s |v| / max_j |v_j|", "s * abs ( v ) / largest ( abs ( v ) )"),
     ],
 )
 def test_how_print_is_read(text: str, wanted: str) -> None:

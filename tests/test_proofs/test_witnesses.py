@@ -47,6 +47,7 @@ def ran(inequality: Inequality[Point], known: Book | None = None) -> tuple[Findi
     return found, book, made[0]
 
 
+@pytest.mark.slow
 def test_as_much_is_seen_in_a_tenth_of_the_instances() -> None:
     first, book, many = ran(CLAIM)
     again, _, few = ran(CLAIM, book)

@@ -132,6 +132,7 @@ SOME = [pytest.param(*c, id=": ".join(c), marks=[pytest.mark.slow] * (k % 4 > 0)
 """In the quick run one of four."""
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(("id", "case"), SOME)
 def test_a_certificate_that_is_spoiled_proves_nothing(id: str, case: str) -> None:
     found, certificate = certificates.CERTIFIED[id][case], certificates.load(id, case)
@@ -148,6 +149,7 @@ def test_a_certificate_that_is_spoiled_proves_nothing(id: str, case: str) -> Non
     assert "constant" in flaw(replace(problem, claimed=problem.claimed + 10**6), proof)
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(("id", "case"), SOME)
 def test_functions_that_are_built_show_how_much_is_needed(id: str, case: str) -> None:
     """With a little less of the right side they break the claim; spoiled ones are no functions of the class."""

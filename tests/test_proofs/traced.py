@@ -102,7 +102,7 @@ def rounds(label: str) -> Traced:
         if not isinstance(event, Round):
             return event
         examples = tuple(problem.examples[list(event.participants)].tolist())
-        more = event.strategies, event.scales, event.noise
+        more = event.strategies, event.scales, event.noise, event.draws
         repeats = "repeats" in getattr(session.run, "takes", ())
         return Plan(event.participants, event.steps, examples, *more, repeats=repeats)
 

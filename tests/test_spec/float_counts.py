@@ -16,6 +16,7 @@ from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec.readings import choice
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.cases import STRATEGIES
+from fedspec_suite.measure.parts import lengths
 from fedspec_suite.measure.setting import setting_of
 
 N, D, TAU, BUFFER = 3, 2, 3, 2
@@ -96,7 +97,10 @@ def plans(a: Algorithm, who: tuple[int, ...], W: CountedMatrix) -> list[Any]:
         return [Exchange(() if "peers" in takes else who, (who,) * TAU, W, clusters)]
     strategies = STRATEGIES[:1] * len(who) if "strategies" in takes else ()
     noise = (0.5,) * D if "noise" in takes else ()
-    return [Plan(who, (TAU,) * len(who), (2,) * len(who), strategies=strategies, noise=noise)]
+    draws = ((0.5,) * D,) * len(who) if "draws" in takes else ()
+    return [
+        Plan(who, lengths(takes, (TAU,) * len(who)), (2,) * len(who), strategies=strategies, noise=noise, draws=draws)
+    ]
 
 
 def begun(a: Algorithm, h: Any, setup: Setup) -> Any:

@@ -32,7 +32,7 @@ def offers_of(edge: Edge) -> Iterator[Offer]:
     """Every reading of the source that allows what the edge asks of the options, at every level of the edge."""
     source = CATALOGUE[edge.source]
     for level in edge.levels:
-        for reading in source.readings:
+        for reading in source.readings_at(level):
             if all(reading.fixes.get(n, v) == v for n, v in edge.options.items()):
                 free = {n: v for n, v in edge.options.items() if n not in reading.fixes}
                 yield Offer(edge.source, level, reading.name, free)
@@ -127,8 +127,9 @@ def both(edge: Edge, s: Scenario, number: Number) -> Iterator[tuple[Array, Array
     there = in_arithmetic(edge.carry(here), number)
     models = [flatten(here.case.x0), *(edge.back(here, x) for x in answers(there))]
     for k, x in enumerate(answers(here)):
-        if not isinstance(here.events[k], Begin):
-            yield x, models[edge.at(here, k) + 1]
+        at = edge.at(here, k)
+        if not isinstance(here.events[k], Begin) and at is not None:
+            yield x, models[at + 1]
 
 
 def in_arithmetic(s: Scenario, number: Number) -> Scenario:

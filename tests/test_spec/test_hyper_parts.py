@@ -23,7 +23,7 @@ JOINT: dict[str, Any] = {"eta_l": 1, "eps": 1, "eta": 1, "beta1": 0, "tau": 1, "
 ADAM = {"client": "adam", "beta1_l": 0.5, "beta2_l": 0.5}
 SERVER: dict[str, Any] = {"eta_l": 1, "eta": 1, "beta1": 0, "beta2": 0, "eps": 1}
 BUFFER: dict[str, Any] = {"buffer": 1, "eta_l": 1, "eta": 1}
-COUNT_OF = {"twice_a": 3, "hinge_b": 2}
+COUNT_OF = {"twice_a": 3, "hinge_b": 2, "kept": 2}
 """A value that is no default, for those that count."""
 PRIVATE: dict[str, Any] = {"eta_l": 1, "eta": 1, "clip_norm": 1, "sigma": 1}
 

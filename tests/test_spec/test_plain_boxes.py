@@ -26,6 +26,7 @@ from fedspec.population import Clients
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName
 from fedspec.rules import PLAIN
+from fedspec_suite.measure.parts import lengths
 from fedspec_suite.report.source import text_of
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients as Stacked
@@ -36,7 +37,8 @@ BY_PLAN = {"Strategy"}
 NUMBERS: dict[str, Any] = {
     **{"eta_l": 0.3, "eta": 0.7, "beta1": 0.9, "beta2": 0.75, "beta3": 0.25, "beta": 0.5, "eps": 0.25, "tau": 0.5},
     **{"v0": 0.25, "v0_l": 0.125, "m0_l": 0.5, "beta1_l": 0.8, "beta2_l": 0.6, "eps_s": 1.5, "rho": 0.6, "mu": 0.2},
-    **{"mix": 0.4, "buffer": 2, "clip_norm": 1.5, "sigma": 0.3, "lam": 0.2},
+    **{"mix": 0.4, "buffer": 2, "clip_norm": 1.5, "sigma": 0.3, "lam": 0.2, "wd": 0.2, "levels": 3, "kept": 2},
+    **{"P": 2, "overlap": 1, "own": 0.3, "chance": 0.25, "f": 0, "keep": 2, "smooth": 0.5, "passes": 2},
 }
 SETUP = Setup((1, 2, 3, 4), {"w": (2, 2), "b": (1,)})
 W = np.array([[0.5, 0.25, 0.25, 0], [0.25, 0.5, 0.25, 0], [0.25, 0.25, 0.5, 0], [0, 0, 0, 1]])
@@ -117,6 +119,7 @@ def plans(run: Program | Method) -> list[Plan]:
         rounds = [((0, 2, 0), (3, 1, 3)), ((1,), (2,)), ((2, 0, 1, 3, 2), (2, 2, 4, 3, 1))]
     if "everyone" in takes:
         rounds = [((0, 1, 2, 3), (3, 1, 3, 2)), ((3, 1, 0, 2), (1, 2, 2, 4))]
+    rounds = [(who, lengths(takes, steps)) for who, steps in rounds]
     return [
         Plan(
             who,
@@ -125,6 +128,7 @@ def plans(run: Program | Method) -> list[Plan]:
             strategies=STRATEGIES[-len(who) :] if "strategies" in takes else (),
             scales=(0.5, 1.0, 0.25, 1.5, 0.75)[: len(who)] if "scales" in takes else (),
             noise=(0.3, -1.2, 0.8, 0.1, -0.4) if "noise" in takes else (),
+            draws=((0.3, 0.9, 0.8, 0.1, 0.4),) * len(who) if "draws" in takes else (),
             repeats=repeats,
         )
         for who, steps in rounds

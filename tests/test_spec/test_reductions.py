@@ -87,6 +87,7 @@ def test_it_holds_without_rounding(edge: Edge) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(
     # The terms of those with noise are long, and their exact runs say the same.
     "edge",
@@ -103,6 +104,7 @@ def test_it_holds_on_symbols(edge: Edge) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("edge", [edge for edge in EDGES if restricts(edge)], ids=lambda edge: edge.id)
 def test_the_restriction_is_needed(edge: Edge) -> None:
     """Without it the two sides differ on some scenario, so that ``when`` says something."""

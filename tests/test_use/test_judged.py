@@ -22,17 +22,33 @@ from fedspec.errors import ParameterError
 from fedspec_use.optax import local
 
 NUMBERS = {"rho": 0.5, "mu": 0.1, "eps": 0.1, "gamma": 0.9, "beta1": 0.9, "beta2": 0.99, "lam": 0.01, "z": 2,
-           "eps_s": 0.01, "v0": 0.25}
+           "eps_s": 0.01, "v0": 0.25, "wd": 0.1}
 START = {"w": jnp.arange(6.0).reshape(2, 3) / 3 - 1, "b": jnp.ones(2)}
 
-def run(optimizer, jit):
+def ends(x):
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
+
+def step_of(optimizer):
     def step(x, state):
         updates, state = optimizer.update(jax.tree.map(jnp.sin, x), state, x)
         return optax.apply_updates(x, updates), state
-    x, state = START, optimizer.init(START)
+    return step
+
+def run(optimizer, jit, start=START):
+    step, x, state = step_of(optimizer), start, optimizer.init(start)
     for _ in range(5):
         x, state = (jax.jit(step) if jit else step)(x, state)
-    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
+    return ends(x)
+
+def clients(optimizer):
+    # Three models side by side under jit and vmap, and one after another.
+    starts = [jax.tree.map(lambda leaf: scale * leaf, START) for scale in (1.0, -0.5, 2.0)]
+    x = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts)
+    each, state = jax.jit(jax.vmap(step_of(optimizer))), jax.vmap(optimizer.init)(x)
+    for _ in range(5):
+        x, state = each(x, state)
+    together = [ends(jax.tree.map(lambda leaf: leaf[j], x)) for j in range(3)]
+    return np.array(together), np.array([run(optimizer, False, start) for start in starts])
 
 for a in CATALOGUE.values():
     if isinstance(a.run, LocalSolver):
@@ -40,9 +56,15 @@ for a in CATALOGUE.values():
         optimizer = local(a.id, eta_l=0.1, **{n: NUMBERS[n] for n in known if n in NUMBERS})
         try:
             assert abs(run(optimizer, True) - run(optimizer, False)).max() < 1e-6, a.id
+            together, alone = clients(optimizer)
+            assert abs(together - alone).max() < 1e-6 and abs(alone[0] - alone[1]).max() > 0.1, a.id
         except ParameterError as error:
-            assert "which jit does not know" in str(error)
-            print(a.id)
+            assert "which jit and vmap do not know" in str(error)
+            try:
+                clients(optimizer)
+            except ParameterError as again:
+                assert str(again) == str(error)
+                print(a.id)
 ours = local("adam", eta_l=optax.linear_schedule(0.1, 0.0, 10), beta1=0.9, beta2=0.99, eps=0.1)
 theirs = optax.adam(optax.linear_schedule(0.1, 0.0, 10), 0.9, 0.99, 0.1)
 assert abs(run(ours, True) - run(theirs, True)).max() < 1e-6
@@ -73,7 +95,7 @@ def test_torch_optimisers_conform() -> None:
 
 
 @pytest.mark.outside
-def test_transformations_conform_and_run_under_jit() -> None:
+def test_transformations_conform_and_run_under_jit_and_vmap() -> None:
     judged("fedspec_use_optax", ("adam/client/kingma-2015", "agdu/client/fedada2", "sm3-i/client/anil-2019"))
     python = environments.prepare("fedspec_use_optax", lambda text: None)
     paths = os.pathsep.join(str(ROOT / name) for name in ("spec", "impl"))
@@ -85,7 +107,7 @@ def test_transformations_conform_and_run_under_jit() -> None:
         env={**os.environ, "PYTHONPATH": paths},
     )
     assert ended.returncode == 0, ended.stderr[-2000:]
-    assert ended.stdout.split() == ["admu", "sm3-ii-delayed"], "what says that jit does not know its steps"
+    assert ended.stdout.split() == ["admu", "sm3-ii-delayed"], "what says that jit and vmap do not know its steps"
 
 
 @pytest.mark.outside

@@ -54,6 +54,7 @@ def test_saved_and_loaded_it_goes_on_as_if_nothing_had_been(name: str) -> None:
     row = CATALOGUE[name]
     numbers = {"eta": 1.0, "beta": 0.5, "beta1": 0.5, "beta2": 0.75, "tau": 0.25, "eps": 0.5, "v0": 0.0, "v_hat0": 0.5}
     more = {"tau_eff": 2.0, "trim": 0.25, "mu": 0.0, "rho": 0.5, "gamma": 0.5, "eta_l": 0.5}
+    more |= {"f": 0, "keep": 2, "smooth": 0.25, "passes": 2, "clip_norm": 0.5}
     known = row.numbers_under("round", row.resolve(row.readings[0].name, {}))
     settings = {n: v for n, v in {**numbers, **more}.items() if n in known}
     told = [[reply(1.0, 2, steps=2), reply(-0.5, 1, steps=1)], [reply(0.25, 1, steps=3), reply(2.0, 1, steps=1)]]
@@ -93,9 +94,9 @@ def test_other_arrays_are_refused() -> None:
         loaded(chosen, saved(state, x))
 
 
-@pytest.mark.parametrize("name", ["scaffold", "feddyn"])
-def test_control_variates_are_refused(name: str) -> None:
-    with pytest.raises(ParameterError, match=f"{name}: each client keeps a control variate"):
+@pytest.mark.parametrize("name", ["scaffold", "feddyn", "diloco"])
+def test_what_clients_keep_is_refused(name: str) -> None:
+    with pytest.raises(ParameterError, match=f"{name}: each client keeps something of its own"):
         choose(name)
 
 

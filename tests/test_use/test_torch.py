@@ -30,6 +30,10 @@ PAIRS: dict[str, tuple[dict[str, Any], Callable[[Any], torch.optim.Optimizer]]] 
         lambda p: torch.optim.Adagrad(p, lr=0.01, eps=1e-8, initial_accumulator_value=0.5),
     ),
     "adam": (ADAM, lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.9, 0.99), eps=1e-8)),
+    "adamw": (
+        {**ADAM, "eps": 0.1, "wd": 0.2},
+        lambda p: torch.optim.AdamW(p, lr=0.01, betas=(0.9, 0.99), eps=0.1, weight_decay=0.2),
+    ),
     "amsgrad": (
         {**ADAM, "reading": "max-then-correct"},
         lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.9, 0.99), eps=1e-8, amsgrad=True),
@@ -37,7 +41,7 @@ PAIRS: dict[str, tuple[dict[str, Any], Callable[[Any], torch.optim.Optimizer]]] 
 }
 NUMBERS = {
     **{"rho": 0.5, "mu": 0.1, "eps": 0.1, "gamma": 0.9, "beta1": 0.9, "beta2": 0.99, "lam": 0.01, "phi_m": 0.1},
-    **{"phi_M": 10.0, "z": 2, "eps_s": 0.01, "v0": 0.25},
+    **{"phi_M": 10.0, "z": 2, "eps_s": 0.01, "v0": 0.25, "wd": 0.1},
 }
 SOLVERS = [a.id for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 
@@ -184,11 +188,12 @@ def test_a_server_is_fed_minus_the_average_change() -> None:
         assert float(p) == pytest.approx(x, rel=1e-14)
 
 
-def test_an_outer_loop_of_fedavgm_is_torchs_momentum() -> None:
-    """With heavy-ball momentum the server is SGD with momentum on the pseudo-gradient: FedAvgM, Hsu et al. (2019)."""
+@pytest.mark.parametrize(("name", "nesterov"), [("fedavgm", False), ("diloco", True)])
+def test_an_outer_loop_is_torchs_momentum(name: str, nesterov: bool) -> None:
+    """SGD with momentum on the pseudo-gradient: FedAvgM's is heavy-ball, Hsu et al. (2019), DiLoCo's Nesterov's."""
     ours, other = parameters(), parameters()
-    got = trained(ours, Server(ours, "fedavgm", eta=0.7, beta=0.9))
-    want = trained(other, torch.optim.SGD(other, lr=0.7, momentum=0.9))
+    got = trained(ours, Server(ours, name, eta=0.7, beta=0.9))
+    want = trained(other, torch.optim.SGD(other, lr=0.7, momentum=0.9, nesterov=nesterov))
     assert float((got - want).abs().max()) < 1e-13
 
 

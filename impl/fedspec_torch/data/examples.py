@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -25,15 +25,33 @@ Examples: TypeAlias = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Minibatch:
-    """The minibatches of n clients, of b examples each.
+    """The minibatches of n clients, of b examples each, and what a call of the module depends on or moves beside them.
 
     Attributes:
         inputs: [n, b, ...].
         targets: [n, b, ...].
+        seeds: [n] of what is drawn; empty: nothing is.
+        statistics: [n, b'] running statistics before the call, over which those after it are written; None: there are
+            none, or nobody wants them.
     """
 
     inputs: Tensor
     targets: Tensor
+    seeds: Sequence[int] = field(default=(), kw_only=True)
+    statistics: Tensor | None = field(default=None, kw_only=True)
+
+    def alone(self, j: int) -> Minibatch:
+        """That of one client, where it is."""
+        moved = None if self.statistics is None else self.statistics[j : j + 1].clone()
+        pair = (part[j : j + 1] for part in (self.inputs, self.targets))
+        return Minibatch(*pair, seeds=self.seeds[j : j + 1], statistics=moved)
+
+    def copied(self, rows: Sequence[int]) -> Minibatch:
+        """Those of some clients, in memory of their own."""
+        own = [part[rows].clone() for part in (self.inputs, self.targets)]
+        moved = None if self.statistics is None else self.statistics[rows].clone()
+        seeds = [self.seeds[r] for r in rows] if self.seeds else ()
+        return Minibatch(*own, seeds=seeds, statistics=moved)
 
 
 class Pool(Protocol):

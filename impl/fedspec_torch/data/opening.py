@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from fedspec.errors import PlanError, ShapeError
 from fedspec_torch.data.datasets import Reader
+from fedspec_torch.refusals import DataError
 
 
 class Numbered(Protocol):
@@ -66,6 +68,25 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
         if not count:
             raise ShapeError(f"data: client {i} has no example; leave it out of the federation")
     return Reader(sources, [range(count) for count in counts], keys)
+
+
+def opened(test: Any, keys: Any, device: torch.device) -> Any:
+    """What a model is evaluated on: a Dataset as two tensors, all of it read; what is none as it is.
+
+    Raises:
+        ShapeError: it is empty, its examples differ, or cannot be asked for by number.
+        DataError: an example is another when it is read again.
+    """
+    if not isinstance(test, Dataset | DataLoader) and not _is_dataset(test):
+        return test
+    try:
+        found = reader([test], None, keys)
+        assert found is not None
+        inputs, targets = found(0)
+    except (ShapeError, DataError) as error:
+        said = str(error).removeprefix("data: ").replace("client 0", "the test set")
+        raise type(error)(f"test: {said.replace('; leave it out of the federation', '')}") from error
+    return inputs.to(device), targets.to(device)
 
 
 def _is_dataset(value: Any) -> bool:

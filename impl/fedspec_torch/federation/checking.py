@@ -21,6 +21,7 @@ from fedspec.errors import FedspecError, ShapeError
 from fedspec_torch.arith import Stack, Vector
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.federation.memories import Written, kept_by
+from fedspec_torch.gradients import beside
 from fedspec_torch.gradients.choosing import first_line
 from fedspec_torch.gradients.watching import Watching, guard
 from fedspec_torch.gradients.ways import Network, looped
@@ -53,31 +54,42 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
     """Refuse what two calls at a model on one minibatch show: draws, something kept or written, no gradient.
 
     The first calls are at the model that a plain loop begins with. Two more are beside it: what a loss keeps and moves
-    towards the model does not move where it is.
+    towards the model does not move where it is. All are given the same draws of torch's generator, so that only other
+    draws are told from each other; running statistics are other ones at the second call of two, which is to change
+    nothing.
 
     Raises:
-        ModuleError: the module, or the loss, draws at random, keeps something between calls, or writes to its
-            parameters or to the minibatch.
+        ModuleError: the module, or the loss, draws from another generator, keeps something between calls, computes with
+            its running statistics while it trains, or writes to its parameters or to the minibatch.
         LossError: the loss does not depend on what is trained, or is no number.
     """
-    kept = {name: buffer.clone() for name, buffer in network.module.named_buffers()}
-    before, drew, losses, known, wrote = _generators(x.device), False, [], [], list[list[str]]()
+    kept = {name: b.clone() for name, b in network.module.named_buffers() if name not in network.running}
+    before, losses, known, wrote = _others(), [], [], list[list[str]]()
     given: dict[str, Tensor] = {f"the parameter {name}": p for name, p in network.parameters.items()}
     given |= {"the inputs of a minibatch": inputs, "the targets of a minibatch": targets}
-    with network.lent(), warnings.catch_warnings():
+    with (
+        network.lent(),
+        beside.as_before(x.device, network.running, draws=True),
+        warnings.catch_warnings(),
+    ):
         warnings.filterwarnings("error", "Using a target size")
         try:
             for model in (x, None, near, None):
+                beside.sow(x.device, 0)
+                seeded = _torchs(x.device)
                 # A second call is at the same versions of the same tensors: who goes by these keeps nothing.
                 if model is not None:
                     network.put(model)
+                else:
+                    beside.put(network.running, 2 * beside.told(network.running) + 1)
                 with torch.enable_grad(), Watching(network.asked), Written(given) as written:
                     loss = network.value_of(network.module, inputs, targets)
                 losses.append(loss.detach())
                 known.append(kept_by(network.module, network.loss))
                 wrote.append(written.names)
-                drew = drew or written.drew
-            drew = before != _generators(x.device) and (drew or _draws(network, inputs, targets))
+                if seeded != _torchs(x.device) and (written.drew or _draws(network, inputs, targets, x.device)):
+                    network.asked.add(beside.RANDOM)
+            drew = before != _others() and _moves(_others, lambda: network.value_of(network.module, inputs, targets))
         except UserWarning as error:
             raise ShapeError(
                 f"loss: {str(error).split('. ')[0]}: outputs would be compared with targets of others; "
@@ -97,15 +109,16 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
     check_same_parameters(network, "forward, or the loss, has changed which parameters it has; it")
     if drew:
         raise ModuleError(
-            f"model: it, or the loss, {Reason.DRAWS} (dropout, noise), so that no run could be repeated or resumed; "
-            f"call model.eval(), or draw from the inputs alone"
+            f"model: it, or the loss, {Reason.DRAWS}, from a generator of Python's or NumPy's, which no run seeds, so "
+            f"that none could be repeated or resumed; draw from torch's own generator, as dropout does"
         )
     for name, buffer in network.module.named_buffers():
         # As numbers of bytes: what is no number is not equal to itself.
-        if name not in kept or not torch.equal(_bytes(buffer), _bytes(kept[name])):
+        is_same = name in network.running or (name in kept and torch.equal(_bytes(buffer), _bytes(kept[name])))
+        if not is_same:
             raise ModuleError(
-                f"model: it {Reason.KEEPS}: its buffer {name} changes with every call, as a running statistic, which "
-                f"no algorithm here averages; call model.eval(), or leave it as it is"
+                f"model: it {Reason.KEEPS}: its buffer {name} changes with every call, and is no running statistic of "
+                f"one of torch's norms; call model.eval(), or leave it as it is"
             )
     moved = (where for one, other in (known[:2], known[2:]) for where in other if one.get(where) != other[where])
     if where := next(moved, ""):
@@ -113,13 +126,14 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
             f"model: it, or the loss, {Reason.KEEPS}: {where} is another after each of two calls with the same "
             f"parameters and minibatch; make it a function of its inputs, and keep notes outside of it"
         )
-    # A GPU may add in another order.
+    # A GPU may add in another order; running statistics were others at the second of two calls.
     for one, other in (losses[:2], losses[2:]):
         if torch.allclose(one, other, rtol=1e-3, atol=0, equal_nan=True):
             continue
         raise ModuleError(
             f"model: two calls with the same parameters and minibatch have losses {one.item()} and "
-            f"{other.item()}; it {Reason.KEEPS}, or {Reason.DRAWS}: make it a function of its inputs"
+            f"{other.item()}; it {Reason.KEEPS}, such as running statistics that it computes with, or {Reason.DRAWS}: "
+            f"make it a function of its inputs"
         )
     if not loss.requires_grad:
         raise LossError(
@@ -172,7 +186,7 @@ def blamed(network: Network, who: Sequence[int], x: Stack, batches: Sequence[Min
             raise
         except Exception:
             for j, client in enumerate(who[: len(batches[-1].inputs)] if batches else ()):
-                alone = Minibatch(batches[-1].inputs[j : j + 1], batches[-1].targets[j : j + 1])
+                alone = batches[-1].alone(j)
                 # On a GPU an index outside a table would break off every call that comes after.
                 asked = network.asked if x.device.type == "cuda" else set[str]()
                 with of_clients([client], [alone]), guard(asked):
@@ -188,8 +202,11 @@ def check_test(pair: Any) -> None:
     """
     is_pair = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(part, Tensor) for part in pair)
     if not is_pair or not all(part.ndim for part in pair) or not 0 < len(pair[0]) == len(pair[1]):
-        got = tuple(tuple(part.shape) for part in pair) if is_pair else type(pair).__name__
-        raise ShapeError(f"test: got {got}; give a pair (inputs, targets) of two tensors of equally many examples")
+        two = isinstance(pair, tuple | list) and len(pair) == 2
+        kinds = f"({', '.join(type(part).__name__ for part in pair)})" if two else type(pair).__name__
+        got = tuple(tuple(part.shape) for part in pair) if is_pair else kinds
+        how = "" if is_pair or not two else ", each made by torch.as_tensor(...)"
+        raise ShapeError(f"test: got {got}; give a pair (inputs, targets) of two tensors of equally many examples{how}")
 
 
 def _told(part: Tensor) -> str:
@@ -198,23 +215,30 @@ def _told(part: Tensor) -> str:
     return f"{tuple(part.shape)} {part.dtype}" + (f" from {int(part.min())} to {int(part.max())}" if whole else "")
 
 
-def _generators(device: torch.device) -> list[bytes]:
+def _torchs(device: torch.device) -> list[bytes]:
     states = [torch.get_rng_state()]
     states += [torch.cuda.get_rng_state(device)] if device.type == "cuda" else []
+    return [state.numpy().tobytes() for state in states]
+
+
+def _others() -> list[bytes]:
     # NumPy's global state is what a module that calls np.random draws from.
     _, words, *more = np.random.get_state()
-    ours = (repr(random.getstate()).encode(), np.asarray(words).tobytes(), repr(more).encode())
-    return [*(state.numpy().tobytes() for state in states), *ours]
+    return [repr(random.getstate()).encode(), np.asarray(words).tobytes(), repr(more).encode()]
 
 
-def _draws(network: Network, inputs: Tensor, targets: Tensor) -> bool:
+def _draws(network: Network, inputs: Tensor, targets: Tensor, device: torch.device) -> bool:
+    return _moves(lambda: _torchs(device), lambda: network.value_of(network.module, inputs, targets))
+
+
+def _moves(state: Callable[[], list[bytes]], call: Callable[[], object]) -> bool:
     """Whether a generator moves with every call: it may be another thread of the program that drew from it."""
     if threading.active_count() == 1:
         return True
     for _ in range(LOOKS):
-        before = _generators(inputs.device)
-        network.value_of(network.module, inputs, targets)
-        if before == _generators(inputs.device):
+        before = state()
+        call()
+        if before == state():
             return False
     return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import torch
@@ -14,7 +14,7 @@ from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.federation.checking import check_first, check_same_parameters
 from fedspec_torch.gradients.choosing import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
 from fedspec_torch.gradients.looking import Look, apart, beside, look
-from fedspec_torch.gradients.ways import WRITTEN_OUT, Network, looped
+from fedspec_torch.gradients.ways import ALONE, WRITTEN_OUT, Network, looped
 from fedspec_torch.layers.chains import OTHERWISE, LayersError
 from fedspec_torch.refusals import ModuleError, Reason
 
@@ -37,6 +37,11 @@ class Ways:
     choices: dict[int, Choice]
     _first: list[tuple[Look, Plain]] = field(default_factory=list, init=False, repr=False)
     _agreed: set[str] = field(default_factory=set, init=False, repr=False)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was looked at yet."""
+        return not self._first
 
     def known(self, n: int) -> str | None:
         """How the gradients of a block of n clients are computed; None: the first of about that size shows it."""
@@ -70,6 +75,10 @@ class Ways:
         if not self._first:
             near = beside(here.about, here.seed)[0]
             check_first(self.network, x[0], near, batch.inputs[0], batch.targets[0])
+        if self.network.ways == ["looped"] and not self._named:
+            run = ALONE["looped"] if x.device.type == "cpu" else IN_PLACE
+            self.choices[len(x).bit_length()] = Choice("looped", self.network.by_itself, run)
+            self._agreed.add("looped")
         plain = here.plain()
         if not self._first:
             self._first.append((here, plain))
@@ -84,7 +93,9 @@ class Ways:
                     raise LayersError(f"{name}: {ignored}")
                 self._look(name, here, plain, advised=False)
 
-            self.choices[size] = choose(self.network, x, batch, agrees=agrees)
+            found = choose(self.network, x, batch, self.network.ways, agrees=agrees)
+            words = filter(None, [self.network.by_itself, found.why])
+            self.choices[size] = replace(found, why="; ".join(words))
         elif self.choices[size].name not in self._agreed:
             self._look(self.choices[size].name, here, plain)
         return self.choices[size].name
@@ -97,7 +108,8 @@ class Ways:
         except (FedspecError, torch.OutOfMemoryError):
             raise
         except Exception as error:
-            why = f"the module, or the loss, {Reason.UNBEARABLE}: {type(error).__name__}: {first_line(error)}"
+            reason = Reason.LAID_OUT if name in ALONE else Reason.UNBEARABLE
+            why = f"the module, or the loss, {reason}: {type(error).__name__}: {first_line(error)}"
             raise LayersError(f"{name}: {why}; {OTHERWISE}" if advised else why) from error
         self._agreed.add(name)
 
@@ -118,7 +130,7 @@ class Ways:
         # What was changed since is told as changed, in whatever way it shows.
         for first, (models, *then) in self._first:
             # One client is enough of what has been seen.
-            alone = Minibatch(first.batch.inputs[:1], first.batch.targets[:1])
+            alone = first.batch.alone(0)
             gap = apart(looped(self.network, models[:1], alone), [part[:1] for part in then])
             # A GPU may add in another order, and less exactly than it is asked.
             if gap > (first.rounding if x.device.type == "cpu" else max(first.rounding, 1e-3)):
@@ -129,13 +141,18 @@ class Ways:
                 )
         # What plain autograd does not take, no way is to blame for.
         plain = here.plain()
-        for name in sorted({"looped" if way == "alone" else way for way in ways} - {"looped"}):
+        for name in sorted({"looped" if way == ALONE["looped"] else way for way in ways} - {"looped"}):
             self._look(name, here, plain)
 
     def take_for(self, n: int, like: int) -> None:
-        """Take for blocks of n clients the way that was measured for fewer, unless there is one."""
+        """Take for blocks of n clients the way that was measured for others, unless there is one."""
         if like.bit_length() in self.choices:
             self.choices.setdefault(n.bit_length(), self.choices[like.bit_length()])
+
+    def take_for_fewer(self, n: int) -> None:
+        """Take for blocks of fewer than n clients the way that was measured for n, unless there is one."""
+        for bits in range(n.bit_length()):
+            self.take_for(2**bits - 1, n)
 
     def run_for(self, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str]) -> tuple[str, Run]:
         """How a block takes all its steps of plain SGD, measured when the first block of about its size comes by.
@@ -150,7 +167,7 @@ class Ways:
         """
         size = len(x).bit_length()
         if self.way:
-            name = {"looped": "alone"}.get(self.way, self.way if self.way in runs else IN_PLACE)
+            name = ALONE.get(self.way, self.way if self.way in runs else IN_PLACE)
         else:
             if not self.choices[size].run:
                 self.choices[size] = choose_run(self.choices[size], x, tau, runs)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,8 +22,11 @@ from fedspec_torch.data.opening import Numbered, reader
 from fedspec_torch.federation.checking import named
 from fedspec_torch.federation.choices import Ways
 from fedspec_torch.federation.own import own_of
-from fedspec_torch.federation.parts import check_module
+from fedspec_torch.federation.parts import check_module, warn_of_evaluation
+from fedspec_torch.federation.stated import Stated
+from fedspec_torch.federation.statistics import Moving, Reading, check_reading
 from fedspec_torch.federation.training import Training
+from fedspec_torch.gradients.beside import put, told, tracks
 from fedspec_torch.gradients.choosing import Choice
 from fedspec_torch.gradients.ways import WAYS, Loss, Network
 from fedspec_torch.plan import Oracle
@@ -30,7 +35,7 @@ from fedspec_torch.refusals import LossError, ModuleError
 __all__ = ["Federation", "LossError", "ModuleError", "on"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Federation:
     """A model and the clients that train it.
 
@@ -38,7 +43,8 @@ class Federation:
     are read once, as the initial model; after a run :meth:`module_at` gives it with other ones.
 
     Attributes:
-        model: any module without running statistics and without dropout that is switched on.
+        model: any module; what it draws from torch's generator, as dropout does, is a function of ``seed``, round,
+            client and local step (:func:`fedspec_torch.gradients.beside.seed_of`).
         loss: the mean loss of a minibatch, from output and targets, such as ``torch.nn.functional.cross_entropy``.
         data: one pair (inputs, targets) for each client, or a function that makes it from the client's number; or
             Datasets, one for each client, or one with ``parts``: whatever has a length and gives an example for its
@@ -56,14 +62,20 @@ class Federation:
         parts: which examples of one Dataset every client has, as :mod:`fedspec_torch.data.partition` gives them.
         keys: what inputs and targets are called, where an example of a Dataset is a dict.
         cached: whether Datasets are read once, when the federation is made, and kept as tensors in memory.
+        statistics: what becomes of running statistics, as of BatchNorm: ``averaged`` by sample sizes, ``kept`` by each
+            client, of the ``last`` participant, or ``recomputed`` (:mod:`fedspec_torch.federation.statistics`).
+        clip: the largest length of a minibatch's gradient, of each client by itself; longer ones are shortened to it.
+        weight_decay: lambda, of which the local model is added to the gradient, after clipping; so moments see it.
+        accumulate: of how many minibatches a gradient is the mean, which are passed through one after another.
         choices: the ways that were measured to be fastest, by the number of clients in a block in powers of two.
 
     Raises:
-        ModuleError: the module keeps running statistics, drops units, or has nothing to train. What only a call shows
-            is refused when the first minibatch comes by.
+        ModuleError: the module has nothing to train, or what runs do not take. What only a call shows is refused when
+            the first minibatch comes by.
         LossError: the loss is no function.
         ShapeError: the data do not fit together.
-        PlanError: a batch holds no example.
+        PlanError: a batch holds no example, or a gradient is of no minibatch; there is no such ``statistics``.
+        ParameterError: ``clip`` or ``weight_decay`` is no such number.
         UnknownNameError: there is no such way.
     """
 
@@ -79,10 +91,17 @@ class Federation:
     parts: Sequence[Any] | None = None
     keys: tuple[str, str] | None = None
     cached: bool = False
+    statistics: str = Reading.AVERAGED
+    clip: float | None = None
+    weight_decay: float = 0.0
+    accumulate: int = 1
     choices: dict[int, Choice] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check_module(self.model, self.loss)
+        warn_of_evaluation(self.model)
+        check_reading(self.statistics)
+        _ = self.stated
         if self.batch_size is not None:
             check_whole("batch_size", self.batch_size, "a minibatch holds at least one example")
         check_whole("seed", self.seed, "what is drawn depends on a number", least=0)
@@ -103,7 +122,16 @@ class Federation:
         if self.examples and not (self.reader is None and callable(self.data)):
             raise PlanError("examples: given, but data says it; leave it out")
         # The model is read now: what becomes of the module later is another one.
-        _ = self.pool, self.x0, self.own
+        _ = self.pool, self.x0, self.b0, self.own, self.modes, self.network.running
+
+    def __repr__(self) -> str:
+        name, n, d = type(self.model).__name__, sum(self.pool.examples), len(self.x0)
+        return f"<Federation: {len(self)} clients, {n} examples, {name} of {d} parameters>"
+
+    @cached_property
+    def modes(self) -> dict[nn.Module, bool]:
+        """Which parts of the module are in their training mode."""
+        return {part: part.training for part in self.model.modules()}
 
     @cached_property
     def network(self) -> Network:
@@ -138,6 +166,17 @@ class Federation:
         return self.network.vector()
 
     @cached_property
+    def stated(self) -> Stated | None:
+        """What is done to every gradient; None: nothing."""
+        found = Stated(self.clip, self.weight_decay, self.accumulate)
+        return None if found == Stated() else found
+
+    @cached_property
+    def b0(self) -> Vector:
+        """The running statistics when the federation was made; nothing where the module has none."""
+        return told(self.network.running)
+
+    @cached_property
     def own(self) -> dict[str, str]:
         """What module and loss computed with beside the parameters when the federation was made."""
         return own_of(self.model, self.loss)
@@ -150,33 +189,105 @@ class Federation:
     def __len__(self) -> int:
         return len(self.pool.examples)
 
-    def in_round(self, round: int, *, keeps: bool = False) -> Training:
+    def in_round(self, round: int, *, keeps: bool = False, moving: Moving | None = None) -> Training:
         """The clients with the minibatches of that round; see :class:`fedspec_torch.federation.training.Training`."""
-        return Training(self.ways, Minibatches(self.pool, self.batch_size, self.seed, self.shuffled), round, keeps)
+        minibatches = Minibatches(self.pool, self.batch_size, self.seed, self.shuffled)
+        moving = moving or (Moving(self.b0) if self.network.running else None)
+        return Training(self.ways, minibatches, round, keeps, moving=moving, stated=self.stated)
 
     def oracle(self, clients: Sequence[int]) -> Oracle:
         """The gradients of these clients on their minibatches of round 0: a federation is a population by itself."""
         return self.in_round(0).oracle(clients)
 
-    def module_at(self, x: Vector) -> nn.Module:
-        """The module itself, its parameters set to a model."""
-        with self.network.turn, torch.no_grad():
-            for name, value in self.network.named(x).items():
-                self.network.parameters[name].copy_(value)
-        return self.model
+    def module_at(self, x: Vector, b: Vector | None = None) -> nn.Module:
+        """A copy of the module, its parameters set to a model, and its running statistics to some.
 
-    def evaluate(self, x: Vector, examples: Examples) -> tuple[float, float]:
-        """Loss, and the share of examples whose largest output is their target (NaN: no classes)."""
-        inputs, targets = examples
-        with self.network.lent(), torch.no_grad(), named("the test examples", lambda: examples):
+        Raises:
+            ModuleError: torch cannot copy it.
+        """
+        with self.network.lent(), torch.no_grad():
             self.network.put(x)
+            put(self.network.running, self.b0 if b is None else b)
+            try:
+                return deepcopy(self.model)
+            except Exception as error:
+                raise ModuleError(
+                    f"model: it cannot be copied ({type(error).__name__}: {error}); make another, and give it "
+                    f"the parameters: torch.nn.utils.vector_to_parameters(run.x, parameters that are trained)"
+                ) from error
+
+    @contextmanager
+    def in_its_modes(self) -> Iterator[None]:
+        """Each part of the module trains in the mode that it had when the federation was made; afterwards as it was."""
+        with modes_kept(self.model):
+            for part in self.model.modules():
+                part.training = self.modes.get(part, part.training)
+            yield
+
+    def recomputed(self, x: Vector, who: Sequence[int]) -> Vector:
+        """[b] the running statistics that one pass of a model over all examples of some clients leaves."""
+        pairs = [self.pool.of([i]) for i in who]
+        inputs = torch.cat(
+            [p[0][int(p[2][0]) : int(p[2][0]) + self.pool.examples[i]] for i, p in zip(who, pairs, strict=True)]
+        )
+        norms = [part for part in self.model.modules() if tracks(part)]
+        momenta = [part.momentum for part in norms]
+        with self.network.lent(), evaluating(self.model), torch.no_grad():
+            self.network.put(x)
+            for part in norms:
+                # A norm whose momentum is 1 keeps what it has seen last.
+                part.training, part.momentum = True, 1.0
+            try:
+                self.model(inputs)
+                return told(self.network.running)
+            finally:
+                for part, momentum in zip(norms, momenta, strict=True):
+                    part.momentum = momentum
+
+    def evaluate(
+        self, x: Vector, examples: Examples, b: Vector | None = None, shown: Callable[[Any], Any] | None = None
+    ) -> tuple[float, float]:
+        """Loss, and the share of examples whose largest output is their target (NaN: no classes).
+
+        The module is in its evaluation mode, with these running statistics; ``shown`` is called with its output.
+        """
+        inputs, targets = examples
+        with (
+            self.network.lent(),
+            evaluating(self.model),
+            torch.no_grad(),
+            named("the test examples", lambda: examples),
+        ):
+            self.network.put(x)
+            put(self.network.running, self.b0 if b is None else b)
             output = self.model(inputs)
             loss = float(self.loss(output, targets))
             one = isinstance(output, Tensor) and output.ndim == targets.ndim + 1
             # Of one output there is no largest.
             classes = one and output.shape[1] > 1 and not targets.is_floating_point()
             share = float((output.argmax(1) == targets).double().mean()) if classes else float("nan")
+        if shown:
+            shown(output)
         return loss, share
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """In evaluation mode: nothing is dropped, and norms use their running statistics; afterwards as it was."""
+    with modes_kept(module):
+        module.eval()
+        yield
+
+
+@contextmanager
+def modes_kept(module: nn.Module) -> Iterator[None]:
+    """Afterwards each part of a module is in the mode in which it was."""
+    modes = [(part, part.training) for part in module.modules()]
+    try:
+        yield
+    finally:
+        for part, was in modes:
+            part.training = was
 
 
 def on(federation: Federation, device: torch.device | str) -> Federation:
@@ -185,4 +296,5 @@ def on(federation: Federation, device: torch.device | str) -> Federation:
     if isinstance(pool := federation.pool, Held):
         data = [(inputs.to(device), targets.to(device)) for inputs, targets in pool.data]
         given = {"data": data, "parts": None, "keys": None, "cached": False}
-    return replace(federation, model=federation.model.to(device), **given)
+    with federation.in_its_modes():
+        return replace(federation, model=federation.model.to(device), **given)

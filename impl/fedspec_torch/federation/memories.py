@@ -39,6 +39,11 @@ class Written(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.names: list[str] = []
         self.drew = False
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else torch imports its compiler here, which takes seconds.
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run an operation."""
         self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.dropout import _DropoutNd
 
 from fedspec_torch.gradients.ways import Loss
-from fedspec_torch.refusals import LossError, ModuleError, Reason
+from fedspec_torch.refusals import LossError, ModuleError
 
 
 def check_module(module: nn.Module, loss: Loss) -> None:
@@ -28,13 +32,6 @@ def check_module(module: nn.Module, loss: Loss) -> None:
     check_listed(module)
     for name, part in module.named_modules():
         where = f"model: {name or 'the module'} ({type(part).__name__})"
-        if getattr(part, "track_running_stats", False):
-            raise ModuleError(
-                f"{where} {Reason.STATISTICS}, which no algorithm here averages; "
-                f"use GroupNorm or LayerNorm, or track_running_stats=False"
-            )
-        if isinstance(part, nn.modules.dropout._DropoutNd) and part.training and part.p > 0:
-            raise ModuleError(f"{where} {Reason.DRAWS} what it drops; call model.eval(), or set its p to 0")
         if any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)):
             raise ModuleError(f"{where} has no shapes yet; call the model on a minibatch once before")
     if not any(p.requires_grad and p.numel() for p in module.parameters()):
@@ -59,6 +56,39 @@ def check_module(module: nn.Module, loss: Loss) -> None:
             f"one vector holds them all, so give all one type and device"
         )
     check_apart({name: p for name, p in module.named_parameters() if p.requires_grad and p.numel()})
+
+
+WARNED: WeakSet[nn.Module] = WeakSet()
+"""Modules of which it was said already that they train in their evaluation mode."""
+
+
+def warn_of_evaluation(module: nn.Module) -> None:
+    """Say once of a module that it was handed over in its evaluation mode, where one of its parts trains otherwise.
+
+    A part alone in that mode is meant so, as a norm that is frozen.
+    """
+    idle = sorted({type(p).__name__ for p in module.modules() if not p.training and _trains_otherwise(p)})
+    if module.training or not idle or module in WARNED:
+        return
+    WARNED.add(module)
+    warnings.warn(
+        f"model: it is in its evaluation mode, and is trained so: {', '.join(idle)} will do what it does there. Call "
+        f"model.train() before Federation(...); where it is meant, call model.train() and then eval() of these parts",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _trains_otherwise(part: nn.Module) -> bool:
+    """Whether a part of torch's does something else in its training mode."""
+    match part:
+        case _NormBase():
+            return bool(part.track_running_stats)
+        case _DropoutNd():
+            return part.p > 0
+        case nn.RNNBase() | nn.MultiheadAttention():
+            return part.dropout > 0
+    return False
 
 
 def check_mode(what: str, device: str = "") -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -15,10 +16,13 @@ from fedspec_torch.data.batches import Batches, Minibatches
 from fedspec_torch.data.examples import IGNORED, Made, Minibatch, check_again
 from fedspec_torch.federation.checking import blamed, check_same_parameters, of_clients
 from fedspec_torch.federation.choices import Ways
-from fedspec_torch.federation.whole_runs import is_plain, runs
+from fedspec_torch.federation.stated import Stated
+from fedspec_torch.federation.statistics import Moving
+from fedspec_torch.federation.whole_runs import Beside, is_plain, runs
 from fedspec_torch.gradients import graphs
+from fedspec_torch.gradients.beside import seed_of
 from fedspec_torch.gradients.choosing import IN_PLACE, Run
-from fedspec_torch.gradients.ways import WAYS, WRITTEN_OUT, layered
+from fedspec_torch.gradients.ways import ALONE, WAYS, WRITTEN_OUT, form_of, layered
 from fedspec_torch.layers import descent
 from fedspec_torch.layers.chains import OTHERWISE, LayersError, cross_entropy
 from fedspec_torch.layers.loops import NoClassError
@@ -42,6 +46,8 @@ class Training:
         losses: the loss of every client's first minibatch, which is that of the model it began from; as a tensor where
             a device would be waited for.
         taken: the ways to gradients, or to whole runs, that were taken.
+        moving: the running statistics of the clients; None: the module has none.
+        stated: what is done to every gradient; None: nothing.
     """
 
     ways: Ways
@@ -50,6 +56,8 @@ class Training:
     keeps: bool = False
     losses: dict[int, Tensor | float] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
+    moving: Moving | None = None
+    stated: Stated | None = None
     _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
     _memory: list[Tensor] = field(default_factory=list, repr=False)
 
@@ -68,6 +76,16 @@ class Training:
             self._batches[who[:1]] = whole
         return Trained(self, whole.first(len(who)))
 
+    def seed(self, i: int, k: int) -> int:
+        """What torch's generator is seeded with before local step k of a client, where the module draws."""
+        return seed_of(self.minibatches.seed, self.round, i, k)
+
+    def dressed(self, batch: Minibatch, k: int, who: Sequence[int]) -> Minibatch:
+        """Minibatches of step k with what the clients draw, and with their running statistics."""
+        if self.ways.is_first or self.ways.network.draws:
+            batch = replace(batch, seeds=[self.seed(i, k) for i in who])
+        return replace(batch, statistics=self.moving.of(who)) if self.moving else batch
+
     def look_again(self, x: Vector) -> None:
         """Look again at the ways that were taken, at two of the clients who were trained last; x is the new model.
 
@@ -80,12 +98,12 @@ class Training:
         one = self.round % len(last.clients)
         other = max((i for i, size in enumerate(last.sizes) if size == last.sizes[one] and i != one), default=one)
         pairs = [last.walk.at(i, self.round) for i in (one, other)]
-        batch = Minibatch(*(torch.stack(part) for part in zip(*pairs, strict=True)))
+        who = [last.clients[i] for i in (one, other)]
+        batch = self.dressed(Minibatch(*(torch.stack(part) for part in zip(*pairs, strict=True))), self.round, who)
         if isinstance(pool := self.minibatches.pool, Made):
             alone = self.minibatches.of(last.clients[one : one + 1], self.round)
             check_again(last.clients[one], pairs[0], alone.walk.at(0, self.round), pool.source)
         taken = self.taken - set(WRITTEN_OUT) if Trained(self, last).ignored else self.taken
-        who = [last.clients[i] for i in (one, other)]
         with blamed(self.ways.network, who, x.expand(len(who), -1), [batch]):
             self.ways.look_again(taken, self.round, x, batch)
 
@@ -98,7 +116,12 @@ class Trained:
     batches: Batches
 
     def __call__(self, k: int, x: Stack) -> Stack:
-        """The gradients at local step k."""
+        """The gradients at local step k, with what is stated of local work done to them."""
+        stated = self.training.stated
+        return stated.of(lambda j: self.of_minibatch(j, x), k, x) if stated else self.of_minibatch(k, x)
+
+    def of_minibatch(self, k: int, x: Stack) -> Stack:
+        """The gradients of the clients' minibatches k."""
         some = self.batches.first(len(x))
         self._begin(x)
         if self._way(len(x)) == "compiled":
@@ -118,7 +141,7 @@ class Trained:
 
     def descend(self, k: int, y: Stack, rate: float) -> bool:
         """Write y - rate times the gradients at local step k over y; false: step by step is the way."""
-        taken = self._way(len(y)) == "compiled"
+        taken = self._way(len(y)) == "compiled" and not self.training.stated
         if taken:
             self.compiled(y, k, [1] * len(y), y, [-rate], told=self._untold(self.batches.clients[: len(y)]))
         return taken
@@ -136,16 +159,23 @@ class Trained:
         self._begin(x)
         if not ways.known(len(x)):
             # The first minibatch is what the ways are measured on.
-            self(0, x)
-        if self._aside(ways.known(len(x))):
+            with self.training.moving.tried() if self.training.moving else nullcontext():
+                self(0, x)
+        known = ways.known(len(x))
+        if self._aside(known):
             return None
-        if is_plain(solver) and ways.known(len(x)):
+        if is_plain(solver) and known and not self.training.stated:
             name, run = ways.run_for(x, tau, self._runs(solver, x))
-            self.training.taken.update({name} & {"alone"})
+            self.training.taken.update({name} & {*ALONE.values()})
             found, losses = run(tau)
             self.tell(self.batches.clients, losses)
             return found
-        return self.layered(solver, x, tau) if self.is_layered(solver, x) else None
+        if known in ALONE:
+            # Nothing is measured while the module is lent; one client after another takes as long in any block.
+            ways.take_for_fewer(len(x))
+            with ways.network.lent(form_of(known)):
+                return by_gradients(solver, x, self, tau)
+        return self.layered(solver, x, tau) if not self.training.stated and self.is_layered(solver, x) else None
 
     def _runs(self, solver: InPlace, x: Stack) -> dict[str, Run | str]:
         """All ways to a whole run of plain SGD; the one in place is by the way to the gradients."""
@@ -156,8 +186,18 @@ class Trained:
             told = (self.training.losses[i] for i in who)
             return models, torch.stack([torch.as_tensor(loss, dtype=x.dtype, device=x.device) for loss in told])
 
-        ways = self.training.ways
-        found = runs(ways.network, ways.way, self.batches, solver, x, compiled=self.compiled, ignored=self.ignored)
+        training, ways = self.training, self.training.ways
+        found = runs(
+            ways.network,
+            ways.way,
+            self.batches,
+            solver,
+            x,
+            known=ways.known(len(x)),
+            compiled=self.compiled,
+            ignored=self.ignored,
+            own=Beside(training.seed if ways.network.draws else None, training.moving),
+        )
         return {IN_PLACE: in_place, **found}
 
     def is_layered(self, solver: InPlace, x: Stack) -> bool:
@@ -253,6 +293,7 @@ class Trained:
 
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
         network = self.training.ways.network
+        batch = self.training.dressed(batch, k, who)
         with blamed(network, who, x, [batch]):
             way = self.training.ways.for_block(x, batch, self.ignored)
             if self._aside(way):
@@ -262,6 +303,8 @@ class Trained:
                 g, losses = layered(network, x, batch, told=self._untold(who))
             else:
                 g, losses = WAYS[way](network, x, batch)
+        if self.training.moving and batch.statistics is not None:
+            self.training.moving.moved(who, k, batch.statistics)
         self.tell(who, losses)
         return g
 
@@ -281,8 +324,8 @@ class Trained:
         except LayersError as error:
             raise LayersError(f"{ways.way}: {error}; {OTHERWISE}") from error
         rows = np.flatnonzero(self.batches.sizes[: len(x)] == self.batches.sizes[0])
-        batch = Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0])))
         who = [self.batches.clients[r] for r in rows]
+        batch = self.training.dressed(Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0]))), 0, who)
         with blamed(ways.network, who, x[rows], [batch]):
             ways.for_block(x[rows], batch)
 

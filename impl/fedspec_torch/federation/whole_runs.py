@@ -3,6 +3,7 @@
 * ``compiled``: one client after another in compiled loops (:mod:`fedspec_torch.layers.loops`);
 * ``fused``: a program for each client on a GPU (:mod:`fedspec_torch.gradients.fused`);
 * ``alone``: one client after another, which takes any module: what the loop that a torch user writes first does;
+* ``channels_last``: the same in that memory format;
 * ``in place``: every step of all clients before the next one, by one of the ways to the gradients.
 
 A client's model stays near the core through all of its steps in all of them but the last.
@@ -11,6 +12,8 @@ A client's model stays near the core through all of its steps in all of them but
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -19,9 +22,10 @@ from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.data.batches import Batches
 from fedspec_torch.data.examples import Examples, Minibatch
 from fedspec_torch.federation.checking import of_clients
-from fedspec_torch.gradients import fused
+from fedspec_torch.federation.statistics import Moving
+from fedspec_torch.gradients import beside, fused
 from fedspec_torch.gradients.choosing import Run
-from fedspec_torch.gradients.ways import Network
+from fedspec_torch.gradients.ways import ALONE, Network, form_of
 from fedspec_torch.layers import loops
 from fedspec_torch.local.solvers import InPlace
 
@@ -31,13 +35,39 @@ def is_plain(solver: InPlace) -> bool:
     return solver.rate is not None and solver.begin is None and not (solver.parts or solver.kept)
 
 
-def descend_alone(network: Network, y: Vector, batch: Callable[[int], Examples], rates: Sequence[float]) -> Tensor:
+@dataclass(frozen=True)
+class Beside:
+    """What clients have beside their models.
+
+    Attributes:
+        seed: of a client's draws at a local step; None: it draws nothing.
+        moving: their running statistics; None: there are none.
+    """
+
+    seed: Callable[[int, int], int] | None = None
+    moving: Moving | None = None
+
+
+def descend_alone(
+    network: Network,
+    y: Vector,
+    batch: Callable[[int], Examples],
+    rates: Sequence[float],
+    client: int = 0,
+    own: Beside | None = None,
+    form: torch.memory_format = torch.preserve_format,
+) -> Tensor:
     """One client's steps y - rate(k) grad F(y; batch k), written over its model; the loss where it begins."""
     first: Tensor = y.new_empty(())
-    with network.lent() as parameters:
+    own = own or Beside()
+    with network.lent(form) as parameters:
         network.put(y)
+        if own.moving:
+            beside.put(network.running, own.moving.of([client])[0])
         for k, rate in enumerate(rates):
-            loss = network.backward(*batch(k))
+            if own.seed:
+                beside.sow(y.device, own.seed(client, k))
+            loss = network.backward(*batch(k), form)
             first = loss if k == 0 else first
             with torch.no_grad():
                 for p in parameters:
@@ -46,6 +76,8 @@ def descend_alone(network: Network, y: Vector, batch: Callable[[int], Examples],
                         p.add_(p.grad, alpha=-rate)
                     p.grad = None
         torch.cat([p.detach().reshape(-1) for p in parameters], out=y)
+        if own.moving:
+            own.moving.moved([client], len(rates) - 1, beside.told(network.running)[None])
     return first
 
 
@@ -56,8 +88,10 @@ def runs(
     solver: InPlace,
     x: Stack,
     *,
+    known: str | None,
     compiled: Callable[..., Weights],
     ignored: str,
+    own: Beside | None = None,
 ) -> dict[str, Run | str]:
     """The ways beside the one in place, by name, or why there is none; those that nobody asks for are left out.
 
@@ -67,8 +101,10 @@ def runs(
         batches: of the clients of the block.
         solver: plain SGD.
         x: where the clients begin.
+        known: the way to the gradients, where one was taken before.
         compiled: writes steps in compiled loops.
         ignored: why no way that is written out takes these clients' examples; nothing where they do.
+        own: what clients have beside their models.
     """
     rate, walk = solver.rate, batches.walk
     assert rate
@@ -80,7 +116,7 @@ def runs(
     def in_one_kernel(tau: Sequence[int]) -> Ended:
         return fused.run(network.written_out[0], solver, x, walk, tau, network.buffer(x))
 
-    def alone(tau: Sequence[int]) -> Ended:
+    def alone(tau: Sequence[int], form: torch.memory_format = torch.preserve_format) -> Ended:
         y = network.vector_of(x, "y").copy_(x)
         losses = y.new_empty(len(y))
         for i, client in enumerate(batches.clients):
@@ -92,7 +128,7 @@ def runs(
                 return pair
 
             with of_clients([client], seen):
-                losses[i] = descend_alone(network, y[i], noted, [rate(k) for k in range(tau[i])])
+                losses[i] = descend_alone(network, y[i], noted, [rate(k) for k in range(tau[i])], client, own, form)
         return (y,), losses
 
     found: dict[str, Run | str] = {}
@@ -100,6 +136,7 @@ def runs(
         found["fused"] = ignored or fused.refusal(network, x, walk) or in_one_kernel
     if x.device.type == "cpu" and network.is_written_out:
         found["compiled"] = ignored or loops.refusal(*network.written_out, x, walk) or in_loops
-    if way == "looped" or (x.device.type == "cpu" and found.get("compiled") is not in_loops):
-        found["alone"] = alone
+    if way in ALONE or (x.device.type == "cpu" and found.get("compiled") is not in_loops):
+        offered = [known] if known in ALONE else network.ways
+        found |= {ALONE[name]: partial(alone, form=form_of(name)) for name in offered if name in ALONE}
     return found

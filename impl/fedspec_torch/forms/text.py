@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedspec.algorithms import afga, local
+from fedspec.algorithms import afga, diloco, ef21, fedpaq, local, streaming_diloco
 from fedspec.catalogue import Algorithm, LocalSolver, Method
 from fedspec_torch.forms.printed import form_of
 from fedspec_torch.forms.servers import IN_PLACE
@@ -35,6 +35,19 @@ RECORDED = (
     "more, 2^13 where steps are unequal; else, and where it looks at numbers, on tensors"
 )
 """What is done with the text of a client that has no other form."""
+
+TENSORS = "on tensors, a stack of clients at once"
+"""What is done with a text that cannot be recorded."""
+
+COUNTING = f"{TENSORS}: it counts the steps of each client, which no recording does"
+
+UNRECORDED: dict[Callable[..., Any], str] = {
+    diloco.step: COUNTING,
+    streaming_diloco.step: COUNTING,
+    fedpaq.step: f"{TENSORS}: it reads draws of each client, which no recording does",
+    ef21.step: f"{TENSORS}, except for first gradients that are sent whole: those are recorded where others are",
+}
+"""The steps whose clients' texts are of that kind and have no other form, and why."""
 
 SUM = "the changes' weighted sum: those of a block are gone before the next is trained"
 STACK = "every change at once, a stack with a row for each participant"
@@ -91,7 +104,9 @@ def _parts(run: Any) -> Iterator[Part]:
             steps = "" if run.event == "arrival" else STEPS
             yield _part("what a client does", run.step, CLIENTS, "", steps)
         elif run.event != "exchange":
-            yield Part("what a client does", _named(run.step), how=RECORDED, held_by=(TEXTS, RUNS))
+            how = form_of(UNRECORDED, run.step)
+            texts = (RUNS,) if how else (TEXTS, RUNS)
+            yield Part("what a client does", _named(run.step), how=how or RECORDED, held_by=texts)
 
 
 def _held(run: Method) -> str:

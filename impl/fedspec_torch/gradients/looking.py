@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients.watching import asks
-from fedspec_torch.gradients.ways import WAYS, WRITTEN_OUT, Network, looped
+from fedspec_torch.gradients.ways import ALONE, CHANNELS_LAST, WAYS, WRITTEN_OUT, Network, looped
 from fedspec_torch.layers.chains import LayersError, cross_entropy, hooked
 from fedspec_torch.refusals import ModuleError, Reason
 
@@ -52,7 +52,7 @@ class Look:
     def at(cls, network: Network, x: Stack, batch: Minibatch, seed: int = 0) -> Look:
         """At the first and the last client of a block."""
         ends = [0, len(x) - 1]
-        return cls(network, x[ends], Minibatch(batch.inputs[ends].clone(), batch.targets[ends].clone()), seed)
+        return cls(network, x[ends], batch.copied(ends), seed)
 
     def plain(self, tried: int = 0) -> tuple[Stack, Stack, Weights]:
         """Models, gradients and losses; at every try nearer."""
@@ -147,7 +147,11 @@ def apart(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
 
 def refusal(network: Network, name: str) -> str:
     """Why a way is not looked at: what its module, or its loss, would not show now; nothing where it is."""
-    if name in WRITTEN_OUT or name == "looped":
+    if name == CHANNELS_LAST and name not in network.ways:
+        return network.by_itself or f"it {Reason.NO_IMAGES}, as convolutions of images have"
+    if name not in ALONE and network.by_itself:
+        return network.by_itself
+    if name in WRITTEN_OUT or name in ALONE:
         return ""
     parts = dict(network.module.named_modules())
     if isinstance(network.loss, nn.Module):

@@ -1,19 +1,20 @@
 """The gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
 
-Five ways to the same numbers, up to the order of sums:
+Six ways to the same numbers, up to the order of sums:
 
 * ``compiled``: chains of linear layers and activations on a CPU, in loops that numba compiles;
 * ``layered``: such chains anywhere, forward and backward written out in operators of torch;
 * ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
 * ``vmapped``: forward and backward pass of one client under ``vmap``;
 * ``looped``: one client after another, plain autograd on the module itself with its parameters set: it takes any
-  module, and is what the others are held to (:mod:`fedspec_torch.gradients.looking`).
+  module, and is what the others are held to (:mod:`fedspec_torch.gradients.looking`);
+* ``channels_last``: the same with images, and the weights of convolutions, in that memory format.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,6 +32,7 @@ from fedspec.errors import ShapeError
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.data.batches import Walk
 from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.gradients import beside
 from fedspec_torch.gradients.graphs import Recordings
 from fedspec_torch.gradients.watching import guard
 from fedspec_torch.layers import chains as layers
@@ -44,6 +46,12 @@ Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 Way: TypeAlias = Callable[["Network", Stack, Minibatch], tuple[Stack, Weights]]
 """From models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
+
+IMAGES = 4
+"""Axes of a minibatch of images, and of the weights of a convolution of images."""
+
+KEPT = torch.preserve_format
+"""The format in memory that parameters and images have."""
 
 _turns: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _asked = threading.Lock()
@@ -76,6 +84,33 @@ class Network:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of what is trained, by name."""
         return {name: tuple(p.shape) for name, p in self.parameters.items()}
+
+    @cached_property
+    def running(self) -> dict[str, Tensor]:
+        """The buffers that hold running statistics, by name."""
+        return beside.running(self.module)
+
+    @property
+    def draws(self) -> bool:
+        """Whether module or loss draws, for all that was seen at the first call."""
+        return beside.RANDOM in self.asked
+
+    @property
+    def by_itself(self) -> str:
+        """Why each client is trained by plain autograd on the module itself; nothing where other ways may do."""
+        if self.draws:
+            return f"it {Reason.DRAWS}, and each client has draws of its own"
+        return f"it {Reason.STATISTICS}, and each client has its own" if self.running else ""
+
+    @property
+    def ways(self) -> list[str]:
+        """The ways that are worth a look.
+
+        Masks are drawn in the order of memory, so that what draws would draw others in another format.
+        """
+        images = not self.draws and any(len(shape) == IMAGES for shape in self.shapes.values())
+        alone = [name for name in ALONE if images or name != CHANNELS_LAST]
+        return alone if self.by_itself else [*(name for name in WAYS if name not in ALONE), *alone]
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -134,14 +169,31 @@ class Network:
             return _turns.setdefault(self.module, threading.RLock())
 
     @contextmanager
-    def lent(self) -> Iterator[list[nn.Parameter]]:
-        """The module's own parameters, to be set; afterwards they and their gradients are as they were."""
-        parameters = list(self.parameters.values())
-        with self.turn:
+    def lent(self, form: torch.memory_format = KEPT) -> Iterator[list[nn.Parameter]]:
+        """The module's own parameters, to be set; afterwards they and their gradients are as they were.
+
+        Who has them in this thread in that format may have them again, and hands them on as they are.
+
+        Args:
+            form: the format in memory of those of four axes, while they are lent.
+        """
+        parameters, outside = list(self.parameters.values()), vars(self._memory).get("lent")
+        if outside == form:
+            yield parameters
+            return
+        aside = beside.as_before(parameters[0].device, self.running, draws=self.draws)
+        with self.turn, aside:
             before = [(p.detach().clone(), p.grad) for p in parameters]
+            laid = [(p, p.data) for p in parameters if p.dim() == IMAGES and form is not (outside or KEPT)]
             try:
+                for p, data in laid:
+                    p.data = data.clone(memory_format=torch.contiguous_format if form is KEPT else form)
+                self._memory.lent = form
                 yield parameters
             finally:
+                self._memory.lent = outside
+                for p, data in laid:
+                    p.data = data
                 with torch.no_grad():
                     for p, (value, grad) in zip(parameters, before, strict=True):
                         p.copy_(value)
@@ -150,12 +202,32 @@ class Network:
     def put(self, x: Vector) -> None:
         """Set the module's own parameters, without gradients."""
         with torch.no_grad():
-            for p, part in zip(self.parameters.values(), self.named(x).values(), strict=True):
-                p.copy_(part)
+            copied([*self.parameters.values()], [*self.named(x).values()])
+            for p in self.parameters.values():
                 p.grad = None
 
-    def backward(self, inputs: Tensor, targets: Tensor) -> Tensor:
+    def collect(self, g: Vector) -> None:
+        """Write the gradients of the module's own parameters to a vector; what the loss does not see has zero."""
+        parameters = self.parameters.values()
+        found = [torch.zeros_like(p) if p.grad is None else p.grad.to_dense() for p in parameters]
+        copied([*self.named(g).values()], found)
+
+    @contextmanager
+    def of_client(self, batch: Minibatch, j: int) -> Iterator[None]:
+        """A call with the draws and the running statistics of a client, which it moves."""
+        if batch.seeds and self.draws:
+            beside.sow(batch.inputs.device, batch.seeds[j])
+        if batch.statistics is None:
+            yield
+            return
+        beside.put(self.running, batch.statistics[j])
+        yield
+        batch.statistics[j] = beside.told(self.running)
+
+    def backward(self, inputs: Tensor, targets: Tensor, form: torch.memory_format = KEPT) -> Tensor:
         """The loss of a minibatch at the module's own parameters, whose gradients are where torch leaves them."""
+        if inputs.dim() == IMAGES and form is not KEPT:
+            inputs = inputs.contiguous(memory_format=form)
         with torch.enable_grad():
             loss = self.value_of(self.module, inputs, targets)
             loss.backward()  # type: ignore[no-untyped-call]
@@ -258,23 +330,42 @@ def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
     return g.detach(), losses.detach()
 
 
-def looped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+def looped(network: Network, x: Stack, batch: Minibatch, form: torch.memory_format = KEPT) -> tuple[Stack, Weights]:
     """One client after another.
 
     Raises:
         ModuleError: the module has changed its parameters.
     """
     g, losses = torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(len(x))
-    with network.lent() as parameters:
+    with network.lent(form) as parameters:
         for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
             network.put(x[j])
-            losses[j] = network.backward(*pair)
-            put, found = (network.named(row).values() for row in (x[j], g[j]))
-            for p, was, part in zip(parameters, put, found, strict=True):
+            with network.of_client(batch, j):
+                losses[j] = network.backward(*pair, form)
+            for p, was in zip(parameters, network.named(x[j]).values(), strict=True):
                 check_unwritten(p, was)
-                # A parameter that the loss does not see has the gradient zero.
-                part.copy_(torch.zeros_like(p) if p.grad is None else p.grad.to_dense())
+            network.collect(g[j])
     return g, losses
+
+
+def channels_last(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+    """One client after another, images and the weights of convolutions in that format.
+
+    Raises:
+        ModuleError: the module has changed its parameters.
+    """
+    return looped(network, x, batch, form_of(CHANNELS_LAST))
+
+
+def form_of(way: str | None) -> torch.memory_format:
+    """The format in memory of images and convolutions in a way; what they have, where it has none of its own."""
+    return torch.channels_last if way == CHANNELS_LAST else KEPT
+
+
+def copied(to: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+    """Write tensors over others, in one call."""
+    write: Any = torch._foreach_copy_
+    write(to, values)
 
 
 def check_unwritten(p: Tensor, was: Tensor) -> None:
@@ -321,8 +412,15 @@ WAYS: dict[str, Way] = {
     "stacked": stacked,
     "vmapped": vmapped,
     "looped": looped,
+    "channels_last": channels_last,
 }
 """The ways by name."""
+
+CHANNELS_LAST = "channels_last"
+
+
+ALONE = {"looped": "alone", CHANNELS_LAST: CHANNELS_LAST}
+"""Those that take one client after another, by plain autograd on the module itself, and their whole runs of SGD."""
 
 WRITTEN_OUT = ("compiled", "layered")
 """Those that look into the module."""

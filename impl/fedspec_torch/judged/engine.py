@@ -118,7 +118,7 @@ class EngineSession(CaseSession):
         match event:
             case Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[i] for i in participants)
-                more = event.strategies, event.scales, event.noise
+                more = event.strategies, event.scales, event.noise, event.draws
                 repeats = "repeats" in self.algorithm.takes
                 self._run(Plan(participants, steps, examples, *more, repeats=repeats, hyper=event.hyper))
             case Exchange():

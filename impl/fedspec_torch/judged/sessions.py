@@ -141,11 +141,10 @@ class MethodSession(CaseSession):
         super().__init__(algorithm, case)
         self.run = method
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
-        # A server does not see the clients' own hyper-parameters; any value will do.
-        unseen = {n: v for n, v in (("eta_l", 1), ("mu", 0)) if n in algorithm.numbers and case.level == "server"}
         record = method if isinstance(method, Method) else algorithm.run
         assert isinstance(record, Method | Program)
-        self.h = record.hyper(**{**unseen, **numbers, **case.options})
+        # A server does not see the clients' own hyper-parameters; any value will do.
+        self.h = record.hyper(**{**algorithm.unseen(case.level), **numbers, **case.options})
         x = self.vector(case.x0)
         self.state = method.init(self.h, x) if isinstance(method, Method) else method.init(self.h, x, population(case))
         problem = case.problem
@@ -210,7 +209,7 @@ class ProgramSession(CaseSession):
         match self.event, event:
             case "round", Round(participants=participants, steps=steps):
                 examples = tuple(self.examples[i] for i in participants)
-                more = event.strategies, event.scales, event.noise
+                more = event.strategies, event.scales, event.noise, event.draws
                 repeats = "repeats" in self.takes
                 plan = Plan(participants, steps, examples, *more, repeats=repeats, hyper=event.hyper)
             case "exchange", Exchange():

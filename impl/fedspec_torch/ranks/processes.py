@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -127,9 +128,8 @@ class Ranks:
 
     def _leave(self, reason: str) -> str:
         """Close this rank's connections, so that nobody waits for it; the first reason that any rank has found."""
-        # The store may have been on the rank that is gone.
-        with suppress(RuntimeError, ValueError):
-            reason = _store().compare_set(REASON, "", reason).decode()
+        mine = reason
+        reason = _answered(lambda store: str(store.compare_set(REASON, "", mine).decode()), mine)
         if dist.is_initialized():
             dist.destroy_process_group()
         # gloo closes its connections when nothing refers to the group any more, neither a traceback nor a cycle.
@@ -140,14 +140,28 @@ class Ranks:
         """Which ranks of this host are no more running, unless another rank has found a reason; empty: nothing is."""
         host, until = self.members[self.rank][0], time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            with suppress(RuntimeError, ValueError):
-                if _store().check([REASON]):
-                    return "known"
             gone = [q for q, (there, pid) in enumerate(self.members) if there == host and not running(pid)]
             if gone:
                 return " and ".join(f"rank {q} (process {self.members[q][1]} on {host}) is gone" for q in gone)
+            if _answered(lambda store: bool(store.check([REASON])), False):
+                return "known"
             time.sleep(0.02)
         return ""
+
+
+def _answered(ask: Callable[[Any], T], otherwise: T) -> T:
+    """What the store says in time; it may have been on the rank that is gone, or on a machine that has vanished."""
+    answers: list[T] = []
+
+    def wait() -> None:
+        with suppress(RuntimeError, ValueError):
+            answers.append(ask(_store()))
+
+    # Torch waits for a connection that nobody has closed for as long as the system does: a quarter of an hour.
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    waiting.join(PATIENCE)
+    return answers[0] if answers else otherwise
 
 
 def _store() -> Any:

@@ -16,6 +16,7 @@ from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.own import digest
 from fedspec_torch.federation.training import Training
 from fedspec_torch.gradients.choosing import IN_PLACE, Choice
+from fedspec_torch.gradients.ways import ALONE
 from fedspec_torch.population import default_block
 from fedspec_torch.ranks.processes import RankError, Ranks, here
 from fedspec_torch.ranks.shards import Shards
@@ -75,7 +76,7 @@ def take_one_way(federation: Federation, shards: Shards, block: int | None) -> N
 
 def same_run(choice: Choice) -> str:
     """How all ranks take whole runs with that way to the gradients."""
-    return choice.name if choice.name == "compiled" else IN_PLACE
+    return {"compiled": "compiled", **ALONE}.get(choice.name, IN_PLACE)
 
 
 def fingerprint(federation: Federation) -> dict[str, Any]:
@@ -90,6 +91,10 @@ def fingerprint(federation: Federation) -> dict[str, Any]:
         "seed": federation.seed,
         "shuffled": federation.shuffled,
         "precision": federation.precision,
+        "statistics": str(federation.statistics),
+        "clip": federation.clip,
+        "weight_decay": federation.weight_decay,
+        "accumulate": federation.accumulate,
         "loss": getattr(federation.loss, "__qualname__", type(federation.loss).__qualname__),
         **federation.own,
         "data's digest": sampled(federation),

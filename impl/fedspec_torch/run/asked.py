@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from typing import Any
 
 import torch
 
 from fedspec.catalogue import Algorithm, LocalSolver, find
 from fedspec.errors import ParameterError, PlanError, UnknownNameError
-from fedspec.hyper import NOT_GIVEN
 
 
 def trainer(algorithm: str | Algorithm) -> Algorithm:
@@ -54,10 +52,3 @@ def check_finite(h: Any, dtype: torch.dtype) -> None:
             raise ParameterError(
                 f"{name}: got {value}, more than {dtype} holds ({largest:.2g}); give less, or a model in float64"
             )
-
-
-def needed(row: Algorithm, options: Mapping[str, str]) -> tuple[str, ...]:
-    """The hyper-parameters that an algorithm has to be given under these options: those that have no default."""
-    assert not isinstance(row.run, LocalSolver)
-    free = {f.name for f in fields(row.run.hyper) if f.default is MISSING or f.default is NOT_GIVEN}
-    return tuple(n for n in row.numbers_under("round", options) if n in free)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from fedspec.domains import check_steps
 from fedspec.errors import PlanError
 from fedspec_torch.arith import check_whole
 from fedspec_torch.data.batches import mixed
+
+N = TypeVar("N", int, float)
 
 
 @dataclass(frozen=True)
@@ -29,9 +31,9 @@ class Redrawn:
 
 @dataclass(frozen=True)
 class Epochs:
-    """So many passes over a client's examples; see :func:`epochs`."""
+    """So many passes over a client's examples, the same for all or a number for each; see :func:`epochs`."""
 
-    passes: float
+    passes: float | tuple[float, ...]
     batch_size: int
 
 
@@ -58,20 +60,24 @@ def each_round(least: int, greatest: int) -> Redrawn:
     return Redrawn(low, high)
 
 
-def epochs(passes: float, *, batch_size: int) -> Epochs:
-    """So many passes over a client's examples in minibatches: tau_i = floor(E n_i / B), at least 1.
+def epochs(passes: float | Sequence[float], *, batch_size: int) -> Epochs:
+    """So many passes over a client's examples in minibatches: tau_i = floor(E_i n_i / B), at least 1.
 
     Args:
-        passes: E; a half, say, is half of the examples.
+        passes: E, the same for all, or E_i in the order of the clients' numbers; a half, say, is half of the examples.
         batch_size: B, that of the federation.
 
     Raises:
-        PlanError: E is not above 0, or B is no whole number >= 1.
+        PlanError: a number of passes is not above 0, or B is no whole number >= 1.
     """
-    if isinstance(passes, bool) or not 0 < passes < float("inf"):
-        raise PlanError(f"epochs: got {passes!r}; give a number above 0, such as 2 or 0.5")
+    given: Any = passes.tolist() if hasattr(passes, "tolist") else passes
+    # A pair would be read as two ends between which a number is drawn.
+    each: list[Any] = given if isinstance(given, list) else [given]
+    for some in each or [given]:
+        if isinstance(some, bool) or not isinstance(some, int | float) or not 0 < some < float("inf"):
+            raise PlanError(f"epochs: got {some!r}; give a number above 0, such as 2 or 0.5, or a list with one each")
     check_whole("batch_size", batch_size, "a minibatch holds at least one example")
-    return Epochs(passes, int(batch_size))
+    return Epochs(tuple(given) if isinstance(given, list) else given, int(batch_size))
 
 
 def for_clients(steps: Sequence[int]) -> ForClients:
@@ -123,14 +129,20 @@ def steps_of(
         case Redrawn(low, high):
             return tuple(rng.integers(low, high, size=len(who), endpoint=True).tolist())
         case Epochs(passes, size):
+            each = _for_each("epochs", passes, examples) if isinstance(passes, tuple) else (passes,) * len(examples)
             # As it is written: 0.1 is a tenth.
-            exact = Fraction(str(passes))
-            n = [int(examples[i]) for i in who]
-            return tuple(max(1, int(exact * n_i // min(size, n_i or 1))) for n_i in n)
+            exact = {E: Fraction(str(E)) for E in {*each}}
+            some = [(exact[each[i]], int(examples[i])) for i in who]
+            return tuple(max(1, int(E * n_i // min(size, n_i or 1))) for E, n_i in some)
         case ForClients(said):
-            if len(said) != len(examples):
-                raise PlanError(f"steps: {len(said)} numbers for {len(examples)} clients; give one for each")
-            return tuple(said[i] for i in who)
+            taus = _for_each("steps", said, examples)
+            return tuple(taus[i] for i in who)
+
+
+def _for_each(what: str, said: tuple[N, ...], examples: Sequence[float]) -> tuple[N, ...]:
+    if len(said) != len(examples):
+        raise PlanError(f"{what}: {len(said)} numbers for {len(examples)} clients; give one for each")
+    return said
 
 
 SALT = 0x7A75

@@ -10,13 +10,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from jaxtyping import Float
 
-from fedspec.domains import DOMAINS
+from fedspec.domains import DOMAINS, outside
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.given import VARYING
 from fedspec.plan import Arrival, Plan, Setup
 from fedspec_torch.arith import Vector
+from fedspec_torch.run.by_round import Known
 from fedspec_torch.run.saved import CheckpointError
 from fedspec_torch.run.schedules import Event, Schedule
 
@@ -25,6 +27,9 @@ Rate: TypeAlias = Any
 
 SEEN = 64
 """Clients whose numbers a saved run keeps, to know its rates again."""
+
+AHEAD = 10**5
+"""So many rounds are looked at before the first; a run that is never meant to end may have asked for any number."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +141,12 @@ def numbers_of(name: str, rate: Rate, rounds: int, clients: int) -> Numbers:
     """One hyper-parameter as it was given.
 
     Raises:
-        ParameterError: it is neither a function of the round, or of round and client, nor an array of that many.
+        ParameterError: it is neither a function of the round, or of round and client, nor an array of that many; or a
+            number is outside its domain, where that can be read before the first round.
     """
     if callable(rate):
+        if isinstance(rate, Known):
+            check_ahead(name, np.array([rate(r) for r in range(min(rounds, AHEAD))], dtype=float), f" by {rate}")
         return Numbers(name, rate, _takes_client(name, rate))
     try:
         table = np.asarray(rate.tolist() if hasattr(rate, "tolist") else rate, dtype=float)
@@ -150,7 +158,31 @@ def numbers_of(name: str, rate: Rate, rounds: int, clients: int) -> Numbers:
             f"rates: {name}: an array of shape {table.shape}; give one of shape [{rounds}] or [{rounds}, {clients}]: "
             f"a number for each round, or for each round and client"
         )
+    check_ahead(name, table[:rounds])
     return Numbers(name, lambda *at: table[at], table.ndim == 2)
+
+
+def check_ahead(name: str, table: Float[np.ndarray, "rounds ..."], by: str = "") -> None:
+    """Refuse rates of which some round would be refused, before any is run.
+
+    Args:
+        name: the hyper-parameter.
+        table: its numbers by round, or by round and client.
+        by: what they come from, in words.
+
+    Raises:
+        ParameterError: with the first round, and the number.
+    """
+    domain, meaning, _ = DOMAINS[name]
+    # A domain is an interval, and of numbers of which one is NaN that is the least.
+    if not any(outside(float(end), domain) for end in (table.min(), table.max())):
+        return
+    at, number = next((at, float(v)) for at, v in np.ndenumerate(table) if outside(float(v), domain))
+    where = f"round {at[0]}" + "".join(f", client {i}" for i in at[1:])
+    raise ParameterError(
+        f"rates: {name} in {where} is {number}{by}; {name} is the {meaning} and must be {domain.words}; give others "
+        f"(a cosine has least=...), or ask for fewer rounds"
+    )
 
 
 def _takes_client(name: str, rate: Callable[..., Any]) -> bool:

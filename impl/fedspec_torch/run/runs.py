@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
+import torch
 from torch import Tensor, nn
 
 from fedspec.catalogue import Algorithm, Method
 from fedspec.costs import floats
 from fedspec.entry import Program
 from fedspec.errors import PlanError
+from fedspec.hyper import NOT_GIVEN
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch.arith import Vector
@@ -24,20 +27,27 @@ from fedspec_torch.data.examples import Examples, without_number
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.own import own_of
 from fedspec_torch.federation.parts import check_mode
+from fedspec_torch.federation.statistics import Moving, Reading, after, check_reading, shown
 from fedspec_torch.federation.training import Training
 from fedspec_torch.forms.printed import form_of, run_under
 from fedspec_torch.forms.servers import IN_PLACE
 from fedspec_torch.forms.table import client_of
 from fedspec_torch.layers.loops import lent
 from fedspec_torch.ranks import sharded
-from fedspec_torch.ranks.processes import Ranks
+from fedspec_torch.ranks.processes import RankError, Ranks
 from fedspec_torch.ranks.shards import Shards
 from fedspec_torch.run import kept, late_updates, saved
 from fedspec_torch.run.agreement import fingerprint, first_losses, mean_loss
 from fedspec_torch.run.diverged import DivergedError, check_losses, why
+from fedspec_torch.run.events import check_events, steps_in
+from fedspec_torch.run.metrics import Metric, Told, measured
 from fedspec_torch.run.rates import Rated
 from fedspec_torch.run.rounds import run_round, run_step
 from fedspec_torch.run.schedules import Event, Schedule
+from fedspec_torch.run.stopping import Stop, tell
+
+Moved: TypeAlias = tuple[Vector | None, dict[int, Vector], tuple[int, ...]]
+"""Running statistics of the server and of clients, and who took part."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,7 @@ class Round:
         test_loss: of the model after the round, where it was evaluated.
         accuracy: likewise, the share of test examples that it puts into the right class; None where targets are no
             classes, or there is one output for each example.
+        metrics: likewise, what was asked for by name; without one that could not be computed.
     """
 
     round: int
@@ -59,9 +70,10 @@ class Round:
     floats_sent: int
     test_loss: float | None = None
     accuracy: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Run:
     """A run of an algorithm on a federation: an iterator over its rounds.
 
@@ -73,9 +85,16 @@ class Run:
         federation: what it trains.
         plan: its schedule.
         state: the algorithm's state after the rounds done so far; the next round may write over its vectors.
-        rounds: after how many the run ends.
+        rounds: after how many the run ends; more may be asked at any time.
         history: the rounds done so far.
         shards: how the clients are divided over ranks; None: they are not.
+        b: the running statistics that a server has after the rounds done so far; None: those at the beginning.
+        own_b: those that clients keep.
+        took: who took part in the last round.
+        metrics: functions of output and targets of the test set, by name.
+        told: who is told of every round that is done, with the run; an error of theirs leaves the run as it is then.
+        times: the seconds of each round of the history, measured, with evaluation; no other run has the same.
+        usual: the hyper-parameters that were not given, at their usual values (:mod:`fedspec.usual`).
         lends: whether torch lends its threads to compiled loops in the next round, because all clients of this one were
             trained in them.
     """
@@ -92,13 +111,35 @@ class Run:
     history: list[Round] = field(default_factory=list)
     shards: Shards | None = None
     lends: bool = False
+    b: Vector | None = None
+    own_b: dict[int, Vector] = field(default_factory=dict)
+    took: tuple[int, ...] = ()
+    usual: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    told: tuple[Told, ...] = ()
+    times: list[float] = field(default_factory=list)
+    client_steps: int = field(default=0, init=False)
+    """How many local steps clients have taken since the run began here."""
     whole: bool = field(default=True, init=False)
     """Whether no round was broken off, which may leave the state half written over."""
     functions: Method | Program = field(init=False)
     """Those that run under ``h``: what is printed, unless something else is asked."""
 
     def __post_init__(self) -> None:
+        served = "peers" not in self.algorithm.takes
+        if self.federation.network.running and not served and self.federation.statistics != Reading.KEPT:
+            raise PlanError(
+                f"statistics: {self.algorithm.id} has no server, so nobody has those that are "
+                f"{self.federation.statistics}; make the federation with statistics='kept'"
+            )
+        if self.ranks.size > 1 and self.federation.network.running and self.federation.statistics == Reading.RECOMPUTED:
+            raise PlanError(
+                "statistics: recomputed ones are of all participants' examples, and a rank has its own; take another"
+            )
         self.functions = run_under(self.algorithm, self.h)
+
+    def __repr__(self) -> str:
+        return f"<Run of {self.algorithm.id}: {len(self.history)} of {self.rounds} rounds on {self.federation!r}>"
 
     @property
     def ranks(self) -> Ranks:
@@ -111,7 +152,12 @@ class Run:
 
     def __iter__(self) -> Iterator[Round]:
         while len(self):
-            yield self.step()
+            try:
+                done = self.step()
+            except Stop:
+                yield self.history[-1]
+                return
+            yield done
 
     @property
     def x(self) -> Vector:
@@ -127,17 +173,43 @@ class Run:
         x: Vector = state if isinstance(state, Tensor) else state.x
         return x.reshape(len(self.federation), -1).mean(0) if "peers" in self.algorithm.takes else x
 
-    def module(self) -> nn.Module:
-        """The federation's module with the parameters of the model."""
-        return self.federation.module_at(self._x)
+    def module(self, client: int | None = None) -> nn.Module:
+        """A copy of the federation's module with the parameters of the model, and its running statistics.
+
+        Args:
+            client: whose own statistics it has, where they are kept; None: the server's, or the mean of the clients' by
+                sample sizes.
+        """
+        if client is not None and client not in range(len(self.federation)):
+            raise PlanError(f"module: there is no client {client}; they are 0 to {len(self.federation) - 1}")
+        x, kept = self._x, (self.b, self.own_b, self.took)
+        b = self._shown(x, *kept) if client is None else self.own_b.get(client, self.federation.b0)
+        return self.federation.module_at(x, b)
+
+    def _shown(self, x: Vector, b: Vector | None, own: Mapping[int, Vector], took: Sequence[int]) -> Vector:
+        """The running statistics with which a model is evaluated and given out."""
+        if took and self.federation.network.running and self.federation.statistics == Reading.RECOMPUTED:
+            return self.federation.recomputed(x, took)
+        return shown(self.federation.b0 if b is None else b, own, self.federation.pool.examples)
 
     def step(self) -> Round:
         """Run one round.
 
         Raises:
             DivergedError: a client's loss, or the model after the last round, is no number.
-            PlanError: a round was broken off after it had begun to write over the state.
+            PlanError: all rounds are done; or one was broken off after it had begun to write over the state.
+            Stop: one who is told of the rounds ends the run; the round is done.
         """
+        if not len(self):
+            n = len(self.history)
+            raise PlanError(
+                f"rounds: all {n} are done; for more set run.rounds, or resume a saved run with rounds={n + 1} or more"
+            )
+        with self.federation.in_its_modes():
+            return self._step()
+
+    def _step(self) -> Round:
+        since = time.perf_counter()
         check_mode(f"round {len(self.history)}", self.federation.x0.device.type)
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
         if not self.whole:
@@ -146,7 +218,9 @@ class Run:
             )
         events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.federation.x0, number)
         check_events(events, self.algorithm, number)
-        clients = self.federation.in_round(number, keeps=isinstance(events[0], Exchange))
+        begun = self.federation.b0 if self.b is None else self.b
+        moving = Moving(begun, self.own_b) if self.federation.network.running else None
+        clients = self.federation.in_round(number, keeps=isinstance(events[0], Exchange), moving=moving)
         with lent() if self.lends else nullcontext():
             state = self._after(clients, events)
         self.lends = clients.taken == {"compiled"}
@@ -154,10 +228,12 @@ class Run:
         unclean = partial(without_number, self.federation.pool, [*clients.losses])
         check_losses(losses, number, unclean)
         loss = mean_loss(losses, self.federation.pool.examples)
+        moved = self._statistics(moving, events)
         done = Round(number, loss, before + self.sent(events))
         ends = number + 1 == self.rounds
         # A look costs a few steps of two clients, and runs are long: at rounds 2, 4, 8, ..., and the last.
         looks, tests = ends or (number and number & (number + 1) == 0), ends or (number + 1) % self.test_every == 0
+        failed: Exception | None = None
         x = self._model(state) if looks or (tests and self.test is not None) else None
         if x is not None and ends and not bool(x.isfinite().all()):
             raise DivergedError(f"round {number}: the model is no number after it, the last round; {why(unclean())}")
@@ -165,15 +241,48 @@ class Run:
             with self.ranks.alone():
                 clients.look_again(x)
         if x is not None and tests and self.test is not None:
-            found = (math.nan, math.nan)
-            if self.ranks.rank == 0:
-                found = self.federation.evaluate(x, self.test)
-            test_loss, accuracy = self.ranks.said(found)
-            done = replace(done, test_loss=test_loss, accuracy=None if math.isnan(accuracy) else accuracy)
+            done, failed = self._tested(done, x, moved)
         # Both together: a round that breaks off before, and has written over nothing, may be run again.
-        self.state, self.whole = state, True
+        self.state, (self.b, self.own_b, self.took), self.whole = state, moved, True
         self.history.append(done)
+        self.times.append(time.perf_counter() - since)
+        self.client_steps += steps_in(events)
+        if failed:
+            raise failed
+        stop = tell(self.told, self, done)
+        # One rank's stop is that of all.
+        if any(self.ranks.told(stop is not None)):
+            raise stop or Stop("another rank has ended the run")
         return done
+
+    def _tested(self, done: Round, x: Vector, moved: Moved) -> tuple[Round, Exception | None]:
+        """The round with what the test set says of a model, and why a metric says nothing; alike on all ranks."""
+        assert self.test is not None
+        test_loss, accuracy, values, failed = math.nan, math.nan, dict[str, float](), None
+        if self.ranks.rank == 0:
+            output: list[Any] = []
+            test_loss, accuracy = self.federation.evaluate(x, self.test, self._shown(x, *moved), output.append)
+            values, failed = measured(self.metrics, output[0], self.test[1])
+        test_loss, accuracy, values, why = self.ranks.said((test_loss, accuracy, values, str(failed or "")))
+        if why and not failed:
+            failed = RankError(f"rank 0: {why}")
+        known = None if math.isnan(accuracy) else accuracy
+        return replace(done, test_loss=test_loss, accuracy=known, metrics=values), failed
+
+    def _statistics(self, moving: Moving | None, events: tuple[Event, ...]) -> Moved:
+        """The running statistics after a round, of the server and of those who keep theirs; alike on all ranks."""
+        if moving is None:
+            return None, {}, ()
+        now = {i: row for some in self.ranks.told(moving.now) for i, row in some.items()}
+        match events[0]:
+            case Plan(participants=who):
+                took = tuple(who)
+            case Arrival():
+                took = tuple(arrival.client for arrival in cast("tuple[Arrival, ...]", events))
+            case _:
+                took = tuple(sorted(now))
+        reading, n = check_reading(self.federation.statistics), self.federation.pool.examples
+        return *after(reading, moving.begun, moving.own, now, took, n), took
 
     def _after(self, clients: Training, events: tuple[Event, ...]) -> Any:
         run = self.functions
@@ -203,6 +312,9 @@ class Run:
         shapes = self.federation.network.shapes
         sizes = {"d": sum(self.federation.network.sizes), "n": len(self.federation), "m": len(events)}
         cover = getattr(self.h, "cover", None)
+        # Scaled signs are sent with one float; signs and places are whole numbers, and not counted.
+        kept = getattr(self.h, "kept", NOT_GIVEN)
+        sizes["k"] = 1 if kept is NOT_GIVEN else min(kept, sizes["d"])
         sizes["q"] = named_cover(CoverName(cover), shapes).q if cover else 0
         match events[0]:
             case Plan(participants=who, steps=steps):
@@ -213,7 +325,10 @@ class Run:
             case Arrival(steps=tau):
                 sizes |= {"tau": tau}
         costs = self.algorithm.costs
-        return sum(floats(formula, sizes) for formula in (costs.down, costs.up, costs.gossip))
+        # Averaged statistics go to everybody who takes part, and come back; those of the last one too, for all we know.
+        is_sent = "peers" not in self.algorithm.takes and self.federation.statistics != Reading.KEPT
+        beside = 2 * sizes["m"] * len(self.federation.b0) if is_sent else 0
+        return beside + sum(floats(formula, sizes) for formula in (costs.down, costs.up, costs.gossip))
 
     def save(self, file: str | Path) -> None:
         """Write everything that the rest of the run depends on, except for the federation itself.
@@ -240,11 +355,16 @@ class Run:
             "block": self.block,
             "test_every": self.test_every,
             "history": tuple(self.history),
+            "times": tuple(self.times),
             "choices": self.federation.choices,
             "federation": fingerprint(self.federation),
             "later": own_of(self.federation.model, self.federation.loss),
             "shards": self.shards.count if self.shards else 1,
             "lends": self.lends,
+            "b": self.b,
+            "took": self.took,
+            "usual": dict(self.usual),
+            "own_b": (tuple(self.own_b), torch.stack([*self.own_b.values()])) if self.own_b else None,
         }
         refused: OSError | saved.CheckpointError | None = None
         if self.ranks.rank == 0:
@@ -257,18 +377,3 @@ class Run:
             raise refused
         if reason:
             raise saved.CheckpointError(f"{file}: rank 0 could not write it: {reason}")
-
-
-def check_events(events: Any, algorithm: Algorithm, round: int) -> None:
-    """Refuse what a schedule of the user's own gives other than events that the algorithm takes.
-
-    Raises:
-        PlanError: with the round, and what is wanted.
-    """
-    kind = {"round": Plan, "exchange": Exchange, "arrival": Arrival}[algorithm.event or "round"]
-    some = isinstance(events, tuple | list) and len(events) > 0 and all(isinstance(event, kind) for event in events)
-    if not some or (kind is not Arrival and len(events) > 1):
-        count = "one or more" if kind is Arrival else "one"
-        raise PlanError(
-            f"plan: round {round}: its events are {events!r}; {algorithm.id} takes a tuple of {count} {kind.__name__}"
-        )

@@ -68,10 +68,15 @@ class Cohorts:
             known = self.strategies or (algorithm.run.strategies if isinstance(algorithm.run, Program) else ())
             strategies = tuple(known[i % len(known)] for i in who)
         steps = steps_of(self.steps, who, setup.examples, self.seed, rng)
+        if "one-length" in takes:
+            steps = (steps[0],) * size
+        if "one-step" in takes and {*steps} != {1}:
+            raise PlanError(f"steps: {algorithm.id} asks for one gradient of each client in a round; ask for steps=1")
         examples = setup.examples if size == n else tuple(setup.examples[i] for i in who)
         scales = (1.0,) * size if "scales" in takes else ()
         noise = tuple(rng.standard_normal(len(x)).tolist()) if "noise" in takes else ()
-        return (planned(who, steps, examples, strategies, scales, noise, "repeats" in takes),)
+        draws = tuple(map(tuple, rng.random((size, len(x))).tolist())) if "draws" in takes else ()
+        return (planned(who, steps, examples, strategies, scales, noise, draws, "repeats" in takes),)
 
 
 @lru_cache(maxsize=1)

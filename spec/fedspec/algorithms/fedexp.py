@@ -6,7 +6,9 @@
 
 with p_i = 1 / M over the M clients of the round.
 
-External: Jhunjhunwala, Wang and Joshi (2023), arXiv 2301.09604, the box from memory; the authors' script opened.
+External: Jhunjhunwala, Wang and Joshi (2023), arXiv 2301.09604. The rate as makgyver/fluke
+has it (fluke/algorithms/fedexp.py at 0196ce2, there of each tensor by itself); the authors' script has eps times the
+number of clients.
 """
 
 from __future__ import annotations

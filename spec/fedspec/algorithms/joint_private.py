@@ -186,7 +186,13 @@ ROW = Algorithm(
         "server=adagrad": (adagrad,),
         "server=adam": (adam,),
     },
-    costs=Costs(down="m d", up="m d", working="2 d + q", server="3 d", note=f"AdaGrad clients; {phrases.NU_IS_SPARE}"),
+    costs=Costs(
+        down="m d",
+        up="m d",
+        working="2 d + q",
+        server="3 d",
+        note=f"AdaGrad clients; down 2 m d where preconditioner = sent: the server's v too; {phrases.NU_IS_SPARE}",
+    ),
     traps=(
         "the change is clipped whole, by its Euclidean length, before the mean; eps_s is another clip",
         "the noise is drawn once for the sum: sigma times the clipping bound, then divided by |S|",

@@ -6,7 +6,8 @@
 
 over the M clients of the round, who are not weighed.
 
-External: Yin et al. (2018), arXiv 1803.01498, with one local step and eta_l for its rate; the box from memory.
+External: Yin et al. (2018), arXiv 1803.01498, with one local step and eta_l for its rate; the box as two unrelated
+packages compute it, flwr 1.41.0 and byzfl 0.0.11, of which both were run.
 """
 
 from __future__ import annotations

@@ -77,6 +77,17 @@ def drift_controls(
 
 
 @rule
+def skipped_control(h: Stack, X: Stack, x: Vector, *, eta_l: Scalar, chance: Scalar) -> Stack:
+    """What Scaffnew's clients keep; row i of X is where client i's local steps ended, x the mean of these rows.
+
+        h_i = h_i + p / eta_l (x - x_i)            scaffnew.h_i
+
+    P is the probability with which clients communicate after a step. External: Mishchenko et al. (2022), see the row.
+    """
+    return h + chance / eta_l * (x - X)
+
+
+@rule
 def cross_client(d: Stack, p: Weights) -> Stack:
     """The correction of every client's gradients: everybody's mean direction of the round before, less its own.
 

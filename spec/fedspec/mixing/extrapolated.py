@@ -14,7 +14,7 @@ def extrapolated(x: Vector, deltas: Stack, delta: Vector, p: Weights, *, eps: Sc
         x = x + rate Delta                                                      fedexp.step
 
     With p_i = 1 / M the sum is that of ||Delta_i||^2 over 2 M, as published.
-    External: Jhunjhunwala, Wang and Joshi (2023), arXiv 2301.09604, from memory.
+    External: Jhunjhunwala, Wang and Joshi (2023), arXiv 2301.09604; see the row ``fedexp``.
     """
     rate = maximum(total(p @ deltas**2) / (2 * (total(delta**2) + eps)), 1)
     # Some numbers do not take an array to their right.

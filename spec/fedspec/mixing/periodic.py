@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Stack, Vector, maximum
-from fedspec.population import Blocks
+from fedspec.arith import Stack, Vector, Weights, maximum
+from fedspec.population import Blocks, weigh
 from fedspec.rules import rule
 
 
@@ -36,3 +36,15 @@ def moment_maximum(v_hat: Vector, moments: Stack, *, clients: int) -> Vector:
     The maximum is of means, not the mean of maxima. Source: Fed-LAMB, Alg. 1, line 15 (L152-154).
     """
     return maximum(v_hat, moments.sum(axis=0) / clients)
+
+
+@rule
+def moment_mean(moments: Stack, p: Weights) -> Vector:
+    """What the clients of a round go on from where their moments are averaged, as their changes are.
+
+        m_i = sum over S of p_j m_j                diloco.m_i [inner=averaged]
+        v_i = sum over S of p_j v_j                diloco.v_i [inner=averaged]
+
+    External: gensyn-ai/noloco, in its DiLoCo. No box of DiLoCo does it.
+    """
+    return weigh(p, moments)

@@ -14,6 +14,24 @@ class AmsOption(StrEnum):
     """v_hat = max(v_hat, v), step over sqrt(v_hat + eps): FedAMSGrad."""
 
 
+class AmsServer(StrEnum):
+    """The step of FedCAMS's server."""
+
+    FEDAMS = "fedams"
+    """As printed of FedAMS, option 1."""
+    CORRECTED = "corrected"
+    """As its authors run it: an initial maximum, and moments that are corrected in the step."""
+
+
+class Compressor(StrEnum):
+    """What a client makes of a vector before it sends it, where that is no rounding at random."""
+
+    TOP_K = "top-k"
+    """The k entries that are largest in size; of equal ones those that come first."""
+    SCALED_SIGN = "scaled-sign"
+    """The signs, times the mean size of an entry; zero has no sign."""
+
+
 class Control(StrEnum):
     """What a SCAFFOLD client keeps of a round."""
 
@@ -21,6 +39,17 @@ class Control(StrEnum):
     """c_i - c - Delta_i / (eta_l tau_i), the mean of the gradients it met, without their correction: option II."""
     GRADIENT_AT_X = "gradient-at-x"
     """g_i(x), the gradient at the model that the round began with: option I."""
+
+
+class Decay(StrEnum):
+    """How AdamW's decay shrinks the model beside its step."""
+
+    RATE = "rate"
+    """The old model by eta_l wd."""
+    ALONE = "alone"
+    """The old model by wd, whatever the rate is: a schedule multiplies both where there is one."""
+    AFTER = "after"
+    """The new model by eta_l wd, the step included."""
 
 
 class Divisor(StrEnum):
@@ -32,6 +61,26 @@ class Divisor(StrEnum):
     """The unweighted mean of all tau_i, the same for everybody: then sum_i p_i v_i = 0."""
 
 
+class FirstMessage(StrEnum):
+    """What EF21's clients send in the first round."""
+
+    WHOLE = "whole"
+    """Their gradients as they are."""
+    COMPRESSED = "compressed"
+    """Their gradients, compressed as every later difference is."""
+
+
+class InnerState(StrEnum):
+    """What becomes of a DiLoCo client's moments, and of its count of steps, between two of its rounds."""
+
+    KEPT = "kept"
+    """The client goes on from them; nobody else sees them."""
+    RESET = "reset"
+    """Every round begins without moments, and counts from 1."""
+    AVERAGED = "averaged"
+    """Whoever takes part in a round goes on from the round's mean moments, with its own count."""
+
+
 class Middle(StrEnum):
     """What a median of an even number of values is."""
 
@@ -39,3 +88,48 @@ class Middle(StrEnum):
     """The mean of the two in the middle."""
     LOWER = "lower"
     """The smaller of these two, which is one of the values."""
+
+
+class Neighbours(StrEnum):
+    """To how many others Krum measures the distances of a change, of n of which f may be anything."""
+
+    PUBLISHED = "n-f-2"
+    """n - f - 2, and one at least."""
+    ONE_MORE = "n-f-1"
+    """n - f - 1, and one at least: n - f nearest, of which a change itself is one."""
+
+
+class Distance(StrEnum):
+    """What Krum adds up over them."""
+
+    SQUARED = "squared"
+    """||Delta_i - Delta_j||^2."""
+    PLAIN = "plain"
+    """||Delta_i - Delta_j||."""
+
+
+class Origin(StrEnum):
+    """Where the passes to a geometric median begin."""
+
+    MEAN = "mean"
+    """At the weighted mean of the changes."""
+    ZERO = "zero"
+    """At no change, which is the server's model."""
+
+
+class Rated(StrEnum):
+    """Where the outer rate multiplies; while it stays, the models are the same."""
+
+    STEP = "step"
+    """The step: v = beta v + Delta, x = x + eta (Delta + beta v)."""
+    BUFFER = "buffer"
+    """What enters the buffer: v = beta v + eta Delta, x = x + eta Delta + beta v."""
+
+
+class Unit(StrEnum):
+    """What the levels of a quantiser are shares of."""
+
+    LENGTH = "length"
+    """The Euclidean length of the vector (QSGD)."""
+    LARGEST = "largest"
+    """Its largest entry in size."""

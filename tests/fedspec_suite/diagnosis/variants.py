@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from types import FunctionType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -166,7 +166,8 @@ def _edited(v: Variant, after: Mapping[Mutant, FunctionType], case: Case) -> Ses
     """A session under edits of rules, which may lead out of their domains."""
     form = opened(form_of(CATALOGUE[case.algorithm], case.level, "plain" if v.plain else "general"))
     # An edited function may run before the first event, when no defect has told the record anything yet.
-    memory = Memory(blocks=[*layers(shapes(case.x0))], hyper={**case.hyper})
+    blocks = _kept(_BLOCKS, id(case), lambda: (case, layers(shapes(case.x0))))
+    memory = Memory(blocks=[*blocks], hyper={**case.hyper})
     session: Any = form.started(case, mutants.edits(after, memory), bool(v.defects), _begun)
     session.memory = memory
     return session  # type: ignore[no-any-return]
@@ -177,6 +178,7 @@ KEPT = 256
 
 _TOLD: dict[tuple[int, str, tuple[tuple[str, str], ...]], tuple[Case, Case]] = {}
 _PREPARED: dict[int, tuple[Case, Session]] = {}
+_BLOCKS: dict[int, tuple[Case, tuple[slice, ...]]] = {}
 
 
 def _as_told(case: Case, algorithm: str, options: Mapping[str, str]) -> Case:
@@ -191,8 +193,6 @@ def _as_told(case: Case, algorithm: str, options: Mapping[str, str]) -> Case:
 
 def _begun(kind: type[Any], row: Algorithm, case: Case) -> Session:
     """A session of a row; what does not hang on its functions is made once for a case."""
-    if case.level == "client":
-        return cast(Session, kind(row, case))
     session: Any = copy(_kept(_PREPARED, id(case), lambda: (case, kind(row, case))))
     session.__class__, session.algorithm = kind, row
     session.restart()

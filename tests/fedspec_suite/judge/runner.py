@@ -58,6 +58,10 @@ SHRINKING = 80
 """Cases spent on making the first violation smaller."""
 
 
+class Enough(BaseException):
+    """No further case can change what is known: Hypothesis stops, and looks for no smaller one."""
+
+
 @dataclass
 class Trials:
     """What became of the cases of a law.
@@ -115,8 +119,11 @@ def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, tri
             once(bench.drawn, (law.cases, examples, seed), searched, trial)
         else:
             searched(trial)
-    except (Deviates, SubjectError):
+    except Deviates:
         pass
+    except Enough:
+        if trials.crash is not None:
+            raise trials.crash from None
     except hypothesis.errors.HypothesisException:
         # Shrinking stops before it is done, which Hypothesis calls flaky; undecided cases can use up its patience.
         if trials.crash is not None:
@@ -126,15 +133,13 @@ def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, tri
 
 
 def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) -> None:
-    """Try the law on one case, unless enough is known; note what comes of it, and tell Hypothesis by raising."""
-    if trials.error is not None:
-        raise trials.error
+    """Try the law on one case; note what comes of it, and tell Hypothesis by raising, also that enough is known."""
     if trials.undecided > 2 * examples:
-        return
+        raise Enough
     if trials.deviation is not None:
         trials.shrunk += 1
-        if trials.shrunk > (0 if law.simplify else SHRINKING):
-            return
+        if trials.shrunk > SHRINKING:
+            raise Enough
     try:
         trials.cases += 1
         law.check(bench, case)
@@ -149,12 +154,14 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
         raise
     except SubjectError as error:
         trials.error = error
-        raise
+        raise Enough from error
     except Deviates as broken:
         if law.simplify and SHRINKING:
             broken = law.simplify(bench, case, broken)
         trials.deviation = broken.deviation
         trials.case = case if broken.case is None else broken.case
+        if law.simplify or not SHRINKING:
+            raise Enough from None
         raise broken from None
     except hypothesis.errors.HypothesisException:
         raise

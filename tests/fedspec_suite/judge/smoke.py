@@ -11,7 +11,7 @@ from fedspec.catalogue import Program
 from fedspec.contract import Arrival, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.domains import COUNTS
 from fedspec_suite.measure.cases import STRATEGIES
-from fedspec_suite.measure.parts import case
+from fedspec_suite.measure.parts import case, lengths
 from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, saying
 from fedspec_suite.measure.setting import Setting
@@ -95,5 +95,7 @@ def _with_problem(setting: Setting, h: Mapping[str, float]) -> tuple[Event, ...]
     strategy = STRATEGIES[:1] if "strategies" in takes else ()
     scale = (0.5,) if "scales" in takes else ()
     noise = (1.0, -0.5) if "noise" in takes else ()
-    both = Round((0, 1), (2, 4), strategy * 2, scale * 2, noise)
-    return (both, both if "everyone" in takes else Round((1,), (3,), strategy, scale, noise))
+    draws = ((0.75, 0.125),) if "draws" in takes else ()
+    both = Round((0, 1), lengths(takes, (2, 4)), strategy * 2, scale * 2, noise, draws * 2)
+    one = Round((1,), lengths(takes, (3,)), strategy, scale, noise, draws)
+    return (both, both if "everyone" in takes else one)

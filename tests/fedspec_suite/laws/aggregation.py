@@ -16,7 +16,7 @@ from fedspec_suite.laws.asked import both, either, fact, if_option, option, unle
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same
 from fedspec_suite.laws.weighing import counts
-from fedspec_suite.measure.cases import message_lists, server_scenarios
+from fedspec_suite.measure.cases import few, message_lists, server_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -35,7 +35,7 @@ def _each(s: Scenario, f: object) -> Scenario:
 
 @st.composite
 def _shuffled(draw: st.DrawFn, setting: Setting) -> Pair:
-    s: Scenario = draw(server_scenarios(setting, clients=(2, 4)))
+    s: Scenario = draw(server_scenarios(setting, clients=few(setting, 2)))
     return s, _each(s, lambda ms: draw(st.permutations(list(ms))))
 
 
@@ -73,13 +73,16 @@ def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
 @st.composite
 def _unanimous(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(server_scenarios(setting, clients=(1, 1)))
-    weights = draw(st.lists(st.integers(1, 9), min_size=2, max_size=4))
-    return s, _each(s, lambda ms: [replace(ms[0], weight=w, client=i) for i, w in enumerate(weights)])
+    n = setting.crowd
+    weights = draw(st.lists(st.integers(1, 9), min_size=max(2, n), max_size=n + 3))
+    # Alone, unless the algorithm needs more.
+    alone = _each(s, lambda ms: [replace(ms[0], client=i) for i in range(n)]) if n > 1 else s
+    return alone, _each(s, lambda ms: [replace(ms[0], weight=w, client=i) for i, w in enumerate(weights)])
 
 
 @st.composite
 def _unweighed(draw: st.DrawFn, setting: Setting) -> Pair:
-    s: Scenario = draw(server_scenarios(setting, clients=(2, 4)))
+    s: Scenario = draw(server_scenarios(setting, clients=few(setting, 2)))
     return s, _each(s, lambda ms: [replace(m, weight=draw(st.integers(1, 9))) for m in ms])
 
 
@@ -93,7 +96,7 @@ def _busier(draw: st.DrawFn, setting: Setting) -> Pair:
 @st.composite
 def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
     """Weights whose sum is a power of two, so that the mean of the changes is a dyadic rational too."""
-    s: Scenario = draw(server_scenarios(setting, clients=(2, 4)))
+    s: Scenario = draw(server_scenarios(setting, clients=few(setting, 2)))
     by = setting.options.get("weights")
 
     def weigh(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:

@@ -14,7 +14,7 @@ from fedspec.arith import Array
 from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.asked import both, fact, if_option
+from fedspec_suite.laws.asked import both, fact, if_option, option
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
@@ -144,7 +144,17 @@ LAWS = (
         source="external: Liang et al. (2019), where all tau are one",
         cases=_largest_rate,
         check=_cancels("v_i", _drift_weights),
+        applies=option("divisor"),
         shows="v_i",
+    ),
+    Law(
+        id="controls-cancel",
+        words="what clients subtract cancels in every round: sum_i h_i = 0",
+        levels=ROUND,
+        source="external: Mishchenko et al. (2022): x is the mean of the x_i",
+        cases=_longer_at_largest_rate,
+        check=_cancels("h_i", lambda s: [1] * len(shares(s))),
+        shows="h_i",
     ),
     Law(
         id="control-is-mean",

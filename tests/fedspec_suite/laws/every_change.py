@@ -78,7 +78,7 @@ def _bounded_by_others(bench: Bench, drawn: tuple[Scenario, list[list[int]]]) ->
 
 @st.composite
 def _shifted(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Mapping[str, Array]]:
-    s: Scenario = draw(server_scenarios(setting, clients=(1, 5)))
+    s: Scenario = draw(server_scenarios(setting, clients=(setting.crowd, setting.crowd + 4)))
     return s, draw(blocks({n: a.shape for n, a in s.case.x0.items()}, setting.dtype, denominator=4))
 
 
@@ -163,6 +163,7 @@ def _several(setting: Setting) -> st.SearchStrategy[Scenario]:
     return server_scenarios(setting, rounds=(1, 2), clients=(5, 7))
 
 
+TOGETHER = (Fact.ORDERED, Fact.ELECTING, Fact.DISTANT, Fact.CENTRED, Fact.EXTRAPOLATING)
 MIDDLE = fact(Fact.ORDERED)
 LAWS = (
     Law(
@@ -172,7 +173,7 @@ LAWS = (
         source="ranks by subsets; lengths by what changes are apart",
         cases=_several,
         check=follows_history,
-        applies=both(any_fact(Fact.ORDERED, Fact.EXTRAPOLATING), WRITTEN),
+        applies=both(any_fact(*TOGETHER), WRITTEN),
     ),
     Law(
         id="outvoted",
@@ -187,10 +188,10 @@ LAWS = (
         id="changes-shifted",
         words="where every client moves by one vector more, so does the server, times its rate",
         levels=("server",),
-        source="an order statistic of v_i + c is that of v_i, plus c",
+        source="an order statistic of v_i + c is that of v_i, plus c; and v_i - v_j does not change",
         cases=_shifted,
         check=_shifts,
-        applies=MIDDLE,
+        applies=any_fact(Fact.ORDERED, Fact.ELECTING),
     ),
     Law(
         id="coordinates-stretched",

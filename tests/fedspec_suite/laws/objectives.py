@@ -21,7 +21,7 @@ from fedspec_suite.laws.relations import related, same
 from fedspec_suite.laws.rounds_affine import WRITTEN_OUT
 from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import round_scenarios, server_scenarios
+from fedspec_suite.measure.cases import few, round_scenarios, server_scenarios
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, change_events, louder, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -105,7 +105,7 @@ def _alike(setting: Setting) -> st.SearchStrategy[Scenario]:
 
         return replace(s, events=tuple(map(same, s.events)))
 
-    return server_scenarios(setting, clients=(2, 4)).map(shared)
+    return server_scenarios(setting, clients=few(setting, 2)).map(shared)
 
 
 def _extrapolates(bench: Bench, s: Scenario) -> None:

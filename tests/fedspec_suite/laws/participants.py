@@ -16,9 +16,9 @@ from fedspec_suite.laws.asked import both, fact, option, takes, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench
-from fedspec_suite.measure.cases import round_scenarios, scenarios
+from fedspec_suite.measure.cases import few, round_scenarios, scenarios
 from fedspec_suite.measure.parts import quadratics
-from fedspec_suite.measure.scenario import Scenario, describe
+from fedspec_suite.measure.scenario import COLUMNS, Scenario, describe
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -29,7 +29,7 @@ def _reorder(draw: st.DrawFn, e: Event, takes: Sequence[str]) -> Event:
     match e:
         case Round(participants=who):
             order = draw(st.permutations(range(len(who))))
-            columns = {n: getattr(e, n) for n in ("participants", "steps", "strategies", "scales")}
+            columns = {n: getattr(e, n) for n in COLUMNS}
             return replace(e, **{n: tuple(column[i] for i in order) for n, column in columns.items() if column})  # type: ignore[arg-type]
         case Exchange(senders=senders, computing=computing) if "senders" in takes:
             # Row k of W is the k-th client.
@@ -49,7 +49,7 @@ def _reorder(draw: st.DrawFn, e: Event, takes: Sequence[str]) -> Event:
 
 @st.composite
 def _reordered(draw: st.DrawFn, setting: Setting) -> Pair:
-    s: Scenario = draw(scenarios(setting, clients=(2, 4)))
+    s: Scenario = draw(scenarios(setting, clients=few(setting, 2)))
     events = [_reorder(draw, e, setting.takes) for e in s.events]
     if isinstance(s.events[0], Arrival):
         size = int(s.case.hyper.get("buffer", 1))
@@ -81,7 +81,7 @@ def _renamed(e: Event, new: Sequence[int], takes: Sequence[str]) -> Event:
 
 @st.composite
 def _relabelled(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, list[int]]:
-    s: Scenario = draw(scenarios(setting, clients=(2, 4)))
+    s: Scenario = draw(scenarios(setting, clients=few(setting, 2)))
     problem = s.case.problem
     assert problem is not None
     new = draw(st.permutations(range(len(problem.H))))
@@ -100,7 +100,7 @@ def _same_under_names(bench: Bench, drawn: tuple[Scenario, Scenario, list[int]])
 
 @st.composite
 def _with_bystander(draw: st.DrawFn, setting: Setting) -> Pair:
-    s: Scenario = draw(scenarios(setting, clients=(1, 3)))
+    s: Scenario = draw(scenarios(setting, clients=(setting.crowd, setting.crowd + 2)))
     problem = s.case.problem
     assert problem is not None
     d = problem.e.shape[1]
@@ -154,7 +154,7 @@ def _clones(draw: st.DrawFn, setting: Setting) -> Pair:
     events: list[Any] = []
     for e in one.events:
         assert isinstance(e, Round)
-        more = {name: getattr(e, name) * n for name in ("strategies", "scales")}
+        more = {name: getattr(e, name) * n for name in COLUMNS[2:]}
         events.append(Round(tuple(range(n)), e.steps * n, noise=e.noise, **more))
     return one, Scenario(replace(one.case, problem=many), tuple(events))
 

@@ -47,6 +47,8 @@ class Renaming:
                 return Messages(tuple(sending(m, self.blocks) for m in messages))
             case Round() if e.noise:
                 return replace(e, noise=tuple(self.vector(np.array(e.noise)).tolist()))
+            case Round() if e.draws:
+                return replace(e, draws=tuple(tuple(u[j] for j in self.order) for u in e.draws))
         return e
 
     def scenario(self, s: Scenario) -> Scenario:

@@ -144,6 +144,10 @@ LAWS = (
         source="equivariance of gradient steps",
         cases=_moved,
         check=_translates,
-        applies=both(unless(fact(Fact.LAYERED), "its steps depend on the length of the layers"), WHOLE),
+        applies=both(
+            unless(fact(Fact.LAYERED), "its steps depend on the length of the layers"),
+            unless(fact(Fact.DECAYING), "its decay depends on where the model is"),
+            WHOLE,
+        ),
     ),
 )

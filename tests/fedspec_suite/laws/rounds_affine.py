@@ -12,6 +12,7 @@ from fedspec_suite.laws.closed_forms.affine_rounds import maps, models
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.parts import lengths
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -25,7 +26,7 @@ def _varying(draw: st.DrawFn, setting: Setting) -> Scenario:
     events = []
     for e in s.events:
         assert isinstance(e, Round)
-        events.append(replace(e, steps=tuple(draw(st.integers(1, 4)) for _ in e.steps)))
+        events.append(replace(e, steps=lengths(setting.takes, [draw(st.integers(1, 4)) for _ in e.steps])))
     return Scenario(s.case, tuple(events))
 
 

@@ -17,6 +17,7 @@ from fedspec.division import STABILISERS
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.asked import (
+    always,
     both,
     by_level,
     fact,
@@ -35,7 +36,8 @@ from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.parts import blocks, vectors
-from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_hyper
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, change_events, describe, sending, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 BOTH: tuple[Level, ...] = ("client", "server")
@@ -64,14 +66,28 @@ def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, dict[str, Array
     return s, draw(blocks(shape, setting.dtype, denominator=4))
 
 
+def _started(s: Scenario, shift: Mapping[str, Array]) -> Scenario:
+    """The same from everywhere else: every model that is begun from is moved."""
+    events = (Begin({n: a + shift[n] for n, a in e.x.items()}) if isinstance(e, Begin) else e for e in s.events)
+    x0 = {n: a + shift[n] for n, a in s.case.x0.items()}
+    return Scenario(replace(s.case, x0=x0), tuple(events))
+
+
 def _translates(bench: Bench, drawn: tuple[Scenario, dict[str, Array]]) -> None:
     s, shift = drawn
-    there = replace(
-        s,
-        case=replace(s.case, x0={n: a + shift[n] for n, a in s.case.x0.items()}),
-        events=tuple(Begin({n: a + shift[n] for n, a in e.x.items()}) if isinstance(e, Begin) else e for e in s.events),
-    )
-    related(bench, s, there, lambda k, x: x + flatten(shift))
+    related(bench, s, _started(s, shift), lambda k, x: x + flatten(shift))
+
+
+def _superposed(bench: Bench, drawn: tuple[Scenario, dict[str, Array]]) -> None:
+    s, shift = drawn
+    resting = change_events(s, lambda a: a * 0, lambda a: a * 0)
+    runs = [s, _started(s, shift), _started(resting, shift)]
+    alone, moved, left = map(bench.play, runs)
+    scales = [bench.expect(run) for run in runs]
+    for k, got in enumerate(moved):
+        want = alone[k]["x"] + left[k]["x"]
+        bounds = np.sum([bounds_of(scale[k]["x"]) for scale in scales], axis=0) + np.abs(want)
+        bench.compare("x", got["x"], want, f"{describe(s.events[k])} {k + 1}", bounds)
 
 
 def _mirrors(bench: Bench, s: Scenario) -> None:
@@ -165,6 +181,9 @@ def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
     related(bench, *drawn, lambda k, x: x)
 
 
+STILL = by_level(client=unless(fact(Fact.DECAYING), "its decay moves the model by itself"), server=always)
+"""A decay is the clients' own: what a server adds to the model does not shrink."""
+
 LAWS = (
     Law(
         id="rests",
@@ -174,7 +193,7 @@ LAWS = (
         cases=_resting,
         check=_rests,
         applies=both(
-            unless(fact(Fact.DECAYING), "its decay moves the model where no gradient does"),
+            STILL,
             # With a stabiliser of 0 the first step is 0/0.
             settable(*STABILISERS, fits=nonzero),
         ),
@@ -186,7 +205,24 @@ LAWS = (
         source="equivariance of gradient steps",
         cases=_moved,
         check=_translates,
-        applies=unless(fact(Fact.LAYERED), "its steps depend on the length of the layers"),
+        applies=both(
+            unless(fact(Fact.LAYERED), "its steps depend on the length of the layers"),
+            STILL,
+        ),
+    ),
+    Law(
+        id="superposes",
+        words="moving the start moves the path by what is left of that move where no gradient is",
+        levels=("client",),
+        source="a decay beside the step that the moments do not see: Loshchilov and Hutter (2019), Algorithm 2",
+        cases=_moved,
+        check=_superposed,
+        applies=both(
+            fact(Fact.DECAYING),
+            unless(fact(Fact.LAYERED), "its steps depend on the length of the layers"),
+            # With a stabiliser of 0 a step without a gradient is 0/0.
+            settable(*STABILISERS, fits=nonzero),
+        ),
     ),
     Law(
         id="mirrors",
@@ -214,7 +250,7 @@ LAWS = (
         cases=scenarios,
         check=_rated,
         applies=both(
-            unless(fact(Fact.DECAYING), "its decay depends on the model that the rate moves"),
+            STILL,
             by_level(
                 client=both(
                     number("eta_l"),

@@ -11,7 +11,18 @@ from fedspec.catalogue import Program
 from fedspec.contract import Begin, ClientMessage, Event, Gradient, Level, Messages, Round
 from fedspec.mixing.accumulation import a_norm
 from fedspec.readings import Strategy
-from fedspec_suite.measure.parts import between, case, draw_blocks, draw_shapes, draw_some, draw_start, lists, vectors
+from fedspec_suite.measure.parts import (
+    between,
+    case,
+    draw_blocks,
+    draw_shapes,
+    draw_some,
+    draw_start,
+    draw_uniforms,
+    lengths,
+    lists,
+    vectors,
+)
 from fedspec_suite.measure.pools import draw_hypers, picking
 from fedspec_suite.measure.printed import of_code
 from fedspec_suite.measure.scenario import Scenario
@@ -39,11 +50,17 @@ def draw_message_lists(
     return Messages(tuple(out))
 
 
+def few(setting: Setting, least: int = 1) -> tuple[int, int]:
+    """How many clients take part in a small case, where there are so many at least."""
+    return max(least, setting.crowd), setting.crowd + 3
+
+
 @st.composite
 def server_scenarios(
-    draw: st.DrawFn, setting: Setting, rounds: tuple[int, int] = (1, 5), clients: tuple[int, int] = (1, 4)
+    draw: st.DrawFn, setting: Setting, rounds: tuple[int, int] = (1, 5), clients: tuple[int, int] | None = None
 ) -> Scenario:
     """Several rounds of messages."""
+    clients = clients or few(setting)
     shape = draw_shapes(draw, setting)
     x0 = draw_blocks(draw, shape, setting.dtype)
     h = draw_hypers(picking(draw), setting)
@@ -84,16 +101,18 @@ def round_scenarios(
     draw: st.DrawFn,
     setting: Setting,
     rounds: tuple[int, int] = (1, 3),
-    clients: tuple[int, int] = (1, 4),
+    clients: tuple[int, int] | None = None,
     everyone: bool = False,
 ) -> Scenario:
     """Quadratic clients, uneven examples, uneven steps, partial participation unless ``everyone``."""
-    n = draw(between(*clients))
+    n = draw(between(*(clients or few(setting))))
     x0, h, problem = draw_start(draw, setting, n)
     events = []
     steps = tuple(draw(lists(1, 4, n)))
     for _ in range(draw(between(*rounds))):
-        chosen = tuple(range(n)) if everyone or "everyone" in setting.takes else draw_some(draw, n)
+        chosen = (
+            tuple(range(n)) if everyone or "everyone" in setting.takes else draw_some(draw, n, min(n, setting.crowd))
+        )
         if "repeats" in setting.takes and not everyone and draw(st.booleans()):
             chosen = (*chosen, draw(st.sampled_from(chosen)))
         more: dict[str, Any] = {}
@@ -105,7 +124,9 @@ def round_scenarios(
             more["scales"] = tuple(draw(st.sampled_from((0.5, 1.0, 2.0))) for _ in chosen)
         if "noise" in setting.takes:
             more["noise"] = tuple(draw(vectors(problem.e.shape[1:], "float64")).tolist())
-        events.append(Round(chosen, tuple(steps[i] for i in chosen), **more))
+        if "draws" in setting.takes:
+            more["draws"] = tuple(draw_uniforms(draw, problem.e.shape[1]) for _ in chosen)
+        events.append(Round(chosen, lengths(setting.takes, [steps[i] for i in chosen]), **more))
     return Scenario(case(setting, x0, h, problem), tuple(events))
 
 

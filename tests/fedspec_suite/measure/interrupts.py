@@ -85,6 +85,32 @@ def _send_again(number: int) -> None:
 
 
 @contextmanager
+def patient(told: Callable[[], object]) -> Iterator[None]:
+    """Put an interrupt off to the end of the block, where it is raised, and tell so; a second one is not put off."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {n: h for n in _ENDING if callable(h := signal.getsignal(n))}
+    came: list[int] = []
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        if came:
+            before[number](number, frame)
+        came.append(number)
+        told()
+
+    for number in before:
+        signal.signal(number, wait)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if came:
+        before[came[0]](came[0], None)
+
+
+@contextmanager
 def deferred() -> Iterator[None]:
     """Put interrupts off to the end of the block, where they are raised; for blocks that take no time.
 

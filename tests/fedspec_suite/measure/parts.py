@@ -5,7 +5,7 @@ Dyadic inputs are exact in every floating-point type, so a deviation is never th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any
@@ -107,9 +107,23 @@ def draw_start(
     return x0, draw_rates(draw, setting), draw_quadratics(draw, clients, d, setting.dtype)
 
 
-def draw_some(draw: st.DrawFn, clients: int) -> tuple[int, ...]:
-    """At least one of the clients, in order."""
-    return tuple(sorted(draw(subsets(0, clients - 1, 1))))
+def lengths(takes: Sequence[str], steps: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of local steps of a round, as the algorithm takes them: all alike, one each, or as they are."""
+    same = {"one-length": steps[0], "one-step": 1}
+    return next(((same[t],) * len(steps) for t in takes if t in same), tuple(steps))
+
+
+_THIRTY_SECONDS = between(0, 31)
+
+
+def draw_uniforms(draw: st.DrawFn, d: int) -> tuple[float, ...]:
+    """Draws in (0, 1), odd numbers over 64: a level with a small denominator is never met exactly."""
+    return tuple(draw(_THIRTY_SECONDS) / 32 + 1 / 64 for _ in range(d))
+
+
+def draw_some(draw: st.DrawFn, clients: int, least: int = 1) -> tuple[int, ...]:
+    """At least so many of the clients, in order."""
+    return tuple(sorted(draw(subsets(0, clients - 1, least))))
 
 
 def draw_quadratics(draw: st.DrawFn, n: int, d: int, dtype: str) -> Quadratics:

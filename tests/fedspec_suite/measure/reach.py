@@ -19,7 +19,7 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec_suite.measure.cases import STRATEGIES
-from fedspec_suite.measure.parts import case
+from fedspec_suite.measure.parts import case, lengths
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Reach, Setting
@@ -84,6 +84,16 @@ class _Draws:
     def heavy(self) -> bool:
         """Whether all have so many examples that no 32-bit integer holds the sum of three."""
         return {"shares", "sums"} <= self.tossed and self.reach.clients >= 3
+
+    @property
+    def most(self) -> int:
+        """How many clients there are at most: where each is compared with all, the work grows by the cube of it."""
+        return self.reach.clients if self.setting.crowd == 1 else min(self.reach.clients, 3 * self.setting.crowd)
+
+    @property
+    def least(self) -> int:
+        """How many clients there are at least."""
+        return max(self.setting.crowd, 3 if self.heavy else 1)
 
     @property
     def steps(self) -> int:
@@ -156,14 +166,14 @@ def _server(at: _Draws) -> Scenario:
     shape = at.shape(at.reach.coordinates)
     d = sum(map(prod, shape.values()))
     x0, h = at.blocks(shape), at.hypers()
-    n = at.size("clients", min(at.reach.clients, max(1, at.work // d)), 3, least=3 if at.heavy else 1)
+    n = at.size("clients", min(at.most, max(1, at.work // d)), at.setting.crowd + 2, least=at.least)
     rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * n + _STEP))), 2)
     events = []
     # Numbers of clients are names: neither consecutive nor in order.
     everybody = at.rng.choice(10 * at.reach.clients, n, replace=False) if at.setting.everyone else None
     for _ in range(rounds):
         all_of_them = at.side == "clients" or at.heavy or at.setting.everyone
-        count = n if all_of_them else int(at.rng.integers(1, n + 1))
+        count = n if all_of_them else int(at.rng.integers(min(n, at.setting.crowd), n + 1))
         names = at.rng.choice(10 * at.reach.clients, count, replace=False) if everybody is None else everybody
         steps = at.rng.integers(1, at.steps + 1, count)
         norms = steps if at.setting.steps_only else at.rng.uniform(0.1, at.steps, count)
@@ -214,7 +224,7 @@ def _posed(at: _Draws, n: int) -> tuple[dict[str, Array], Quadratics, int]:
 
 def _round(at: _Draws) -> Scenario:
     setting, takes = at.setting, at.setting.takes
-    n = at.size("clients", at.reach.clients, 3, least=3 if at.heavy else 1)
+    n = at.size("clients", at.most, at.setting.crowd + 2, least=at.least)
     x0, problem, d = _posed(at, n)
     h = at.hypers(_CLIENT_RATES)
     cost = d * max(1, d // 3) + _STEP
@@ -225,7 +235,8 @@ def _round(at: _Draws) -> Scenario:
     events = []
     for _ in range(rounds):
         # In long runs most clients stay away for many rounds.
-        some = n if "everyone" in takes or at.side == "clients" or at.heavy else int(at.rng.integers(1, n + 1))
+        all_of_them = "everyone" in takes or at.side == "clients" or at.heavy
+        some = n if all_of_them else int(at.rng.integers(min(n, at.setting.crowd), n + 1))
         chosen = [int(i) for i in at.rng.choice(n, some, replace="repeats" in takes)]
         if not problem.examples[chosen].any():
             chosen = [int(np.argmax(problem.examples))]
@@ -241,7 +252,9 @@ def _round(at: _Draws) -> Scenario:
             more["scales"] = tuple(float(c) for c in at.rng.choice([0.1, 0.5, 1.0, 2.0], len(chosen)))
         if "noise" in takes:
             more["noise"] = tuple(at.rng.standard_normal(d).tolist())
-        steps = tuple(int(k) for k in at.rng.integers(1, most + 1, len(chosen)))
+        if "draws" in takes:
+            more["draws"] = tuple(map(tuple, at.rng.random((len(chosen), d)).tolist()))
+        steps = lengths(takes, [int(k) for k in at.rng.integers(1, most + 1, len(chosen))])
         events.append(Round(tuple(chosen), steps, **more))
     return Scenario(case(setting, x0, h, problem), tuple(events))
 

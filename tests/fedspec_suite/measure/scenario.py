@@ -27,6 +27,7 @@ from fedspec.contract import (
 )
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.given import Given
+from fedspec.params import flatten
 from fedspec_suite.measure.running import RUNNING
 
 
@@ -94,6 +95,14 @@ def posed(s: Scenario, x0: Mapping[str, Array] | None = None, **changes: Array) 
     return replace(s, case=replace(s.case, problem=problem, x0=s.case.x0 if x0 is None else x0))
 
 
+def in_one_coordinate(s: Scenario) -> Scenario:
+    """The first coordinate of model, objectives and draws, alone."""
+    p = problem_of(s)
+    events = (replace(e, draws=tuple(u[:1] for u in e.draws)) if isinstance(e, Round) else e for e in s.events)
+    alone = posed(s, x0={"w": flatten(s.case.x0)[:1]}, H=p.H[:, :1, :1], e=p.e[:, :1])
+    return replace(alone, events=tuple(events))
+
+
 def louder(s: Scenario, factor: float = 4) -> Scenario:
     """The same scenario with objectives of larger slope."""
     return posed(s, H=problem_of(s).H * factor, e=problem_of(s).e * factor)
@@ -148,9 +157,10 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
                 return replace(e, messages=tuple(sent))
             case Gradient(eta_l=eta_l) if eta_l is not None:
                 return replace(e, eta_l=number(eta_l))
-            case Round(scales=scales, noise=noise):
+            case Round(scales=scales, noise=noise, draws=draws):
                 scales = tuple(map(number, scales))
-                return replace(e, scales=scales, noise=tuple(map(number, noise)))
+                rows = tuple(tuple(map(number, u)) for u in draws)
+                return replace(e, scales=scales, noise=tuple(map(number, noise)), draws=rows)
             case Exchange(mixing=mixing):
                 return replace(e, mixing=vector(mixing))
         return e
@@ -186,8 +196,8 @@ def _known_to(x: float, dtype: str, precision: int) -> tuple[Decimal, float]:
     return Decimal(exact.numerator) / Decimal(exact.denominator), 0.0 if rounded == exact else abs(float(x))
 
 
-COLUMNS = ("participants", "steps", "strategies", "scales")
-"""What a round says of each participant; the last two may be empty."""
+COLUMNS = ("participants", "steps", "strategies", "scales", "draws")
+"""What a round says of each participant; the last three may be empty."""
 
 
 def first_clients(e: Event, n: int) -> Event:

@@ -11,6 +11,7 @@ from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Level, Offer
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
+from fedspec.facts import Fact
 from fedspec.given import VARYING
 from fedspec.readings import Solver
 
@@ -93,6 +94,11 @@ class Setting:
         if self.everyone:
             takes = (*(t for t in takes if t not in {"repeats", "everyone"}), "everyone")
         return takes
+
+    @property
+    def crowd(self) -> int:
+        """How many clients a round needs: n > 2 f + 2, for f = 1; of fewer many refuse to elect any, or two tie."""
+        return 5 if self.algorithm.has(Fact.ELECTING) else 1
 
     @property
     def counts_all(self) -> bool:

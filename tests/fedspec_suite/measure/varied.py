@@ -41,7 +41,13 @@ def of_clients(setting: Setting) -> tuple[str, ...]:
     h = draw_hypers(lambda pool: pool[0], setting)
     one = case(setting, {"w": np.ones(1)}, h, Quadratics(H, H[:, 0], np.ones(2)))
     strategies = tuple(map(str, run.strategies[:1])) * 2 if "strategies" in takes and isinstance(run, Program) else ()
-    plain = Round((0, 1), (1, 1), strategies, noise=(0.0,) if "noise" in takes else ())
+    plain = Round(
+        (0, 1),
+        (1, 1),
+        strategies,
+        noise=(0.0,) if "noise" in takes else (),
+        draws=((0.5,),) * 2 if "draws" in takes else (),
+    )
 
     def taken(name: str) -> bool:
         try:

@@ -86,7 +86,7 @@ def _event(event: Mapping[str, Any]) -> str:
             return "; ".join(map(_message, event["messages"]))
         case "round":
             pairs = zip(event["participants"], event["steps"], strict=False)
-            more = "".join(f"; {n} {event[n]}" for n in ("strategies", "scales", "noise") if event.get(n))
+            more = "".join(f"; {n} {event[n]}" for n in ("strategies", "scales", "noise", "draws") if event.get(n))
             return "a round of " + ", ".join(f"client {i} with {k} steps" for i, k in pairs) + more
         case "arrival":
             return (

@@ -152,7 +152,12 @@ def holds(a: Algorithm, level: Level) -> list[str]:
     else:
         who = "everybody takes part, each once" if "everyone" in a.takes else "one participant at least"
         twice = "; a client may be named twice where clients are drawn with replacement"
-        out = [who + (twice if "repeats" in a.takes else "" if "everyone" in a.takes else ", each once"), steps]
+        once = "" if "everyone" in a.takes else ", each once"
+        same = {"one-length": "; all take equally many", "one-step": "; here each takes one"}
+        steps += "".join(words for name, words in same.items() if name in a.takes)
+        out = [who + (twice if "repeats" in a.takes else once), steps]
+        if "draws" in a.takes:
+            out.append("a draw is in [0, 1); there is one for each participant and coordinate")
     if "tau_eff" in a.shows and level == "server":
         out.append("a_norm is > 0; it is steps unless another solver than sgd is declared")
         out.append("eta_l is not told, and counts as 1 where an equation has it")

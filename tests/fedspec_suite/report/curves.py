@@ -1,57 +1,104 @@
-"""The picture of a comparison: loss and accuracy against rounds, and against what is sent."""
+"""The curves of a comparison: losses and accuracy against rounds, what is sent, or time, over seeds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 
-PANELS = (
-    ("round", "test_loss", "rounds", "test loss"),
-    ("round", "accuracy", "rounds", "test accuracy"),
-    ("floats_sent", "test_loss", "floats sent", "test loss"),
-    ("floats_sent", "accuracy", "floats sent", "test accuracy"),
-)
+from fedspec.errors import ParameterError
 
+Run = Mapping[str, Any]
+"""A run as the record of ``fedspec simulate`` has it."""
 
-def draw(runs: Sequence[dict[str, Any]], title: str, file: Path) -> None:
-    """Write the picture: a line for each algorithm, its mean over seeds, in a band from the least to the greatest."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    names = list(dict.fromkeys(r["algorithm"] for r in runs))
-    colours = mpl.colormaps["tab10"].colors if len(names) <= 10 else mpl.colormaps["tab20"].colors  # type: ignore[attr-defined]
-    figure, axes = pyplot.subplots(2, 2, figsize=(10, 7), layout="constrained")
-    for ax, (across, up, x_label, y_label) in zip(axes.flat, PANELS, strict=True):
-        for number, name in enumerate(names):
-            # Two algorithms may draw one line: the dashes of the second let the first be seen.
-            colour, dashes = colours[number % len(colours)], ("-", (0, (4, 2)))[number % 2]
-            lines = [_line(r["rounds"], across, up) for r in runs if r["algorithm"] == name]
-            # A run that ended early ends the line of its algorithm.
-            shortest = min(len(x) for x, _ in lines)
-            x, ys = lines[0][0][:shortest], np.array([y[:shortest] for _, y in lines])
-            ax.plot(x, ys.mean(0), label=name, color=colour, linestyle=dashes, linewidth=1.4)
-            if len(ys) > 1:
-                ax.fill_between(x, ys.min(0), ys.max(0), color=colour, alpha=0.15, linewidth=0)
-        ax.set_xlabel(x_label)
-        ax.set_ylabel(y_label)
-        ax.grid(alpha=0.25)
-        if across == "floats_sent":
-            ax.set_xscale("log")
-        if up == "test_loss":
-            ax.set_yscale("log")
-    handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(names)), frameon=False)
-    seeds = len({r["seed"] for r in runs})
-    figure.suptitle(title + (f"; {seeds} seeds, mean and range" if seeds > 1 else ""), fontsize=11)
-    figure.savefig(file, dpi=120)
-    pyplot.close(figure)
+Numbers = Float[np.ndarray, " rounds"]
 
 
-def _line(rounds: Sequence[dict[str, Any]], across: str, up: str) -> tuple[Any, Any]:
-    known = [r for r in rounds if r[up] is not None]
-    return np.array([r[across] + (across == "round") for r in known]), np.array([r[up] for r in known])
+def _rounds(run: Run) -> list[float]:
+    return [r["round"] + 1 for r in run["rounds"]]
+
+
+def _floats(run: Run) -> list[float]:
+    return [r["floats_sent"] for r in run["rounds"]]
+
+
+def _seconds(run: Run) -> list[float]:
+    """None of a run that was resumed from a file without them: nobody knows what its first rounds took."""
+    return [*np.cumsum(run["times"])] if len(run["times"]) == len(run["rounds"]) else []
+
+
+AGAINST: Mapping[str, tuple[str, Callable[[Run], list[float]]]] = {
+    "rounds": ("rounds", _rounds),
+    "floats": ("floats sent", _floats),
+    "seconds": ("seconds", _seconds),
+}
+"""What stands on the axis across: its words, and its numbers of each round."""
+
+PANELS = {"loss": "training loss", "test_loss": "test loss", "accuracy": "test accuracy"}
+"""What stands on the axis up, by its name in a round."""
+
+
+def chosen(option: str, text: str, known: Collection[str]) -> tuple[str, ...]:
+    """Names that are separated by commas, each once, in the order given.
+
+    Raises:
+        ParameterError: one is not known, or there is none.
+    """
+    names = tuple(dict.fromkeys(name.strip().replace("-", "_") for name in text.split(",") if name.strip()))
+    for name in names:
+        if name not in known:
+            raise ParameterError(f"{option}: got {name!r}; known: {', '.join(known)}")
+    if not names:
+        raise ParameterError(f"{option}: none given; known: {', '.join(known)}")
+    return names
+
+
+@dataclass(frozen=True)
+class Curve:
+    """An algorithm over its seeds: the median across and up, and a band, at each round that all of its runs know.
+
+    Attributes:
+        low: the lower edge of the band; None: of a single seed there is none.
+        high: the upper one.
+    """
+
+    x: Numbers
+    y: Numbers
+    low: Numbers | None
+    high: Numbers | None
+
+
+def value(done: Mapping[str, Any], up: str) -> float | None:
+    """What a round tells under a name of PANELS, or as a metric; None: nothing."""
+    told: float | None = done[up] if up in PANELS else done["metrics"].get(up)
+    return told
+
+
+def curve(runs: Sequence[Run], against: str, up: str, band: tuple[float, float]) -> Curve | None:
+    """The curve of runs that differ in their seeds; None where they have no such numbers.
+
+    Args:
+        runs: of one algorithm.
+        against: a name of AGAINST.
+        up: a name of PANELS, or of a metric.
+        band: between which quantiles it lies.
+    """
+    by_round = [
+        {
+            r["round"]: (x, y)
+            for x, r in zip(AGAINST[against][1](run), run["rounds"], strict=False)
+            if (y := value(r, up)) is not None and math.isfinite(y)
+        }
+        for run in runs
+    ]
+    by_round = [found for found in by_round if found]
+    common = sorted(set.intersection(*map(set, by_round))) if by_round else []
+    if not common:
+        return None
+    xs, ys = np.array([[found[r] for r in common] for found in by_round], float).transpose(2, 0, 1)
+    low, high = np.quantile(ys, band, axis=0) if len(ys) > 1 else (None, None)
+    return Curve(np.median(xs, 0), np.median(ys, 0), low, high)

@@ -68,6 +68,8 @@ def notes(
         yield "Delta_(k): the k-th smallest of the clients' numbers in a coordinate, from k = 1; M: how many there are"
     if "dp.delta" in {e.id for e in listed}:
         yield "in dp.delta z is the noise that the event says, and c is clip_norm"
+    if "qsgd.xi" in {e.id for e in listed}:
+        yield "in qsgd.xi u are the draws that the event says, s is levels, and 0/0 = 0 in qsgd.a"
     if "fedasync.mix_t" in {e.id for e in listed}:
         alone = "" if "mix" in a.numbers else "mix = 1, and every delta_i is multiplied by its mix_t; "
         yield f"{alone}u: how many versions late an update is{'; one more with age = literal' * ('age' in a.options)}"

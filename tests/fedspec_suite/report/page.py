@@ -13,11 +13,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fedspec.catalogue import Algorithm
+from fedspec.catalogue import Algorithm, LocalSolver
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
 from fedspec.domains import COUNTS, DOMAINS
 from fedspec.rules import Equation, printed
+from fedspec.usual import unsaid, usual
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import cases, graph, table
@@ -68,6 +69,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         **line(a),
         "equations": [*map(equation, a.equations), *(equation(e, where) for e, where in _others(a).items())],
         "domains": {n: domain(n) for n in a.numbers},
+        "usual": {r.name: usual(a, r.name) for r in a.readings},
         "only_with": cases.only_with(a),
         "settable": cases.settable(a),
         "defaults": a.defaults(),
@@ -227,7 +229,8 @@ def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
-    t = table.plain("hyper-parameter", "domain", "meaning", "levels")
+    trains = not isinstance(a.run, LocalSolver)
+    t = table.plain("hyper-parameter", "domain", *["usual"] * trains, "meaning", "levels")
     only = cases.only_with(a)
     for n in a.numbers:
         said = domain(n)
@@ -236,8 +239,11 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
         for wanted in dict.fromkeys(q.words for r in a.readings for q in r.requires if q.about == (n,)):
             asking = [r.name for r in a.readings if wanted in {q.words for q in r.requires}]
             meaning += f"; {wanted} by {'every reading' if len(asking) == len(a.readings) else ' and '.join(asking)}"
-        t.add_row(n, said["domain"], meaning, ", ".join(level for level in a.levels if n in a.numbers_at(level)))
+        levels = ", ".join(level for level in a.levels if n in a.numbers_at(level))
+        t.add_row(n, said["domain"], *([_usual(a, n)] if trains else []), meaning, levels)
     yield from (head("hyper-parameters"), t)
+    if trains:
+        yield Text("usual: what simulate takes where it is not given, or the default; tuned for nothing", style="dim")
     for words in cases.settable(a):
         yield Text(words, style="dim")
     if a.options:
@@ -252,6 +258,24 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
                     t.add_row(n, value, Text(words))
         if t.rows:
             yield from (head("what their values mean"), t)
+
+
+def _usual(a: Algorithm, name: str) -> str:
+    """What it is where nobody says it: in the canonical reading first, and in those where it is another."""
+    found: dict[float, list[str]] = {}
+    for r in a.readings:
+        if (value := unsaid(a, r.name).get(name)) is not None:
+            found.setdefault(value, []).append(r.name)
+    if not found:
+        # It plays a part under an option that no reading settles.
+        option, _, chosen = a.plays[name][0].partition("=")
+        found = {unsaid(a, given={option: chosen})[name]: []}
+    first, *others = found
+    return "; ".join((f"{first:g}", *(f"{value:g} in {_some(found[value])}" for value in others)))
+
+
+def _some(readings: list[str]) -> str:
+    return readings[0] if len(readings) == 1 else f"{len(readings)} readings"
 
 
 def _decided(a: Algorithm, option: str) -> str:

@@ -58,6 +58,11 @@ class Bundled:
         return self.folder.name
 
     @property
+    def published(self) -> bool:
+        """Whether others publish it; what it imports of the suite only drives it."""
+        return set(self.packages) <= {"fedspec_suite"}
+
+    @property
     def environment(self) -> Environment:
         """What it runs in."""
         return Environment(self.package, self.requirements)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sysconfig
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,6 +34,8 @@ def made(
         progress: told, in one line each, what takes time; also by other threads.
     """
     stop = threading.Event()
+    # The first call fills a table by which uv finds itself, and another thread would read half of it.
+    sysconfig.get_config_vars()
     with ThreadPoolExecutor(ABREAST, thread_name_prefix="environment") as pool:
         try:
             yield {e: pool.submit(e.made, progress, stop) for e in dict.fromkeys(wanted)}

@@ -12,6 +12,9 @@ _TIE = "shows only where v equals the square; rounding may turn the sign, so no 
 SURVIVORS: dict[str, str] = {
     "yogi-tie-falls": _TIE,
     "fedyogi-tie-grows": _TIE,
+    "fedcams-absent-forgotten": "it differs where a client owes, sits out and comes back, and in vectors none does",
+    "top-k-last-of-equals": "it differs where sizes are equal; rounding may part them, so no bound is finite; law "
+    "first-of-equals asks it",
     "median-drops-ties": "it differs where clients send equal values alone, and in vectors they do not",
     **dict.fromkeys(
         ("trimmed-mean-clipped", "trimmed-mean-around-the-median"),

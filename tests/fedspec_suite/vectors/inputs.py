@@ -17,7 +17,7 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec_suite.measure.cases import STRATEGIES
-from fedspec_suite.measure.parts import case
+from fedspec_suite.measure.parts import case, lengths
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -92,10 +92,10 @@ def _message(at: Draws, i: int, shape: Mapping[str, tuple[int, ...]], first: boo
 
 def _server(at: Draws) -> Scenario:
     shape = _shape(at)
-    x0, h = at.blocks(shape), at.hypers()
+    x0, h, crowd = at.blocks(shape), at.hypers(), at.setting.crowd
     events = []
     for _ in range(at.count(1, 3)):
-        names = at.dice.shuffled(range(4))[: at.count(1, 3, "one")]
+        names = at.dice.shuffled(range(crowd + 3))[: at.count(crowd, crowd + 2, "one")]
         events.append(Messages(tuple(_message(at, i, shape, k == 0) for k, i in enumerate(names))))
     N = at.dice.between(5, 9) if at.setting.counts_all else None
     return Scenario(case(at.setting, x0, h, population=N), tuple(events))
@@ -127,11 +127,12 @@ def _posed(at: Draws, n: int) -> tuple[dict[str, Array], dict[str, float], Quadr
 
 
 def _round(at: Draws) -> Scenario:
-    takes, n = at.setting.takes, at.count(1, 3, "one")
+    takes, crowd = at.setting.takes, at.setting.crowd
+    n = at.count(crowd, crowd + 2, "one")
     x0, h, problem = _posed(at, n)
     events = []
     for _ in range(at.count(1, 3)):
-        chosen = list(range(n)) if "everyone" in takes else at.dice.some(range(n))
+        chosen = list(range(n)) if "everyone" in takes else at.dice.some(range(n), crowd)
         if "repeats" in takes and at.dice.toss():
             chosen.append(at.dice.pick(chosen))
         more: dict[str, Any] = {}
@@ -143,7 +144,11 @@ def _round(at: Draws) -> Scenario:
             more["scales"] = tuple(at.dice.pick((0.5, 1.0, 2.0)) for _ in chosen)
         if "noise" in takes:
             more["noise"] = tuple(at.dice.array(problem.e.shape[1:]).tolist())
-        events.append(Round(tuple(chosen), tuple(at.dice.between(1, 4) for _ in chosen), **more))
+        if "draws" in takes:
+            d = problem.e.shape[1]
+            more["draws"] = tuple(tuple(at.dice.between(0, 31) / 32 + 1 / 64 for _ in range(d)) for _ in chosen)
+        steps = lengths(takes, [at.dice.between(1, 4) for _ in chosen])
+        events.append(Round(tuple(chosen), steps, **more))
     if "weight" in at.odd and n > 1:
         problem.examples[-1] = 0.0
         if any(not problem.examples[list(e.participants)].any() for e in events):

@@ -21,7 +21,7 @@ FOLDER = Path(__file__).with_name(f"v{VERSION}")
 
 INDEX = "index.json"
 
-LARGEST = 2_500_000
+LARGEST = 4_000_000
 """Bytes of all files together, and so of any."""
 
 DIGITS = 400

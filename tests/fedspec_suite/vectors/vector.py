@@ -39,7 +39,7 @@ def _without_nothing(value: Any) -> Any:
     return [_without_nothing(v) for v in value] if isinstance(value, list) else value
 
 
-_MAY_MISS = {"strategies", "scales", "noise", "clusters"}
+_MAY_MISS = {"strategies", "scales", "noise", "draws", "clusters"}
 """Lists of an event that a reader takes as empty where they are not there."""
 
 

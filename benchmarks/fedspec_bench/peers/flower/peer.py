@@ -25,7 +25,7 @@ from flwr.simulation import run_simulation
 from torch import nn
 
 from fedspec_bench.job import Job
-from fedspec_bench.peers.torch_optim.peer import module
+from fedspec_bench.peers.torch_optim.networks import module, trained
 from fedspec_bench.turns import Turns
 from fedspec_bench.workloads import Array, Workload
 
@@ -42,14 +42,14 @@ class Client(NumPyClient):  # type: ignore[misc]
     def fit(self, parameters: Any, config: Any) -> Any:
         """One epoch."""
         with torch.no_grad():
-            for own, value in zip(self.net.parameters(), parameters, strict=True):
+            for own, value in zip(trained(self.net), parameters, strict=True):
                 own.copy_(torch.from_numpy(np.array(value)))
         optimizer = torch.optim.SGD(self.net.parameters(), lr=self.work.eta_l)
         for inputs, targets in zip(*(part.split(self.work.batch) for part in self.data), strict=True):
             optimizer.zero_grad()
             nn.functional.cross_entropy(self.net(inputs), targets).backward()
             optimizer.step()
-        return [p.detach().numpy() for p in self.net.parameters()], len(self.data[0]), {}
+        return [p.detach().numpy() for p in trained(self.net)], len(self.data[0]), {}
 
 
 @cache
@@ -64,7 +64,7 @@ class Simulation:
     def __init__(self, job: Job) -> None:
         work, told = job.work, job.told()
         self.versions = {"flwr": flwr.__version__, "ray": ray.__version__, "torch": torch.__version__}
-        self.now = [p.detach().numpy() for p in module(work).parameters()]
+        self.now = [p.detach().numpy() for p in trained(module(work))]
 
         def client(context: Context) -> Any:
             torch.set_num_threads(1)

@@ -11,37 +11,46 @@ import jax.numpy as jnp
 import numpy as np
 
 from fedspec_bench.job import Job
+from fedspec_bench.networks import Network
+from fedspec_bench.peers.jax import networks
 from fedspec_bench.workloads import Array, Workload
 
-Parameters = list[tuple[Any, Any]]
+Parameters = list[Any]
+"""Of layers, pairs of W and bias; of a real module, arrays."""
 
 
 def parameters(work: Workload) -> Parameters:
     """The initial model."""
+    if isinstance(work, Network):
+        return networks.parts(work.start, work.shapes)
     return [(jnp.asarray(W), jnp.asarray(bias)) for W, bias in work.split(work.start)]
 
 
 def flat(params: Any) -> Array:
     """The model as one vector."""
-    return np.concatenate([np.asarray(part).reshape(-1) for layer in params for part in layer])
+    return np.concatenate([np.asarray(part).reshape(-1) for part in jax.tree.leaves(params)])
 
 
-def loss(params: Parameters, inputs: Any, targets: Any) -> Any:
-    """Mean cross-entropy of a minibatch."""
-    h = inputs
+def layered(params: Parameters, h: Any) -> Any:
+    """Scores by layers with ReLU between them."""
     for number, (W, bias) in enumerate(params):
         h = h @ W.T + bias
         if number + 1 < len(params):
             h = jax.nn.relu(h)
-    told = jnp.take_along_axis(jax.nn.log_softmax(h), targets[:, None], axis=1)
+    return h
+
+
+def loss(params: Parameters, inputs: Any, targets: Any, forward: Any = layered) -> Any:
+    """Mean cross-entropy of a minibatch."""
+    told = jnp.take_along_axis(jax.nn.log_softmax(forward(params, inputs)), targets[:, None], axis=1)
     return -told.mean()
 
 
-def client(eta_l: float, params: Parameters, inputs: Any, targets: Any) -> Parameters:
+def client(forward: Any, eta_l: float, params: Parameters, inputs: Any, targets: Any) -> Parameters:
     """The local model after SGD on minibatches [K, b, ...]."""
 
     def step(params: Parameters, batch: Any) -> tuple[Parameters, None]:
-        grads = jax.grad(loss)(params, *batch)
+        grads = jax.grad(loss)(params, *batch, forward)
         return jax.tree.map(lambda p, g: p - eta_l * g, params, grads), None
 
     found: Parameters = jax.lax.scan(step, params, (inputs, targets))[0]
@@ -53,7 +62,7 @@ def batches(work: Workload) -> tuple[Any, Any]:
     inputs, targets = work.data
     assert work.steps == work.examples // work.batch, "one epoch"
     shape = (work.clients, work.steps, work.batch)
-    return jnp.asarray(inputs.reshape(*shape, -1)), jnp.asarray(targets.reshape(shape).astype(np.int32))
+    return jnp.asarray(inputs.reshape(*shape, *inputs.shape[2:])), jnp.asarray(targets.reshape(shape).astype(np.int32))
 
 
 class Compiled:
@@ -63,7 +72,8 @@ class Compiled:
         work = job.work
         self.versions = {name: version(name) for name in ("jax", "jaxlib")}
         self.params, self.data = parameters(work), batches(work)
-        train = partial(client, work.eta_l)
+        forward = networks.forward(work) if isinstance(work, Network) else layered
+        train = partial(client, forward, work.eta_l)
 
         def together(params: Parameters, inputs: Any, targets: Any) -> Any:
             models = jax.vmap(train, in_axes=(None, 0, 0))(params, inputs, targets)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from fedspec_bench.algorithms import HYPER, schedule
 from fedspec_bench.job import Job
-from fedspec_bench.peers.torch_optim.peer import module
+from fedspec_bench.peers.torch_optim.networks import module
 from fedspec_bench.workloads import Array
 from fedspec_torch import Federation, simulate
 

@@ -20,7 +20,7 @@ from pfl.model.pytorch import PyTorchModel
 from torch import Tensor, nn
 
 from fedspec_bench.job import Job
-from fedspec_bench.peers.torch_optim.peer import module
+from fedspec_bench.peers.torch_optim.networks import module, trained
 from fedspec_bench.turns import Turns
 from fedspec_bench.workloads import Array
 
@@ -97,7 +97,7 @@ class Simulation:
 
     def model(self) -> Array:
         """The central model."""
-        found: Array = nn.utils.parameters_to_vector(self.net.parameters()).detach().numpy()
+        found: Array = nn.utils.parameters_to_vector(trained(self.net)).detach().numpy()
         return found
 
 

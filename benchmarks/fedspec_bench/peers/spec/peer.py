@@ -12,7 +12,7 @@ from fedspec.catalogue import LocalSolver, Method
 from fedspec.plan import Setup
 from fedspec_bench.algorithms import events, resolved
 from fedspec_bench.job import Job
-from fedspec_bench.workloads import Array, gradient
+from fedspec_bench.workloads import Array
 
 
 class Specification:
@@ -23,15 +23,14 @@ class Specification:
         self.versions = {"numpy": np.__version__}
         work = job.work
         self.row, self.h = resolved(job.algorithm, job.workload)
-        shapes: dict[str, tuple[int, ...]] = {}
-        for number, (inputs, outputs) in enumerate(work.layers):
-            shapes |= {f"{number}.weight": (outputs, inputs), f"{number}.bias": (outputs,)}
-        setup = Setup((work.examples,) * work.clients, shapes)
+        setup = Setup((work.examples,) * work.clients, work.shapes)
         x, self.run = work.start.astype(float), self.row.run
         assert not isinstance(self.run, LocalSolver)
         self.state = self.run.init(self.h, x) if isinstance(self.run, Method) else self.run.init(self.h, x, setup)
         inputs_, targets = work.data
-        self.clients = [self.oracle(X.astype(float), y) for X, y in zip(inputs_, targets, strict=True)]
+        if inputs_.dtype.kind == "f":
+            inputs_ = inputs_.astype(float)
+        self.clients = [self.oracle(X, y) for X, y in zip(inputs_, targets, strict=True)]
 
     def oracle(self, inputs: Array, targets: Array) -> Any:
         """One client's gradients on its minibatches in order."""
@@ -39,7 +38,7 @@ class Specification:
 
         def at(k: int, x: Array) -> Array:
             begin = k * work.batch % work.examples
-            return gradient(work, x, inputs[begin : begin + work.batch], targets[begin : begin + work.batch])
+            return work.gradient(x, inputs[begin : begin + work.batch], targets[begin : begin + work.batch])
 
         return at
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
+from fedspec_bench.algorithms import HYPER
 from fedspec_bench.job import Job
-from fedspec_bench.workloads import Array, Workload
-
-
-def module(work: Workload) -> nn.Sequential:
-    """The model of a workload, at its start."""
-    parts: list[nn.Module] = []
-    for inputs, outputs in work.layers:
-        parts += [nn.Linear(inputs, outputs), nn.ReLU()]
-    model = nn.Sequential(*parts[:-1])
-    # The parameters become views of the vector, so each module needs one of its own.
-    nn.utils.vector_to_parameters(torch.from_numpy(work.start).clone(), model.parameters())
-    return model
+from fedspec_bench.peers.torch_optim.adaptive import AdaGrad, Sm3
+from fedspec_bench.peers.torch_optim.networks import module, put, trained
+from fedspec_bench.workloads import Array
 
 
 class Loop:
@@ -29,11 +23,20 @@ class Loop:
         self.versions = {"torch": torch.__version__}
         self.server = module(self.work).to(self.device)
         self.client = module(self.work).to(self.device)
+        self.h = HYPER[job.algorithm](self.work)
+        adaptive = job.algorithm == "fedada2"
+        self.served = AdaGrad(*(self.h[name] for name in ("eta", "beta1", "tau", "v0"))) if adaptive else None
         inputs, targets = (torch.from_numpy(part).to(self.device) for part in self.work.data)
         self.batches = [
             list(zip(x.split(self.work.batch), y.split(self.work.batch), strict=True))
             for x, y in zip(inputs, targets, strict=True)
         ]
+
+    def optimizer(self) -> Any:
+        """A client's, which begins anew in each round."""
+        if self.served:
+            return Sm3(trained(self.client), self.h["eta_l"], self.h["eps"])
+        return torch.optim.SGD(self.client.parameters(), lr=self.work.eta_l)
 
     def round(self) -> None:
         """Every client trains a copy of the server's model; the mean of the copies is the new one."""
@@ -42,7 +45,7 @@ class Loop:
         total: dict[str, Tensor] = {}
         for batches in self.batches:
             self.client.load_state_dict(self.server.state_dict())
-            optimizer = torch.optim.SGD(self.client.parameters(), lr=self.work.eta_l)
+            optimizer = self.optimizer()
             for k in range(steps):
                 inputs, targets = batches[k % len(batches)]
                 optimizer.zero_grad()
@@ -50,13 +53,17 @@ class Loop:
                 optimizer.step()
             for name, value in self.client.state_dict().items():
                 total[name] = total[name].add_(value) if name in total else value.clone()
+        before = nn.utils.parameters_to_vector(trained(self.server)).detach() if self.served else None
         self.server.load_state_dict({name: value / len(self.batches) for name, value in total.items()})
+        if self.served and before is not None:
+            mean = nn.utils.parameters_to_vector(trained(self.server)).detach()
+            put(self.server, self.served(before, mean - before))
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
     def model(self) -> Array:
         """The server's model."""
-        found: Array = nn.utils.parameters_to_vector(self.server.parameters()).detach().cpu().numpy()
+        found: Array = nn.utils.parameters_to_vector(trained(self.server)).detach().cpu().numpy()
         return found
 
 

@@ -16,7 +16,7 @@ from fedspec.catalogue import Method
 from fedspec.contract import Event, Round
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, with_x
 from fedspec_suite.diagnosis.defects.remembered import Solver, solvers_of
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import COLUMNS, Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
@@ -182,7 +182,7 @@ def _one_at_a_time(by_examples: bool) -> Callable[[Running, Scenario], Running]:
             x, ends, deltas, answer = model(inner.state), [], [], {}
             for j, (i, tau) in enumerate(zip(event.participants, event.steps, strict=True)):
                 inner.state = with_x(inner.state, x)
-                own: dict[str, Any] = {"strategies": event.strategies[j : j + 1], "scales": event.scales[j : j + 1]}
+                own: dict[str, Any] = {n: getattr(event, n)[j : j + 1] for n in COLUMNS[2:]}
                 answer = inner.step(replace(event, participants=(i,), steps=(tau,), **own))
                 n = s.case.problem.examples[i] if by_examples else 1
                 ends.append((n, model(inner.state)))

@@ -60,11 +60,11 @@ def held_out(setting: Setting) -> tuple[Scenario, ...]:
         case "client":
             rich = scenarios(setting, steps=(2, 6), rounds=(1, 2))
         case "server":
-            rich = scenarios(setting, rounds=(2, 5), clients=(1, 6))
+            rich = scenarios(setting, rounds=(2, 5), clients=(setting.crowd, setting.crowd + 5))
         case "trace":
-            rich = scenarios(setting, rounds=(4, 8), clients=(2, 5))
+            rich = scenarios(setting, rounds=(4, 8), clients=(max(2, setting.crowd), setting.crowd + 4))
         case _:
-            rich = scenarios(setting, rounds=(2, 4), clients=(1, 5))
+            rich = scenarios(setting, rounds=(2, 4), clients=(setting.crowd, setting.crowd + 4))
     # The first draws are the simplest ones.
     found = [s for s in drawn(rich, COUNT + 4, seed=2)[4:] if not still(s)]
     cases = [_larger(s) if k % 3 == 0 else s for k, s in enumerate(found)]

@@ -129,6 +129,14 @@ def _vrl(z: Place, e: Round) -> Forms:
     return [z.block(0) + delta, *(v[i] + (delta - deltas[i]) / (z.h["eta_l"] * tau[i]) for i in z.all)]
 
 
+def _skipping(z: Place, e: Round) -> Forms:
+    """Memory i is h_i."""
+    kept, tau = [z.block(1 + i) for i in z.all], e.steps[0]
+    deltas = [-z.reach(i, tau) @ (z.gradient(i) - kept[i]) for i in z.all]
+    delta, by = _mean(z.shares(z.all, True), deltas), z.h["chance"] / z.h["eta_l"]
+    return [z.block(0) + delta, *(kept[i] + by * (delta - deltas[i]) for i in z.all)]
+
+
 def _corrected(z: Place, e: Round, solver: str, uniform: bool) -> Forms:
     """Memory i is d_i, by which the next round is corrected."""
     steps = dict(zip(e.participants, e.steps, strict=True))
@@ -192,6 +200,7 @@ MAPS: dict[str, Map] = {
     "scaffold": _scaffold,
     "feddyn": _feddyn,
     "vrl-sgd": _vrl,
+    "scaffnew": _skipping,
     "fednova-vr": _vr,
     "fednova-alg2": _alg2,
     "fednova-sampled": _sampled,

@@ -21,7 +21,7 @@ from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec_suite.laws.closed_forms import own
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
-from fedspec_suite.laws.closed_forms.sums import average, total
+from fedspec_suite.laws.closed_forms.sums import average, decayed, total
 from fedspec_suite.measure.scenario import Scenario
 
 Change = Callable[[Arrival, Array], Array]
@@ -84,11 +84,24 @@ def _along(past: Sequence[Array], h: Numbers, o: Options) -> Array:
     return moved
 
 
+def _delayed(past: Sequence[Array], h: Numbers, o: Options) -> Array:
+    """The last move of delayed Nesterov from all changes: the momentum is a sum over the means of whole blocks."""
+    N, c = int(h["N"]), h["c"]
+    over = len(past) % N
+    means = [total(past[k : k + N]) / N for k in range(0, len(past) - over, N)]
+    active = c if over else 1 - (N - 1) * c
+    moved: Array = h["eta"] * (past[-1] / N + (active * h["beta"] * decayed(h["beta"], means) if means else 0))
+    return moved
+
+
 Move = Callable[[Any, Any, Any], Any]
 
 _ADAPTIVE = ("cc-fedadagrad", "cc-fedadam", "cc-fedams")
 MOVES: dict[str, Move] = dict.fromkeys(("cc-fedavg", "cc-fedsgd", "cc-fedavgm", *_ADAPTIVE, "fedbuff"), _along)
 """The last move of a server with a buffer, from the means of all buffers so far."""
+
+AT_ONCE: dict[str, Move] = {"delayed-nesterov": _delayed}
+"""That of a server that takes every change as it comes, from all changes so far."""
 
 MIXES = ("fedasync",)
 """Those that take every model as it comes, and no means of changes."""
@@ -97,7 +110,7 @@ MIXES = ("fedasync",)
 @cache
 def moves() -> dict[str, Move]:
     """Those of fedspec, and what plugins say of rows whose events are arrivals."""
-    return MOVES | {name: move for name, move in own.table("STEPS").items() if find(name).event == "arrival"}
+    return MOVES | AT_ONCE | {name: move for name, move in own.table("STEPS").items() if find(name).event == "arrival"}
 
 
 def known() -> list[str]:

@@ -2,7 +2,7 @@
 
 The k-th smallest of some values is the least that a subset of k of them has for its largest. The mean of squared
 lengths is the squared length of the mean and what the vectors are apart, two by two: the sum over i < j of
-p_i p_j ||Delta_i - Delta_j||^2.
+p_i p_j ||Delta_i - Delta_j||^2. Of some numbers the sum of the k smallest is the least that k of them have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from itertools import combinations
 from math import floor
 from typing import Any
 
-from fedspec.arith import Array, maximum, minimum
+from fedspec.arith import Array, maximum, minimum, sqrt
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options
 from fedspec_suite.laws.closed_forms.sums import largest, total
 
@@ -61,9 +61,67 @@ def further(p: Sequence[Any], rows: Sequence[Array], h: Numbers) -> Array:
     return move
 
 
+def winners(m: int, rows: Sequence[Array], h: Numbers, o: Options) -> tuple[int, ...]:
+    """Those m of which all together are nearest to others of their own; of several such, those that come first."""
+    n = len(rows)
+    several = max(1, n - h["f"] - (1 if o["neighbours"] == "n-f-1" else 2))
+
+    def apart(i: int, j: int) -> Any:
+        length = squared(rows[i] - rows[j])
+        return sqrt(length) if o["distance"] == "plain" else length
+
+    def alone(i: int) -> Any:
+        others = [apart(i, j) for j in range(n) if j != i]
+        return min(total([0 * squared(rows[i]), *some]) for some in combinations(others, min(several, len(others))))
+
+    scores = [alone(i) for i in range(n)]
+    return min(combinations(range(n), min(m, n)), key=lambda some: total(scores[i] for i in some))
+
+
+def of_winners(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
+    """What they change on average."""
+    kept = winners(int(h["keep"]), rows, h, o)
+    mean: Array = total(p[i] * rows[i] for i in kept) / total(p[i] for i in kept)
+    return mean
+
+
+def pulled(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
+    """Where passes lead that take one change after another into a mean by its share in what it holds so far."""
+
+    def taken(z: Array, weights: Sequence[Any]) -> Array:
+        held, mean = weights[0], rows[0]
+        for weight, row in zip(weights[1:], rows[1:], strict=True):
+            held = held + weight
+            mean = mean + (row - mean) * (weight / held)
+        return mean
+
+    there = rows[0] * 0 if o["origin"] == "zero" else total(p_i * row for p_i, row in zip(p, rows, strict=True))
+    for _ in range(int(h["passes"])):
+        # The z of this pass stays what it is while its weights are made.
+        apart = [maximum(sqrt(squared(there - row)), h["smooth"]) for row in rows]
+        there = taken(there, [p_i / length for p_i, length in zip(p, apart, strict=True)])
+    return there
+
+
+def centred(rounds: Sequence[Sequence[Array]], h: Numbers) -> Array:
+    """The centre after these rounds: it lacks of each mean what the clipped differences are beyond the radius."""
+    c, v = h["clip_norm"], rounds[0][0] * 0
+    for rows in rounds:
+        for _ in range(int(h["passes"])):
+            beyond = [row * 0 for row in rows]
+            for i, row in enumerate(rows):
+                length = sqrt(squared(row - v))
+                beyond[i] = (row - v) * (1 - c / length) if length > c else row * 0
+            v = total(row - more for row, more in zip(rows, beyond, strict=True)) / len(rows)
+    return v
+
+
 MOVES: dict[str, Move] = {
     "fedexp": lambda p, rows, h, o: further(p, rows, h),
+    "geometric-median": lambda p, rows, h, o: h["eta"] * pulled(p, rows, h, o),
+    "krum": lambda p, rows, h, o: h["eta"] * rows[winners(1, rows, h, o)[0]],
     "median": lambda p, rows, h, o: h["eta"] * middle(rows, o),
+    "multi-krum": lambda p, rows, h, o: h["eta"] * of_winners(p, rows, h, o),
     "trimmed-mean": lambda p, rows, h, o: h["eta"] * without_ends(rows, h),
 }
 """By the algorithm."""

@@ -12,7 +12,7 @@ from fedspec.discovered import said
 from fedspec.params import flatten
 from fedspec_suite.laws.closed_forms import own
 from fedspec_suite.laws.closed_forms.adaptive import Numbers, Options, direction
-from fedspec_suite.laws.closed_forms.every_change import MOVES, Move
+from fedspec_suite.laws.closed_forms.every_change import MOVES, Move, centred
 from fedspec_suite.laws.closed_forms.sums import decayed, total
 from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.scenario import Scenario
@@ -87,7 +87,7 @@ def _moves() -> dict[str, Move]:
 
 def known() -> frozenset[str]:
     """The algorithms whose server has a closed form here."""
-    return frozenset({*NOVA, *_moves(), *_steps(), *ADAPTIVE, "feddyn", "fedams"})
+    return frozenset({*NOVA, *_moves(), *_steps(), *ADAPTIVE, "centred-clipping", "feddyn", "fedams"})
 
 
 def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
@@ -99,6 +99,9 @@ def last_move(s: Scenario, rounds: Sequence[Messages]) -> Array:
     if name in _moves():
         e = rounds[-1]
         return _moves()[name](_shares(e, o), [flatten(m.delta) for m in e.messages], h, o)
+    if name == "centred-clipping":
+        move = h["eta"] * centred([[flatten(m.delta) for m in e.messages] for e in rounds], h)
+        return move
     if name == "feddyn":
         # mu cancels: h / mu is the sum of all changes that were ever sent, over all clients.
         sums = [total(flatten(m.delta) for m in e.messages) for e in rounds]

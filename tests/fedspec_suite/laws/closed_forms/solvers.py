@@ -69,7 +69,7 @@ LINEAR = (
     *("sgd", "decayed-sgd", "proximal-sgd", "momentum", "nesterov", "dampened"),
     *("momentum-proximal-outside", "momentum-proximal-inside"),
 )
-KNOWN = frozenset({*LINEAR, *ADAPTIVE, *delayed_solvers.NAMES, "normalised-sgd", "lamb", "sm3-i", "sm3-ii"})
+KNOWN = frozenset({*LINEAR, *ADAPTIVE, *delayed_solvers.NAMES, "adamw", "normalised-sgd", "lamb", "sm3-i", "sm3-ii"})
 """The local solvers that have a closed form here."""
 
 
@@ -133,12 +133,27 @@ def models(s: Scenario) -> list[Array]:
                 x = x - h["eta_l"] * delayed_solvers.steps(name, rows, cover.sets, h, o)[-1]
             elif name == "lamb":
                 x = x - h["eta_l"] * fed_lamb.lamb_direction(rows, x, s)
+            elif name == "adamw":
+                x = decaying(start, rows, h, o)
             elif name in ADAPTIVE:
                 x = x - h["eta_l"] * direction(name, rows, h, o, h["eps"])
             else:
                 x = x - h["eta_l"] * _over(rows[-1], _sm3(rows, cover.sets, name), h, o)
         out.append(x)
     return out
+
+
+def decaying(start: Array, rows: Sequence[Array], h: Numbers, o: Options) -> Array:
+    """AdamW's model: what is left of the start, and of each step after the decays that followed it.
+
+    With b = 1 - eta_l wd, or 1 - wd:  b^T x_0 - eta_l sum over s = 1 .. T of b^(T-s) r_s, b^(T-s+1) where a step decays
+    too; r_s are Adam's.
+    """
+    T, b = len(rows), 1 - (1 if o["decay"] == "alone" else h["eta_l"]) * h["wd"]
+    late = 1 if o["decay"] == "after" else 0
+    steps = (b ** (T - s + late) * direction("adam", rows[:s], h, o, h["eps"]) for s in range(1, T + 1))
+    model: Array = b**T * start - h["eta_l"] * total(steps)
+    return model
 
 
 def _sm3(rows: Sequence[Array], sets: Sequence[Sequence[int]], name: str) -> Array:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
-from fedspec_suite.laws.reductions.rounds import ALONE, EVERYONE, FIRST, equal_steps, of_rounds, single_steps, to
+from fedspec_suite.laws.reductions.rounds import ALONE, EVERYONE, FIRST, equal_steps, of_rounds, plans, single_steps, to
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -15,7 +17,50 @@ def _equal_steps_rate_1(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scena
     return with_hyper(equal_steps(draw, setting, s), eta=1.0)
 
 
+def _with_period(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    """Coins that say 1 at every K-th step, and p = 1 / K; K is a power of two, so that p is no rounded number."""
+    K = draw(st.sampled_from((1, 2, 4)))
+    return with_hyper(plans(s, steps=lambda e: (K,) * len(e.steps)), chance=1 / K)
+
+
+MISHCHENKO = "external: Mishchenko et al. (2022)"
+PERIODIC: dict[str, Any] = {"source": "scaffnew", "narrow": _with_period, "needs": ("chance",)}
+
 EDGES = (
+    of_rounds(
+        id="scaffnew-is-scaffold",
+        target="scaffold",
+        when="every K-th coin says 1, p = 1 / K, and eta = 1",
+        cited=f"{MISHCHENKO} beside Karimireddy et al. (2020), option II: h_i = c_i - c",
+        carry=to("scaffold", {"control": "mean-gradient", "weights": "uniform"}, eta=1),
+        **PERIODIC,
+    ),
+    of_rounds(
+        id="scaffnew-is-vrl-sgd",
+        target="vrl-sgd",
+        when="every K-th coin says 1, and p = 1 / K",
+        cited=f"{MISHCHENKO} beside Liang et al. (2019): h_i = v_i",
+        carry=to("vrl-sgd", {"divisor": "own-steps", "weights": "uniform"}),
+        **PERIODIC,
+    ),
+    of_rounds(
+        id="scaffnew-begins-as-fedavg",
+        source="scaffnew",
+        target="fedavg",
+        when="it is the first round",
+        cited=f"{MISHCHENKO}: h_i = 0",
+        carry=to("fedavg", {"weights": "uniform"}, eta=1),
+        draw=FIRST,
+    ),
+    of_rounds(
+        id="scaffnew-alone-is-fedavg",
+        source="scaffnew",
+        target="fedavg",
+        when="there is one client",
+        cited=f"{MISHCHENKO}: x = x_i",
+        carry=to("fedavg", {"weights": "uniform"}, eta=1),
+        draw=ALONE,
+    ),
     of_rounds(
         id="scaffold-begins-as-fedavg",
         source="scaffold",

@@ -27,6 +27,9 @@ from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond
 
+UNIFORM = {"weights": "uniform"}
+"""What a target is told whose source weighs nobody."""
+
 SYMBOLS = {"v0": "v_0", "v_hat0": "v_hat_0"}
 """Hyper-parameters whose symbol is not their name."""
 
@@ -60,7 +63,8 @@ class Edge:
         needs: hyper-parameters that the restriction sets, so that a subject must not pin them.
         zeroes: those among them that it sets to zero.
         back: the source's model that a model of the target stands for.
-        at: which event of the target corresponds to event k of the source; -1: none yet, the model is x0.
+        at: which event of the target corresponds to event k of the source; -1: none yet, the model is x0; None: it has
+            no counterpart.
         draw: how scenarios of the source are drawn.
         about: hyper-parameters that the restriction compares something with; it leaves them as they are drawn.
         also: other levels where it holds in the same words.
@@ -80,7 +84,7 @@ class Edge:
     needs: tuple[str, ...] = ()
     zeroes: tuple[str, ...] = ()
     back: Callable[[Scenario, Array], Array] = _itself
-    at: Callable[[Scenario, int], int] = _each
+    at: Callable[[Scenario, int], int | None] = _each
     draw: Mapping[str, Any] = field(default_factory=dict)
     about: tuple[str, ...] = ()
     also: tuple[Level, ...] = ()
@@ -187,9 +191,10 @@ def law_of(edge: Edge) -> Law:
         ]
         scale = bench.expect(s)
         for k, got in enumerate(bench.play(s)):
-            if isinstance(s.events[k], Begin):
+            at = edge.at(s, k)
+            if isinstance(s.events[k], Begin) or at is None:
                 continue
-            wanted = want[edge.at(s, k) + 1]
+            wanted = want[at + 1]
             bounds = np.array([max(a.bound, b.bound) for a, b in zip(scale[k]["x"], wanted, strict=True)])
             bench.compare("x", got["x"], wanted, f"{describe(s.events[k])} {k + 1}", bounds)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from fedspec_suite.laws.reductions.edge import Edge, fixing, pinned, told
+from fedspec_suite.laws.reductions.edge import UNIFORM, Edge, fixing, pinned, told
 from fedspec_suite.measure.scenario import Scenario
 
-UNIFORM = {"weights": "uniform"}
 NEARLY_HALF = 0.4375
 """Of four or three messages it leaves one out at either end, of two or one none: what is left is the middle."""
+BEYOND = 1024.0
+"""Farther than changes of small cases are from each other."""
+MANY = 16
+"""More than any small case has clients."""
 
 
 def _as_mean(s: Scenario) -> Scenario:
@@ -26,6 +29,49 @@ EDGES = (
         draw={"clients": (1, 1)},
         also=("round",),
         undecided=True,
+    ),
+    pinned(
+        source="geometric-median",
+        target="fedavg",
+        cited="its definition: all distances count as nu",
+        level="server",
+        values={"smooth": BEYOND},
+        carry=lambda s: told(s, "fedavg", hyper={"eta": s.case.hyper.get("eta", 1)}),
+        also=("round",),
+        roots=True,
+    ),
+    pinned(
+        source="centred-clipping",
+        target="fedavg",
+        cited="its definition: nothing is clipped, and v + mean of (Delta_i - v) is the mean",
+        level="server",
+        values={"clip_norm": BEYOND},
+        carry=_as_mean,
+        also=("round",),
+        roots=True,
+        undecided=True,
+    ),
+    pinned(
+        source="multi-krum",
+        target="krum",
+        cited="Blanchard et al. (2017): m = 1",
+        level="server",
+        values={"keep": 1},
+        also=("round",),
+        roots=True,
+    ),
+    Edge(
+        id="multi-krum-is-fedavg",
+        source="multi-krum",
+        target="fedavg",
+        when="as many are kept as take part in a round at most",
+        cited="Blanchard et al. (2017): m = n",
+        level="server",
+        carry=lambda s: told(s, "fedavg", hyper={"eta": s.case.hyper.get("eta", 1)}),
+        narrow=fixing(keep=MANY),
+        needs=("keep",),
+        also=("round",),
+        roots=True,
     ),
     Edge(
         id="median-is-fedavg",

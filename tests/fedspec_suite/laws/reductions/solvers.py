@@ -219,6 +219,17 @@ ADAPTIVE = (
     ),
 )
 
+DECAYING = (
+    pinned(
+        source="adamw",
+        target="adam",
+        cited="external: Loshchilov and Hutter (2019), Algorithm 2 without its decay",
+        level="client",
+        values={"wd": 0.0},
+        roots=True,
+    ),
+)
+
 DELAYED = (
     _undelayed(source="agdu", target="adagrad", cited="FedAda2, Alg. 9 with z = 1 (L1490)", v0=False),
     _undelayed(
@@ -236,4 +247,4 @@ DELAYED = (
     _singletons(source="sm3-adam", target="admu", cited="FedAda2, Algs. 4 and 7 (L717, L1357)"),
 )
 
-EDGES = (*PLAIN, *ADAPTIVE, *DELAYED)
+EDGES = (*PLAIN, *ADAPTIVE, *DECAYING, *DELAYED)

@@ -10,11 +10,19 @@ fedavgm      ``FedAvgM(server_learning_rate=eta, server_momentum=beta)``; heavy 
 fedadagrad   ``FedAdagrad(eta=, tau=)``; beta1 is 0 and v_0 is 0
 fedadam      ``FedAdam(eta=, beta_1=, beta_2=, tau=)``; v_0 is 0
 fedprox      ``FedProx(proximal_mu=mu)``; eta is 1; mu only goes to the clients
+krum         ``Krum(num_malicious_clients=f)`` (NEW: ``num_malicious_nodes=f``); eta is 1
+median       ``FedMedian()``; eta is 1
+multi-krum   ``Krum(num_malicious_clients=f, num_clients_to_keep=keep)``
+             (NEW: ``MultiKrum(num_malicious_nodes=f, num_nodes_to_select=keep)``); eta is 1
+trimmed-mean ``FedTrimmedAvg(beta=trim)``; eta is 1
 fedyogi      ``FedYogi(eta=, beta_1=, beta_2=, tau=)``; v_0 is 0
 
 FedAdagrad, FedAdam and FedYogi say "Implementation based on https://arxiv.org/abs/2003.00295v5",
 hence reddi-2021. Inside FedAdam a comment names the corrected rate of Kingma and Ba, before their
 section 2.1, hence kingma-ba-step as a second claim for the same code. m_0 is 0.
+
+Krum says "Implementation based on https://arxiv.org/abs/1703.02757", hence blanchard-2017, for those that are kept too.
+FedMedian and FedTrimmedAvg name Yin et al. (2018), hence yin-2018.
 
 Flower's clients send models, not changes: the adapter sends x + delta, with x as the strategy
 returned it last, so the rounding of that sum is the adapter's, in the wider of both dtypes. Weights
@@ -54,6 +62,15 @@ WIDENS: dict[str, Any] = {"dtypes": ("float64",), "notes": "float32 models come 
 OFFERS = (
     Offer("fedavg", "server", "mcmahan-2017", options=EXAMPLES, fixed={"eta": 1.0}),
     Offer("fedprox", "server", "fednova", options=EXAMPLES, fixed={"eta": 1.0}),
+    *(
+        Offer(algorithm, "server", reading, fixed={"eta": 1.0})
+        for algorithm, reading in (
+            ("krum", "blanchard-2017"),
+            ("multi-krum", "blanchard-2017"),
+            ("median", "yin-2018"),
+            ("trimmed-mean", "yin-2018"),
+        )
+    ),
     Offer(
         "fedavgm",
         "server",
@@ -97,6 +114,12 @@ def make(module: Any, case: Case, **common: Any) -> Any:
             return module.FedAvg(**common)
         case "fedprox":
             return module.FedProx(proximal_mu=h.get("mu", 0.0), **common)
+        case "median":
+            return module.FedMedian(**common)
+        case "trimmed-mean":
+            return module.FedTrimmedAvg(beta=h["trim"], **common)
+        case "krum" | "multi-krum":
+            return elected(module, int(h["f"]), int(h.get("keep", 0)), common)
         case "fedavgm":
             return module.FedAvgM(server_learning_rate=h["eta"], server_momentum=h["beta"], **common)
         case "fedadagrad":
@@ -105,6 +128,15 @@ def make(module: Any, case: Case, **common: Any) -> Any:
             cls = module.FedAdam if case.algorithm == "fedadam" else module.FedYogi
             return cls(eta=h["eta"], beta_1=h["beta1"], beta_2=h["beta2"], tau=h["tau"], **common)
     raise ContractError(f"case: {case.algorithm} is not offered")
+
+
+def elected(module: Any, f: int, keep: int, common: dict[str, Any]) -> Any:
+    """Make Krum or Multi-Krum, which one class is in the older interface."""
+    if module is classic:
+        return module.Krum(num_malicious_clients=f, num_clients_to_keep=keep, **common)
+    if keep:
+        return module.MultiKrum(num_malicious_nodes=f, num_nodes_to_select=keep, **common)
+    return module.Krum(num_malicious_nodes=f, **common)
 
 
 class FlowerSession:

@@ -1,0 +1,145 @@
+"""What public threads ask about, each as a rule of a few lines: docs/answers.md drives them one by one.
+
+``fedspec identify py:examples/asked.py:SUBJECT --only unweighted:fedavg``. None of them is anybody's code.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from fedspec.contract import Begin, Offer, SubjectInfo
+
+
+def unweighted(x, kept, deltas, n, h):
+    """Every client counts alike."""
+    return x + h["eta"] * sum(deltas) / len(deltas)
+
+
+def to_the_mean(x, kept, deltas, n, h):
+    """The model goes a part of the way to the mean of the clients' models."""
+    mean = sum(n_i / sum(n) * (x + delta) for n_i, delta in zip(n, deltas, strict=True))
+    return x - h["eta"] * (x - mean)
+
+
+def squared_momentum(x, kept, deltas, n, h):
+    """Adam whose v averages the square of m."""
+    delta = sum(deltas) / len(deltas)
+    kept["m"] = h["beta1"] * kept["m"] + (1 - h["beta1"]) * delta
+    kept["v"] = h["beta2"] * kept["v"] + (1 - h["beta2"]) * kept["m"] ** 2
+    return x + h["eta"] * kept["m"] / (np.sqrt(kept["v"]) + h["tau"])
+
+
+def sum_less_one(x, kept, deltas, n, h):
+    """FedDyn's server whose sum ends before the minus: x is taken away once."""
+    models = [x + delta for delta in deltas]
+    kept["h"] = kept["h"] - h["mu"] / h["N"] * (sum(models) - x)
+    return sum(models) / len(models) - kept["h"] / h["mu"]
+
+
+def moving_anchor(x, g, anchor, h):
+    """The anchor is another name of the model that moves."""
+    anchor = x
+    return x - h["eta_l"] * (g + h["mu"] * (x - anchor))
+
+
+def length(x, g, anchor, h):
+    """The gradient of mu/2 times the length, not its square, of each layer's way from the anchor."""
+    away = x - anchor
+    return x - h["eta_l"] * (g + h["mu"] / 2 * away / (np.linalg.norm(away) or 1))
+
+
+def half_lost(x, g, anchor, h):
+    """Of mu/2 |x|^2 - mu <x, anchor> the second half alone."""
+    return x - h["eta_l"] * (g - h["mu"] * anchor)
+
+
+def over_weights(deltas, ages):
+    """A buffer's mean by staleness weights that sum to 1."""
+    s = [(1 + u) ** -0.5 for u in ages]
+    return sum(s_i * delta for s_i, delta in zip(s, deltas, strict=True)) / sum(s)
+
+
+class Server:
+    """Rounds whose server is such a rule, block by block."""
+
+    def __init__(self, case, rule):
+        self.rule, self.x, self.h = rule, dict(case.x0), {**case.hyper, "N": case.population}
+        v0 = case.hyper.get("v0", 0)
+        self.kept = {name: {"m": 0 * x, "v": 0 * x + v0, "h": 0 * x} for name, x in self.x.items()}
+
+    def step(self, event):
+        """Run one round."""
+        n = [m.weight for m in event.messages]
+        for name, x in self.x.items():
+            self.x[name] = self.rule(x, self.kept[name], [m.delta[name] for m in event.messages], n, self.h)
+        return {"x": self.x, "h": {name: kept["h"] for name, kept in self.kept.items()}}
+
+
+class Client:
+    """Local steps by such a rule, layer by layer."""
+
+    def __init__(self, case, rule):
+        self.rule, self.x, self.anchor, self.h = rule, dict(case.x0), dict(case.x0), case.hyper
+
+    def step(self, event):
+        """Take one event."""
+        if isinstance(event, Begin):
+            self.x, self.anchor = dict(event.x), dict(event.x)
+        else:
+            self.x = {name: self.rule(x, event.g[name], self.anchor[name], self.h) for name, x in self.x.items()}
+        return {"x": self.x}
+
+
+class Buffered:
+    """FedBuff whose full buffer becomes one change by such a rule."""
+
+    def __init__(self, case, rule):
+        ((self.name, x),) = case.x0.items()
+        self.rule, self.problem, self.h = rule, case.problem, case.hyper
+        self.versions, self.deltas, self.ages = [x], [], []
+
+    def step(self, event):
+        """Let one update arrive, begun ``delay`` versions ago."""
+        H, e = self.problem.H[event.client], self.problem.e[event.client]
+        x = start = self.versions[-1 - event.delay]
+        for _ in range(event.steps):
+            x = x - self.h["eta_l"] * (H @ x - e)
+        self.deltas.append(x - start)
+        self.ages.append(event.delay)
+        if len(self.deltas) == self.h["buffer"]:
+            self.versions.append(self.versions[-1] + self.h["eta"] * self.rule(self.deltas, self.ages))
+            self.deltas, self.ages = [], []
+        return {"x": {self.name: self.versions[-1]}}
+
+
+CLAIMS = (
+    (unweighted, Server, Offer("fedavg", "server", "mcmahan-2017")),
+    (to_the_mean, Server, Offer("fedavg", "server", "mcmahan-2017")),
+    (to_the_mean, Server, Offer("fedavgm", "server", "hsu-2019")),
+    (squared_momentum, Server, Offer("fedadam", "server", "reddi-2021")),
+    (sum_less_one, Server, Offer("feddyn", "server", "gradient-steps", intermediates=("h",))),
+    (moving_anchor, Client, Offer("proximal-sgd", "client", "fednova")),
+    (length, Client, Offer("proximal-sgd", "client", "fednova")),
+    (half_lost, Client, Offer("proximal-sgd", "client", "fednova")),
+    (over_weights, Buffered, Offer("fedbuff", "trace", "nguyen-2022-discounted", fixed={"twice_a": 1})),
+)
+"""A rule, what drives it, and the published definition that it is asked about."""
+
+
+def called(rule):
+    """Return the variant by which a rule is selected."""
+    return rule.__name__.replace("_", "-")
+
+
+class Subject:
+    """All of them, each as a variant."""
+
+    info = SubjectInfo("asked", "2026", tuple(replace(offer, variant=called(rule)) for rule, _, offer in CLAIMS))
+
+    def start(self, case):
+        """Begin a case with fresh state."""
+        rule, driver = next((rule, driver) for rule, driver, _ in CLAIMS if called(rule) == case.variant)
+        return driver(case, rule)
+
+
+SUBJECT = Subject()

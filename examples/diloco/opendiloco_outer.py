@@ -1,0 +1,39 @@
+"""PrimeIntellect-ai/OpenDiloco, ``open_diloco/train_diloco_torch.py``: the outer step of its training loop.
+
+``SOURCE=path/to/OpenDiloco fedspec check py:examples/diloco/opendiloco_outer.py:Subject``
+
+The loop stands in a ``main`` that loads a language model. So the statements below ``if real_step % local_steps == 0``
+are run as they stand there, with the names that they read: the optimisers and ``params_offloaded``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import source
+import torch
+
+from fedspec_suite.subjects.outer import Model, Outer, Rounds, offer, sgd
+
+COMMIT, FILE = "a5b7236", "open_diloco/train_diloco_torch.py"
+
+
+def Subject() -> Outer:
+    """The loop with PyTorch's SGD outside, whose momentum is 0.9 there."""
+    outer_step = source.below(COMMIT, FILE, "real_step % local_steps == 0")
+    theirs = source.definitions(COMMIT, FILE, "get_offloaded_param", given={"torch": torch})
+
+    def diloco(model: Model, local: torch.optim.Optimizer, h: Mapping[str, Any]) -> Rounds:
+        names = {**theirs, "dist": torch.distributed, "local_rank": 1, "inner_optimizer": local}
+        names["outer_optimizer"] = sgd(model, h)
+        names["params_offloaded"] = theirs["get_offloaded_param"](names["outer_optimizer"])
+
+        def ends() -> None:
+            local.step()
+            local.zero_grad()
+            exec(outer_step, names)
+
+        return ends
+
+    return Outer("opendiloco", source.dated(COMMIT), [(offer(fixed={"beta": 0.9}), diloco)])

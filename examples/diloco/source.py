@@ -1,0 +1,111 @@
+"""Other people's code at a commit, read out of a clone that you name: ``SOURCE=path/to/clone``, bare or not.
+
+Nothing is checked out: files are what ``git show COMMIT:PATH`` prints.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+def git(*arguments: str) -> str:
+    """What git says in the clone."""
+    if (clone := os.environ.get("SOURCE")) is None:
+        raise RuntimeError("SOURCE is not set; let it name a clone of the repository that this file is about")
+    ran = subprocess.run(["git", "-C", clone, *arguments], capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise RuntimeError(f"{clone}: git {' '.join(arguments)}: {ran.stderr.strip()}")
+    return ran.stdout
+
+
+def dated(commit: str) -> str:
+    """The commit and its day, for the version of a subject; an error if the clone has no such commit."""
+    return git("log", "-1", "--format=%h of %cs", "--abbrev=7", commit).strip()
+
+
+def text(commit: str, path: str) -> str:
+    """A file."""
+    return git("show", f"{commit}:{path}")
+
+
+def module(commit: str, path: str, name: str) -> ModuleType:
+    """A file, run as a module of this name."""
+    made = ModuleType(name)
+    made.__file__ = f"{path} at {commit}"
+    sys.modules[name] = made
+    exec(compile(text(commit, path), made.__file__, "exec"), made.__dict__)
+    return made
+
+
+def definitions(commit: str, path: str, *names: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Some functions and classes of a file that cannot be imported, each as it stands there."""
+    tree = ast.parse(text(commit, path))
+    found = [node for node in ast.walk(tree) if getattr(node, "name", None) in names]
+    if len(found) != len(names):
+        raise RuntimeError(f"{path} at {commit} has not one of each of {names}")
+    out = dict(given)
+    exec(compile(ast.Module(body=found, type_ignores=[]), f"{path} at {commit}", "exec"), out)  # type: ignore[arg-type]
+    return out
+
+
+def below(commit: str, path: str, condition: str) -> Any:
+    """What stands below ``if CONDITION:``, compiled as it stands there."""
+    tree = ast.parse(text(commit, path))
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == condition]
+    if len(found) != 1:
+        raise RuntimeError(f"{path} at {commit} has {len(found)} times `if {condition}`")
+    return compile(ast.Module(body=found[0].body, type_ignores=[]), f"{path} at {commit}", "exec")
+
+
+def absent(name: str, **things: Any) -> None:
+    """Let an import of something that plays no part succeed."""
+    made = ModuleType(name)
+    made.__dict__.update(things)
+    made.__path__ = []
+    sys.modules[name] = made
+
+
+class Package(MetaPathFinder, Loader):
+    """Imports of a package find its files at a commit; a folder without ``__init__.py`` is a package too.
+
+    Args:
+        name: of the package.
+        commit: which one.
+        folder: where its files lie in the repository.
+        empty: packages whose ``__init__.py`` is not run, because it imports more than is asked for.
+    """
+
+    def __init__(self, name: str, commit: str, folder: str, empty: tuple[str, ...] = ()) -> None:
+        self.name, self.commit, self.folder, self.empty = name, commit, folder, empty
+        self.files = set(git("ls-tree", "-r", "--name-only", commit, folder).split())
+        sys.meta_path.insert(0, self)
+
+    def _path(self, name: str) -> tuple[str, bool] | None:
+        base = "/".join([self.folder, *name.split(".")[1:]])
+        if f"{base}.py" in self.files:
+            return f"{base}.py", False
+        if any(f.startswith(base + "/") for f in self.files):
+            return f"{base}/__init__.py", True
+        return None
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Where a module of the package is."""
+        if fullname.split(".", maxsplit=1)[0] != self.name or (found := self._path(fullname)) is None:
+            return None
+        return ModuleSpec(fullname, self, origin=found[0], is_package=found[1])
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run its file."""
+        found = self._path(module.__name__)
+        assert found is not None
+        if module.__name__ in self.empty or found[0] not in self.files:
+            return
+        exec(compile(text(self.commit, found[0]), f"{found[0]} at {self.commit}", "exec"), module.__dict__)

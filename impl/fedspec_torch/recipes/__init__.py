@@ -1,0 +1,26 @@
+"""Each paper's claim as a recipe: a task, algorithms with their tuned values, and what must come out.
+
+* ``names``, ``recipe``: those that come along, and one of them; ``read``: one from a file.
+* ``play``: all runs of one, at a size.
+* ``judge``: what came out of a recipe's checks, and the sentence that says it.
+"""
+
+from fedspec_torch.recipes.checks import Finding, judge, sentence
+from fedspec_torch.recipes.playing import play
+from fedspec_torch.recipes.reading import RecipeError, names, read, recipe
+from fedspec_torch.recipes.recipe import Check, Recipe, Size, Trial
+
+__all__ = [
+    "Check",
+    "Finding",
+    "Recipe",
+    "RecipeError",
+    "Size",
+    "Trial",
+    "judge",
+    "names",
+    "play",
+    "read",
+    "recipe",
+    "sentence",
+]

@@ -1,0 +1,84 @@
+"""What is measured of a run: a closed list, so that a recipe can claim nothing that is not looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import Any
+
+Record = Mapping[str, Any]
+"""A run as it is stored: its trial, seed, rounds, and what is known of its weights."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of a run.
+
+    Attributes:
+        words: what it is.
+        better: +1 where more is better, -1 where less is.
+        worst: what a run has that diverged.
+        of: the number, from the record, the number of last evaluations, and the target.
+        form: how it is printed.
+    """
+
+    words: str
+    better: int
+    worst: float
+    of: Callable[[Record, int, float], float]
+    form: str = ".3g"
+
+
+def _last(column: str, of: Callable[[Sequence[float]], float]) -> Callable[[Record, int, float], float]:
+    """The mean, or the largest, of the last evaluations."""
+
+    def found(record: Record, last: int, target: float) -> float:
+        values = [float(value) for value in record[column] if value is not None][-last:]
+        return of(values) if values else math.nan
+
+    return found
+
+
+def _rounds(record: Record, last: int, target: float) -> float:
+    for number, accuracy in zip(record["round"], record["accuracy"], strict=True):
+        if accuracy is not None and accuracy >= target:
+            return float(number)
+    return math.inf
+
+
+def _at_end(column: str) -> Callable[[Record, int, float], float]:
+    return lambda record, last, target: float(record[column][-1])
+
+
+def _weights(name: str) -> Callable[[Record, int, float], float]:
+    return lambda record, last, target: float(record["weights"][name])
+
+
+MEASURES: dict[str, Measure] = {
+    "accuracy": Measure("test accuracy", 1, 0.0, _last("accuracy", fmean), ".3f"),
+    "test-loss": Measure("test loss", -1, math.inf, _last("test_loss", fmean)),
+    "distance": Measure("distance to the minimiser", -1, math.inf, _last("distance", fmean)),
+    "farthest": Measure("farthest distance to the minimiser", -1, math.inf, _last("distance", max)),
+    "floats": Measure("number of floats sent", -1, math.inf, _at_end("floats_sent"), ",.0f"),
+    "rounds": Measure("number of rounds to the target accuracy", -1, math.inf, _rounds, ".0f"),
+    "weight-bias": Measure("chi^2 of the shares p against the weights w", -1, math.inf, _weights("bias")),
+    "slowdown": Measure("mean number of steps over tau_eff", -1, math.inf, _weights("slowdown")),
+}
+
+
+def measured(name: str, record: Record, last: int, target: float) -> float:
+    """A measure of a run; of one that diverged the worst there is, and of one without its course what is kept of it."""
+    measure = MEASURES[name]
+    if "measures" in record:
+        return float(record["measures"][name])
+    return measure.worst if record["diverged"] else measure.of(record, last, target)
+
+
+def shown(name: str, values: Sequence[float]) -> str:
+    """A measure's numbers: their median, and their range where there are several."""
+    form, middle = MEASURES[name].form, median(values)
+    if len({*values}) == 1:
+        return format(middle, form)
+    return f"{format(middle, form)} ({format(min(values), form)} to {format(max(values), form)})"

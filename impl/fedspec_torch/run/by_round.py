@@ -1,0 +1,103 @@
+"""Rates that change from round to round, as training scripts have them: functions of the round's number r = 0, 1, ...
+
+They are given to ``simulate(..., rates={"eta_l": by_round.cosine(0.1, 100)})``; any function of r does as well. These
+are looked at for all rounds before the first, since they are known to be functions of r alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import cos, pi
+from typing import TypeAlias
+
+from fedspec.errors import ParameterError
+from fedspec_torch.arith import check_whole
+
+ByRound: TypeAlias = Callable[[int], float]
+"""A rate, from the round's number."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A rate by round that may be asked for any round at any time; two are equal that print alike.
+
+    Attributes:
+        words: how it was made.
+        at: the function.
+    """
+
+    words: str
+    at: ByRound = field(compare=False)
+
+    def __call__(self, r: int) -> float:
+        """The rate of that round."""
+        return self.at(r)
+
+    def __repr__(self) -> str:
+        return self.words
+
+
+def exponential(rate: float, factor: float) -> ByRound:
+    """Rate factor^r.
+
+    Raises:
+        ParameterError: one of them is below 0.
+    """
+    _check(rate=rate, factor=factor)
+    return Known(f"exponential({rate}, {factor})", lambda r: rate * factor**r)
+
+
+def steps(rate: float, at: Sequence[int], factor: float = 0.1) -> ByRound:
+    """The rate times a factor for each of the rounds in ``at`` that has come: rate factor^|{a in at: a <= r}|.
+
+    Raises:
+        ParameterError: a number is below 0.
+    """
+    _check(rate=rate, factor=factor)
+    ends = tuple(at)
+    return Known(f"steps({rate}, {ends}, {factor})", lambda r: rate * factor ** sum(a <= r for a in ends))
+
+
+def cosine(rate: float, rounds: int, least: float = 0.0) -> ByRound:
+    """Half a cosine from the rate to the least, without restarts: least + (rate - least) (1 + cos(pi r / R)) / 2.
+
+    After R rounds it stays the least. Of a run of R rounds the last one, r = R - 1, is a little above it; a longer run
+    needs a least that is above 0.
+
+    Raises:
+        ParameterError: a number is below 0.
+        PlanError: rounds is no whole number >= 1.
+    """
+    _check(rate=rate, least=least)
+    check_whole("rounds", rounds, "it falls over at least one round")
+    return Known(
+        f"cosine({rate}, {rounds}, {least})",
+        lambda r: least + (rate - least) * (1 + cos(pi * min(r, rounds) / rounds)) / 2,
+    )
+
+
+def warm_up(rounds: int, then: float | ByRound) -> ByRound:
+    """A share (r + 1) / W of a rate in the first W rounds, then the rate itself, whose own rounds are counted from 0.
+
+    Raises:
+        ParameterError: the rate is a number below 0.
+        PlanError: rounds is no whole number >= 1.
+    """
+    check_whole("rounds", rounds, "it rises over at least one round")
+    if not callable(then):
+        _check(then=then)
+    after: ByRound = then if callable(then) else lambda r: then
+
+    def rate(r: int) -> float:
+        return after(r) * min(1.0, (r + 1) / rounds)
+
+    # Of a function of the user's own nobody knows what it depends on.
+    is_known = isinstance(then, Known) or not callable(then)
+    return Known(f"warm_up({rounds}, {then!r})", rate) if is_known else rate
+
+
+def _check(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not 0 <= number < float("inf"):
+            raise ParameterError(f"{name}: got {number!r}; give a finite number of at least 0")

@@ -1,0 +1,139 @@
+"""What is to be tried of an algorithm: the values of a grid, and what all its runs are asked for beside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import product
+from typing import Any, TypeAlias
+
+from fedspec.catalogue import Algorithm
+from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.usual import usual
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.run.asked import hyper_of
+from fedspec_torch.run.begin import simulate
+from fedspec_torch.run.held_out import anew
+from fedspec_torch.run.rates import Rate, rated
+from fedspec_torch.run.runs import Run
+from fedspec_torch.run.schedules import Schedule
+
+Rates: TypeAlias = Mapping[str, Rate] | Callable[[Mapping[str, Any]], Mapping[str, Rate]]
+"""Rates by round, or a function that makes them from a combination's numbers, as where a schedule's first is tuned."""
+
+OF_FEDERATIONS = ("batch_size", "clip", "weight_decay", "accumulate")
+"""What a grid may have of the federation, beside what the algorithm has."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is to be tried of an algorithm, and all else that its runs are asked for.
+
+    Attributes:
+        row: the algorithm.
+        values: what is tried, by name.
+        given: what is no question.
+        reading: a reading of the algorithm; None: the canonical one.
+        plan: the schedule.
+        rounds: of each run.
+        rates: by round.
+        more: what else ``simulate`` takes: how clients are put into blocks and shards, and where they remember.
+    """
+
+    row: Algorithm
+    values: Mapping[str, tuple[Any, ...]]
+    given: Mapping[str, Any]
+    reading: str | None
+    plan: Schedule
+    rounds: int
+    rates: Rates | None
+    more: Mapping[str, Any]
+
+    @property
+    def combinations(self) -> list[dict[str, Any]]:
+        """All of them."""
+        return combinations(self.values)
+
+    def settings(self, combination: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Rate]]:
+        """What a combination gives ``simulate``: numbers and options, and rates by round."""
+        numbers = {n: v for n, v in {**self.given, **combination}.items() if n not in OF_FEDERATIONS}
+        if not callable(self.rates):
+            return numbers, self.rates or {}
+        by_round = self.rates({**usual(self.row, self.reading, numbers), **numbers})
+        return {n: v for n, v in numbers.items() if n not in by_round}, by_round
+
+    def record(self, combination: Mapping[str, Any], clients: int) -> Any:
+        """The algorithm's record in the first round.
+
+        Raises:
+            UnknownNameError: there is no such option, or value of one.
+            ParameterError: a number is outside its domain or plays no part.
+        """
+        numbers, by_round = self.settings(combination)
+        _, numbers = rated(self.plan, by_round, self.row, numbers, self.rounds, clients)
+        return hyper_of(self.row, self.reading, {**usual(self.row, self.reading, numbers), **numbers})
+
+    def begun(self, federation: Federation, combination: Mapping[str, Any], turn: int = 0) -> Run:
+        """A run of a combination, on a federation that may be made anew for it.
+
+        Args:
+            federation: what it trains.
+            combination: of the values.
+            turn: the schedule is drawn from as much more than its own seed, where it has one.
+        """
+        numbers, by_round = self.settings(combination)
+        if stated := of_federation(combination):
+            federation = anew(federation, **stated)
+        more: dict[str, Any] = {"rounds": self.rounds, "reading": self.reading, "rates": by_round}
+        more["plan"] = seeded(self.plan, turn)
+        return simulate(self.row, federation, **more, **self.more, **numbers)
+
+    def schedule(self, clients: int) -> Schedule:
+        """The schedule of the first combination, with its rates, for so many clients.
+
+        Raises:
+            ParameterError: the rates are of another number of clients.
+        """
+        numbers, by_round = self.settings(self.combinations[0])
+        return rated(self.plan, by_round, self.row, numbers, self.rounds, clients)[0]
+
+
+def combinations(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All combinations of values by name, the last name's values first."""
+    return [dict(zip(values, some, strict=True)) for some in product(*values.values())]
+
+
+def of_federation(combination: Mapping[str, Any]) -> dict[str, Any]:
+    """What a combination says of the federation."""
+    return {n: v for n, v in combination.items() if n in OF_FEDERATIONS}
+
+
+def seeded(plan: Any, turn: int) -> Any:
+    """The schedule with a seed that is as much larger; one of the user's own that has no such field as it is."""
+    has = turn and is_dataclass(plan) and not isinstance(plan, type) and "seed" in [f.name for f in fields(plan)]
+    return replace(plan, seed=plan.seed + turn) if has else plan
+
+
+def checked(row: Algorithm, grid: Any, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """A grid as it was given.
+
+    Raises:
+        ParameterError: it is empty, a name has no values, two that are equal, or is given beside the grid.
+        UnknownNameError: the algorithm has no such hyper-parameter or option.
+    """
+    if not isinstance(grid, Mapping) or not grid:
+        raise ParameterError(f"grid: got {grid!r}; give the values to try by name, such as {{'eta_l': [0.01, 0.1]}}")
+    found: dict[str, tuple[Any, ...]] = {}
+    for name, values in grid.items():
+        if name not in (*row.parameters, *OF_FEDERATIONS):
+            known = ", ".join((*row.parameters, *OF_FEDERATIONS))
+            raise UnknownNameError(f"grid: {row.id} has no {name}; known: {known}")
+        if name in given:
+            raise ParameterError(f"grid: {name} is given beside it ({given[name]}); leave out one of the two")
+        listed = values.tolist() if hasattr(values, "tolist") else values
+        if isinstance(listed, str) or not isinstance(listed, Sequence) or not listed:
+            raise ParameterError(f"grid: {name}: got {values!r}; give a list of values to try")
+        found[name] = tuple(str(v) if name in row.options else v for v in listed)
+        if len({*found[name]}) < len(listed):
+            raise ParameterError(f"grid: {name}: a value stands twice in {listed}; leave one out")
+    return found

@@ -1,0 +1,185 @@
+"""What rates are tuned by: a part of the clients' data that no run of the tuning trains on.
+
+Where it can be, some clients are held out, since a model is for clients that were never asked. Some examples of every
+client are held out instead where a smaller population would be another task: in a graph, which clients cannot leave;
+where clients remember, since how old their memory is depends on how many they are; where there are few; and where the
+plan is of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedspec.arith import Array
+from fedspec.costs import UNRECORDED
+from fedspec.entry import Algorithm
+from fedspec.errors import FedspecError, ParameterError, PlanError
+from fedspec.plan import Setup
+from fedspec_torch.data.examples import Examples, Held, Made
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.gradients.beside import put
+from fedspec_torch.run.begin import begun
+from fedspec_torch.run.kept import is_written_over
+from fedspec_torch.run.rates import Rated
+from fedspec_torch.run.schedules import Schedule
+
+CLIENTS, EXAMPLES = "clients", "examples"
+FEW = 20
+"""Of fewer clients none is held out: a fifth of them says little about the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """A federation without what is held out of it.
+
+    Attributes:
+        federation: what is trained.
+        examples: what it is judged on.
+        words: what was held out, and why that.
+    """
+
+    federation: Federation
+    examples: Examples
+    words: str
+
+
+def of_the_population(row: Algorithm, h: Any, federation: Federation) -> str:
+    """Why an algorithm would be another one on fewer of these clients; empty: for no reason known here."""
+    if row.event == "exchange":
+        return "clients are a graph"
+    if len(federation) < FEW:
+        return f"there are {len(federation)} clients"
+    return "clients remember" if _remember(row, h, federation) else ""
+
+
+def of_the_plan(
+    row: Algorithm, h: Any, federation: Federation, plan: Schedule, share: float, rated: Callable[[int], Schedule]
+) -> str:
+    """Why a plan is of all clients, by their numbers or by how many they are; empty: it is not.
+
+    Args:
+        row: the algorithm.
+        h: its hyper-parameters and options.
+        federation: all clients.
+        plan: the schedule.
+        share: of the clients that would be held out.
+        rated: the schedule with its rates, for so many clients.
+    """
+    why = f"the plan is of {len(federation)} clients"
+    if type(plan).__module__.partition(".")[0] != __name__.partition(".")[0]:
+        return why
+    left = len(federation) - count_of(len(federation), share)
+    setup = Setup(tuple(federation.setup.examples[:left]), federation.setup.shapes)
+    try:
+        some = rated(left)
+        some.events(row, h, setup, federation.x0, 0)
+    except FedspecError:
+        return why
+    return why if isinstance(some, Rated) and any(numbers.each for numbers in some.rates) else ""
+
+
+def _remember(row: Algorithm, h: Any, federation: Federation) -> bool:
+    if row.costs is not UNRECORDED:
+        return row.costs.client != "0"
+    return is_written_over(begun(row, h, federation.x0, federation.setup, federation))
+
+
+def count_of(clients: int, share: float) -> int:
+    """How many clients are held out."""
+    return min(max(1, round(share * clients)), clients - 1)
+
+
+def check_share(share: Any) -> float:
+    """The share that is held out.
+
+    Raises:
+        ParameterError: it is no number between 0 and 1.
+    """
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+        raise ParameterError(f"held_out: got {share!r}; give a share between 0 and 1, such as 0.2, or examples")
+    return float(share)
+
+
+def without_clients(federation: Federation, share: float, seed: int) -> HeldOut:
+    """Hold out a share of the clients, drawn from the seed.
+
+    Raises:
+        PlanError: there is one client.
+    """
+    n = len(federation)
+    if n < 2:
+        raise PlanError("held_out: there is one client; hold out examples of it, of='examples'")
+    order = np.random.default_rng([seed, 5]).permutation(n).tolist()
+    out, left = sorted(order[: count_of(n, share)]), sorted(order[count_of(n, share) :])
+    pool = federation.pool
+    if isinstance(pool, Held):
+        some = _with(federation, [pool.data[i] for i in left])
+    else:
+        make: Any = pool.make if isinstance(pool, Made) else None
+        some = _with(federation, lambda k: make(left[k]), tuple(pool.examples[i] for i in left))
+    return HeldOut(some, _joined([_of(federation, i) for i in out]), f"{len(out)} of {n} clients")
+
+
+def without_examples(federation: Federation, share: float, seed: int, why: str = "") -> HeldOut:
+    """Hold out a share of every client's examples, drawn from the seed; each keeps one at least.
+
+    Raises:
+        PlanError: no client has two examples.
+    """
+    pool = federation.pool
+    rows = [_rows(n, share, seed, i) for i, n in enumerate(pool.examples)]
+    counts = tuple(len(keep) for keep, _ in rows)
+    if sum(counts) == sum(pool.examples):
+        raise PlanError("held_out: no client has an example to spare; give held_out=(inputs, targets)")
+    if isinstance(pool, Held):
+        some = _with(federation, [_some(pair, keep) for pair, (keep, _) in zip(pool.data, rows, strict=True)])
+    else:
+        make: Any = pool.make if isinstance(pool, Made) else None
+        some = _with(federation, lambda i: _some(make(i), rows[i][0]), counts)
+    held = _joined([_some(_of(federation, i), out) for i, (_, out) in enumerate(rows) if len(out)])
+    words = f"{len(held[0])} of {sum(pool.examples)} examples"
+    return HeldOut(some, held, f"{words}, since {why}" if why else words)
+
+
+def _rows(n: int, share: float, seed: int, client: int) -> tuple[Array, Array]:
+    """Which of a client's examples it keeps, and which are held out: the share of them on average."""
+    rng = np.random.default_rng([seed, 6, client])
+    out = min(int(share * n + rng.random()), n - 1)
+    order = rng.permutation(n)
+    return np.sort(order[out:]), np.sort(order[:out])
+
+
+def _some(pair: Examples, rows: Array) -> Examples:
+    at = torch.from_numpy(rows)
+    inputs, targets = (part[at.to(part.device)] for part in pair)
+    return inputs, targets
+
+
+def _of(federation: Federation, i: int) -> Examples:
+    """All examples of one client."""
+    inputs, targets, starts = federation.pool.of([i])
+    own = slice(int(starts[0]), int(starts[0]) + federation.pool.examples[i])
+    return inputs[own], targets[own]
+
+
+def _joined(pairs: list[Examples]) -> Examples:
+    inputs, targets = (torch.cat(parts) for parts in zip(*pairs, strict=True))
+    return inputs, targets
+
+
+def _with(federation: Federation, data: Any, examples: tuple[int, ...] = ()) -> Federation:
+    """The federation with other data."""
+    return anew(federation, data=data, examples=examples, parts=None, keys=None, cached=False)
+
+
+def anew(federation: Federation, **given: Any) -> Federation:
+    """The federation made with something else; it begins at the same model, whatever its module holds by now."""
+    with federation.network.lent(), federation.in_its_modes():
+        federation.network.put(federation.x0)
+        put(federation.network.running, federation.b0)
+        return replace(federation, **given)

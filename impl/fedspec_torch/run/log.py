@@ -1,0 +1,114 @@
+"""The rounds of a run in a file: a row for each, there as soon as the round is done."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fedspec.errors import PlanError
+
+SUFFIXES = (".csv", ".jsonl")
+
+
+@dataclass
+class Log:
+    """Writes a row when it is called with a run and its last round.
+
+    The first call writes the rounds before it too, in the place of what the file holds: so a run that is gone on with
+    has no round twice, none that a killed one wrote half, and none that is played again.
+
+    Attributes:
+        file: ``.csv``, or ``.jsonl``, one object a line.
+        begun: whether this run has written to it.
+    """
+
+    file: Path
+    begun: bool = False
+
+    def __call__(self, run: Any, round: Any) -> None:
+        """Write the row of a round; of several ranks the first writes.
+
+        Raises:
+            OSError: the file cannot be written; the run can go on from its state.
+        """
+        if run.ranks.rank:
+            return
+        rows = [flat(done) for done in ([round] if self.begun else run.history)]
+        names = [*dict.fromkeys((*flat(round), *run.metrics, *(n for row in rows for n in row)))]
+        text = as_csv(names, rows, head=not self.begun) if self.file.suffix == ".csv" else as_lines(names, rows)
+        try:
+            if self.begun:
+                with self.file.open("a", encoding="utf-8", newline="") as out:
+                    out.write(text)
+            else:
+                put(self.file, text)
+        except OSError as error:
+            error.add_note(f"log: round {round.round} could not be written to {self.file}; the run may be saved")
+            raise
+        self.begun = True
+
+
+def log_of(file: str | Path | None) -> Log | None:
+    """The log that is asked for.
+
+    Raises:
+        PlanError: its name ends in no known way, or it cannot be where it is asked for.
+    """
+    if file is None:
+        return None
+    path = Path(file)
+    if path.suffix not in SUFFIXES:
+        raise PlanError(f"log: got {str(file)!r}; give a name that ends in {' or '.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise PlanError(f"log: {path.parent} is no folder; make it first")
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise PlanError(f"log: {file} cannot be written; give another name")
+    return Log(path)
+
+
+def flat(round: Any) -> dict[str, Any]:
+    """What is known of a round, its metrics beside the rest."""
+    told = asdict(round)
+    metrics: dict[str, Any] = told.pop("metrics")
+    return told | metrics
+
+
+def as_csv(names: Sequence[str], rows: Sequence[Mapping[str, Any]], *, head: bool) -> str:
+    """Rows of a table; what is not known is empty."""
+    text = io.StringIO()
+    out = csv.DictWriter(text, names, restval="", lineterminator="\n")
+    if head:
+        out.writeheader()
+    out.writerows({n: v for n, v in row.items() if v is not None} for row in rows)
+    return text.getvalue()
+
+
+def as_lines(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """An object a line; what is not known, or no finite number, is null: JSON has neither NaN nor infinity."""
+    return "".join(json.dumps({n: number(row.get(n)) for n in names}, allow_nan=False) + "\n" for row in rows)
+
+
+def number(value: Any) -> Any:
+    """The value, or None in the place of NaN and the infinities."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def put(file: Path, text: str) -> None:
+    """Write a file, which is there whole, or as it was before.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="")
+        beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)

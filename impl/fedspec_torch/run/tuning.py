@@ -1,0 +1,274 @@
+"""Hyper-parameters chosen by trial: every combination of a grid is trained and judged on data that are held out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from fedspec.catalogue import Algorithm
+from fedspec.errors import PlanError, UnknownNameError
+from fedspec_torch.arith import check_whole
+from fedspec_torch.data.examples import Examples
+from fedspec_torch.data.opening import opened
+from fedspec_torch.federation.checking import check_test
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.ranks.processes import here
+from fedspec_torch.run.asked import trainer
+from fedspec_torch.run.begin import check_federation
+from fedspec_torch.run.diverged import DivergedError
+from fedspec_torch.run.grid import Grid, Rates, checked, of_federation
+from fedspec_torch.run.held_out import (
+    CLIENTS,
+    EXAMPLES,
+    HeldOut,
+    anew,
+    check_share,
+    of_the_plan,
+    of_the_population,
+    without_clients,
+    without_examples,
+)
+from fedspec_torch.run.metrics import Told
+from fedspec_torch.run.rates import Rate, Rated
+from fedspec_torch.run.runs import Run
+from fedspec_torch.run.schedules import Schedule
+from fedspec_torch.run.stopping import Stop
+from fedspec_torch.run.trials import Trial, Trials, told
+from fedspec_torch.run.watched import checked_told
+
+LAST = 10
+"""A combination is judged by the mean over the last round in so many, since single rounds differ by who took part."""
+
+BY = ("loss", "accuracy")
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was tried, and what came out best.
+
+    Attributes:
+        algorithm: its id.
+        choice: the values that were chosen.
+        given: the hyper-parameters and options that were no question.
+        grid: the values that were tried, by name.
+        trials: every combination, in the order in which they were tried.
+        by: ``loss`` or ``accuracy``, on what was held out, a mean over the last ``judged`` rounds.
+        rounds: of each run.
+        judged: how many of the last rounds are judged.
+        held_out: what was held out, in words.
+        seed: what it was drawn from.
+        seeds: how many times each combination was trained.
+        rates: those by round that belong to the choice, for ``simulate(..., rates=found.rates, **found.hyper)``.
+    """
+
+    algorithm: str
+    choice: Mapping[str, Any]
+    given: Mapping[str, Any]
+    grid: Mapping[str, tuple[Any, ...]]
+    trials: tuple[Trial, ...]
+    by: str
+    rounds: int
+    judged: int
+    held_out: str
+    seed: int
+    seeds: int = 1
+    rates: Mapping[str, Rate] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def hyper(self) -> dict[str, Any]:
+        """What ``simulate`` takes to train with the choice beside ``rates=``: it and what was given."""
+        beside = {*self.rates, *self.stated}
+        return {n: v for n, v in {**self.given, **self.choice}.items() if n not in beside}
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What was chosen of the federation, for ``dataclasses.replace(federation, **found.stated)``."""
+        return of_federation(self.choice)
+
+    @property
+    def at_edge(self) -> tuple[str, ...]:
+        """The numbers of which the least or the greatest was chosen: a better one may lie beyond."""
+        found = []
+        for name, values in self.grid.items():
+            numbers = [v for v in values if isinstance(v, int | float)]
+            if len(numbers) == len(values) > 1 and self.choice[name] in (min(numbers), max(numbers)):
+                found.append(name)
+        return tuple(found)
+
+
+def tune(
+    algorithm: str | Algorithm,
+    federation: Federation,
+    *,
+    plan: Schedule,
+    grid: Mapping[str, Sequence[Any]],
+    rounds: int = 100,
+    held_out: float | Examples = 0.2,
+    of: str | None = None,
+    by: str = "loss",
+    reading: str | None = None,
+    rates: Rates | None = None,
+    seed: int = 0,
+    seeds: int = 1,
+    save: str | Path | None = None,
+    resume: str | Path | None = None,
+    on_round: Told | Sequence[Told] | None = None,
+    block: int | None = None,
+    shards: int | None = None,
+    client_state: str | Path | None = None,
+    **hyper: Any,
+) -> Tuning:
+    """Train every combination of a grid, and choose the one that is best on what none of them has trained on.
+
+    A run that diverges is a trial without a score. Of equal ones the first is chosen. What a final test is to say must
+    not have been looked at here, so its examples are no part of this.
+
+    Args:
+        algorithm: its id, or its row.
+        federation: model, loss and data; it is left as it is.
+        plan: as of ``simulate``.
+        grid: by name of a hyper-parameter or option the values to try; or ``batch_size``, ``clip``, ``weight_decay`` or
+            ``accumulate``, which the federation is made anew with.
+        rounds: of each run.
+        held_out: a share; or examples that no client has, as (inputs, targets) or as a Dataset: then all clients keep
+            theirs.
+        of: ``clients``, or ``examples`` of each of them; None: clients, unless a smaller population would be another
+            task (:mod:`fedspec_torch.run.held_out`), which ``held_out`` of the result says.
+        by: ``loss`` or ``accuracy``, a mean over the last tenth of the rounds.
+        reading: a reading of the algorithm; None: the canonical one.
+        rates: as of ``simulate``; or a function that gives them, of what a combination, what is given and usual values
+            say by name: the names that it gives are rates by round then, and may be in the grid.
+        seed: what is held out is drawn from it.
+        seeds: how many times each combination is trained, and judged by its mean score: each time something else is
+            held out (``seed``, ``seed`` + 1, ...), and minibatches and cohorts are drawn from seeds that are as much
+            larger than those of federation and plan.
+        save: a file that keeps what was tried, written after each combination.
+        resume: such a file; what is in it is not tried again.
+        on_round: a function, or several, called with the run and each round that is done, of every combination; one
+            that raises ``Stop`` gives a combination up.
+        block: as of ``simulate``.
+        shards: as of ``simulate``.
+        client_state: as of ``simulate``.
+        hyper: hyper-parameters and options that are no question.
+
+    Raises:
+        UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
+        ParameterError: the grid is empty, says what is given too, or what is outside its domain.
+        PlanError: nothing can be held out as asked, the accuracy is none, or there are several ranks.
+        DivergedError: every combination has diverged, or was given up.
+        CheckpointError: the file to resume answers another question, or cannot be read.
+    """
+    row = trainer(algorithm)
+    check_federation(federation)
+    check_whole("rounds", rounds, "a run has at least one round")
+    check_whole("seeds", seeds, "a combination is trained at least once")
+    if here().size > 1:
+        raise PlanError("tune: runs on one process; tune there first, and give the ranks the hyper-parameters it chose")
+    if by not in BY:
+        raise UnknownNameError(f"by: got {by!r}; known: {', '.join(BY)}")
+    tell = checked_told(on_round)
+    more = {"block": block, "shards": shards, "client_state": client_state}
+    asked = Grid(row, checked(row, grid, hyper), dict(hyper), reading, plan, rounds, rates, more)
+    # What cannot be run is refused before anything is.
+    records = [asked.record(combination, len(federation)) for combination in asked.combinations]
+    aparts = [_apart(asked, records[0], _drawn(federation, k), held_out, of, seed + k) for k in range(seeds)]
+    apart = aparts[0]
+    if by == "accuracy" and math.isnan(federation.evaluate(federation.x0, apart.examples)[1]):
+        raise PlanError("by: there is no accuracy, since targets are no classes; take by='loss'")
+    schedule = asked.schedule(len(federation))
+    question = {
+        "algorithm": row.id,
+        "reading": reading,
+        "grid": asked.values,
+        "given": {n: v if isinstance(v, int | float | str) else str(v) for n, v in hyper.items()},
+        "rates of the first": schedule.told(0, rounds, len(federation)) if isinstance(schedule, Rated) else {},
+        "rounds": rounds,
+        "by": by,
+        "seed": seed,
+        "seeds": seeds,
+        "held out": apart.words,
+    }
+    kept = Trials.begun(told(question, plan, federation, apart.examples), save, resume)
+    judged = max(1, rounds // LAST)
+    for combination in asked.combinations:
+        if kept.of(combination) is None:
+            kept.add(_tried(asked, combination, aparts, judged, by, tell))
+    trials = tuple(t for c in asked.combinations if (t := kept.of(c)) is not None)
+    choice = _best(row, trials, by).settings
+    _, by_round = asked.settings(choice)
+    words = apart.words
+    return Tuning(row.id, choice, asked.given, asked.values, trials, by, rounds, judged, words, seed, seeds, by_round)
+
+
+def _apart(asked: Grid, h: Any, federation: Federation, held_out: Any, of: str | None, seed: int) -> HeldOut:
+    """What is trained, and what it is judged on."""
+    if of not in (None, CLIENTS, EXAMPLES):
+        raise UnknownNameError(f"of: got {of!r}; known: {CLIENTS}, {EXAMPLES}")
+    if not isinstance(held_out, int | float):
+        if of is not None:
+            raise PlanError("of: says what is held out, and held_out has examples already; leave out one of the two")
+        held_out = opened(held_out, federation.keys, federation.x0.device)
+        check_test(held_out)
+        return HeldOut(federation, held_out, f"{len(held_out[0])} examples that were given")
+    share = check_share(held_out)
+    if of == CLIENTS and asked.row.event == "exchange":
+        raise PlanError(f"of: the clients of {asked.row.id} are a graph, which none can leave; take of='examples'")
+    why = ""
+    if of is None:
+        why = of_the_population(asked.row, h, federation)
+        why = why or of_the_plan(asked.row, h, federation, asked.plan, share, asked.schedule)
+    if of == EXAMPLES or why:
+        return without_examples(federation, share, seed, why)
+    return without_clients(federation, share, seed)
+
+
+def _drawn(federation: Federation, turn: int) -> Federation:
+    """The federation whose minibatches are drawn from another seed in every turn but the first."""
+    return anew(federation, seed=federation.seed + turn) if turn else federation
+
+
+def _tried(
+    asked: Grid, combination: Mapping[str, Any], aparts: Sequence[HeldOut], judged: int, by: str, told: tuple[Told, ...]
+) -> Trial:
+    """Train one combination on each of what is held apart, up to the first run that has no score."""
+    scores, played = list[float](), 0
+    for turn, apart in enumerate(aparts):
+        run = asked.begun(apart.federation, combination, turn)
+        score, reason = _scored(run, apart, judged, by, told)
+        played += len(run.history)
+        if reason:
+            return Trial(combination, None, reason, played, tuple(scores))
+        scores.append(score)
+    return Trial(combination, fmean(scores), "", played, tuple(scores))
+
+
+def _scored(run: Run, apart: HeldOut, judged: int, by: str, told: tuple[Told, ...]) -> tuple[float, str]:
+    """Train, and look at the last rounds alone: their mean, and why there is none."""
+    run.told, reason = told, ""
+    try:
+        while len(run):
+            run.test = apart.examples if len(run) <= judged else None
+            run.step()
+    except DivergedError as error:
+        reason = str(error)
+    except Stop:
+        # That of the last round comes too late.
+        reason = f"given up after round {run.history[-1].round}" if len(run) else ""
+    last = [r.test_loss if by == "loss" else r.accuracy for r in run.history[-judged:]]
+    score = sum(math.nan if s is None else s for s in last) / max(1, len(last))
+    if not reason and not math.isfinite(score):
+        reason = f"the {by} on what is held out is {score}"
+    return score, reason
+
+
+def _best(row: Algorithm, trials: Sequence[Trial], by: str) -> Trial:
+    scored = [t for t in trials if t.score is not None]
+    if not scored:
+        said = f"tune: all {len(trials)} combinations of {row.id} have diverged; try smaller rates"
+        raise DivergedError(f"{said}. The first: {trials[0].diverged}")
+    sign = 1 if by == "loss" else -1
+    return min(scored, key=lambda t: sign * (t.score or 0.0))

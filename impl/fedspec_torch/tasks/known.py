@@ -1,0 +1,115 @@
+"""Tasks by the name of their data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedspec.errors import ParameterError, UnknownNameError
+from fedspec_torch.arith import device_named
+from fedspec_torch.tasks import heavy_tailed, quadratics, real, synthetic, text
+from fedspec_torch.tasks.task import Asked, Kind, Task
+
+TASKS: dict[str, Kind] = {
+    **real.KINDS,
+    **quadratics.KINDS,
+    **synthetic.KINDS,
+    **heavy_tailed.KINDS,
+    **text.KINDS,
+}
+
+
+def kind_of(data: str) -> tuple[Kind, dict[str, Any]]:
+    """The kind of some data, and what is set of them: ``quadratics``, ``quadratics:dim=5,spread=1``.
+
+    Raises:
+        UnknownNameError: there are no such data, or they have nothing of that name.
+        ParameterError: something is not set by NAME=VALUE, or is no such value.
+    """
+    name, _, words = data.partition(":")
+    if name not in TASKS:
+        raise UnknownNameError(f"data: got {name!r}; known: {', '.join(TASKS)}")
+    given = {}
+    for word in filter(None, words.split(",")):
+        left, equals, value = word.partition("=")
+        if not equals:
+            raise ParameterError(f"data: {name}: got {word!r}; set one by NAME=VALUE, such as {name}:{_example(name)}")
+        given[left.strip()] = value.strip()
+    return TASKS[name], given
+
+
+def model_of(data: str, model: str | None = None) -> str:
+    """A model that fits the data; unless it is said, the usual one.
+
+    Raises:
+        UnknownNameError: there are no such data, or the model is none of those that fit.
+    """
+    kind, _ = kind_of(data)
+    if model is not None and model not in kind.models:
+        raise UnknownNameError(f"model: got {model!r}; known for {data.partition(':')[0]}: {', '.join(kind.models)}")
+    return model or kind.models[0]
+
+
+def task(
+    data: str,
+    model: str | None = None,
+    *,
+    clients: int,
+    alpha: float = 0.3,
+    batch_size: int,
+    seed: int,
+    device: str = "cpu",
+    mine: range | None = None,
+    **own: Any,
+) -> Task:
+    """Data over clients and a model, both from one seed.
+
+    Args:
+        data: a name of ``TASKS``; behind a colon what is set of them, ``quadratics:dim=5,spread=1``.
+        model: one of those that fit; None: the usual one.
+        clients: how many.
+        alpha: of Dirichlet's, where data are split by label; small: unlike clients.
+        batch_size: examples of a minibatch.
+        seed: all that is drawn depends on it.
+        device: where the federation is.
+        mine: the clients whose data are wanted; None: all.
+        own: what is set of the data, as behind the colon.
+
+    Raises:
+        UnknownNameError: there are no such data, model or device, or the data have nothing of a name that is set.
+        ParameterError: what is set of the data is no such value.
+        PlanError: the split is impossible.
+    """
+    kind, given = kind_of(data)
+    name = data.partition(":")[0]
+    for left in {**given, **own}:
+        if left not in kind.own:
+            raise UnknownNameError(
+                f"data: {name} has no {left!r}; known: {', '.join(kind.own) or 'nothing is set of it'}"
+            )
+    values = {left: _read(name, left, value, kind.own[left]) for left, value in {**given, **own}.items()}
+    asked = Asked(
+        model_of(data, model), clients, alpha, batch_size, seed, device_named(device), mine, {**kind.own, **values}
+    )
+    return kind.make(asked)
+
+
+def _read(data: str, name: str, value: Any, usual: Any) -> Any:
+    """A value of the type that the usual one has.
+
+    Raises:
+        ParameterError: it is no value of that type.
+    """
+    wanted = type(usual)
+    try:
+        if isinstance(value, str) or (wanted is float and isinstance(value, int)):
+            return wanted(value)
+    except ValueError:
+        pass
+    if type(value) is not wanted:
+        words = {int: "a whole number", float: "a number", str: "a word"}[wanted]
+        raise ParameterError(f"data: {data}: {name}: got {value!r}; give {words}, such as {usual}")
+    return value
+
+
+def _example(name: str) -> str:
+    return next((f"{left}={value}" for left, value in TASKS[name].own.items()), "nothing, since nothing is set of it")

@@ -1,0 +1,86 @@
+"""Real data that come with scikit-learn, split over clients by label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from torch import nn
+
+from fedspec.arith import Array
+from fedspec.errors import UnknownNameError
+from fedspec_torch.data import partition
+from fedspec_torch.tasks.models import MODELS, initialised
+from fedspec_torch.tasks.task import Asked, Kind, Task, federated, tensors
+
+HELD_OUT = 5
+"""One in so many examples is for the test."""
+
+
+def digits() -> tuple[Array, Array]:
+    """1797 handwritten digits, 8 x 8 pixels between 0 and 1, ten classes (scikit-learn's, from the UCI collection)."""
+    from sklearn.datasets import load_digits
+
+    inputs, targets = load_digits(return_X_y=True)
+    return inputs / 16, targets
+
+
+def breast_cancer() -> tuple[Array, Array]:
+    """569 diagnoses, 30 features of mean 0 and deviation 1, two classes (scikit-learn's, from the UCI collection)."""
+    from sklearn.datasets import load_breast_cancer
+
+    inputs, targets = load_breast_cancer(return_X_y=True)
+    return (inputs - inputs.mean(0)) / inputs.std(0), targets
+
+
+DATA: dict[str, Callable[[], tuple[Array, Array]]] = {"digits": digits, "breast-cancer": breast_cancer}
+
+Split = Callable[[Array, Asked, np.random.Generator], list[Array]]
+"""Who has which examples, from their labels."""
+
+
+def by_label(labels: Array, asked: Asked, rng: np.random.Generator) -> list[Array]:
+    """Each class is divided by shares from Dirichlet(alpha)."""
+    return partition.dirichlet(labels, asked.clients, asked.alpha, rng)
+
+
+def one_class_each(labels: Array, asked: Asked, rng: np.random.Generator) -> list[Array]:
+    """Everybody has examples of one class."""
+    return partition.one_class(labels, asked.clients)
+
+
+def classified(data: str, split: Split, asked: Asked) -> Task:
+    """Examples of which a fifth is held out, and the rest is split; the model under cross-entropy.
+
+    Raises:
+        PlanError: the split is impossible.
+    """
+    rng = np.random.default_rng([asked.seed, 1])
+    inputs, targets = DATA[data]()
+    order = rng.permutation(len(inputs))
+    held, kept = np.split(order, [len(order) // HELD_OUT])
+    parts = split(targets[kept], asked, rng)
+    module = initialised(MODELS[asked.model](inputs.shape[1], int(targets.max()) + 1), asked.seed)
+    pairs = [(inputs[kept[part]], targets[kept[part]]) for part in parts]
+    federation = federated(asked, module, nn.functional.cross_entropy, pairs)
+    return Task(federation, tensors((inputs[held], targets[held]), asked.device))
+
+
+def _one_class(asked: Asked) -> Task:
+    of = asked.given["of"]
+    if of not in DATA:
+        raise UnknownNameError(f"one-class: of: got {of!r}; known: {', '.join(DATA)}")
+    return classified(of, one_class_each, asked)
+
+
+KINDS = {
+    "digits": Kind(
+        "1797 handwritten digits", ("mlp", "logistic", "cnn"), lambda a: classified("digits", by_label, a), {}, True
+    ),
+    "breast-cancer": Kind(
+        "569 diagnoses", ("mlp", "logistic", "cnn"), lambda a: classified("breast-cancer", by_label, a), {}, True
+    ),
+    "one-class": Kind(
+        "classified examples, of one class for each client", ("mlp", "logistic", "cnn"), _one_class, {"of": "digits"}
+    ),
+}

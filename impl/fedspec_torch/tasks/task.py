@@ -1,0 +1,111 @@
+"""What a task is, what is asked of one, and how its federation is made from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from fedspec.arith import Array
+from fedspec_torch.arith import Vector
+from fedspec_torch.data.examples import Examples
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.gradients.ways import Loss
+
+Pair = tuple[Array, Array]
+"""The inputs and targets of a client, or of the test."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A federation and what its model is judged by.
+
+    Attributes:
+        federation: model, loss and the clients' data.
+        test: examples that no client has; where the objective is known, those of all clients, whose mean loss it is.
+        minimiser: [d] of sum_i p_i F_i, p_i = n_i / n; None: it is not known.
+    """
+
+    federation: Federation
+    test: Examples
+    minimiser: Vector | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a task is asked for.
+
+    Attributes:
+        model: by its name.
+        clients: how many.
+        alpha: of Dirichlet's, of a split by label; small: unlike clients.
+        batch_size: examples of a minibatch; None: all of a client's.
+        seed: all that is drawn depends on it.
+        device: where the federation is.
+        mine: the clients whose data are wanted; None: all.
+        given: the data's own numbers and words, those that were not said included.
+    """
+
+    model: str
+    clients: int
+    alpha: float
+    batch_size: int | None
+    seed: int
+    device: torch.device
+    mine: range | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Data by a name.
+
+    Attributes:
+        words: what they are, in a line.
+        models: those that fit, the usual one first.
+        make: the task.
+        own: what can be set of them, with what it is unless it is set.
+        by_label: whether they are split by label, so that ``alpha`` means something.
+        note: what is to be known of them on this machine; empty: nothing.
+    """
+
+    words: str
+    models: tuple[str, ...]
+    make: Callable[[Asked], Task]
+    own: Mapping[str, Any] = field(default_factory=dict)
+    by_label: bool = False
+    note: Callable[[], str] = str
+
+
+def federated(
+    asked: Asked, module: nn.Module, loss: Loss, pairs: Sequence[Pair], dtype: torch.dtype = torch.float32
+) -> Federation:
+    """The federation of these clients; of the data those of ``asked.mine``.
+
+    Args:
+        asked: what the task is asked for.
+        module: the model, with its initial parameters.
+        loss: of output and targets.
+        pairs: one for each client.
+        dtype: of inputs, and of targets that are no classes.
+    """
+    given: dict[str, Any]
+    if asked.mine is None:
+        given = {"data": [tensors(pair, asked.device, dtype) for pair in pairs]}
+    else:
+        own = {i: tensors(pairs[i], asked.device, dtype) for i in asked.mine}
+        given = {"data": own.__getitem__, "examples": tuple(len(targets) for _, targets in pairs)}
+    return Federation(module.to(asked.device), loss, batch_size=asked.batch_size, seed=asked.seed, **given)
+
+
+def tensors(pair: Pair, device: torch.device, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+    """Arrays as tensors; whole targets are classes."""
+    inputs, targets = pair
+    whole = targets.dtype.kind in "iu"
+    return (
+        torch.tensor(inputs, dtype=torch.int64 if inputs.dtype.kind in "iu" else dtype, device=device),
+        torch.tensor(targets, dtype=torch.int64 if whole else dtype, device=device),
+    )

@@ -1,0 +1,148 @@
+"""EF21: clients send what is largest in the difference between their gradient and what the server knows of it.
+
+    every client i:
+        c_i = C(grad f_i(x) - g_i)          (in the first round c_i = grad f_i(x), and g_i = 0 before)
+        g_i = g_i + c_i
+    g = 1/n sum_i g_i
+    x = x - eta g
+
+Server and client keep the same g_i, since it is made of what was sent; the server needs their mean alone. A round has
+one gradient of each client and no local steps, and everybody takes part. The source takes its step first and asks for
+gradients then: the same sequence, whose rounds end elsewhere.
+
+The authors' code starts from the whole gradients. In the other reading the first message is compressed as all others
+are, which is their box with g_i^0 = C(grad f_i(x^0)).
+
+External: Richtarik, Sokolov and Fatkhullin (2021), as their code has it, ``IgorSokoloff/ef21_experiments_source_code``,
+``Logistic regression/bdfg_distributed_stable.py``, lines 41-86 at 805c9d7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fedspec import phrases
+from fedspec.arith import Scalar, Stack, Vector, stack, zeros
+from fedspec.client.compress import compress, scaled_sign, top_k
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.errors import PlanError
+from fedspec.hyper import NOT_GIVEN, Hyper
+from fedspec.mixing.tracked import descend, learnt, mean_estimate, unknown
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
+from fedspec.readings import Compressor, FirstMessage
+from fedspec.records import record
+
+
+@dataclass(frozen=True)
+class Ef21(Hyper):
+    """Hyper-parameters and options of EF21."""
+
+    plays: ClassVar[Mapping[str, tuple[str, ...]]] = {"kept": ("compressor=top-k",)}
+
+    eta: Scalar
+    kept: int = NOT_GIVEN
+    compressor: Compressor = Compressor.TOP_K
+    first: FirstMessage = FirstMessage.WHOLE
+
+
+@record
+class State:
+    """The server's model, what it knows of every client's gradient, and the number of rounds done."""
+
+    x: Vector
+    g_i: Stack
+    t: int
+
+
+def init(h: Ef21, x: Vector, setup: Setup) -> State:
+    """Nothing is known."""
+    return State(x=x, g_i=stack([zeros(x)] * setup.clients), t=0)
+
+
+def ef21(h: Ef21, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round of the canonical reading: the k largest entries are sent, of the first gradients all."""
+    plan, g_i = one_gradient(plan, len(clients)), state.g_i
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
+        p_i = gradient(0, x) - g_i[i]
+        c_i = p_i if state.t == 0 else top_k(p_i, kept=h.kept)
+        return c_i, g_i[i] + c_i
+
+    c_i, g_i = each(client, clients, plan, state.x)
+    g = g_i.sum(axis=0) / g_i.shape[0]
+    return State(x=state.x - h.eta * g, g_i=g_i, t=state.t + 1), {"c_i": c_i, "g_i": g_i, "g": g}
+
+
+def step(h: Ef21, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round.
+
+    Raises:
+        PlanError: somebody does not take part, or is to take more than one local step.
+    """
+    plan, g_i = one_gradient(plan, len(clients)), state.g_i
+    whole = state.t == 0 and h.first is FirstMessage.WHOLE
+
+    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
+        p_i = unknown(gradient(0, x), g_i[i])
+        c_i = p_i if whole else compress(p_i, h.compressor, h.kept)
+        return c_i, learnt(g_i[i], c_i)
+
+    c_i, g_i = each(client, clients, plan, state.x)
+    g = mean_estimate(g_i)
+    return State(x=descend(state.x, g, eta=h.eta), g_i=g_i, t=state.t + 1), {"c_i": c_i, "g_i": g_i, "g": g}
+
+
+def one_gradient(plan: Plan, n: int) -> Plan:
+    """The plan in the order of the clients' numbers, where all n must take part with one step each.
+
+    Raises:
+        PlanError: somebody does not take part, or is to take more than one local step.
+    """
+    if set(plan.steps) != {1}:
+        raise PlanError(f"steps: got {plan.steps}; a round of this algorithm has one gradient of each client: say 1")
+    return plan.of_everyone(n)
+
+
+ROW = Algorithm(
+    id="ef21",
+    family=Family.COMPRESSED,
+    place=3,
+    title="compressed differences of gradients",
+    source="external: Richtarik, Sokolov and Fatkhullin (2021)",
+    levels=("round",),
+    rules=(unknown, top_k, scaled_sign, learnt, mean_estimate, descend),
+    readings=(
+        Reading(
+            name="richtarik-2021-code",
+            words="the first gradients are sent whole, as the authors' code has it",
+            fixes={"first": "whole"},
+        ),
+        Reading(
+            name="compressed-start",
+            words="the first message is compressed too: NoblFriend/dgd_code_spring2024, cifar/utils/ef21.py at 1c1ff22",
+            fixes={"first": "compressed"},
+        ),
+    ),
+    shows=("c_i", "g_i", "g"),
+    run=Program(hyper=Ef21, init=init, step=step, plain=ef21, takes=("everyone", "one-step")),
+    when={"compressor=top-k": (top_k,), "compressor=scaled-sign": (scaled_sign,)},
+    costs=Costs(
+        down="n d",
+        up="n k",
+        client="d",
+        server="d",
+        note="under top-k, from the second round on, the k places not counted; the mean of the g_i is another d",
+    ),
+    traps=(
+        phrases.EVERYONE,
+        "the step is along the state g, not along the mean of the messages",
+        "what is compressed is the difference to what was sent so far, not the gradient",
+        "the client's g_i is made of what it sent: a state that holds the exact gradient was never sent",
+        "a limit says little: a state that was never sent has the same limit",
+    ),
+    symbols={"eta": "gamma", "kept": "k"},
+)

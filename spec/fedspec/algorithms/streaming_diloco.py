@@ -1,0 +1,228 @@
+"""Streaming DiLoCo: DiLoCo by fragments in turn, whose clients go on while a fragment travels.
+
+    in the r-th exchange, r = 0, 1, ..., every client i:
+        K_i - tau times:  x_i = AdamW(x_i)
+        sends Delta_i = x_i - x
+        tau times:        x_i = AdamW(x_i)
+    on the fragment r mod P, everything else staying:
+        Delta = 1/n sum_i Delta_i
+        v = beta v + Delta
+        x = x + eta (Delta + beta v)
+        x_i = alpha x_i + (1 - alpha) x
+    with AdamW as in DiLoCo, its moments and its count kept by the client.
+
+Fragment p is made of the blocks p, p + P, p + 2 P, ... of the model. x is what all have in common: a copy that nobody
+trains. An exchange ends when its fragment is received, so that a fragment's turn comes every P exchanges. Where the
+first exchange is as long as the others, its fragment is sent after H - tau steps, which is torchft's clock. Where it is
+tau steps longer, it is sent after H, which is MaxText's. So the clock is the plan's, and no reading.
+
+External: Douillard et al. (2025), "Streaming DiLoCo with overlapping communication", arXiv 2501.18512. Its text was
+not at hand. The box follows two unrelated implementations that name it and agree but for the clock: meta-pytorch/
+torchft at 7eb7087, torchft/local_sgd.py:325-384, 429-474 and 765-806; AI-Hypercomputer/maxtext at e591f30,
+spmd_diloco_sync.py:58-117 and nnx_state_utils.py:65-69 in src/maxtext/trainers/diloco/utils. The paper is said to send
+floats of four bits, and to print for x what client i itself had when it sent the fragment last. Neither of the two
+does the latter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedspec import phrases
+from fedspec.algorithms.local_ams import counted
+from fedspec.arith import Scalar, Stack, Vector, concatenate, sqrt, stack, zeros
+from fedspec.client.adam import Adam
+from fedspec.client.adamw import general_adamw
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.errors import PlanError
+from fedspec.facts import Fact
+from fedspec.hyper import Hyper
+from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.params import layers
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import Clients, each
+from fedspec.preconditioner import complement
+from fedspec.readings import Weighting
+from fedspec.records import record
+from fedspec.rules import rule
+from fedspec.server.momentum import ServerMomentum
+from fedspec.server.outer_momentum import outer_momentum
+
+
+@dataclass(frozen=True)
+class StreamingDiLoCo(Hyper):
+    """Hyper-parameters: P fragments; overlap and own are the paper's tau and alpha, eta and beta the outer step's."""
+
+    P: int
+    overlap: int
+    own: Scalar
+    eta_l: Scalar
+    beta1: Scalar
+    beta2: Scalar
+    eps: Scalar
+    wd: Scalar
+    eta: Scalar
+    beta: Scalar
+
+
+@record
+class State:
+    """What all have in common, what every client keeps, and where the blocks lie in a model.
+
+    Attributes:
+        x: the model that nobody trains, and that outer steps move.
+        v: the outer momentum.
+        x_i: every client's own model.
+        m_i: its first moment.
+        v_i: its second.
+        t: how many gradients they hold.
+        layers: where each block lies.
+        r: how many exchanges there were.
+    """
+
+    x: Vector
+    v: Vector
+    x_i: Stack
+    m_i: Stack
+    v_i: Stack
+    t: tuple[int, ...]
+    layers: tuple[slice, ...]
+    r: int
+
+
+def init(h: StreamingDiLoCo, x: Vector, setup: Setup) -> State:
+    """Everybody begins with the model; no moment anywhere."""
+    n, t, blocks = setup.clients, (0,) * setup.clients, layers(setup.shapes)
+    m_i, v_i = (stack([zeros(x)] * n) for _ in range(2))
+    return State(x=x, v=zeros(x), x_i=stack([x] * n), m_i=m_i, v_i=v_i, t=t, layers=blocks, r=0)
+
+
+@rule
+def received(x_i: Stack, x: Vector, *, own: Scalar) -> Stack:
+    """The clients take a fragment in, each beside what it has itself made of it meanwhile.
+
+        x_i = alpha x_i + (1 - alpha) x            streaming-diloco.x_i
+
+    External: Douillard et al. (2025), after torchft and MaxText; the argument own is alpha.
+    """
+    return own * x_i + (1 - own) * x
+
+
+def within(part: Sequence[slice], blocks: Sequence[slice], new: Vector, old: Vector) -> Vector:
+    """A model, or a stack of them, that is new in a part of its blocks and old in all others."""
+    return concatenate([new[..., l] if l in part else old[..., l] for l in blocks])
+
+
+def check_overlap(overlap: int, plan: Plan) -> None:
+    """Refuse an exchange in which somebody takes fewer steps than there are while a fragment travels.
+
+    Raises:
+        PlanError: there is such a client.
+    """
+    for i, K in zip(plan.participants, plan.steps, strict=True):
+        if overlap > K:
+            raise PlanError(f"steps: client {i} takes {K}, but a fragment travels for {overlap}; give overlap or more")
+
+
+def streaming_diloco(h: StreamingDiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One exchange, with AdamW and the outer step written out."""
+    plan = plan.of_everyone(len(clients))
+    check_overlap(h.overlap, plan)
+    fragment = state.layers[state.r % h.P :: h.P]
+
+    def client(i: int, x: Vector, gradient: Oracle, K: int) -> tuple[Vector, Vector, Vector, Vector]:
+        x_i, m, v, seen = state.x_i[i], state.m_i[i], state.v_i[i], counted(state.t, i, x)
+        delta_i = x_i - x
+        for k in range(1, K + 1):
+            g = gradient(k - 1, x_i)
+            m = h.beta1 * m + (1 - h.beta1) * g
+            v = h.beta2 * v + (1 - h.beta2) * g**2
+            m_hat = m / complement(h.beta1, seen + k, m)
+            v_hat = v / complement(h.beta2, seen + k, v)
+            x_i = x_i - h.eta_l * h.wd * x_i - h.eta_l * m_hat / (sqrt(v_hat) + h.eps)
+            delta_i = x_i - x if k <= K - h.overlap else delta_i
+        return delta_i, x_i, m, v
+
+    deltas, x_i, m_i, v_i = each(client, clients, plan, state.x)
+    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
+    v = within(fragment, state.layers, h.beta * state.v + delta, state.v)
+    x = within(fragment, state.layers, state.x + h.eta * (delta + h.beta * v), state.x)
+    x_i = within(fragment, state.layers, h.own * x_i + (1 - h.own) * x, x_i)
+    return after(state, plan, x=x, v=v, x_i=x_i, m_i=m_i, v_i=v_i), {"v": v, "x_i": x_i}
+
+
+def after(state: State, plan: Plan, **new: Any) -> State:
+    """The state after an exchange, in which everybody has taken its steps."""
+    t = tuple(count + K for count, K in zip(state.t, plan.steps, strict=True))
+    return State(**new, t=t, layers=state.layers, r=state.r + 1)
+
+
+def step(h: StreamingDiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One exchange of one fragment.
+
+    Raises:
+        PlanError: somebody does not take part, or takes fewer steps than the fragment needs to travel.
+    """
+    plan = plan.of_everyone(len(clients))
+    check_overlap(h.overlap, plan)
+    fragment = state.layers[state.r % h.P :: h.P]
+
+    def client(i: int, x: Vector, gradient: Oracle, K: int) -> tuple[Vector, Vector, Vector, Vector]:
+        y = Adam(x=state.x_i[i], m=state.m_i[i], v=state.v_i[i], t=counted(state.t, i, x))
+        for k in range(K - h.overlap):
+            y = general_adamw(y, gradient(k, y.x), **h.of(general_adamw))
+        delta_i = y.x - x
+        for k in range(K - h.overlap, K):
+            y = general_adamw(y, gradient(k, y.x), **h.of(general_adamw))
+        return delta_i, y.x, y.m, y.v
+
+    deltas, x_i, m_i, v_i = each(client, clients, plan, state.x)
+    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
+    outer = outer_momentum(ServerMomentum(x=state.x, v=state.v), delta, eta=h.eta, beta=h.beta)
+    x = within(fragment, state.layers, outer.x, state.x)
+    v = within(fragment, state.layers, outer.v, state.v)
+    x_i = within(fragment, state.layers, received(x_i, x, own=h.own), x_i)
+    return after(state, plan, x=x, v=v, x_i=x_i, m_i=m_i, v_i=v_i), {"v": v, "x_i": x_i}
+
+
+ROW = Algorithm(
+    id="streaming-diloco",
+    family=Family.SERVERS,
+    title="DiLoCo by fragments in turn, that travel while clients go on",
+    source="external: Douillard et al. (2025), arXiv 2501.18512; as torchft and MaxText have it",
+    levels=("round",),
+    rules=(general_adamw, weighted_mean, outer_momentum, received),
+    readings=(
+        Reading(
+            name="douillard-2025",
+            words="outer gradients and steps of one fragment at a time, against a copy that all have in common; what "
+            "arrives weighs 1 - alpha (meta-pytorch/torchft at 7eb7087, torchft/local_sgd.py:325-384 and 429-474; "
+            "AI-Hypercomputer/maxtext at e591f30, src/maxtext/trainers/diloco/utils/spmd_diloco_sync.py:58-117)",
+        ),
+    ),
+    shows=("v", "x_i"),
+    run=Program(hyper=StreamingDiLoCo, init=init, step=step, plain=streaming_diloco, takes=("everyone", "layers")),
+    costs=Costs(
+        down="n d",
+        up="n d",
+        client="3 d",
+        working="5 d",
+        server="2 d",
+        note="sent in P exchanges, in each those of one fragment; x and v are the same for all, and each may keep them",
+    ),
+    traps=(
+        phrases.DOWNHILL,
+        "changes are taken against the common copy, which lives on beside the clients' models, not against what a "
+        "client began from",
+        "the copy takes what was sent, not what clients have made of it when it arrives",
+        "alpha weighs what the client has: with alpha = 1 nobody hears of anybody",
+        "an outer optimiser over all fragments decays the momentum of those that were not sent",
+        "AdamW's moments and count belong to the client, and know nothing of what arrives",
+    ),
+    denies={Fact.ADAPTIVE: "its outer step divides by nothing: the stabiliser is that of its clients' own steps"},
+    usual={"P": 2, "overlap": 1, "own": 0.5, "eta_l": 0.01, "beta2": 0.95, "wd": 0.1, "eta": 0.7},
+    symbols={"x": "theta", "x_i": "theta_m", "overlap": "tau", "own": "alpha", "n": "M"},
+)

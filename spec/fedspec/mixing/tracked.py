@@ -1,0 +1,52 @@
+"""What a server knows of its clients' gradients where they send differences alone: EF21."""
+
+from __future__ import annotations
+
+from fedspec.arith import Scalar, Stack, Vector
+from fedspec.rules import rule
+
+
+@rule
+def unknown(gradient: Vector, g: Vector) -> Vector:
+    """What the server does not know of a client's gradient yet.
+
+        p_i = grad f_i(x) - g_i                       ef21.p_i
+
+    External: the code of Richtarik, Sokolov and Fatkhullin (2021), ``IgorSokoloff/ef21_experiments_source_code``,
+    ``Logistic regression/bdfg_distributed_stable.py``, line 59 at 805c9d7.
+    """
+    return gradient - g
+
+
+@rule
+def learnt(g: Vector, c: Vector) -> Vector:
+    """What the server knows of a client's gradient once it has heard the difference; the client knows that it does.
+
+        g_i = g_i + c_i                               ef21.g_i
+
+    External: the same, line 60.
+    """
+    return g + c
+
+
+@rule
+def mean_estimate(g_i: Stack) -> Vector:
+    """The mean of what is known of all n clients' gradients.
+
+        g = 1/n sum_i g_i                             ef21.g
+
+    External: the same, line 79.
+    """
+    g: Vector = g_i.sum(axis=0) / g_i.shape[0]
+    return g
+
+
+@rule
+def descend(x: Vector, g: Vector, *, eta: Scalar) -> Vector:
+    """A step of the server against what it knows.
+
+        x = x - eta g                                 ef21.step
+
+    External: the same, line 77.
+    """
+    return x - eta * g

@@ -1,0 +1,128 @@
+"""What a hyper-parameter is where nobody says it: numbers to begin with, which are tuned for nothing.
+
+The command ``fedspec simulate`` and ``fedspec_torch.simulate`` take them alike. Rules and the judge
+take none, the optimisers two: what else they are not given they ask for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from numbers import Real
+from typing import Any
+
+from fedspec.division import STABILISERS
+from fedspec.entry import Algorithm, LocalSolver
+from fedspec.hyper import NOT_GIVEN
+
+BY_NAME: dict[str, float] = {
+    "eta_l": 0.1,
+    "eta": 1.0,
+    "beta": 0.9,
+    "beta1": 0.9,
+    "beta2": 0.99,
+    "beta3": 0.9,
+    "beta1_l": 0.9,
+    "beta2_l": 0.99,
+    "tau": 1e-3,
+    "eps": 1e-3,
+    "v0": 1e-6,
+    "v_hat0": 1e-6,
+    "v0_l": 1e-6,
+    "mu": 0.01,
+    "rho": 0.9,
+    "gamma": 0.99,
+    "mix": 0.6,
+    "buffer": 5,
+    "twice_a": 1,
+    "hinge_a": 1.0,
+    "hinge_b": 4,
+    "trim": 0.1,
+    "f": 1,
+    "keep": 3,
+    "smooth": 1e-5,
+    "passes": 4,
+    "clip_norm": 1.0,
+    "sigma": 0.01,
+    "wd": 0.01,
+    "chance": 0.2,
+    "levels": 16,
+    "kept": 64,
+    "phi_m": 0.01,
+    "phi_M": 10.0,
+}
+"""By what its name means in the whole catalogue; a row may say otherwise of its own (``usual``)."""
+
+ADAPTIVE: dict[str, float] = {"eta": 0.03}
+"""The same where the server divides by a root of its second moment: each coordinate then moves by about eta."""
+
+LOCALLY: dict[str, float] = {"eta_l": 0.01}
+"""The same where clients do, by an average."""
+
+LEFT_OUT: dict[str, float] = {"v0": 0.0, "epoch": 1}
+"""What the optimisers take: an accumulator that begins at zero, and a delay that counts steps."""
+
+
+def needed(row: Algorithm, options: Mapping[str, str]) -> tuple[str, ...]:
+    """The hyper-parameters that an algorithm has to be given under these options: those that have no default."""
+    assert not isinstance(row.run, LocalSolver)
+    free = {f.name for f in fields(row.run.hyper) if f.default is MISSING or f.default is NOT_GIVEN}
+    return tuple(n for n in row.numbers_under("round", options) if n in free)
+
+
+def usual(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] | None = None) -> dict[str, float]:
+    """What is taken of an algorithm's hyper-parameters that are not given; nothing for local solvers.
+
+    These are the ones that have no default, those that the row has a number for, and those whose default the reading
+    does not allow. Where tau is given and v0 is not, v0 is tau^2, which is the least that readings ask.
+
+    Args:
+        row: the algorithm.
+        reading: one of its readings; None: the canonical one.
+        given: hyper-parameters and options by name.
+
+    Raises:
+        UnknownNameError: there is no such reading, option, or value of an option.
+        ParameterError: an option contradicts the reading.
+    """
+    if isinstance(row.run, LocalSolver):
+        return {}
+    given = given or {}
+    options = {n: str(v) for n, v in given.items() if n in row.options}
+    chosen = reading or row.readings[0].name
+    resolved = row.resolve(chosen, options)
+    asked, there = needed(row, resolved), row.numbers_under("round", resolved)
+    numbers = BY_NAME | _by_place(asked) | dict(row.usual)
+    taken = {n: numbers[n] for n in asked if n in numbers} | {n: row.usual[n] for n in there if n in row.usual}
+    if isinstance(given.get("tau"), Real) and "v0" not in row.usual and {"tau", "v0"} <= {*asked}:
+        taken["v0"] = float(given["tau"]) ** 2
+    held = {f.name: f.default for f in fields(row.run.hyper)} | taken | dict(given)
+    for wanted in row.reading(chosen).requires:
+        if all(isinstance(held.get(n), Real) for n in wanted.about) and not wanted.holds(held):
+            taken |= {n: numbers[n] for n in wanted.about if n in there and n in numbers}
+    return {n: v for n, v in taken.items() if n not in given}
+
+
+def unsaid(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] | None = None) -> dict[str, float]:
+    """What every hyper-parameter is that plays a part and is not given: as usual, or by default; none of solvers'.
+
+    Raises:
+        UnknownNameError: there is no such reading, option, or value of an option.
+        ParameterError: an option contradicts the reading.
+    """
+    if isinstance(row.run, LocalSolver):
+        return {}
+    options = {n: str(v) for n, v in (given or {}).items() if n in row.options}
+    there = row.numbers_under("round", row.resolve(reading or row.readings[0].name, options))
+    held: dict[str, Any] = {f.name: f.default for f in fields(row.run.hyper)} | usual(row, reading, given)
+    return {n: held[n] for n in there if isinstance(held[n], Real) and n not in (given or {})}
+
+
+def _by_place(asked: tuple[str, ...]) -> dict[str, float]:
+    """What other hyper-parameters beside it make of a rate."""
+    found: dict[str, float] = {}
+    if {*STABILISERS, "v_hat0"} & {*asked} and "eta" in asked:
+        found |= ADAPTIVE
+    if "beta2_l" in asked or ("beta2" in asked and "eta" not in asked):
+        found |= LOCALLY
+    return found

@@ -1,0 +1,182 @@
+"""What ``fedspec simulate`` is told: hyper-parameters to set or to try, local steps, the clients of a round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from fedspec.catalogue import id_of
+from fedspec.entry import Algorithm
+from fedspec.errors import ParameterError
+
+Settings: TypeAlias = dict[str, dict[str, Any]]
+"""By the id of an algorithm and the name of a hyper-parameter or option."""
+
+Shape: TypeAlias = Callable[[float], Any]
+"""A rate by round, from the rate that is set."""
+
+
+def number_or_word(text: str) -> Any:
+    """What stands behind the equals sign."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def several(text: str) -> tuple[Any, ...]:
+    """What stands behind the equals sign, between commas."""
+    return tuple(map(number_or_word, filter(None, (word.strip() for word in text.split(",")))))
+
+
+def assigned(option: str, settings: Sequence[str], rows: Sequence[Algorithm], read: Callable[[str], Any]) -> Settings:
+    """What ``NAME=VALUE`` and ``ALGORITHM:NAME=VALUE`` say of each algorithm: the value, and whether of it alone.
+
+    What is said of it alone goes before what is said of all.
+
+    Raises:
+        ParameterError: one has no equals sign, or nobody has a parameter of that name.
+    """
+    found: Settings = {row.id: {} for row in rows}
+    for setting in sorted(settings, key=lambda s: ":" in s.partition("=")[0]):
+        left, equals, value = setting.partition("=")
+        *only, name = left.split(":", 1)
+        if not equals:
+            example = "eta_l=0.1" if read is number_or_word else "eta_l=0.01,0.1"
+            raise ParameterError(f"{option} {setting}: expected NAME=VALUE, such as {example}, or ALGORITHM:NAME=VALUE")
+        asked = [row for row in rows if row.id in (map(id_of, only) if only else found)]
+        takers = [row.id for row in asked if name in row.parameters]
+        if not takers:
+            known = ", ".join(dict.fromkeys(n for row in asked or rows for n in row.parameters))
+            ids = ", ".join(row.id for row in rows)
+            raise ParameterError(f"{option} {left}: none of {ids} has it; known: {known}")
+        for taker in takers:
+            found[taker][name] = (read(value), bool(only))
+    return found
+
+
+def set_and_tried(
+    setting: Sequence[str], tuning: Sequence[str], rows: Sequence[Algorithm]
+) -> tuple[Settings, Settings]:
+    """What is set of each algorithm, and what is tried; what is said of it alone goes before what is said of all.
+
+    Raises:
+        ParameterError: one cannot be read, is known to nobody, or is set and tried alike.
+    """
+    given = assigned("--set", setting, rows, number_or_word)
+    grids = assigned("--tune", tuning, rows, several)
+    for row in rows:
+        own, tried = given[row.id], grids[row.id]
+        for name in [*own]:
+            if name in tried and own[name][1] == tried[name][1]:
+                raise ParameterError(f"--tune {name}: --set says it of {row.id} too; leave out one of the two")
+            if name in tried:
+                del (tried if own[name][1] else own)[name]
+    plain = [{id: {n: value for n, (value, _) in said.items()} for id, said in each.items()} for each in (given, grids)]
+    return plain[0], plain[1]
+
+
+def local_work(text: str | None, redraw: bool, passes: float | None, batch: int) -> Any:
+    """What clients do in a round: ``10`` steps, ``2-8`` drawn once for each or in every round, or so many epochs.
+
+    Raises:
+        ParameterError: it is no whole number >= 1, and not two of them, the smaller first; or two things are asked.
+    """
+    own = import_module("fedspec_torch")
+    if passes is not None:
+        if text is not None or redraw:
+            raise ParameterError(
+                "--epochs: says how many steps clients take, as --steps and --redraw do; leave these out"
+            )
+        return own.epochs(passes, batch_size=batch)
+    found = spread(text or "5")
+    if redraw and isinstance(found, int):
+        raise ParameterError(f"--redraw: of --steps {found} nothing is drawn; give the least and greatest, such as 2-8")
+    return own.each_round(*found) if redraw else found
+
+
+def spread(text: str) -> Any:
+    """A number of local steps, or the least and greatest: ``10``, ``2-8``.
+
+    Raises:
+        ParameterError: it is no whole number >= 1, and not two of them, the smaller first.
+    """
+    low, dash, high = text.partition("-")
+    try:
+        found = (int(low), int(high)) if dash else (int(low), int(low))
+    except ValueError:
+        found = (0, 0)
+    if not 1 <= found[0] <= found[1]:
+        raise ParameterError(f"--steps {text}: expected a whole number >= 1, or two such as 2-8")
+    return found if dash else found[0]
+
+
+def cohort_of(asked: int | None, clients: int) -> int:
+    """The clients of a round; unless it is said, ten, or all of fewer.
+
+    Raises:
+        ParameterError: there are not so many.
+    """
+    if asked is not None and asked > clients:
+        raise ParameterError(f"--cohort {asked}: of {clients} clients; ask for 1 to {clients}, or for more --clients")
+    return min(asked or 10, clients)
+
+
+def shape_of(schedule: str | None, decay: float, warm_up: int, rounds: int) -> Shape | None:
+    """How eta_l changes from round to round; None: it does not.
+
+    Args:
+        schedule: ``cosine``, ``cosine:least=0.001``, ``steps:50,75``, ``steps:50,75,factor=0.5``; None: it stays.
+        decay: what it is multiplied by after every round.
+        warm_up: over how many rounds it rises.
+        rounds: of a run.
+
+    Raises:
+        ParameterError: there is no such schedule, it lacks a number or has one too many, or there are two.
+    """
+    if schedule is None and decay == 1 and not warm_up:
+        return None
+    by_round = import_module("fedspec_torch").by_round
+    if schedule is not None and decay != 1:
+        raise ParameterError(f"--schedule {schedule}: --decay {decay:g} is one too; leave out one of the two")
+    name, at, numbers = _schedule(schedule or "")
+
+    def shape(rate: float) -> Any:
+        made = rate
+        if name == "cosine":
+            made = by_round.cosine(rate, rounds, **numbers)
+        elif name == "steps":
+            made = by_round.steps(rate, at, **numbers)
+        elif decay != 1:
+            made = by_round.exponential(rate, decay)
+        return by_round.warm_up(warm_up, made) if warm_up else made
+
+    return shape
+
+
+def _schedule(text: str) -> tuple[str, list[int], dict[str, float]]:
+    """The name of a schedule, the rounds in which it falls, and its numbers by name."""
+    name, _, rest = text.partition(":")
+    words = [word.strip() for word in rest.split(",") if word.strip()]
+    named = dict(word.split("=", 1) for word in words if "=" in word)
+    bare = [word for word in words if "=" not in word]
+    known = {"": (), "cosine": ("least",), "steps": ("factor",)}.get(name)
+    try:
+        at, numbers = [int(word) for word in bare], {n: float(v) for n, v in named.items()}
+    except ValueError:
+        known = None
+    if known is None or not {*numbers} <= {*known} or bool(at) != (name == "steps") or min(at, default=0) < 0:
+        raise ParameterError(
+            f"--schedule {text}: give cosine, cosine:least=0.001, steps:50,75 or steps:50,75,factor=0.5 (rounds from 0)"
+        )
+    return name, at, numbers
+
+
+def falling(numbers: dict[str, Any], shape: Shape | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Hyper-parameters without the client rate, and that rate by round, where it changes."""
+    if shape is None or "eta_l" not in numbers:
+        return numbers, {}
+    return {n: v for n, v in numbers.items() if n != "eta_l"}, {"eta_l": shape(numbers["eta_l"])}

@@ -1,0 +1,138 @@
+"""``fedspec simulate --tune``: an algorithm's grid is tried before it trains, once, and what came of it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from fedspec.entry import Algorithm
+from fedspec_suite.cli_settings import Shape, falling
+from fedspec_suite.cli_training import PlaceError, Places, why
+from fedspec_suite.report import captions, table
+from fedspec_suite.report.pace import Pace
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be tried of an algorithm, and how it is then trained.
+
+    Attributes:
+        row: the algorithm.
+        reading: of it; None: the canonical one.
+        given: what is set.
+        grid: what is tried.
+        rounds: of each run.
+        shape: how eta_l changes from round to round; None: it does not.
+        by: what is held out is judged by it: ``loss`` or ``accuracy``.
+        seed: what is held out is drawn from it.
+        seeds: how many times each combination is trained.
+    """
+
+    row: Algorithm
+    reading: str | None
+    given: Mapping[str, Any]
+    grid: Mapping[str, tuple[Any, ...]]
+    rounds: int
+    shape: Shape | None
+    by: str
+    seed: int
+    seeds: int
+
+
+def found(mirror: Any, asked: Question, federation: Any, plan: Any, places: Places, pace: Pace) -> Any:
+    """What the mirror finds, or had found when what is resumed was begun.
+
+    Raises:
+        PlaceError: the record of what was tried is gone, or cannot be written.
+        FedspecError: the mirror refuses the grid or the record, or all of it has diverged.
+    """
+
+    def rates(numbers: Mapping[str, Any]) -> Any:
+        return falling(dict(numbers), asked.shape)[1]
+
+    def tell(run: Any, done: Any) -> None:
+        pace.play(f"{asked.row.id} tried", run, done.loss)
+
+    before = pace.played
+    resume = None if places.resume is None else _record(places.resume, asked.row.id)
+    if resume is not None and not resume.exists():
+        assert places.resume is not None
+        there = places.of(places.resume, asked.row.id, asked.seed).exists()
+        if there or not places.several:
+            gone = f"{resume} is gone, which says what was tuned" if there else f"no such file, nor {resume}"
+            raise PlaceError(f"--resume {places.resume}: {gone}; begin anew")
+        resume = None
+    try:
+        tuning = mirror.tune(
+            asked.row.id,
+            federation,
+            plan=plan,
+            grid=asked.grid,
+            rounds=asked.rounds,
+            by=asked.by,
+            reading=asked.reading,
+            rates=rates,
+            seed=asked.seed,
+            seeds=asked.seeds,
+            save=_record(places.save, asked.row.id) if places.save else None,
+            resume=resume,
+            on_round=tell,
+            **asked.given,
+        )
+    except OSError as error:
+        raise PlaceError(f"--save {places.save}: what was tuned cannot be written: {why(error)}") from error
+    # Those that were tried before, and those that diverged.
+    pace.skip(asked.rounds * asked.seeds * len(tuning.trials) - (pace.played - before))
+    return tuning
+
+
+def _record(file: Path, algorithm: str) -> Path:
+    """Where it is kept what was tried, beside the saved runs."""
+    return file.with_name(f"{file.stem}-{algorithm}-tuning.json")
+
+
+def told(tuning: Any) -> dict[str, Any]:
+    """What was found, as the record of the command has it."""
+    found = {name: value for name, value in asdict(tuning).items() if name != "rates"}
+    return found | {"at_edge": list(tuning.at_edge)}
+
+
+def show(findings: Mapping[str, Any], shown: Console) -> None:
+    """Print of each algorithm what was tried, and what was chosen by it."""
+    for name, tuning in findings.items():
+        t = table.plain(name, *tuning.grid, f"{tuning.by} on what is held out", "")
+        for trial in tuning.trials:
+            chosen = dict(trial.settings) == dict(tuning.choice)
+            score = "diverged" if trial.score is None else format(trial.score, ".4g")
+            t.add_row("", *map(str, trial.settings.values()), score, "chosen" if chosen else "")
+        shown.print(t)
+        last = "the last round" if tuning.judged == 1 else f"mean of the last {tuning.judged} rounds"
+        last += f" and {tuning.seeds} seeds" * (tuning.seeds > 1)
+        edge = f"; at the edge of the grid: {', '.join(tuning.at_edge)}" if tuning.at_edge else ""
+        shown.print(f"{name}: held out {tuning.held_out}, of seed {tuning.seed}; {last}{edge}", soft_wrap=True)
+
+
+def mark(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any]) -> None:
+    """Say beside what was tuned of whom nothing was, wherever an algorithm is named."""
+    for run in runs:
+        tuning = findings.get(run["algorithm"])
+        run["tuned"] = [*tuning.grid] if tuning else []
+        run["label"] = captions.name(run["algorithm"], findings, findings)
+
+
+def summed_up(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any]) -> str:
+    """What the settings of the runs are, in words."""
+    if not findings:
+        return "settings are usual ones, not tuned"
+    named = dict.fromkeys(r["algorithm"] for r in runs)
+    tuned = "; ".join(f"{', '.join(t.grid)} of {name}" for name, t in findings.items())
+    others = [name for name in named if name not in findings]
+    seeds = len({r["seed"] for r in runs})
+    first = next(iter(findings.values()))
+    alone = f" on seed {first.seed} alone" if seeds > 1 and first.seeds == 1 else ""
+    not_tuned = f"; not tuned, so no match for those that are: {', '.join(others)}" if others else ""
+    return f"tuned{alone}: {tuned}; other settings are as given or usual, not tuned{not_tuned}"

@@ -1,0 +1,65 @@
+"""How far the training of a command has come, how fast it goes, and how long the rest may take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Pace:
+    """Counts the rounds of all runs of a command, and says so.
+
+    Attributes:
+        rounds: how many there are, of all runs.
+        tell: who is told, in a line.
+        clock: seconds since some moment.
+        done: how many are done or are not to be played.
+        played: how many of these were played here.
+        steps: how many local steps clients took in them.
+    """
+
+    rounds: int
+    tell: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    done: int = 0
+    played: int = 0
+    steps: int = 0
+    since: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.since = self.clock()
+        self._run: Any = None
+        self._before = 0
+
+    def skip(self, rounds: int) -> None:
+        """Count rounds that were played before, or that nobody plays since their run has ended."""
+        self.done += rounds
+
+    def play(self, words: str, run: Any, loss: float) -> None:
+        """Count a round of a run, and say what it is of."""
+        self._before = self._before if run is self._run else 0
+        self.steps += run.client_steps - self._before
+        self._run, self._before = run, run.client_steps
+        self.done, self.played = self.done + 1, self.played + 1
+        self.tell(f"{words} round {run.rounds - len(run)} of {run.rounds}, loss {loss:.4f}; {self.said}")
+
+    @property
+    def said(self) -> str:
+        """How far all of it is, in words."""
+        seconds = max(self.clock() - self.since, 1e-9)
+        left = (self.rounds - self.done) * seconds / max(1, self.played)
+        speed = f"{self.steps / seconds:,.0f} client steps/s"
+        return f"{self.done} of {self.rounds} rounds, {speed}, {duration(left)} left"
+
+
+def duration(seconds: float) -> str:
+    """A time in the two largest of hours, minutes and seconds."""
+    whole = round(seconds)
+    minutes, s = divmod(whole, 60)
+    h, m = divmod(minutes, 60)
+    if h:
+        return f"{h} h {m} min"
+    return f"{m} min {s} s" if m else f"{s} s"

@@ -1,0 +1,48 @@
+"""The picture of a recipe: what its checks measure, against rounds and against the floats sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fedspec_suite.report import picture
+
+AWAY = "distance to the minimiser"
+
+FIRST = {"distance": AWAY, "accuracy": "accuracy", "test_loss": "test_loss"}
+"""Columns that are drawn, by the panel of each: the first that a recipe's runs have."""
+
+
+def draw(recipe: Any, records: Sequence[Mapping[str, Any]], size: str, file: Path) -> None:
+    """Write it: a line for each trial, as in every picture of runs.
+
+    Args:
+        recipe: :class:`fedspec_torch.recipes.recipe.Recipe`.
+        records: its runs as they are stored.
+        size: small or large.
+        file: ``.png``, ``.svg`` or ``.pdf``.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    there = (name for name in FIRST if any(value is not None for r in records for value in r[name]))
+    panel = FIRST[next(there, "test_loss")]
+    how = replace(recipe.setting, **recipe.sizes[size].setting)
+    task = {"data": how.data, "model": how.model, "clients": how.clients, "batch": how.batch}
+    tuned = [trial.name for trial in recipe.trials if trial.grid]
+    picture.draw([_run(r) for r in records], task, file, panels=(panel,), tuned=tuned)
+
+
+def _run(record: Mapping[str, Any]) -> dict[str, Any]:
+    columns = ("round", "loss", "floats_sent", "test_loss", "accuracy", "distance")
+    rounds = [dict(zip(columns, row, strict=True)) for row in zip(*(record[c] for c in columns), strict=True)]
+    return {
+        "algorithm": record["trial"],
+        "hyper": record["hyper"],
+        "asked": len(rounds) if not record["diverged"] else record["rounds"],
+        "times": [],
+        # A picture counts rounds from nought.
+        "rounds": [r | {"round": r["round"] - 1, "metrics": {AWAY: r["distance"]}} for r in rounds],
+    }

@@ -1,0 +1,99 @@
+"""Outer steps of DiLoCo behind one session: what an adapter has to say is how a worker ends its round.
+
+Each worker has a model of torch with a parameter for each block. Its local work of a round is known: one step of
+``torch.optim.SGD`` with rate 1 whose gradient is minus the change, so that the local model is x + Delta_i. Then the
+implementation does what it does at the end of a round, at all workers at once (:mod:`fedspec_suite.subjects.workers`).
+All should hold one model then. Each round shows that of another worker, so that it is seen where they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedspec.contract import Answer, Blocks, Case, Event, Messages, Offer, SubjectInfo
+from fedspec.errors import ContractError
+from fedspec_suite.subjects import workers
+
+Rounds = Callable[[], object]
+"""Takes the local step and ends the round, at one worker."""
+
+Make = Callable[["Model", torch.optim.Optimizer, Mapping[str, Any]], Rounds]
+"""Makes an implementation at one worker of its model, its local optimiser and the case's numbers."""
+
+
+def offer(reading: str = "diloco", **more: Any) -> Offer:
+    """An outer step that all workers take part in."""
+    return Offer("diloco", "server", reading, participation="all", **more)
+
+
+def sgd(model: torch.nn.Module, h: Mapping[str, Any], **more: Any) -> torch.optim.Optimizer:
+    """The outer optimiser that DiLoCo's public code uses: PyTorch's SGD with Nesterov momentum."""
+    return torch.optim.SGD(model.parameters(), lr=h["eta"], momentum=h["beta"], nesterov=True, **more)
+
+
+class Model(torch.nn.Module):
+    """A parameter for each block."""
+
+    def __init__(self, x: Blocks) -> None:
+        super().__init__()
+        self.blocks = torch.nn.ParameterList(torch.nn.Parameter(torch.tensor(block)) for block in x.values())
+
+    def shown(self, x: Blocks) -> dict[str, np.ndarray[Any, Any]]:
+        """Its numbers, by the blocks' names."""
+        return {name: p.detach().numpy().copy() for name, p in zip(x, self.blocks, strict=True)}
+
+
+class Session:
+    """A case: as many workers as the first round has messages."""
+
+    def __init__(self, case: Case, make: Make) -> None:
+        self.case, self.make = case, make
+        self.workers: workers.Workers | None = None
+        self.rounds = 0
+
+    def step(self, event: Event) -> Answer:
+        """One round."""
+        if not isinstance(event, Messages):
+            raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
+        messages = sorted(event.messages, key=lambda m: m.client)
+        if self.workers is None:
+            self.workers = workers.Workers(len(messages))
+            self.made = self.workers.run(lambda rank: self._made())
+
+        def round_of(rank: int) -> dict[str, np.ndarray[Any, Any]]:
+            model, ends = self.made[rank]
+            for p, change in zip(model.blocks, messages[rank].delta.values(), strict=True):
+                p.grad = -torch.tensor(change, dtype=p.dtype)
+            ends()
+            return model.shown(self.case.x0)
+
+        models = self.workers.run(round_of)
+        self.rounds += 1
+        return {"x": models[self.rounds % len(models)]}
+
+    def _made(self) -> tuple[Model, Rounds]:
+        model = Model(self.case.x0)
+        local = torch.optim.SGD(model.parameters(), lr=1.0)
+        return model, self.make(model, local, self.case.hyper)
+
+
+class Outer:
+    """An implementation, as a subject: its name, its version, and how each offer, one for each variant, is made."""
+
+    def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, Make]]) -> None:
+        self.info = SubjectInfo(name, version, tuple(offered for offered, _ in made))
+        self.made = {offered.variant: make for offered, make in made}
+        torch.set_num_threads(1)
+        # What PyTorch imports with its first optimiser takes seconds: here, and not in an answer.
+        torch.optim.SGD([torch.zeros(1)], lr=1.0).zero_grad()
+        workers.stand_in()
+
+    def start(self, case: Case) -> Session:
+        """Make what the case asks for."""
+        if (case.algorithm, case.level) != ("diloco", "server") or case.variant not in self.made:
+            raise ContractError(f"case: {case.algorithm} at level {case.level} is not offered")
+        return Session(case, self.made[case.variant])

@@ -1,0 +1,107 @@
+"""torchft's DiLoCo, of whatever version, behind a stand-in for its manager, which needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+import torch
+
+from fedspec_suite.subjects import workers
+from fedspec_suite.subjects.outer import Make, Model, Rounds, sgd
+
+
+class Gathered(workers.Done):
+    """What a gathering has brought."""
+
+    def __init__(self, tensors: list[torch.Tensor]) -> None:
+        self.tensors = tensors
+
+    def wait(self, *_: Any) -> Any:
+        """A tensor of each worker."""
+        return self.tensors
+
+
+class Manager:
+    """Commits every step; its replicas are the workers of this process."""
+
+    _use_async_quorum = False
+
+    def __init__(self) -> None:
+        self.committed = 0
+
+    def allreduce(self, tensor: torch.Tensor, should_quantize: bool = False) -> workers.Done:
+        """The mean."""
+        return workers.all_reduce(tensor, torch.distributed.ReduceOp.AVG)
+
+    def allgather(self, tensor: torch.Tensor) -> Gathered:
+        """A tensor of each worker."""
+        return Gathered(workers.gather(tensor.detach().clone()))
+
+    def should_commit(self) -> bool:
+        """Always."""
+        self.committed += 1
+        return True
+
+    def current_step(self) -> int:
+        """How many steps were committed; by it torchft knows whose turn it is."""
+        return self.committed
+
+    def nothing(self, *_: Any) -> None:
+        """What only matters where workers come and go."""
+
+    errored = start_quorum = register_state_dict_fn = allow_state_dict_read = disallow_state_dict_read = nothing
+
+
+def entered(diloco: Any, local: torch.optim.Optimizer) -> None:
+    """Hook it to the local optimiser. Where the first local step only joins the others, take one with gradient 0."""
+    if hasattr(diloco.__enter__(), "_should_recover"):
+        for p in local.param_groups[0]["params"]:
+            p.grad = torch.zeros_like(p)
+        local.step()
+
+
+def whole(DiLoCo: Any) -> Make:
+    """All of the model at once, one local step a round."""
+    fragments = "model_fragments" in signature(DiLoCo).parameters
+
+    def diloco(model: Model, local: torch.optim.Optimizer, h: Mapping[str, Any]) -> Rounds:
+        entered(DiLoCo(Manager(), [model] if fragments else model, local, sgd(model, h), sync_every=1), local)
+        return local.step
+
+    return diloco
+
+
+def in_two(DiLoCo: Any, shared: bool) -> Make:
+    """Two fragments, whose outer steps follow a local step each: of the first block, and of the others.
+
+    The first fragment makes its change in the first local step. The second makes half of its change in either. So each
+    outer step sees the whole change of its fragment and nothing else.
+
+    Args:
+        DiLoCo: the class.
+        shared: one outer optimiser for both fragments, not one each.
+    """
+
+    def diloco(model: Model, local: torch.optim.Optimizer, h: Mapping[str, Any]) -> Rounds:
+        first, *others = model.blocks
+        fragments = [torch.nn.ParameterList(blocks) for blocks in ([first], others) if blocks]
+        outside = sgd(model, h) if shared else [sgd(f, h) for f in fragments]
+        entered(DiLoCo(Manager(), fragments, local, outside, sync_every=len(fragments)), local)
+
+        def ends() -> None:
+            # The outer optimiser takes the gradients away after its step.
+            halves = [p.grad / 2 for p in others]
+            for p, half in zip(others, halves, strict=True):
+                p.grad = half.clone()
+            local.step()
+            if others:
+                first.grad = torch.zeros_like(first)
+                for p, half in zip(others, halves, strict=True):
+                    p.grad = half.clone()
+                local.step()
+
+        return ends
+
+    return diloco

@@ -1,0 +1,426 @@
+"""The picture of a comparison: its curves by a second route, its names by their boxes, its files by their bytes."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise, permutations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib import image
+from matplotlib.colors import to_hex
+
+from fedspec.errors import ParameterError
+from fedspec_suite.report import captions, picture
+from fedspec_suite.report.curves import AGAINST, PANELS, chosen, curve
+from fedspec_suite.report.labels import FULL, placed
+from fedspec_suite.report.styles import style_of
+
+SEVEN = ("fedada2", "fedavg", "fednova", "fedadam", "scaffold", "fed-lamb", "afga")
+TWELVE = (*SEVEN, "fedprox", "feddyn", "fedyogi", "fedavgm", "fedadagrad")
+TASK = {"data": "digits", "model": "mlp", "clients": 100, "alpha": 0.3, "cohort": 10, "batch": 16, "steps": "2-8"}
+
+ONE: dict[str, Any] = {"against": ("rounds",), "panels": ("test_loss",)}
+"""A picture of one panel, which is drawn soonest."""
+
+
+def made(names: Sequence[str], seeds: int = 1, rounds: int = 30, **more: Any) -> list[dict[str, Any]]:
+    """Runs whose losses fall, all to about the same; floats of afga are a hundred times those of others."""
+    runs = []
+    for name in names:
+        for seed in range(seeds):
+            rng = np.random.default_rng([seed, *name.encode()])
+            loss = 0.2 + 2 * np.exp(-np.arange(rounds) / (3 + 8 * rng.random())) + 0.05 * rng.random(rounds)
+            each = 10_000 * (100 if name == "afga" else 1)
+            runs.append(
+                {
+                    "algorithm": name,
+                    "seed": seed,
+                    "hyper": {"eta_l": 0.1, "eta": float(len(name))},
+                    "parameters": 9610,
+                    "resumed": 0,
+                    "asked": rounds,
+                    "times": [0.25 + 0.5 * rng.random() for _ in range(rounds)],
+                    "rounds": [
+                        {
+                            "round": r,
+                            "loss": float(2 * loss[r]),
+                            "floats_sent": (r + 1) * each,
+                            "test_loss": float(loss[r]),
+                            "accuracy": float(1 - loss[r] / 3),
+                        }
+                        for r in range(rounds)
+                    ],
+                }
+                | more
+            )
+    return runs
+
+
+def figure_of(runs: Sequence[dict[str, Any]], **look: Any) -> Any:
+    usual: dict[str, Any] = {"against": ("rounds", "floats"), "panels": ("test_loss", "accuracy"), "tuned": ()}
+    figure = picture.drawn(runs, TASK, **{**usual, **look})
+    figure.draw_without_rendering()
+    return figure
+
+
+def lines(figure: Any) -> dict[str, Any]:
+    return {line.get_label(): line for axes in figure.axes for line in axes.get_lines()}
+
+
+def names_in(axes: Any) -> list[Any]:
+    return [text for text in axes.texts if text.get_text() in {line.get_label() for line in axes.get_lines()}]
+
+
+def boxes(figure: Any) -> Iterator[tuple[str, Any]]:
+    """All that is written in a picture, each with its box in pixels."""
+    for axes in figure.axes:
+        for text in (*names_in(axes), axes.xaxis.label, axes.yaxis.label):
+            yield text.get_text(), text.get_window_extent()
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            for tick in axis.get_major_ticks():
+                # Those beyond the limits are not drawn.
+                if low <= tick.get_loc() <= high:
+                    yield tick.label1.get_text(), tick.label1.get_window_extent()
+    for text in figure.texts:
+        yield "caption", text.get_window_extent()
+    for legend in figure.legends:
+        yield "legend", legend.get_window_extent()
+
+
+def told(figure: Any) -> str:
+    """The caption in one line."""
+    return " ".join(figure.texts[-1].get_text().split())
+
+
+# Colours.
+
+
+def test_an_algorithm_has_one_line_whatever_stands_beside_it_and_where() -> None:
+    found: dict[str, set[Any]] = {}
+    for names in (*permutations(("fedavg", "fedadam", "mine")), ("fedavg",), ("scaffold", "mine"), TWELVE):
+        figure = figure_of(made(names), **ONE)
+        for name, line in lines(figure).items():
+            look = (to_hex(line.get_color()), line.get_linestyle(), str(line._unscaled_dash_pattern), line.get_marker())
+            found.setdefault(name, set()).add(look)
+    assert all(len(looks) == 1 for looks in found.values())
+    assert len({*map(str, found.values())}) == len(found) == 13
+    assert {look[0] for look in found["fedavg"]} == {style_of("fedavg").colour}
+
+
+# Names.
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_two_names_overlap_and_none_leaves_the_panel(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 15))
+    ends = rng.uniform(0, (rng.choice([1, 60, 300]), rng.choice([1, 30, 200])), (n, 2))
+    sizes = np.stack([rng.uniform(20, 90, n), np.full(n, 14.0)], 1)
+    at = placed(ends, sizes, 0, 200)
+    if at is None:
+        # Only where all of them would not go into one column.
+        assert n * 14 > FULL * 200
+        return
+    assert (at[:, 0] > ends[:, 0]).all()
+    assert (at[:, 1] - 7 >= -1e-9).all() and (at[:, 1] + 7 <= 200 + 1e-9).all()
+    for i, j in combinations(range(n), 2):
+        beside = at[i, 0] + sizes[i, 0] <= at[j, 0] or at[j, 0] + sizes[j, 0] <= at[i, 0]
+        assert beside or abs(at[i, 1] - at[j, 1]) >= 14 - 1e-9
+        # Their order is that of the ends, so lines to them do not cross.
+        assert beside or at[i, 0] != at[j, 0] or (at[i, 1] - at[j, 1]) * (ends[i, 1] - ends[j, 1]) >= 0
+
+
+def test_a_column_is_moved_off_lines_where_there_is_room() -> None:
+    """Two names of 14 points end at 50; a line passes through where they would stand, and leaves room below 20."""
+    ends, sizes = np.array([[10.0, 50.0], [10.0, 52.0]]), np.array([[40.0, 14.0]] * 2)
+    line = np.array([[x, 60.0 - x / 2] for x in np.arange(20.0, 80.0)])
+    plain, moved = (placed(ends, sizes, 0, 200, lines=lines) for lines in (None, line))
+    assert plain is not None and moved is not None
+    assert plain[:, 1].tolist() == [44.0, 58.0] and moved[1, 1] - moved[0, 1] >= 14
+
+    def crossed(at: Any) -> bool:
+        return any(x0 <= x <= x0 + 40 and abs(y - middle) < 7 for x, y in line for x0, middle in at)  # scalar by scalar
+
+    assert crossed(plain) and not crossed(moved)
+    wall = np.array([[x, y] for x in (30.0, 40.0) for y in np.arange(0.0, 200.0)])
+    nowhere = placed(ends, sizes, 0, 200, lines=wall)
+    assert nowhere is not None and nowhere.tolist() == plain.tolist()
+
+
+def test_a_panel_is_made_higher_where_names_would_lie_over_a_line() -> None:
+    """Six end early at the top; a seventh, which sends a hundred times as much, rises behind their names."""
+    runs = made(SEVEN)
+    for run in runs:
+        slow = run["algorithm"] == "afga"
+        for r, done in enumerate(run["rounds"]):
+            done["accuracy"] = min(0.85, 0.1 + 0.26 * r) if slow else 0.3 + 0.65 * min(1, r / 10)
+    figure = figure_of(runs, panels=("accuracy",))
+    beside, axes = figure.axes
+    # Data and margins end at 0.9925.
+    assert axes.get_ylim()[1] > 1 and axes.get_ylim() == beside.get_ylim()
+    points = np.concatenate([densely(line) for line in axes.get_lines()])
+    assert len(names_in(axes)) == 7
+    for text in names_in(axes):
+        box = text.get_window_extent()
+        inside = (points[:, 0] > box.x0) & (points[:, 0] < box.x1) & (points[:, 1] > box.y0) & (points[:, 1] < box.y1)
+        assert not inside.any(), text.get_text()
+
+
+def densely(line: Any) -> Any:
+    """A thousand points of a line, in pixels."""
+    at = line.get_transform().transform(line.get_xydata())
+    share = np.linspace(0, len(at) - 1, 1000)
+    return np.stack([np.interp(share, np.arange(len(at)), part) for part in at.T], 1)
+
+
+def test_names_are_as_near_to_their_ends_as_can_be() -> None:
+    """One where its end is; two that would overlap each half a height away from the middle of both; three by trying."""
+    size = np.array([30.0, 10.0])
+    one = placed(np.array([[50.0, 40.0]]), size[None], 0, 100, 5)
+    assert one is not None and one.tolist() == [[55, 40]]
+    two = placed(np.array([[50.0, 40.0], [48.0, 44.0]]), np.stack([size] * 2), 0, 100, 5)
+    assert two is not None and two.tolist() == [[55, 37], [55, 47]]
+    ends = np.array([[0.0, 3.0], [0.0, 9.0], [0.0, 24.0]])
+    three = placed(ends, np.stack([size] * 3), 0, 100, 5)
+    grid = np.arange(5, 41, 0.5)
+    tried = np.stack(np.meshgrid(grid, grid, grid), -1).reshape(-1, 3)
+    tried = tried[(np.diff(tried) >= 10).all(1)]
+    assert three is not None
+    assert three[:, 1].tolist() == tried[((tried - ends[:, 1]) ** 2).sum(1).argmin()].tolist()
+
+
+def test_a_column_that_would_reach_the_next_is_one_with_it() -> None:
+    sizes = np.array([[30.0, 10.0]] * 2)
+    near, far = (placed(np.array([[0.0, 50.0], [x, 50.0]]), sizes, 0, 100, 5) for x in (39, 41))
+    assert near is not None and near.tolist() == [[44, 45], [44, 55]]
+    assert far is not None and far.tolist() == [[5, 50], [46, 50]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("names", "seeds"), [(SEVEN[:1], 1), (SEVEN[1:3], 5), (SEVEN, 1), (SEVEN, 5), (TWELVE, 1), (TWELVE, 5)]
+)
+def test_what_is_written_does_not_overlap_and_is_in_the_picture(names: Sequence[str], seeds: int) -> None:
+    figure = figure_of(made(names, seeds))
+    # The resolution of PNG, and that of SVG and PDF.
+    for dpi in (picture.DPI, 72):
+        figure.set_dpi(dpi)
+        figure.draw_without_rendering()
+        written = [*boxes(figure)]
+        for (one, a), (other, b) in combinations(written, 2):
+            assert not a.overlaps(b), (one, other, dpi)
+        width, height = figure.bbox.size
+        for name, box in written:
+            assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= width and box.y1 <= height, (name, dpi)
+    if len(names) < 8:
+        assert all(sorted(text.get_text() for text in names_in(axes)) == sorted(names) for axes in figure.axes)
+        assert not figure.legends
+    else:
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == [*names]
+        assert not any(names_in(axes) for axes in figure.axes)
+
+
+@pytest.mark.slow
+def test_each_name_is_joined_to_the_end_of_its_own_line() -> None:
+    figure = figure_of(made(SEVEN, 3))
+    joins = [figure.transFigure.transform(join.get_xydata()) for join in figure.artists]
+    colours = [to_hex(join.get_color()) for join in figure.artists]
+    for axes in figure.axes:
+        own = {line.get_label(): line for line in axes.get_lines()}
+        for text in names_in(axes):
+            end, box = axes.transData.transform(own[text.get_text()].get_xydata()[-1]), text.get_window_extent()
+            near = [
+                colour
+                for (first, last), colour in zip(joins, colours, strict=True)
+                if np.allclose(first, end) and abs(last[1] - (box.y0 + box.y1) / 2) < 1 and 0 < box.x0 - last[0] < 4
+            ]
+            assert near == [style_of(text.get_text()).colour]
+    assert len(joins) == 4 * 7
+
+
+# Medians and bands.
+
+
+@pytest.mark.parametrize("seeds", [2, 4, 5, 8])
+def test_a_line_is_the_median_and_a_band_has_the_edges_that_the_caption_says(seeds: int) -> None:
+    runs = made(["fedavg"], seeds)
+    figure = figure_of(runs, **ONE)
+    (axes,) = figure.axes
+    (line,), (band,) = axes.get_lines(), axes.collections
+    edges = band.get_paths()[0].vertices
+    for r in range(30):
+        values = [run["rounds"][r]["test_loss"] for run in runs]
+        assert line.get_xdata()[r] == r + 1
+        assert line.get_ydata()[r] == pytest.approx(statistics.median(values))
+        quarters = statistics.quantiles(values, n=4, method="inclusive")
+        low, high = (quarters[0], quarters[2]) if seeds >= 5 else (min(values), max(values))
+        at = edges[edges[:, 0] == r + 1, 1]
+        assert (at.min(), at.max()) == pytest.approx((low, high))
+    said = "the middle half of them" if seeds >= 5 else "from the least to the greatest"
+    assert f"the median of {seeds} seeds at each round; bands: {said}." in told(figure)
+
+
+def test_a_single_seed_has_no_band() -> None:
+    figure = figure_of(made(SEVEN))
+    assert not any(axes.collections for axes in figure.axes)
+    assert "One seed." in told(figure)
+
+
+def test_runs_that_ended_early_end_the_line() -> None:
+    runs = made(["fedavg", "fedadam"], 3)
+    runs[1]["rounds"], runs[1]["times"] = runs[1]["rounds"][:12], runs[1]["times"][:12]
+    figure = figure_of(runs)
+    assert {name: len(line.get_xdata()) for name, line in lines(figure).items()} == {"fedavg": 12, "fedadam": 30}
+    assert "fedavg ended after 12 of 30 rounds." in told(figure) and "fedadam ended" not in told(figure)
+
+
+def test_rounds_without_an_evaluation_are_left_out() -> None:
+    (run,) = made(["fedavg"])
+    for r in run["rounds"]:
+        if r["round"] % 5:
+            r["test_loss"] = None
+    found = curve([run], "rounds", "test_loss", (0, 1))
+    assert found is not None and found.x.tolist() == [1, 6, 11, 16, 21, 26]
+    run["rounds"][5]["test_loss"] = float("nan")
+    found = curve([run], "rounds", "test_loss", (0, 1))
+    assert found is not None and found.x.tolist() == [1, 11, 16, 21, 26]
+
+
+# Axes.
+
+
+def test_seconds_add_up_and_runs_of_which_some_are_not_known_have_none() -> None:
+    runs = made(["fedavg"], 3)
+    found = curve(runs, "seconds", "accuracy", (0, 1))
+    assert found is not None
+    for r in (0, 7, 29):
+        total = []
+        for run in runs:
+            so_far = 0.0
+            for seconds in run["times"][: r + 1]:
+                so_far += seconds
+            total.append(so_far)
+        assert found.x[r] == pytest.approx(sorted(total)[1])
+    gone_on_with = curve(made(["fedavg"], resumed=4, times=[0.5] * 30), "seconds", "accuracy", (0, 1))
+    assert gone_on_with is not None and gone_on_with.x[-1] == 15.0
+    resumed = made(["fedavg"], 2, resumed=4, times=[0.1] * 26)
+    assert curve(resumed, "seconds", "accuracy", (0, 1)) is None
+    figure = figure_of([*resumed, *made(["fedadam"])], against=("rounds", "seconds"))
+    assert [sorted(line.get_label() for line in axes.get_lines()) for axes in figure.axes[:2]] == [
+        ["fedadam", "fedavg"],
+        ["fedadam"],
+    ]
+    assert "Of fedavg not all rounds were timed." in told(figure)
+    # Where nobody has any there is a picture all the same.
+    (axes,) = figure_of(resumed, against=("seconds",), panels=("loss",)).axes
+    assert [text.get_text() for text in axes.texts] == ["nobody has such numbers"]
+
+
+def test_every_choice_of_axes_is_drawn_with_its_words() -> None:
+    figure = figure_of(made(SEVEN[:2], 2), against=("seconds", "floats", "rounds"), panels=("accuracy", "loss"))
+    assert [(axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes] == [
+        (across, up) for up in ("test accuracy", "training loss") for across in ("seconds", "floats sent", "rounds")
+    ]
+    assert chosen("--against", "floats, rounds,floats", AGAINST) == ("floats", "rounds")
+    assert chosen("--panels", "test-loss", PANELS) == ("test_loss",)
+    with pytest.raises(ParameterError, match="--against: got 'hours'; known: rounds, floats, seconds"):
+        chosen("--against", "rounds,hours", AGAINST)
+    with pytest.raises(ParameterError, match="--panels: none given; known: loss, test_loss, accuracy"):
+        chosen("--panels", " ,", PANELS)
+
+
+def test_an_axis_is_logarithmic_where_numbers_are_far_apart() -> None:
+    def scales(names: Sequence[str], least: float) -> list[tuple[str, str]]:
+        runs = made(names)
+        for run in runs:
+            for r, at in zip(run["rounds"], np.linspace(2, least, 30), strict=True):
+                r["test_loss"] = float(at)
+        return [(axes.get_xscale(), axes.get_yscale()) for axes in figure_of(runs).axes]
+
+    linear = ("linear", "linear")
+    assert scales(["fedavg", "fednova"], 1.0) == [linear] * 4
+    assert scales(["fedavg", "afga"], 0.1) == [("linear", "log"), ("log", "log"), linear, ("log", "linear")]
+    # A loss of 0 has no logarithm.
+    assert scales(["fedavg"], 0.0) == [linear] * 4
+
+
+# Words.
+
+
+def test_the_caption_says_what_was_alike_and_what_was_not_tuned() -> None:
+    figure = figure_of(made(["fedavg", "fedprox"], 2))
+    assert told(figure) == (
+        "Alike for all: digits, mlp of 9,610 parameters; 100 clients; Dirichlet(0.3) by label; 10 in a round where an "
+        "algorithm does not take all; local steps 2-8; batch 16; eta_l = 0.1. Lines: the median of 2 seeds at each "
+        "round; bands: from the least to the greatest. Floats: numbers sent to clients, from them and between them. "
+        "Nobody tuned the settings."
+    )
+    alone = told(figure_of(made(["fedavg"]), **ONE))
+    assert "eta_l = 0.1; eta = 6." in alone and "Alike" not in alone
+    bare = {"data": "text", "model": "lstm", "alpha": None}
+    assert captions.caption(bare, {"fedavg": made(["fedavg"])}, (), ()).startswith(
+        "text, lstm of 9,610 parameters; eta_l"
+    )
+
+
+def test_what_is_not_tuned_is_marked_beside_what_is() -> None:
+    runs = made(["fedavg", "fedadam"])
+    figure = figure_of(runs, tuned={"fedadam"}, **ONE)
+    assert [*lines(figure)] == ["fedavg (not tuned)", "fedadam"]
+    assert told(figure).endswith("Settings of fedadam are the best of a grid for each, others are not tuned.")
+    for tuned, said in (
+        ((), "Nobody tuned the settings."),
+        (("fedavg", "fedadam"), "Settings are the best of a grid for each."),
+    ):
+        figure = figure_of(runs, tuned=tuned, **ONE)
+        assert [*lines(figure)] == ["fedavg", "fedadam"] and told(figure).endswith(said)
+
+
+def test_words_in_lines_are_all_there_and_none_is_too_long() -> None:
+    text = "one two three four five six seven eight nine ten eleven twelve"
+    lines = captions.wrapped(text, 10, 100).split("\n")
+    assert " ".join(lines) == text and 3 < len(lines) < 9
+    assert all(captions.length(line, 10) <= 100 for line in lines)
+    # What comes first in the next line would not have fitted.
+    for line, following in pairwise(lines):
+        assert captions.length(f"{line} {following.split()[0]}", 10) > 100
+
+
+def test_letters_are_of_18_points_on_a_slide() -> None:
+    """13.33 inches wide, with two panels side by side; the caption is smaller, and 6 points in 6.5 inches of a page."""
+    figure = figure_of(made(TWELVE))
+    ticks = [text for axes in figure.axes for text in (*axes.get_xticklabels(), *axes.get_yticklabels())]
+    words = [label for axes in figure.axes for label in (axes.xaxis.label, axes.yaxis.label)]
+    for text in (*ticks, *words, *figure.legends[0].get_texts()):
+        assert text.get_fontsize() * 13.33 / figure.get_figwidth() >= 18
+    assert figure.texts[-1].get_fontsize() * 6.5 / figure.get_figwidth() > 6
+
+
+# Files.
+
+
+@pytest.mark.slow
+def test_files_are_what_their_suffixes_say_and_the_same_again(tmp_path: Path) -> None:
+    runs = made(SEVEN[:2], 2)
+    for suffix in (".png", ".svg", ".pdf"):
+        once, again = tmp_path / f"once{suffix}", tmp_path / f"again{suffix}"
+        for file in (once, again):
+            picture.draw(runs, TASK, file, **ONE)
+        assert once.read_bytes() == again.read_bytes()
+    root = ElementTree.parse(tmp_path / "once.svg").getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg" and len(list(root.iter())) > 50
+    pdf = (tmp_path / "once.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF-") and pdf.rstrip().endswith(b"%%EOF")
+    # Letters as TrueType, which journals take.
+    assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf
+    pixels = image.imread(tmp_path / "once.png")
+    assert pixels.shape[1] == 6 * 150
+    # On a dark page it has its own white ground.
+    assert (pixels[..., 3] == 1).all() and (pixels[[0, 0, -1, -1], [0, -1, 0, -1]] == 1).all()

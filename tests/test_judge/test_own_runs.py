@@ -1,0 +1,122 @@
+"""The picture of runs that were played in Python: what it draws is what they have told."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from matplotlib.figure import Figure
+from torch import nn
+
+from fedspec.errors import ParameterError
+from fedspec_suite import draw_runs
+from fedspec_suite.report import recipe_picture
+from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch.recipes import recipe
+
+
+def played(
+    algorithm: str = "fedavg", seed: int = 0, rounds: int = 3, tested: bool = True, ends: int = 3, **more: Any
+) -> Any:
+    drawn = torch.Generator().manual_seed(4)
+    data = [(torch.rand(6, 3, generator=drawn), torch.arange(6) % 2) for _ in range(4)]
+    torch.manual_seed(0)
+    fed = Federation(nn.Linear(3, 2), nn.functional.cross_entropy, data, batch_size=2, seed=seed)
+    if tested:
+        more |= {"test": data[0], "metrics": {"norm": lambda output, targets: output.norm()}}
+    run = simulate(algorithm, fed, plan=cohorts(2, steps=2, seed=seed), rounds=3, eta_l=0.3, **more)
+    for _ in range(ends):
+        run.step()
+    return run
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any], **asked: Any) -> Any:
+    """The figure that would be written."""
+    figures: list[Any] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *where, **how: figures.append(figure))
+    draw_runs(runs, "x.png", **asked)
+    return figures[0]
+
+
+def test_its_lines_are_medians_of_what_the_runs_have_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = {"fedavg": [played(seed=s) for s in range(3)], "mine": played("fedprox", mu=0.1)}
+    figure = drawn(monkeypatch, runs, against=["rounds"], panels=["test_loss", "norm", "loss"], model="a line")
+    for axes, name in zip(figure.axes, ("test_loss", "norm", "loss"), strict=True):
+
+        def told(done: Any, name: str = name) -> float:
+            return float(done.metrics["norm"] if name == "norm" else getattr(done, name))
+
+        first, second = axes.get_lines()
+        assert [*first.get_xdata()] == [1, 2, 3]
+        want = [statistics.median(told(run.history[r]) for run in runs["fedavg"]) for r in range(3)]
+        assert [*first.get_ydata()] == pytest.approx(want)
+        assert [*second.get_ydata()] == pytest.approx([told(done) for done in runs["mine"].history])
+    said = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+    assert "own data, a line of 8 parameters; 4 clients; batch 2" in said and "eta_l = 0.3" in said
+    assert "Nobody tuned" in said
+
+
+def test_who_is_not_tuned_is_marked_and_what_there_is_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = {"fedavg": played(tested=False), "fedprox": played("fedprox", mu=0.1, tested=False)}
+    figure = drawn(monkeypatch, runs, tuned=["fedprox"])
+    assert [axes.get_ylabel() for axes in figure.axes] == ["training loss"] * 2
+    assert {line.get_label() for line in figure.axes[0].get_lines()} == {"fedavg (not tuned)", "fedprox"}
+
+
+def test_options_that_are_not_alike_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What changes are weighted by differs between canonical readings, and nothing else would show it."""
+    given = {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 0.1, "v0": 0.01}
+    runs = {"fedavg": played(), "fedprox": played("fedprox", mu=0.1), "fedadam": played("fedadam", **given)}
+    said = " ".join(" ".join(text.get_text() for text in drawn(monkeypatch, runs).texts).split())
+    assert "Not alike: weights: examples in fedavg, fedprox; uniform in fedadam." in said
+    runs["fedadam"] = played("fedadam", weights="examples", **given)
+    said = " ".join(text.get_text() for text in drawn(monkeypatch, runs).texts)
+    assert "Not alike" not in said
+
+
+def test_a_file_is_what_its_suffix_says(tmp_path: Path) -> None:
+    draw_runs({"fedavg": played()}, tmp_path / "x.svg")
+    assert "<svg" in (tmp_path / "x.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"panels": ["f1"]}, "panels: got 'f1'; known of these runs: loss, test_loss, accuracy, norm"),
+        ({"panels": "loss"}, "panels: got 'loss'; give a list"),
+        ({"against": ["hours"]}, "against: got 'hours'; known of these runs: rounds, floats, seconds"),
+        ({"file": "x.jpg"}, "pictures are written as .png, .svg, .pdf"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        draw_runs({"fedavg": played()}, **({"file": "x.png"} | asked))
+
+
+def test_runs_without_rounds_are_told() -> None:
+    with pytest.raises(ParameterError, match="no round was played by new; play some first"):
+        draw_runs({"fedavg": played(), "new": played(ends=0)}, "x.png")
+    with pytest.raises(ParameterError, match="no round was played; play some first"):
+        draw_runs({}, "x.png")
+
+
+def test_a_recipe_is_drawn_as_its_runs_have_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = recipe("fednova-quadratics")
+    columns = {"loss": [1.0, 1.0], "floats_sent": [20, 40], "test_loss": [1.0, 0.5], "accuracy": [None, None]}
+    records = [
+        {"trial": trial.name, "hyper": {}, "seed": s, "round": [1, 5], "rounds": 5, "diverged": "", **columns}
+        | {"distance": [3.0 + s, 1.0 + s]}
+        for trial in found.trials
+        for s in range(3)
+    ]
+    figures: list[Any] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *where, **how: figures.append(figure))
+    recipe_picture.draw(found, records, "small", Path("x.png"))
+    left, right = figures[0].axes
+    assert left.get_ylabel() == "distance to the minimiser"
+    for line in left.get_lines():
+        assert [*line.get_xdata()] == [1, 5] and [*line.get_ydata()] == [4, 2]
+    assert [*right.get_lines()[0].get_xdata()] == [20, 40]

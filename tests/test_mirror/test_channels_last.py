@@ -1,0 +1,240 @@
+"""Images and convolutions in torch's memory format ``channels_last``: other speed, the same numbers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fedspec_torch import Federation, cohorts, for_clients, simulate
+from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.gradients import choosing
+from fedspec_torch.gradients.beside import told
+from fedspec_torch.gradients.choosing import Choice, choose
+from fedspec_torch.gradients.ways import WAYS, Network
+from fedspec_torch.layers.chains import LayersError
+from fedspec_torch.refusals import ModuleError, Reason
+
+SIZES = (6, 4, 5)
+ADAPTIVE: dict[str, Any] = {"eta": 0.5, "eps": 0.1, "tau": 0.1, "v0": 0.1, "beta1": 0.5}
+
+
+def data(seed: int = 3) -> list[tuple[Tensor, Tensor]]:
+    drawn = torch.Generator().manual_seed(seed)
+    return [
+        (torch.rand(n, 3, 6, 6, generator=drawn).double(), torch.randint(0, 4, (n,), generator=drawn)) for n in SIZES
+    ]
+
+
+class Flat(nn.Module):
+    """What many scripts write after a convolution."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.view(len(x), -1)
+
+
+def convolving(*between: nn.Module, last: nn.Module | None = None) -> nn.Module:
+    torch.manual_seed(7)
+    parts = (nn.Conv2d(3, 5, 3), *between, nn.Tanh(), nn.MaxPool2d(2), last or nn.Flatten(), nn.Linear(20, 4))
+    return nn.Sequential(*parts).double()
+
+
+def normed() -> nn.Module:
+    return convolving(nn.BatchNorm2d(5))
+
+
+def federation(make: Callable[[], nn.Module] = convolving, way: str | None = "channels_last") -> Federation:
+    return Federation(make(), F.cross_entropy, data(), batch_size=2, way=way)
+
+
+def trained(name: str, make: Callable[[], nn.Module], way: str | None, **hyper: Any) -> Any:
+    plan = cohorts(2, steps=(1, 4), seed=5)
+    run = simulate(name, federation(make, way), plan=plan, rounds=3, eta_l=0.2, **hyper)
+    return [*run], run
+
+
+@pytest.mark.parametrize("make", [convolving, normed])
+@pytest.mark.parametrize(("name", "hyper"), [("fedavg", {}), ("fedada2", ADAPTIVE)])
+def test_a_run_is_that_of_plain_autograd(name: str, hyper: dict[str, Any], make: Callable[[], nn.Module]) -> None:
+    (_, run), (_, want) = (trained(name, make, way, **hyper) for way in ("channels_last", "looped"))
+    torch.testing.assert_close(run.x, want.x, rtol=1e-11, atol=1e-13)
+    assert (run.b is None) == (make is convolving)
+    if run.b is not None:
+        torch.testing.assert_close(run.b, want.b, rtol=1e-11, atol=1e-13)
+
+
+def test_the_module_sees_that_format_and_has_its_own_back() -> None:
+    seen: set[tuple[bool, bool]] = set()
+
+    class Seeing(nn.Conv2d):
+        def forward(self, x: Tensor) -> Tensor:
+            seen.add(tuple(t.is_contiguous(memory_format=torch.channels_last) for t in (x, self.weight)))  # type: ignore[arg-type]
+            return super().forward(x)
+
+    def make() -> nn.Module:
+        module = convolving()
+        module[0] = Seeing(3, 5, 3).double()  # type: ignore[operator]
+        return module
+
+    fed = federation(make)
+    held = [(p.data_ptr(), p.stride(), p.detach().clone()) for p in fed.network.parameters.values()]
+    run = simulate("fedavg", fed, plan=cohorts(3, steps=2), rounds=1, eta_l=0.2)
+    run.step()
+    assert (True, True) in seen
+    for p, (place, stride, value) in zip(fed.network.parameters.values(), held, strict=True):
+        assert (p.data_ptr(), p.stride()) == (place, stride) and torch.equal(p, value) and p.grad is None
+
+
+def test_what_is_lent_is_handed_on_as_it_is() -> None:
+    network = federation().network
+    with network.lent(torch.channels_last) as parameters:
+        network.put(torch.zeros_like(network.vector()))
+        with network.lent(torch.channels_last) as again:
+            assert [id(p) for p in again] == [id(p) for p in parameters]
+            assert again[0].is_contiguous(memory_format=torch.channels_last)
+        assert not network.vector().any()
+        with network.lent() as other:
+            # Plain autograd, which others are held to, sees the format that a module has.
+            assert other[0].is_contiguous() and not other[0].is_contiguous(memory_format=torch.channels_last)
+            network.put(torch.ones_like(network.vector()))
+        assert parameters[0].is_contiguous(memory_format=torch.channels_last) and not network.vector().any()
+    assert network.vector().any()
+
+
+def test_view_is_left_out_with_its_reason_or_refused_by_name() -> None:
+    def make() -> nn.Module:
+        return convolving(last=Flat())
+
+    (_, run), (_, want) = (trained("fedavg", make, way) for way in (None, "looped"))
+    torch.testing.assert_close(run.x, want.x, rtol=1e-11, atol=1e-13)
+    (choice, *_) = run.federation.choices.values()
+    assert "channels_last refused" in choice.why and Reason.LAID_OUT in choice.why
+    with pytest.raises(LayersError, match=rf"channels_last: .*{Reason.LAID_OUT}.*name way='looped'"):
+        trained("fedavg", make, "channels_last")
+
+
+@pytest.mark.parametrize("name", ["fedprox", "scaffold", "fedada2"])
+def test_view_is_left_out_of_every_block_of_unequal_work(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """However fast it would seem: clients who have steps left become fewer while the module is lent.
+
+    Pictures of one channel have both formats, so that the weights alone say which it is.
+    """
+    first = WAYS["channels_last"]
+    monkeypatch.setattr(choosing, "_seconds", lambda work, x: 0.0 if work.args[0] is first else 1.0)
+
+    def begun(way: str | None) -> Federation:
+        torch.manual_seed(7)
+        parts = (nn.Conv2d(1, 5, 3), nn.BatchNorm2d(5), nn.Tanh(), nn.MaxPool2d(2), Flat(), nn.Linear(20, 4))
+        pictures = [(x[:, :1], y) for x, y in data()]
+        return Federation(nn.Sequential(*parts).double(), F.cross_entropy, pictures, batch_size=2, way=way)
+
+    more: Any = {"fedada2": ADAPTIVE, "fedprox": {"mu": 0.1}}.get(name, {"eta": 1.0})
+    ends = []
+    for way in (None, "looped"):
+        run = simulate(name, begun(way), plan=cohorts(None, steps=for_clients([4, 2, 1])), rounds=3, eta_l=0.2, **more)
+        list(run)
+        ends.append(run.x)
+    torch.testing.assert_close(*ends, rtol=1e-11, atol=1e-13)
+
+
+def test_a_view_of_a_weight_is_seen() -> None:
+    class Holding(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = convolving()
+            self.held = [self.inner[0].weight.data]  # type: ignore[index]
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = self.inner(x)
+            return out.add(self.held[0].square().mean() * out)
+
+    with pytest.raises(ModuleError, match=f"channels_last: it {Reason.DIFFERS}"):
+        trained("fedavg", Holding, "channels_last")
+
+
+def test_who_has_none_of_it_is_told() -> None:
+    def dropped() -> nn.Module:
+        return convolving(nn.Dropout2d(0.3))
+
+    with pytest.raises(LayersError, match=f"channels_last: it {Reason.DRAWS}"):
+        trained("fedavg", dropped, "channels_last")
+    with pytest.raises(LayersError, match=f"channels_last: it {Reason.NO_IMAGES}"):
+        trained("fedavg", lambda: nn.Sequential(nn.Flatten(), nn.Linear(108, 4)).double(), "channels_last")
+
+
+def test_choosing_moves_no_statistics() -> None:
+    (rounds, run), (want, _) = (trained("fedavg", normed, way) for way in (None, "looped"))
+    (choice, *_) = run.federation.choices.values()
+    assert Reason.STATISTICS in choice.why and "channels_last" in choice.why and "vmapped" not in choice.why
+    assert [r.loss for r in rounds] == pytest.approx([r.loss for r in want], rel=1e-12)
+    assert run.b is not None and int(run.b[-1]) == pytest.approx(run.b[-1])
+    torch.testing.assert_close(run.b, trained("fedavg", normed, "looped")[1].b, rtol=1e-11, atol=1e-13)
+
+
+def test_measuring_leaves_the_statistics_of_a_minibatch() -> None:
+    network = federation(normed).network
+    begun = told(network.running)
+    batch = Minibatch(torch.rand(2, 3, 3, 6, 6).double(), torch.zeros(2, 3).long(), statistics=begun.repeat(2, 1))
+    choose(network, network.vector().repeat(2, 1), batch, ["looped", "channels_last"])
+    assert batch.statistics is not None and torch.equal(batch.statistics, begun.repeat(2, 1))
+    WAYS["channels_last"](network, network.vector().repeat(2, 1), batch)
+    assert not torch.equal(batch.statistics, begun.repeat(2, 1))
+
+
+def chosen(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], n: int = 10) -> tuple[Choice, list[Any]]:
+    """What is chosen where a way takes so many seconds for a client, and the calls, in clients."""
+    now, calls = [0.0], list[Any]()
+
+    def way(name: str) -> Any:
+        def run(network: Network, x: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
+            calls.append((name, len(x)))
+            now[0] += seconds[name] * len(x)
+            return x, x[:, 0]
+
+        return run
+
+    for name in WAYS:
+        monkeypatch.setitem(WAYS, name, way(name))
+    monkeypatch.setattr(choosing, "_now", lambda x: now[0])
+    network = federation().network
+    batch = Minibatch(torch.zeros(n, 2, 3, 6, 6), torch.zeros(n, 2, dtype=torch.int64))
+    return choose(network, network.vector().repeat(n, 1), batch, [*seconds]), calls
+
+
+def test_the_fastest_is_taken_and_long_steps_are_measured_on_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = {"stacked": 2e-5, "vmapped": 3e-5, "looped": 1e-4, "channels_last": 8e-5}
+    choice, calls = chosen(monkeypatch, quick)
+    assert choice.name == "stacked" and not choice.run and {n for _, n in calls} == {10}
+    assert {name for name, _ in calls} == {*quick}
+    heavy = {"stacked": 0.02, "vmapped": 0.03, "looped": 0.018, "channels_last": 0.012}
+    choice, calls = chosen(monkeypatch, heavy)
+    assert (choice.name, choice.run) == ("channels_last", "channels_last") and "2 of 10 clients" in choice.why
+    assert "vmapped" not in {name for name, _ in calls} and "vmapped not tried" in choice.why
+    # Ten clients take ten steps in a round, and every client's step is one call's share.
+    assert sum(n for _, n in calls) < 100
+    # Where many at once gain, heavy or not, they are tried.
+    assert chosen(monkeypatch, {**heavy, "stacked": 0.005, "vmapped": 0.004})[0].name == "vmapped"
+
+
+@pytest.mark.slow
+def test_the_first_round_imports_no_compiler() -> None:
+    """It takes seconds, and a look at what a module writes to would import it."""
+    program = f"""
+import sys, torch
+from torch import nn
+from fedspec_torch import Federation, cohorts, for_clients, simulate
+known = set(sys.modules)
+module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2))
+data = [(torch.rand(4, 1, 4, 4), torch.randint(0, 2, (4,)))] * 2
+fed = Federation(module, nn.functional.cross_entropy, data, batch_size=2, way={"channels_last"!r})
+simulate("fedavg", fed, plan=cohorts(2, steps=2), rounds=1, eta_l=0.1).step()
+print("torch._dynamo" in set(sys.modules) - known)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

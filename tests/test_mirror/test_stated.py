@@ -1,0 +1,147 @@
+"""Clipping, weight decay and accumulation: what a plain loop of torch does with its own functions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fedspec.errors import FedspecError, ParameterError, PlanError
+from fedspec_torch import CheckpointError, Federation, cohorts, resume, simulate
+from fedspec_torch.gradients.ways import CHANNELS_LAST, WAYS
+
+SIZES = (7, 12, 6)
+"""Of the clients."""
+
+CASES: dict[str, dict[str, Any]] = {
+    "clipped": {"clip": 0.3},
+    "decayed": {"weight_decay": 0.2},
+    "accumulated": {"accumulate": 3},
+    "all": {"clip": 0.3, "weight_decay": 0.2, "accumulate": 2},
+}
+
+
+def made() -> nn.Module:
+    """A chain, the same at every call."""
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(5, 6), nn.Tanh(), nn.Linear(6, 3)).double()
+
+
+def data() -> list[tuple[Tensor, Tensor]]:
+    """Of three clients."""
+    torch.manual_seed(5)
+    return [(3 * torch.randn(n, 5).double(), torch.randint(3, (n,))) for n in SIZES]
+
+
+def federation(**more: Any) -> Federation:
+    """Minibatches of two, in the order of the data."""
+    return Federation(made(), F.cross_entropy, data(), batch_size=2, shuffled=False, **more)
+
+
+def by_hand(i: int, steps: int, make: Any, clip: float | None = None, accumulate: int = 1, **decay: float) -> Tensor:
+    """A client's model after some steps of one of torch's optimisers, which decays by itself."""
+    module = made()
+    inputs, targets = data()[i]
+    steps_of = make(module.parameters(), **decay)
+    for k in range(steps):
+        steps_of.zero_grad()
+        for j in range(accumulate):
+            which = [(2 * (accumulate * k + j) + e) % SIZES[i] for e in (0, 1)]
+            (F.cross_entropy(module(inputs[which]), targets[which]) / accumulate).backward()  # type: ignore[no-untyped-call]
+        if clip is not None:
+            nn.utils.clip_grad_norm_(module.parameters(), clip)
+        steps_of.step()
+    return torch.cat([p.detach().reshape(-1) for p in module.parameters()])
+
+
+@pytest.mark.parametrize("way", [None, *(way for way in WAYS if way != CHANNELS_LAST)])
+@pytest.mark.parametrize("case", CASES)
+def test_a_round_is_a_plain_loop_with_torchs_own_functions(case: str, way: str | None) -> None:
+    run = simulate("fedavg", federation(way=way, **CASES[case]), plan=cohorts(3, steps=4), rounds=1, eta_l=0.3, eta=1.0)
+    list(run)
+    models = [by_hand(i, 4, lambda p, **more: torch.optim.SGD(p, lr=0.3, **more), **CASES[case]) for i in range(3)]
+    want = sum(n / sum(SIZES) * y for n, y in zip(SIZES, models, strict=True))
+    # torch divides by the length and 1e-6.
+    torch.testing.assert_close(run.x, want, rtol=1e-5, atol=1e-7)
+
+
+def test_the_decay_goes_through_a_solvers_moments() -> None:
+    more: dict[str, Any] = dict(eta_l=0.3, beta=0.0, solver="momentum", rho=0.9)
+    run = simulate("fednova-momentum", federation(weight_decay=0.2), plan=cohorts(3, steps=4), rounds=1, **more)
+    list(run)
+    models = [
+        by_hand(i, 4, lambda p, **more: torch.optim.SGD(p, lr=0.3, momentum=0.9, **more), weight_decay=0.2)
+        for i in range(3)
+    ]
+    # Clients of equally many steps: normalised averaging is averaging.
+    want = sum(n / sum(SIZES) * y for n, y in zip(SIZES, models, strict=True))
+    torch.testing.assert_close(run.x, want, rtol=1e-10, atol=1e-12)
+
+
+def test_minibatches_that_are_accumulated_are_one_larger_one() -> None:
+    given: dict[str, Any] = dict(plan=cohorts(3, steps=3), rounds=2, eta_l=0.3, eta=1.0)
+    even = [(inputs[:6], targets[:6]) for inputs, targets in data()]
+    runs = [
+        simulate(
+            "fedavg", Federation(made(), F.cross_entropy, even, batch_size=b, accumulate=a, shuffled=False), **given
+        )
+        for a, b in ((1, 6), (3, 2))
+    ]
+    for run in runs:
+        list(run)
+    torch.testing.assert_close(runs[0].x, runs[1].x, rtol=1e-12, atol=1e-14)
+
+
+def test_a_gradient_that_is_no_longer_than_allowed_is_left() -> None:
+    given: dict[str, Any] = dict(plan=cohorts(3, steps=3), rounds=2, eta_l=0.3, eta=1.0)
+    runs = [simulate("fedavg", federation(way="looped", **more), **given) for more in ({}, {"clip": 1e9})]
+    for run in runs:
+        list(run)
+    torch.testing.assert_close(runs[0].x, runs[1].x, rtol=1e-12, atol=1e-14)
+
+
+def test_a_gradient_of_zero_is_not_divided_by_its_length() -> None:
+    class Flat(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.zeros(2))
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            return (self.w**2).sum() + 0 * inputs.sum(1)
+
+    fed = Federation(Flat(), lambda out, _: out.mean(), [(torch.ones(2, 2), torch.ones(2))], clip=0.1)
+    run = simulate("fedavg", fed, plan=cohorts(1, steps=2), rounds=1, eta_l=0.3, eta=1.0)
+    list(run)
+    assert torch.equal(run.x, torch.zeros(2))
+
+
+def test_a_run_is_resumed_with_the_same_alone(tmp_path: Path) -> None:
+    given: dict[str, Any] = dict(plan=cohorts(2, steps=2), rounds=4, eta_l=0.3, eta=1.0)
+    whole, part = (simulate("fedavg", federation(way="looped", **CASES["all"]), **given) for _ in range(2))
+    list(whole)
+    part.step()
+    part.save(tmp_path / "run.pt")
+    again = resume(tmp_path / "run.pt", federation(way="looped", **CASES["all"]))
+    list(again)
+    assert torch.equal(again.x, whole.x)
+    with pytest.raises(CheckpointError, match=r"whose clip was 0\.3, here it is 0\.4"):
+        resume(tmp_path / "run.pt", federation(way="looped", **CASES["all"] | {"clip": 0.4}))
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "words"),
+    [
+        ({"clip": 0.0}, ParameterError, r"clip: got 0\.0; give a length above 0"),
+        ({"clip": float("nan")}, ParameterError, "clip: got nan"),
+        ({"weight_decay": -0.1}, ParameterError, r"weight_decay: got -0\.1"),
+        ({"accumulate": 0}, PlanError, "accumulate: got 0"),
+        ({"accumulate": 1.5}, PlanError, r"accumulate: got 1\.5"),
+    ],
+)
+def test_numbers_that_say_nothing_are_refused(more: dict[str, Any], error: type[FedspecError], words: str) -> None:
+    with pytest.raises(error, match=words):
+        federation(**more)

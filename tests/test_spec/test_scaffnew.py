@@ -1,0 +1,84 @@
+"""Scaffnew by hand, one coin at a time, and where it ends."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedspec.algorithms.scaffnew import Scaffnew, init, step
+from fedspec.errors import PlanError
+from fedspec.plan import Plan, Setup
+from fedspec.problems.quadratic import QuadraticClients, constant
+
+
+def vec(*xs: Any) -> np.ndarray:
+    return np.array([F(x) for x in xs], dtype=object)
+
+
+def all_of(n: int, steps: int = 1) -> Plan:
+    return Plan(tuple(range(n)), (steps,) * n, tuple(range(1, n + 1)))
+
+
+def test_two_rounds_of_two_clients() -> None:
+    """Gradients 3 and -1, eta_l = 1, p = 1/2; two steps, then one.
+
+    Clients end at -6 and 2, the mean is -2; h is (4, -4) / 2. Then they move by -(3 - 2) and -(-1 + 2): both to -3.
+    """
+    h = Scaffnew(eta_l=F(1), chance=F(1, 2))
+    clients = [constant(vec(3)), constant(vec(-1))]
+    state = init(h, vec(0), Setup((1, 2), {"w": (1,)}))
+    state, shown = step(h, state, clients, all_of(2, 2))
+    assert list(state.x) == [-2] and shown["h_i"].tolist() == [[2], [-2]]
+    state, shown = step(h, state, clients, all_of(2))
+    assert list(state.x) == [-3] and shown["h_i"].tolist() == [[2], [-2]]
+
+
+def problem(n: int = 4, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(n, d, d))
+    return A @ A.swapaxes(1, 2) / d + np.eye(d) / 4, rng.normal(size=(n, d))
+
+
+def test_rounds_are_what_coins_make_of_single_steps() -> None:
+    """The source's loop: every client steps, then all average if the coin says 1, and h_i moves by what that did."""
+    H, e = problem()
+    coins, p, rate = np.random.default_rng(6).random(60) < 0.3, 0.3, 0.1
+    coins[-1] = True
+    X, kept, path, lengths, since = np.zeros((4, 3)), np.zeros((4, 3)), [], [], 0
+    for coin in coins:
+        ahead = X - rate * (np.einsum("nij,nj->ni", H, X) - e - kept)
+        X = np.tile(ahead.mean(axis=0), (4, 1)) if coin else ahead
+        kept, since = kept + p / rate * (X - ahead), since + 1
+        if coin:
+            path.append(X[0])
+            lengths.append(since)
+            since = 0
+    h = Scaffnew(eta_l=rate, chance=p)
+    state = init(h, np.zeros(3), Setup((1, 2, 3, 4), {"w": (3,)}))
+    for tau, want in zip(lengths, path, strict=True):
+        state, _ = step(h, state, QuadraticClients(H, e).clients, all_of(4, tau))
+        assert np.abs(state.x - want).max() < 1e-12
+    assert np.abs(state.h_i - kept).max() < 1e-11
+
+
+def test_it_ends_at_the_minimum_whatever_clients_disagree_on() -> None:
+    H, e = problem()
+    best = np.linalg.solve(H.sum(axis=0), e.sum(axis=0))
+    h = Scaffnew(eta_l=1 / float(np.linalg.eigvalsh(H).max()), chance=0.2)
+    state, rng = init(h, np.zeros(3), Setup((1,) * 4, {"w": (3,)})), np.random.default_rng(7)
+    for _ in range(600):
+        state, _ = step(h, state, QuadraticClients(H, e).clients, all_of(4, int(rng.geometric(0.2))))
+    assert np.abs(state.x - best).max() < 1e-12
+    assert np.abs(state.h_i - (H @ best - e)).max() < 1e-11
+
+
+def test_clients_share_their_coins() -> None:
+    h, clients = Scaffnew(eta_l=1.0, chance=0.5), [constant(np.ones(1))] * 2
+    start = init(h, np.zeros(1), Setup((1, 1), {"w": (1,)}))
+    with pytest.raises(PlanError, match=r"steps: got \(1, 2\); clients share their coins"):
+        step(h, start, clients, Plan((0, 1), (1, 2), (1, 1)))
+    with pytest.raises(PlanError, match=r"clients \[0\] are missing"):
+        step(h, start, clients, Plan((1,), (1,), (1,)))
