@@ -98,10 +98,16 @@ def _parts(a: Algorithm) -> tuple[Any, ...]:
 
 
 def graph(
-    of: Annotated[str, typer.Option(metavar="ALGORITHM", help="Only what leads from and to this one.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="ALGORITHM", help="Only what leads from and to this one.", show_default=False)
+    ] = "",
+    of: Annotated[str, typer.Option(metavar="ALGORITHM", help="The same, as an option.")] = "",
     form: Annotated[Form, typer.Option("--format", help="How to draw.")] = Form.TEXT,
 ) -> None:
     """Draw which algorithm is which other one under a restriction."""
+    if name and of:
+        raise FedspecError(f"of: one algorithm is drawn around, {name} or {of}; leave one out")
+    of = of or name
     edges = drawing.around(find(of).id if of else "")
     rows: list[dict[str, Any]] = [drawing.row(e) for e in edges]
     match form:

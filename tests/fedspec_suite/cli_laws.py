@@ -6,20 +6,32 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from fedspec.catalogue import find
+from fedspec.catalogue import CATALOGUE, Algorithm, find
+from fedspec.errors import FedspecError
 from fedspec.papers import PAPERS
 from fedspec.reference import offers
+from fedspec_suite.cli_mutants import chosen
 from fedspec_suite.judge.runner import REQUIREMENT
+from fedspec_suite.kills import stored as store
 from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import of_paper
+from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import table
 from fedspec_suite.report.terminal import Json, console, emit
 
+SHOWN = 24
+"""How many algorithms or mutants are named of one law; ``--json`` of ``mutants list`` has all."""
+
 
 def laws(
+    patterns: Annotated[
+        list[str] | None, typer.Argument(metavar="PATTERN...", help="Only these ids, with * and ?; of one law, all.")
+    ] = None,
     statements: Annotated[
         bool, typer.Option("--invariants", help="List the papers' statements that they see to.")
     ] = False,
@@ -29,7 +41,9 @@ def laws(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """List the laws."""
+    """List the laws, or say all of one."""
+    if patterns and (statements or paper or why):
+        raise FedspecError("PATTERN: chooses laws; leave it out, or --invariants, --paper and --why")
     if statements or paper:
         return _invariants(paper, as_json)
     if why:
@@ -42,12 +56,54 @@ def laws(
     rows.append(
         {"id": REQUIREMENT, "levels": ["server", "round"], "words": words, "source": "the reading", "reads_rule": False}
     )
+    names = chosen(patterns or (), [row["id"] for row in rows], "law", "fedspec laws")
+    rows = [row for row in rows if row["id"] in names]
     if as_json:
         return emit(rows)
+    if len(rows) == 1:
+        return _one(rows[0])
     t = table.plain("law", "levels", "what it says", "source")
     for row in rows:
         t.add_row(row["id"], " ".join(row["levels"]), row["words"], row["source"])
     console().print(t)
+
+
+def _one(row: dict[str, Any]) -> None:
+    """Say all of one law: its words, whom it is asked of and what it notices."""
+    law, mutants = LAWS.get(row["id"]), store.load().lines
+    of = [a.id for a in CATALOGUE.values() if law and asked_of(law, a)]
+    killed = [name for name, line in mutants.items() if row["id"] in line.killed]
+    said = {
+        "says": row["words"],
+        "source": row["source"],
+        "levels": ", ".join(row["levels"]),
+        "route": "compares with the rule itself" if row["reads_rule"] else "does not read the rule",
+        "varies": ", ".join(law.needs) if law else "",
+        "asked of": f"{len(of)} of {len(CATALOGUE)} canonical readings{_some(of)}",
+        "kills": f"{len(killed)} of {len(mutants)} stored mutants{_some(killed)}",
+    }
+    console().print(Text(row["id"], style="bold"))
+    t = Table.grid(padding=(0, 2))
+    for what, words in said.items():
+        if words:
+            t.add_row(what, Text(words))
+    console().print(t)
+
+
+def _some(names: list[str]) -> str:
+    """The first names of a list, and how many more."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f": {', '.join(names[:SHOWN])}{more}" if names else ""
+
+
+def asked_of(law: Law, a: Algorithm) -> bool:
+    """Whether a law is asked of an algorithm's canonical reading at some level."""
+    for level in set(a.levels) & set(law.levels):
+        # The specification shows everything, pins nothing and keeps as many sessions as it is asked to.
+        offer = next(iter(offers(a, level)))
+        if law.answer(setting_of(offer), offer.intermediates, concurrent=True)[0]:
+            return True
+    return False
 
 
 def _reasons(name: str, as_json: bool) -> None:

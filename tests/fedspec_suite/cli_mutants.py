@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fedspec.catalogue import find as algorithm
 from fedspec.errors import FedspecError, none_called
 from fedspec_suite.kills import matrix as kill_matrix
 from fedspec_suite.kills import stored as store
@@ -53,10 +54,15 @@ def _row(m: Mutant, stored: store.Stored) -> dict[str, Any]:
 
 
 @app.command("list")
-def list_(as_json: Json = False) -> None:
+def list_(
+    patterns: Annotated[list[str] | None, typer.Argument(metavar="PATTERN...", help="Ids, with * and ?.")] = None,
+    of: Annotated[str, typer.Option(metavar="ALGORITHM", help="Only the mutants of this one.")] = "",
+    as_json: Json = False,
+) -> None:
     """List the mutants."""
-    stored = store.load()
-    rows = [_row(m, stored) for m in MUTANTS.values()]
+    stored, a = store.load(), algorithm(of).id if of else ""
+    names = chosen(patterns or (), MUTANTS, "mutant", "fedspec mutants list")
+    rows = [_row(MUTANTS[name], stored) for name in names if not a or a in MUTANTS[name].algorithms]
     if as_json:
         terminal.emit(rows)
         return

@@ -157,6 +157,7 @@ def test_the_graph_prints_every_edge(columns: int, monkeypatch: pytest.MonkeyPat
 def test_the_graph_of_one_algorithm_is_its_neighbourhood() -> None:
     rows = inside("graph", "--of", "fednova", "--format", "json").rows
     assert {r["id"] for r in rows} == {e.id for e in EDGES if "fednova" in {e.source, e.target}}
+    assert inside("graph", "fednova", "--format", "json").rows == rows
     text = inside("graph", "--of", "fednova").out
     assert "implied" in text and "sm3-i" not in text
 
@@ -188,6 +189,7 @@ def test_the_graph_for_graphviz() -> None:
 
 def test_what_the_graph_refuses() -> None:
     inside("graph", "--of", "fedbest").refused("'fedbest'", "nearest: fedexp, fedams", "`fedspec list`")
+    inside("graph", "fednova", "--of", "fedavg").refused("fednova or fedavg")
     ran = inside("graph", "--format", "gif")
     assert ran.code == 2 and "mermaid" in ran.err and "Traceback" not in ran.err
 

@@ -1,10 +1,15 @@
-"""``fedspec laws --invariants``: the papers' statements as a table and for programs."""
+"""``fedspec laws``: one of them, some, and the papers' statements as a table and for programs."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from test_judge.support import inside
 
+from fedspec.catalogue import CATALOGUE
+from fedspec_suite.kills import stored
+from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import INVARIANTS
 
 
@@ -28,3 +33,26 @@ def test_one_paper_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_paper_that_is_none_is_refused() -> None:
     inside("laws", "--invariants", "--paper", "gravity").refused("'gravity'", "fednova")
+
+
+def test_one_law_with_whom_it_asks_and_what_it_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    said = inside("laws", "control-is-mean").out
+    assert said.startswith("control-is-mean\n") and "does not read the rule" in said
+    asked = {row["law"] for row in inside("laws", "--why", "scaffold", "--json").rows if row["why"]}
+    assert "control-is-mean" in asked and ": scaffold\n" in re.sub(" +\n", "\n", said)
+    killed = [name for name, line in stored.load().lines.items() if "control-is-mean" in line.killed]
+    assert killed and all(name in said for name in killed)
+
+
+def test_of_a_law_that_everybody_is_asked_the_first_names_stand() -> None:
+    assert re.search(
+        rf"asked of +{len(CATALOGUE)} of {len(CATALOGUE)} .* and \d+\s+more", inside("laws", "follows-x").out, re.S
+    )
+
+
+def test_some_laws_by_their_ids() -> None:
+    rows = inside("laws", "control-*", "--json").rows
+    assert [row["id"] for row in rows] == [law for law in LAWS if law.startswith("control-")] != []
+    inside("laws", "gravity").refused("'gravity'", "fedspec laws")
+    inside("laws", "control-*", "--why", "scaffold").refused("PATTERN", "leave it out")

@@ -17,6 +17,8 @@ from fedspec_suite.mutants import MUTANTS, Mutant
 
 REFUSED = [
     (("show", "fedyogi-signs"), ("'fedyogi-signs'", "nearest: fedyogi-sign", "fedspec mutants list")),
+    (("list", "nobody-*"), ("'nobody-*'", "fedspec mutants list")),
+    (("list", "--of", "fedyogy"), ("'fedyogy'", "nearest: fedyogi")),
     (("run", "nobody-*"), ("'nobody-*'", "fedspec mutants list")),
     (("run", "sgd-uphill", "nobody"), ("'nobody'", "fedspec mutants list")),
     (("run", "sgd-uphill", "--law", "gravity"), ("'gravity'", "fedspec laws")),
@@ -32,6 +34,13 @@ def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...])
 def test_refuses_no_jobs_and_a_folder_for_a_file(tmp_path: Path) -> None:
     assert inside("mutants", "run", "sgd-uphill", "--jobs", "0").code == 2
     inside("mutants", "run", "sgd-uphill", "--jobs", "1", "--out", str(tmp_path)).refused("out", str(tmp_path))
+
+
+def test_lists_the_mutants_of_an_algorithm_and_of_a_pattern() -> None:
+    rows = inside("mutants", "list", "--of", "fedyogi", "--json").rows
+    assert [row["id"] for row in rows] == [m.id for m in MUTANTS.values() if "fedyogi" in m.algorithms]
+    some = inside("mutants", "list", "*-sign", "--of", "fedyogi", "--json").rows
+    assert [row for row in rows if row["id"].endswith("-sign")] == some != []
 
 
 def test_lists_every_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
