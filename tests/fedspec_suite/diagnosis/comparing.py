@@ -162,6 +162,17 @@ def apart(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
     return False
 
 
+def decided(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
+    """Whether rounding leaves most of a variant's models of a case as they are: ties may not."""
+    try:
+        wanted = v.exact(s, v.editions()())
+    except CANNOT:
+        return True
+    info = np.finfo(s.case.dtype)
+    sure = [ratios_of(got["x"], want["x"], info)[1] for got, want in zip(answers, wanted, strict=True)]
+    return bool(np.concatenate(sure).mean() >= SURE)
+
+
 def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[Variant, str]:
     """How each variant stands to the event in which a subject deviates soonest; one of several that do the same there.
 

@@ -10,7 +10,7 @@ import numpy as np
 from fedspec.errors import FedspecError
 from fedspec_suite.diagnosis.cases.probes import at_edges, ladders, repeatable
 from fedspec_suite.diagnosis.cases.resized import longer, opposed, ringed
-from fedspec_suite.diagnosis.comparing import Given, agrees, apart
+from fedspec_suite.diagnosis.comparing import Given, agrees, apart, decided
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.bench import Bench, Shown
@@ -44,7 +44,8 @@ class Larger:
         if self.played is None:
             self.played = self._play()
         in_time = all(agrees(v, s, answers) for time, s, answers in self.played if time)
-        return in_time, all(agrees(v, s, answers) for time, s, answers in self.played if not time)
+        wide = [(s, answers) for time, s, answers in self.played if not time]
+        return in_time, all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in wide)
 
     def elsewhere(self, v: Variant) -> str:
         """Where a variant is another than the subject, by an edge of what cases are drawn from; empty where nowhere."""

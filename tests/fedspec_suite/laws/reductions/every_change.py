@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from hypothesis import strategies as st
+
+from fedspec.contract import Messages, Round
 from fedspec_suite.laws.reductions.edge import UNIFORM, Edge, fixing, pinned, told
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 NEARLY_HALF = 0.4375
 """Of four or three messages it leaves one out at either end, of two or one none: what is left is the middle."""
@@ -15,6 +21,12 @@ MANY = 16
 
 def _as_mean(s: Scenario) -> Scenario:
     return told(s, "fedavg", hyper={"eta": s.case.hyper.get("eta", 1)}, options=UNIFORM)
+
+
+def _all_kept(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    """Nobody is left out: as many are kept as the largest round has clients, or one more, or more than anybody has."""
+    most = max(len(e.messages if isinstance(e, Messages) else cast("Round", e).participants) for e in s.events)
+    return with_hyper(s, keep=draw(st.sampled_from((most, most + 1, MANY))))
 
 
 EDGES = (
@@ -64,11 +76,11 @@ EDGES = (
         id="multi-krum-is-fedavg",
         source="multi-krum",
         target="fedavg",
-        when="as many are kept as take part in a round at most",
+        when="at least as many are kept as take part in a round",
         cited="Blanchard et al. (2017): m = n",
         level="server",
         carry=lambda s: told(s, "fedavg", hyper={"eta": s.case.hyper.get("eta", 1)}),
-        narrow=fixing(keep=MANY),
+        narrow=_all_kept,
         needs=("keep",),
         also=("round",),
         roots=True,

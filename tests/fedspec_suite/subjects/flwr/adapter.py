@@ -58,17 +58,18 @@ from fedspec.errors import ContractError
 
 EXAMPLES = {"weights": "examples"}
 WIDENS: dict[str, Any] = {"dtypes": ("float64",), "notes": "float32 models come back as float64"}
+NONZERO: dict[str, Any] = {"nonzero": ("weight",), "notes": "clients that are kept weigh by examples"}
 
 OFFERS = (
     Offer("fedavg", "server", "mcmahan-2017", options=EXAMPLES, fixed={"eta": 1.0}),
     Offer("fedprox", "server", "fednova", options=EXAMPLES, fixed={"eta": 1.0}),
     *(
-        Offer(algorithm, "server", reading, fixed={"eta": 1.0})
-        for algorithm, reading in (
-            ("krum", "blanchard-2017"),
-            ("multi-krum", "blanchard-2017"),
-            ("median", "yin-2018"),
-            ("trimmed-mean", "yin-2018"),
+        Offer(algorithm, "server", reading, fixed={"eta": 1.0}, **more)
+        for algorithm, reading, more in (
+            ("krum", "blanchard-2017", {}),
+            ("multi-krum", "blanchard-2017", NONZERO),
+            ("median", "yin-2018", {}),
+            ("trimmed-mean", "yin-2018", {}),
         )
     ),
     Offer(
