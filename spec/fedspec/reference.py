@@ -343,6 +343,8 @@ VARIED: tuple[tuple[str, Level, str, dict[str, str], Literal["rounds", "clients"
     ("scaffold", "round", "", {}, "clients"),
     ("diloco", "server", "", {}, "rounds"),
     ("diloco", "server", "rate-inside", {}, "rounds"),
+    ("slowmo", "round", "", {}, "rounds"),
+    ("mifa", "round", "", {}, "rounds"),
     ("fedbuff", "trace", "", {}, "rounds"),
     ("dsgd", "trace", "", {}, "rounds"),
 )

@@ -237,6 +237,7 @@ RUN = [
     ("fedpaq", {"reading": "largest-entry"}),
     ("fedcams", {}),
     ("fedcams", {"compressor": "scaled-sign"}),
+    ("mifa", {}),
     ("ef21", {}),
     ("ef21", {"compressor": "scaled-sign"}),
 ]

@@ -129,6 +129,14 @@ def _vrl(z: Place, e: Round) -> Forms:
     return [z.block(0) + delta, *(v[i] + (delta - deltas[i]) / (z.h["eta_l"] * tau[i]) for i in z.all)]
 
 
+def _remembered(z: Place, e: Round) -> Forms:
+    """Memory i is what client i sent last, in units of the rate."""
+    sent = [z.block(1 + i) for i in z.all]
+    for i, tau in zip(e.participants, e.steps, strict=True):
+        sent[i] = z.reach(i, tau) @ z.gradient(i) / z.h["eta_l"]
+    return [z.block(0) - z.h["eta_l"] * _mean(z.shares(z.all, True), sent), *sent]
+
+
 def _skipping(z: Place, e: Round) -> Forms:
     """Memory i is h_i."""
     kept, tau = [z.block(1 + i) for i in z.all], e.steps[0]
@@ -200,6 +208,7 @@ MAPS: dict[str, Map] = {
     "scaffold": _scaffold,
     "feddyn": _feddyn,
     "vrl-sgd": _vrl,
+    "mifa": _remembered,
     "scaffnew": _skipping,
     "fednova-vr": _vr,
     "fednova-alg2": _alg2,

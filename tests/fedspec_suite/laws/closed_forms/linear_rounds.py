@@ -51,8 +51,20 @@ def _vrl_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]:
     return [-h["eta_l"] * sum((p[i] * steps[i] * g[i] for i in steps), start=0 * g[0])] * len(s.events)
 
 
+def _mifa_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]:
+    """Who took part last with tau steps counts as tau of its gradients, in every round until it comes again."""
+    steps: dict[int, int] = {}
+    moves = []
+    for e in s.events:
+        assert isinstance(e, Round)
+        steps |= dict(zip(e.participants, e.steps, strict=True))
+        moves.append(-h["eta_l"] * sum((tau * g[i] for i, tau in steps.items()), start=0 * g[0]) / len(g))
+    return moves
+
+
 MOVES: dict[str, Callable[[Scenario, Any, Array, list[Fraction]], list[Array]]] = {
     "scaffold": _scaffold_moves,
     "feddyn": _feddyn_moves,
     "vrl-sgd": _vrl_moves,
+    "mifa": _mifa_moves,
 }

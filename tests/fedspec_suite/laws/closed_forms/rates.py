@@ -65,6 +65,27 @@ def _fednova(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
     return moves
 
 
+def _slowmo(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
+    """The slow momentum is a sum of gradients, each times the factors since; their old rates are forgotten."""
+    moves, v = [], 0 * g[0]
+    for e in events:
+        (eta,), (eta_l,), (beta,) = (said(case, e, name) for name in ("eta", "eta_l", "beta"))
+        v = beta * v + total(p * tau * g[i] for p, i, tau in zip(shares(case, e), e.participants, e.steps, strict=True))
+        moves.append(-eta * eta_l * v)
+    return moves
+
+
+def _mifa(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
+    """What is remembered is a sum of gradients, at whatever rate; the step has the rate of its round."""
+    steps: dict[int, int] = {}
+    moves = []
+    for e in events:
+        steps |= dict(zip(e.participants, e.steps, strict=True))
+        (eta_l,) = said(case, e, "eta_l")
+        moves.append(-eta_l * total([0 * g[0], *(tau * g[i] for i, tau in steps.items())]) / len(g))
+    return moves
+
+
 def _scaffold(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
     """A control variate is the client's gradient once it has taken part, at whatever rate."""
     seen: set[int] = set()
@@ -100,6 +121,8 @@ MOVES: dict[str, tuple[Moves, dict[str, tuple[str, ...]]]] = {
         {"solver": ("sgd", "momentum"), "weights": ("uniform", "examples"), "tau_eff": ("weighted-norm",)},
     ),
     "scaffold": (_scaffold, {"weights": ("uniform",), "control": ("mean-gradient", "gradient-at-x")}),
+    "mifa": (_mifa, {}),
+    "slowmo": (_slowmo, {"weights": ("uniform", "examples")}),
     "fedbuff": (_fedbuff, {"staleness": ("constant",)}),
 }
 """By algorithm: the moves, and the options under which they are these."""

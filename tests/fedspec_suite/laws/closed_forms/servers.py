@@ -60,6 +60,8 @@ STEPS: dict[str, Step] = {
     "fedprox": lambda past, h, o: h["eta"] * past[-1],
     "scaffold": lambda past, h, o: h["eta"] * past[-1],
     "fedavgm": _heavy_ball,
+    # A change in units of the rate that leaves the buffer in this rate: while it stays, powers of beta times changes.
+    "slowmo": lambda past, h, o: h["eta"] * decayed(h["beta"], past),
 }
 """The server's last move from the mean changes of all rounds so far, for servers without a second moment."""
 

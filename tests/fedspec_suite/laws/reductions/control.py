@@ -132,4 +132,13 @@ EDGES = (
         carry=to("fedprox", {"weights": "uniform"}, eta=2),
         draw={**FIRST, **EVERYONE},
     ),
+    of_rounds(
+        id="mifa-is-fedavg",
+        source="mifa",
+        target="fedavg",
+        when="everybody takes part in every round",
+        cited="external: Gu et al. (2021): the mean of what is known is that of the round",
+        carry=to("fedavg", {"weights": "uniform"}, eta=1),
+        draw=EVERYONE,
+    ),
 )

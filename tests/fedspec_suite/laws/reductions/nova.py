@@ -127,6 +127,16 @@ NOVA = (
         narrow=equal_steps,
         options={"solver": "sgd"},
     ),
+    of_rounds(
+        id="fednova-momentum-is-slowmo",
+        source="fednova-momentum",
+        target="slowmo",
+        when="its buffer holds gradients, and everybody takes equally many steps of SGD",
+        cited="FedNova, L204 with eqs. (5)-(6)",
+        carry=to("slowmo", eta=1),
+        narrow=equal_steps,
+        options={"solver": "sgd", "buffer_holds": "gradients"},
+    ),
 )
 
 SERVERS = tuple(
