@@ -28,7 +28,7 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.remembered import gradients_of, mean_of_last, remembered_step
+from fedspec.mixing.remembered import gradients_of, remembered_step
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.records import record
@@ -65,8 +65,8 @@ def step(h: Mifa, state: State, clients: Clients, plan: Plan) -> tuple[State, di
 
     S = numbered(plan.participants, state.g_i)
     g_i = put(state.g_i, S, each(client, clients, plan, state.x))
-    g = mean_of_last(g_i)
-    return State(x=remembered_step(state.x, g, eta_l=h.eta_l), g_i=g_i), {"g_i": g_i, "g": g}
+    x, g = remembered_step(state.x, g_i, eta_l=h.eta_l)
+    return State(x=x, g_i=g_i), {"g_i": g_i, "g": g}
 
 
 ROW = Algorithm(
@@ -75,7 +75,7 @@ ROW = Algorithm(
     title="what every client sent last, present or away",
     source="external: Gu, Huang, Zhang and Huang (2021); named by Client-Centric, L388",
     levels=("round",),
-    rules=(sgd, gradients_of, mean_of_last, remembered_step),
+    rules=(sgd, gradients_of, remembered_step),
     readings=(
         Reading(
             name="gu-2021-code",

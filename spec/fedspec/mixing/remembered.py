@@ -19,23 +19,14 @@ def gradients_of(delta: Vector, *, eta_l: Scalar) -> Vector:
 
 
 @rule
-def mean_of_last(g_i: Stack) -> Vector:
-    """The mean of what all N clients sent last; who was never heard counts as 0.
+def remembered_step(x: Vector, g_i: Stack, *, eta_l: Scalar) -> tuple[Vector, Vector]:
+    """A step against the mean of what all N clients sent last, in the clients' rate; who was never heard counts as 0.
 
         G = 1/N sum_i G_i                             mifa.g
-
-    External: the same, line 55.
-    """
-    g: Vector = g_i.sum(axis=0) / g_i.shape[0]
-    return g
-
-
-@rule
-def remembered_step(x: Vector, g: Vector, *, eta_l: Scalar) -> Vector:
-    """A step of the server against it, in the clients' rate.
-
         x = x - eta_l G                               mifa.step
 
+    Returns the model and G.
     External: the same, line 55.
     """
-    return x - eta_l * g
+    g = g_i.sum(axis=0) / g_i.shape[0]
+    return x - eta_l * g, g
