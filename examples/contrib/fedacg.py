@@ -1,129 +1,164 @@
-"""Fedacg: what a client keeps from round to round, and what it sends, in a sentence.
+"""FedACG: clients begin where the server's momentum would lead, and are held there.
 
+    a = x + beta m
     for each participating client i:
-        y = x;  tau_i times: y = y - eta_l g_i(y)
-        u_i = rho u_i + (1 - rho) (y - x)
-    x = x + eta sum_i p_i u_i
+        y = a;  tau_i times: y = y - eta_l (g_i(y) + mu (y - a))
+    Delta = sum_i (y_i - a) / n
+    m = beta m + Delta
+    x = x + m
 
-over the participants, p_i = n_i / sum_j n_j.
+over the n participants; m = 0 before the first round. The server goes to a + Delta, the mean of what clients send.
 
-External: who published it, and where.
+External: Kim, Kim and Han (2024), arXiv 2201.03172, not opened. Witness: the authors' code geehokim/FedACG (ServerM with
+FedACG of servers/base.py at 0a34f70, prox_loss of clients/base_client.py at 14fe302). Its weight of the pull is mu / 2,
+since that loss has no factor 1/2; its clipping and decay are left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from fedspec.arith import Scalar, Stack, Vector, numbered, put, stack, zeros
-from fedspec.client.sgd import sgd
+from fedspec.arith import Scalar, Vector, zeros
+from fedspec.client.proximal import proximal_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
+from fedspec.readings import Weighting
 from fedspec.records import record
 from fedspec.rules import rule
-from fedspec.server.average import average
 from fedspec_suite.own import Mistake, Reduction
 
 
 @dataclass(frozen=True)
-class Fedacg(Hyper):
-    """Its hyper-parameters, by names of fedspec.domains; fedspec.domains.declare gives a new name its meaning."""
+class FedACG(Hyper):
+    """Hyper-parameters of FedACG."""
 
     eta_l: Scalar
-    eta: Scalar
-    rho: Scalar
+    mu: Scalar
+    beta: Scalar
 
 
 @record
 class State:
-    """What is kept from round to round: the server's model x, and a row for each of all clients."""
+    """The server's model and its momentum."""
 
     x: Vector
-    u_i: Stack
+    m: Vector
 
 
 @rule
-def fedacg(u_i: Vector, delta: Vector, *, rho: Scalar) -> Vector:
-    """What a client sends, and keeps: each printed equation on a line of its own that ends in its id.
+def ahead(state: State, *, beta: Scalar) -> Vector:
+    """Where clients begin.
 
-        u_i = rho u_i + (1 - rho) Delta_i          fedacg.u_i
+        a = x + beta m                                        fedacg.a
 
-    External: the number and the page of the equation.
+    External: Kim, Kim and Han (2024).
     """
-    return rho * u_i + (1 - rho) * delta
+    return state.x + beta * state.m
 
 
-def init(h: Fedacg, x: Vector, setup: Setup) -> State:
-    """The state before the first round."""
-    return State(x=x, u_i=stack([zeros(x)] * setup.clients))
+@rule
+def fedacg(state: State, delta: Vector, *, beta: Scalar) -> State:
+    """One step of the server, the changes being those from where clients began.
+
+        m = beta m + Delta                                    fedacg.m
+        x = x + m                                             fedacg.step
+
+    External: Kim, Kim and Han (2024).
+    """
+    m = beta * state.m + delta
+    return State(x=state.x + m, m=m)
 
 
-def step(h: Fedacg, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round, and what it shows beside its state."""
-    u_i = state.u_i
+def init(h: FedACG, x: Vector, setup: Setup) -> State:
+    """No momentum yet."""
+    return State(x=x, m=zeros(x))
 
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        # Where several clients are asked at once, i is a list, and x and y have a row for each.
-        y = x
+
+def step(h: FedACG, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round."""
+
+    def client(i: int, a: Vector, gradient: Oracle, tau: int) -> Vector:
+        y = a
         for k in range(tau):
-            y = sgd(y, gradient(k, y), eta_l=h.eta_l)
-        return fedacg(u_i[i], y - x, rho=h.rho)
+            y = proximal_sgd(y, gradient(k, y), a, eta_l=h.eta_l, mu=h.mu)
+        return y - a
 
-    S = numbered(plan.participants, u_i)
-    sent = each(client, clients, plan, state.x)
-    delta = weighted_mean(sent, shares(plan.examples, state.x))
-    x = average(state.x, delta, eta=h.eta)
-    return replace(state, x=x, u_i=put(u_i, S, sent)), {"delta": delta, "u_i": sent}
+    deltas = each(client, clients, plan, ahead(state, beta=h.beta))
+    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
+    state = fedacg(state, delta, beta=h.beta)
+    return state, {"delta": delta, "m": state.m}
 
 
 ROW = Algorithm(
     id="fedacg",
-    family=Family.CONTROL,
-    title="what it is, in a line",
-    source="external: who published it, and where",
+    family=Family.SERVERS,
+    title="clients begin where the server's momentum leads",
+    source="external: Kim, Kim and Han (2024), arXiv 2201.03172",
     levels=("round",),
-    rules=(sgd, weighted_mean, fedacg, average),
-    readings=(Reading(name="published", words="u_i = rho u_i + (1 - rho) Delta_i is sent, x = x + eta sum_i p_i u_i"),),
-    shows=("delta", "u_i"),
-    run=Program(hyper=Fedacg, init=init, step=step),
-    # Floats that are sent in a round (m clients, d parameters) and kept.
-    costs=Costs(down="m d", up="m d", client="d", working="2 d", server="d"),
-    # What is read off and not true of it, {Fact.PLAIN_MEAN: "why"}: `fedspec laws --why fedacg` lists it.
+    rules=(ahead, proximal_sgd, weighted_mean, fedacg),
+    readings=(
+        Reading(name="kim-2024", words="a = x + beta m, m = beta m + Delta, x = x + m, Delta the plain mean from a"),
+    ),
+    shows=("delta", "m"),
+    run=Program(hyper=FedACG, init=init, step=step),
+    costs=Costs(down="m d", up="m d", working="2 d", server="2 d"),
     denies={},
-    traps=("u_i is kept by a client that does not take part",),
+    symbols={"beta": "lambda", "mu": "beta", "a": "theta + lambda m"},
+    traps=(
+        "gradients are at a, and the pull is to a, not to x",
+        "m is in the model once: a has beta m already, and x + m is a + Delta",
+        "the weight of the authors' prox_loss is mu / 2",
+    ),
 )
 
 
 def on_quadratics(z: Any, e: Any) -> list[Any]:
-    """A round on quadratics as one matrix: block 0 is x, block 1 + i is u_i, and no local step is taken."""
-    u = [z.block(1 + i) for i in z.all]
-    for i, tau in zip(e.participants, e.steps, strict=True):
-        u[i] = z.h["rho"] * u[i] - (1 - z.h["rho"]) * z.reach(i, tau) @ z.gradient(i)
-    p = z.shares(e.participants)
-    return [z.block(0) + z.h["eta"] * sum(p_i * u[i] for i, p_i in zip(e.participants, p, strict=True)), *u]
+    """A round on quadratics as one matrix, in other coordinates: block 1 is a - x, how far ahead clients begin."""
+    lead, n = z.block(1), len(e.participants)
+    delta = -1 * sum(
+        z.reach(i, tau, z.h["mu"]) @ (z.gradient(i) + z.problem.H[i] @ lead) / n
+        for i, tau in zip(e.participants, e.steps, strict=True)
+    )
+    return [z.block(0) + lead + delta, z.h["beta"] * (lead + delta), *(z.block(1 + i) for i in z.all[1:])]
 
 
 MAPS = {"fedacg": on_quadratics}
 
-EDGES = (Reduction(target="fedavg", values={"rho": 0.0}, cited="u_i is Delta_i where rho = 0", levels=("round",)),)
+EDGES = (
+    Reduction(
+        target="fedprox",
+        values={"beta": 0.0},
+        cited="a is x, and x + m is x + Delta",
+        levels=("round",),
+        options={"weights": "uniform"},
+    ),
+)
 
 MUTANTS = (
     Mistake(
-        id="fedacg-undamped",
-        words="the average is a sum: u_i = rho u_i + Delta_i",
-        function=fedacg,
-        old="(1 - rho) * delta",
-        new="delta",
+        id="fedacg-behind",
+        words="clients begin at x, as under FedAvgM",
+        function=ahead,
+        old="state.x + beta * state.m",
+        new="state.x",
     ),
     Mistake(
-        id="fedacg-anew",
-        words="u_i is forgotten between rounds",
+        id="fedacg-twice",
+        words="the server adds m to the mean of what clients send, which has it already",
+        function=fedacg,
+        old="x=state.x + m",
+        new="x=state.x + beta * state.m + m",
+    ),
+    Mistake(
+        id="fedacg-half",
+        words="the pull is half as strong, as if the authors' weight were mu",
         function=step,
-        old="fedacg(u_i[i], y - x, rho=h.rho)",
-        new="fedacg(0 * u_i[i], y - x, rho=h.rho)",
+        old="mu=h.mu",
+        new="mu=h.mu / 2",
     ),
 )

@@ -1,13 +1,19 @@
-"""Fedcm: what a client keeps from round to round, and what it sends, in a sentence.
+"""FedCM: every local step goes partly along the direction in which the server last went.
 
     for each participating client i:
-        y = x;  tau_i times: y = y - eta_l g_i(y)
-        u_i = rho u_i + (1 - rho) (y - x)
-    x = x + eta sum_i p_i u_i
+        y = x;  tau_i times: y = y - eta_l (1 - rho) g_i(y) + rho D / tau_i
+    D = sum_i p_i (y_i - x)
+    x = x + eta D
 
-over the participants, p_i = n_i / sum_j n_j.
+over the participants; D = 0 before the first round. Over a round the direction adds rho D, however many steps a client
+takes: it is divided by their number. The paper writes it as a gradient, D / (-eta_l K), and alpha = 1 - rho.
 
-External: who published it, and where.
+External: Xu, Wang, Wang and Yao (2021), arXiv 2106.10874, not opened. Witness: two unrelated codes, which agree where
+all clients take K steps at a rate that stays: RickZack/GHBM (src/algo/fed_clients/fedcm_client.py at 3d01a7a with
+src/algo/center_server/fedcm_center_server.py at 41da4a9) and woodenchild95/FL-Simulator (client/fedcm.py and
+server/FedCM.py at e677e78 with server/server.py at 653ebb5). Where steps differ, this is GHBM's: the direction is
+divided by the client's own tau_i, there by one number for all. Clients are alike in FL-Simulator (reading alike);
+GHBM's server is handed their weights. FL-Simulator clips the gradient besides.
 """
 
 from __future__ import annotations
@@ -15,14 +21,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedspec.arith import Scalar, Stack, Vector, numbered, put, stack, zeros
-from fedspec.client.sgd import sgd
+from fedspec.arith import Scalar, Vector, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
+from fedspec.readings import Shares
 from fedspec.records import record
 from fedspec.rules import rule
 from fedspec.server.average import average
@@ -30,100 +36,122 @@ from fedspec_suite.own import Mistake, Reduction
 
 
 @dataclass(frozen=True)
-class Fedcm(Hyper):
-    """Its hyper-parameters, by names of fedspec.domains; fedspec.domains.declare gives a new name its meaning."""
+class FedCM(Hyper):
+    """Hyper-parameters and readings of FedCM."""
 
     eta_l: Scalar
-    eta: Scalar
     rho: Scalar
+    eta: Scalar = 1
+    weights: Shares = Shares.EXAMPLES
 
 
 @record
 class State:
-    """What is kept from round to round: the server's model x, and a row for each of all clients."""
+    """The server's model and the mean change of the last round."""
 
     x: Vector
-    u_i: Stack
+    D: Vector
 
 
 @rule
-def fedcm(u_i: Vector, delta: Vector, *, rho: Scalar) -> Vector:
-    """What a client sends, and keeps: each printed equation on a line of its own that ends in its id.
+def fedcm(y: Vector, g: Vector, D: Vector, tau: int, *, eta_l: Scalar, rho: Scalar) -> Vector:
+    """One local step of a client that takes tau of them.
 
-        u_i = rho u_i + (1 - rho) Delta_i          fedcm.u_i
+        y = y - eta_l (1 - rho) g + rho D / tau               fedcm.y
 
-    External: the number and the page of the equation.
+    External: Xu, Wang, Wang and Yao (2021).
     """
-    return rho * u_i + (1 - rho) * delta
+    return y - eta_l * (1 - rho) * g + rho * D / tau
 
 
-def init(h: Fedcm, x: Vector, setup: Setup) -> State:
-    """The state before the first round."""
-    return State(x=x, u_i=stack([zeros(x)] * setup.clients))
+def init(h: FedCM, x: Vector, setup: Setup) -> State:
+    """The server has gone nowhere."""
+    return State(x=x, D=zeros(x))
 
 
-def step(h: Fedcm, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round, and what it shows beside its state."""
-    u_i = state.u_i
+def step(h: FedCM, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
+    """One round."""
+    D = state.D
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        # Where several clients are asked at once, i is a list, and x and y have a row for each.
         y = x
         for k in range(tau):
-            y = sgd(y, gradient(k, y), eta_l=h.eta_l)
-        return fedcm(u_i[i], y - x, rho=h.rho)
+            y = fedcm(y, gradient(k, y), D, tau, **h.of(fedcm))
+        return y - x
 
-    S = numbered(plan.participants, u_i)
-    sent = each(client, clients, plan, state.x)
-    delta = weighted_mean(sent, shares(plan.examples, state.x))
-    x = average(state.x, delta, eta=h.eta)
-    return replace(state, x=x, u_i=put(u_i, S, sent)), {"delta": delta, "u_i": sent}
+    deltas = each(client, clients, plan, state.x)
+    delta = weighted_mean(deltas, shares(plan.examples, state.x, h.weights))
+    return State(x=average(state.x, delta, eta=h.eta), D=delta), {"delta": delta}
 
 
 ROW = Algorithm(
     id="fedcm",
     family=Family.CONTROL,
-    title="what it is, in a line",
-    source="external: who published it, and where",
+    title="local steps mixed with the server's last direction",
+    source="external: Xu, Wang, Wang and Yao (2021), arXiv 2106.10874",
     levels=("round",),
-    rules=(sgd, weighted_mean, fedcm, average),
-    readings=(Reading(name="published", words="u_i = rho u_i + (1 - rho) Delta_i is sent, x = x + eta sum_i p_i u_i"),),
-    shows=("delta", "u_i"),
-    run=Program(hyper=Fedcm, init=init, step=step),
-    # Floats that are sent in a round (m clients, d parameters) and kept.
-    costs=Costs(down="m d", up="m d", client="d", working="2 d", server="d"),
-    # What is read off and not true of it, {Fact.PLAIN_MEAN: "why"}: `fedspec laws --why fedcm` lists it.
+    rules=(fedcm, weighted_mean, average),
+    readings=(
+        Reading(name="by-examples", words="D = sum_i p_i Delta_i, p_i by examples", fixes={"weights": "examples"}),
+        Reading(name="alike", words="D is the plain mean of the changes", fixes={"weights": "uniform"}),
+    ),
+    shows=("delta",),
+    run=Program(hyper=FedCM, init=init, step=step),
+    costs=Costs(down="2 m d", up="m d", working="2 d", server="2 d"),
     denies={},
-    traps=("u_i is kept by a client that does not take part",),
+    symbols={"rho": "1 - alpha", "eta": "eta_g", "D": "-eta_l K Delta"},
+    traps=(
+        "the direction is divided by the client's steps: undivided it would be taken tau_i times",
+        "D is the mean of the changes before the server's rate, so that eta enters no local step",
+        "g enters by 1 - rho, not whole",
+    ),
 )
 
 
 def on_quadratics(z: Any, e: Any) -> list[Any]:
-    """A round on quadratics as one matrix: block 0 is x, block 1 + i is u_i, and no local step is taken."""
-    u = [z.block(1 + i) for i in z.all]
-    for i, tau in zip(e.participants, e.steps, strict=True):
-        u[i] = z.h["rho"] * u[i] - (1 - z.h["rho"]) * z.reach(i, tau) @ z.gradient(i)
-    p = z.shares(e.participants)
-    return [z.block(0) + z.h["eta"] * sum(p_i * u[i] for i, p_i in zip(e.participants, p, strict=True)), *u]
+    """A round on quadratics as one matrix: block 1 is D, and a client's reach is that of SGD at the rate eta_l (1 - rho)."""
+    rho, rate = z.h["rho"], z.h["eta_l"] * (1 - z.h["rho"])
+    slower = replace(z, h={**z.h, "eta_l": rate})
+    p = z.shares(e.participants, z.o["weights"] == "uniform")
+    moves = (
+        slower.reach(i, tau) @ (rho / (rate * tau) * z.block(1) - z.gradient(i))
+        for i, tau in zip(e.participants, e.steps, strict=True)
+    )
+    D = sum(p_i * move for p_i, move in zip(p, moves, strict=True))
+    return [z.block(0) + z.h["eta"] * D, D, *(z.block(1 + i) for i in z.all[1:])]
 
 
 MAPS = {"fedcm": on_quadratics}
 
-EDGES = (Reduction(target="fedavg", values={"rho": 0.0}, cited="u_i is Delta_i where rho = 0", levels=("round",)),)
+EDGES = (Reduction(target="fedavg", values={"rho": 0.0}, cited="nothing of D is taken", levels=("round",)),)
 
 MUTANTS = (
     Mistake(
-        id="fedcm-undamped",
-        words="the average is a sum: u_i = rho u_i + Delta_i",
+        id="fedcm-undivided",
+        words="D is taken whole in every step",
         function=fedcm,
-        old="(1 - rho) * delta",
-        new="delta",
+        old="rho * D / tau",
+        new="rho * D",
     ),
     Mistake(
-        id="fedcm-anew",
-        words="u_i is forgotten between rounds",
+        id="fedcm-whole",
+        words="the gradient enters whole, D beside it",
+        function=fedcm,
+        old="(1 - rho) * g",
+        new="g",
+    ),
+    Mistake(
+        id="fedcm-uphill",
+        words="D is taken with the wrong sign, as if it were a gradient",
+        function=fedcm,
+        old="+ rho * D",
+        new="- rho * D",
+    ),
+    Mistake(
+        id="fedcm-moved",
+        words="what is kept is what the server moved, its rate included",
         function=step,
-        old="fedcm(u_i[i], y - x, rho=h.rho)",
-        new="fedcm(0 * u_i[i], y - x, rho=h.rho)",
+        old="D=delta)",
+        new="D=h.eta * delta)",
     ),
 )

@@ -83,7 +83,9 @@ ROW = Algorithm(
     rules=(sgd, bounded, weighted_mean, average),
     readings=(
         Reading(
-            name="by-examples", words="each change is shortened to c, then weighed by examples", fixes={"weights": "examples"}
+            name="by-examples",
+            words="each change is shortened to c, then weighed by examples",
+            fixes={"weights": "examples"},
         ),
         Reading(name="alike", words="each change is shortened to c, all weigh the same", fixes={"weights": "uniform"}),
     ),
@@ -104,7 +106,9 @@ ROW = Algorithm(
 def last_move(p: Any, changes: Any, h: Any, o: Any) -> Any:
     """The move, from squares alone: a change is long if its square is above that of c."""
     c = h["clip_norm"]
-    return h["eta"] * sum(p_i * (c / norm(v) * v if total(v * v) > c * c else v) for p_i, v in zip(p, changes, strict=True))
+    return h["eta"] * sum(
+        p_i * (c / norm(v) * v if total(v * v) > c * c else v) for p_i, v in zip(p, changes, strict=True)
+    )
 
 
 MOVES = {"norm-bounding": last_move}

@@ -94,9 +94,7 @@ ROW = Algorithm(
     levels=("trace",),
     rules=(gossip, qg_dsgdm),
     readings=(
-        Reading(
-            name="lin-2021", words="V = rho M + G, X' = W (X - eta_l V), M = slow M + (1 - slow) (X - X') / eta_l"
-        ),
+        Reading(name="lin-2021", words="V = rho M + G, X' = W (X - eta_l V), M = slow M + (1 - slow) (X - X') / eta_l"),
     ),
     shows=("M",),
     run=Program(hyper=QuasiGlobal, init=init, step=step, event="exchange", takes=("peers",)),
@@ -138,6 +136,8 @@ MUTANTS = (
         function=qg_dsgdm,
         old="(state.X - X) / eta_l",
         new="V",
+        # Mixing moves no mean, and the second route is of the mean alone.
+        survives="the mean of the clients' momenta is the same; numbers by hand would tell it",
     ),
     Mistake(
         id="qg-dsgdm-units",

@@ -16,13 +16,12 @@ from typing import Any
 
 from fedspec.arith import Scalar, Vector, zeros
 from fedspec.costs import Costs
-from fedspec.domains import Domain, Parameter, declare
+from fedspec.domains import SHARE, Parameter, declare
 from fedspec.entry import Algorithm, Family, LocalSolver, Reading
 from fedspec.records import record
 from fedspec.rules import rule
 from fedspec_suite.own import Mistake, Reduction
 
-SHARE = Domain("in [0, 1]", lambda x: 0 <= x <= 1)
 declare("nu", Parameter(SHARE, "share of the average in a local step, the gradient having the rest", of_clients=True))
 
 

@@ -87,7 +87,9 @@ ROW = Algorithm(
     rules=(sgd, weighted_mean, robust_rate),
     readings=(
         Reading(
-            name="ozdayi-2021", words="the mean by examples, times -eta where clients disagree", fixes={"weights": "examples"}
+            name="ozdayi-2021",
+            words="the mean by examples, times -eta where clients disagree",
+            fixes={"weights": "examples"},
         ),
     ),
     shows=("delta",),
