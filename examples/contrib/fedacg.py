@@ -9,9 +9,9 @@
 
 over the n participants; m = 0 before the first round. The server goes to a + Delta, the mean of what clients send.
 
-External: Kim, Kim and Han (2024), arXiv 2201.03172, not opened. Witness: the authors' code geehokim/FedACG (ServerM with
-FedACG of servers/base.py at 0a34f70, prox_loss of clients/base_client.py at 14fe302). Its weight of the pull is mu / 2,
-since that loss has no factor 1/2; its clipping and decay are left out.
+External: Kim, Kim and Han (2024), arXiv 2201.03172, not opened. Witness: the authors' code geehokim/FedACG (ServerM of
+servers/base.py at 0a34f70, prox_loss of clients/base_client.py at 14fe302). Its weight of the pull is mu / 2, since
+that loss has no factor 1/2; its clipping and decay are left out.
 """
 
 from __future__ import annotations

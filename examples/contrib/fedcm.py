@@ -109,7 +109,7 @@ ROW = Algorithm(
 
 
 def on_quadratics(z: Any, e: Any) -> list[Any]:
-    """A round on quadratics as one matrix: block 1 is D, and a client's reach is that of SGD at the rate eta_l (1 - rho)."""
+    """A round on quadratics as one matrix: block 1 is D; a client reaches what SGD does at eta_l (1 - rho)."""
     rho, rate = z.h["rho"], z.h["eta_l"] * (1 - z.h["rho"])
     slower = replace(z, h={**z.h, "eta_l": rate})
     p = z.shares(e.participants, z.o["weights"] == "uniform")

@@ -111,7 +111,7 @@ ROW = Algorithm(
 
 
 def last_move(past: Any, h: Any, o: Any) -> Any:
-    """The last move of the mean model: its momentum is a decaying sum of mean gradients, of factor slow + (1 - slow) rho."""
+    """The last move of the mean model, whose momentum decays by slow + (1 - slow) rho; mixing moves no mean."""
     T, keep = len(past), h["slow"] + (1 - h["slow"]) * h["rho"]
     m = sum((1 - h["slow"]) * keep ** (T - 2 - t) * past[t] for t in range(T - 1))
     return -h["eta_l"] * (h["rho"] * m + past[-1])

@@ -74,7 +74,7 @@ ROW = Algorithm(
 
 
 def last_move(past: Any, h: Any, o: Any) -> Any:
-    """The last move as one sum: the weight of the last gradient is 1 - nu rho, and older ones lose a factor rho each."""
+    """The last move as one sum: the last gradient weighs 1 - nu rho, and older ones lose a factor rho each."""
     K, nu, rho = len(past), h["nu"], h["rho"]
     older = sum(rho ** (K - 1 - k) * past[k] for k in range(K - 1))
     return -h["eta_l"] * ((1 - nu * rho) * past[-1] + nu * (1 - rho) * older)

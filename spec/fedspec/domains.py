@@ -178,7 +178,8 @@ def declare(name: str, parameter: Parameter) -> None:
     """
     if name not in DOMAINS and parameter.domain not in DRAWN.values():
         raise ParameterError(
-            f"{name}: no case draws a number {parameter.domain.words}; take one of {', '.join(DRAWN)} of fedspec.domains"
+            f"{name}: no case draws a number {parameter.domain.words}; "
+            f"its domain is one of {', '.join(DRAWN)} of fedspec.domains"
         )
     if DOMAINS.setdefault(name, parameter) != parameter:
         was = DOMAINS[name]
