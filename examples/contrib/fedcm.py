@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedspec.arith import Scalar, Vector, zeros
+from fedspec.arith import Array, Scalar, Vector, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.hyper import Hyper
@@ -54,13 +54,14 @@ class State:
 
 
 @rule
-def fedcm(y: Vector, g: Vector, D: Vector, tau: int, *, eta_l: Scalar, rho: Scalar) -> Vector:
+def fedcm(y: Vector, g: Vector, D: Array, tau: int, *, eta_l: Scalar, rho: Scalar) -> Vector:
     """One local step of a client that takes tau of them.
 
         y = y - eta_l (1 - rho) g + rho D / tau               fedcm.y
 
     External: Xu, Wang, Wang and Yao (2021).
     """
+    # D is an Array: one vector for all clients, where y and g may have a row for each.
     return y - eta_l * (1 - rho) * g + rho * D / tau
 
 
