@@ -10,7 +10,7 @@ it: a client that clipped itself (dp-fedavg) would have to be trusted.
 External: Sun, Kairouz, Suresh and McMahan (2019), arXiv 1911.07963, not opened. Witness: two unrelated codes that
 agree, by examples both: alibaba/FederatedScope (federatedscope/core/aggregators/normbounding_aggregator.py at 3ae01c3)
 and clip_updates with agg_avg of TinfoilHat0/Defending-Against-Backdoors-with-Robust-Learning-Rate (src/aggregation.py
-at 711ab52). A third code adds the shortened changes up and divides by nothing: trap.
+at 711ab52).
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ ROW = Algorithm(
     },
     traps=(
         "the length is that of the whole change, not of each tensor",
-        "the shortened changes are averaged; TL-System's plato adds them up",
+        "the shortened changes are averaged: added up, n clients go n times as far",
     ),
 )
 
