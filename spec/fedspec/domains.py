@@ -34,11 +34,22 @@ REAL = Domain("finite number", lambda x: True)
 POSITIVE = Domain("> 0", lambda x: x > 0)
 NONNEGATIVE = Domain(">= 0", lambda x: x >= 0)
 DECAY = Domain("in [0, 1)", lambda x: 0 <= x < 1)
+SHARE = Domain("in [0, 1]", lambda x: 0 <= x <= 1)
 MOST = 2**53
 """No count is larger: beyond it floats do not tell one whole number from the next."""
 
 COUNT = Domain("a whole number >= 1, and at most 2^53", lambda x: 1 <= x <= MOST and int(x) == x)
 WHOLE = Domain("a whole number >= 0, and at most 2^53", lambda x: 0 <= x <= MOST and int(x) == x)
+
+DRAWN = {
+    "POSITIVE": POSITIVE,
+    "NONNEGATIVE": NONNEGATIVE,
+    "DECAY": DECAY,
+    "SHARE": SHARE,
+    "COUNT": COUNT,
+    "WHOLE": WHOLE,
+}
+"""The domains that cases draw a new hyper-parameter from, by name."""
 
 
 class Parameter(NamedTuple):
@@ -163,8 +174,13 @@ def declare(name: str, parameter: Parameter) -> None:
     """Give a hyper-parameter of somebody's own algorithm its meaning, before a rule names it.
 
     Raises:
-        ParameterError: the name has another meaning already.
+        ParameterError: the name has another meaning already, or cases are drawn from no such domain.
     """
+    if name not in DOMAINS and parameter.domain not in DRAWN.values():
+        raise ParameterError(
+            f"{name}: no case draws a number {parameter.domain.words}; "
+            f"its domain is one of {', '.join(DRAWN)} of fedspec.domains"
+        )
     if DOMAINS.setdefault(name, parameter) != parameter:
         was = DOMAINS[name]
         raise ParameterError(

@@ -219,6 +219,11 @@ BROKEN = {
         "from fedspec.domains import COUNT, Parameter, declare\ndeclare('eta', Parameter(COUNT, 'depth'))\n",
         "eta: is the server learning rate, > 0; one name means one thing, so rename it",
     ),
+    "drawn": (
+        "from fedspec.domains import Domain, Parameter, declare\n"
+        "declare('share', Parameter(Domain('in (0, 1/3)', lambda x: 0 < 3 * x < 1), 'share'))\n",
+        "share: no case draws a number in (0, 1/3); its domain is one of POSITIVE, NONNEGATIVE, DECAY, SHARE, COUNT, ",
+    ),
 }
 
 

@@ -11,13 +11,14 @@ from typing import TypeAlias
 
 from hypothesis import strategies as st
 
-from fedspec.domains import COUNT, COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE, WHOLE, Domain
+from fedspec.domains import COUNT, COUNTS, DECAY, DOMAINS, NONNEGATIVE, POSITIVE, SHARE, WHOLE, Domain
 from fedspec_suite.measure.setting import Setting
 
 _BY_DOMAIN: dict[Domain, tuple[float, ...]] = {
     COUNT: (1, 2, 3),
     WHOLE: (0, 1),
     DECAY: (0.25, 0.5, 0.875),
+    SHARE: (0.25, 0.5, 0.75),
     POSITIVE: (0.5, 1.5, 3.0),
     NONNEGATIVE: (0.0, 0.5, 1.0),
 }
@@ -62,6 +63,7 @@ _EDGES_BY_DOMAIN: dict[Domain, tuple[float, ...]] = {
     COUNT: (1, 2, 5, 10, 20),
     WHOLE: (0, 1, 5, 10),
     DECAY: (0.0, 0.999, 0.9, 0.99),
+    SHARE: (0.0, 0.1, 0.9, 1.0),
     POSITIVE: (0.001, 0.1, 3.3, 10.0),
     NONNEGATIVE: (0.0, 1e-8, 0.0, 0.1),
 }
