@@ -101,15 +101,6 @@ def numbers(*xs: object) -> Any:
     return np.array([Fraction(str(x)) for x in xs])
 
 
-def test_slowmo_by_hand() -> None:
-    """The rate is halved and nobody moves: of what was gone, 2, the momentum keeps half, and the rate half of that."""
-    m = module(FOLDER / "slowmo.py")
-    state = m.slowmo(m.State(x=numbers(0), u=numbers(0)), numbers(2), eta_l=1, eta=1, beta=Fraction(1, 2))
-    assert (state.x[0], state.u[0]) == (2, -2)
-    state = m.slowmo(state, numbers(0), eta_l=Fraction(1, 2), eta=1, beta=Fraction(1, 2))
-    assert (state.x[0], state.u[0]) == (Fraction(5, 2), -1)
-
-
 def test_qg_dsgdm_by_hand() -> None:
     """Two clients at 0 and 4 mix to 2 and stay: the momentum holds that they moved, which no gradient told."""
     m = module(FOLDER / "qg_dsgdm.py")
