@@ -2,8 +2,9 @@
 
     python scripts/pages.py [--check] [--at-once] [--jobs N] [PAGE ...]
 
-A line ``...`` stands for lines that are left out; seconds and numbers of candidates may be others. A new text leaves
-out what the old one did, as far as its lines are found among those that are printed now: look at what it writes.
+A line ``...`` stands for lines that are left out; seconds, numbers of candidates, and how many obligations are all of
+them may be others. A new text leaves out what the old one did, as far as its lines are found among those that are
+printed now: look at what it writes.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ AT_ONCE = ("cat", "make help", "python", "sed", *(f"fedspec {c}" for c in FAST))
 FENCED = re.compile(r"^```\w*\n(?P<text>\$ .*?)^```$", re.MULTILINE | re.DOTALL)
 MADE = re.compile(r"(?: >|--capsules) (\S+)")
 SECONDS = re.compile(r"(?<=[ (])\d+(\.\d+)?(?= ?s\b)")
-CANDIDATES = re.compile(r"(?<=looked at )[\d,]+ of [\d,]+(?= candidates)")
+CANDIDATES = re.compile(r"(?<=looked at )[\d,]+|(?<= of )[\d,]+(?= candidates)")
+ALL = re.compile(r"\b(\d+)/\1$")
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def differs(shown: Sequence[str], printed: Sequence[str]) -> str:
 
 
 def _timeless(line: str) -> str:
-    return CANDIDATES.sub("0 of 0", SECONDS.sub("0", line.rstrip()))
+    return ALL.sub("n/n", CANDIDATES.sub("0", SECONDS.sub("0", line.rstrip())))
 
 
 def _parts(shown: Sequence[str]) -> list[list[str]]:

@@ -57,7 +57,20 @@ def test_what_a_page_shows_of_a_verdict_is_printed(block: pages.Block) -> None:
     assert not any(said), "python scripts/pages.py writes the pages anew"
 
 
-PRINTED = ("head", "", "one", "two", "took 12 s", "three", "looked at 1,234 of 5,678 candidates", "end")
+PRINTED = (
+    "head",
+    "",
+    "one",
+    "two",
+    "took 12 s",
+    "three",
+    "looked at 1,234 of 5,678 candidates",
+    "then; looked at 12",
+    " of 3,456 candidates",
+    "fedavg conforms   44/44",
+    "fedavg fails   44/54",
+    "end",
+)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +79,8 @@ PRINTED = ("head", "", "one", "two", "took 12 s", "three", "looked at 1,234 of 5
         PRINTED,
         ("head", "...", "one", "two", "...", "end"),
         ("...", "took 3.5 s", "three", "..."),
-        ("...", "three", "looked at 9 of 10,000 candidates", "end"),
+        ("...", "three", "looked at 9 of 10,000 candidates", "...", "end"),
+        ("...", "then; looked at 1,200", " of 9 candidates", "fedavg conforms   42/42", "fedavg fails   44/54", "end"),
         ("head", "", "one", "two", "took 900 s", "  ...", "end"),
     ],
 )
@@ -85,6 +99,8 @@ def test_what_is_shown_and_printed(shown: tuple[str, ...]) -> None:
         ("head", "...", "one", "took 12 s", "...", "end"),
         ("head", "...", "another", "...", "end"),
         ("head", "...", "two", "two", "...", "end"),
+        ("...", "fedavg conforms   43/44", "..."),
+        ("...", "fedavg fails   44/55", "..."),
     ],
 )
 def test_what_is_shown_and_not_printed(shown: tuple[str, ...]) -> None:
