@@ -15,6 +15,7 @@ SURVIVORS: dict[str, str] = {
     "fedcams-absent-forgotten": "it differs where a client owes, sits out and comes back, and in vectors none does",
     "top-k-last-of-equals": "it differs where sizes are equal; rounding may part them, so no bound is finite; law "
     "first-of-equals asks it",
+    "multi-krum-cut-from-the-end": "it differs where fewer take part than are kept; in vectors those are two, who tie",
     "median-drops-ties": "it differs where clients send equal values alone, and in vectors they do not",
     **dict.fromkeys(
         ("trimmed-mean-clipped", "trimmed-mean-around-the-median"),
