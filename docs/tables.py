@@ -65,7 +65,9 @@ def decided(a: Algorithm, option: str) -> list[str]:
 def cited() -> str:
     """A list of the papers, each as it is cited, and of the rows that another version calls otherwise."""
     listed = [f"**{p.name}**: {p.cited} {_links(p)}" for p in PAPERS.values()]
-    named = [f"`{a.id}`, also `{n}`: {words}" for a in CATALOGUE.values() for n, words in a.aliases.items()]
+    # Of other names those that versions of these papers give to several rows.
+    both = {a.id: a.aliases for a in CATALOGUE.values() if a.source.startswith(tuple(p.name for p in PAPERS.values()))}
+    named = [f"`{id}`, also `{n}`: {words}" for id, aliases in both.items() for n, words in aliases.items()]
     return "".join(f"* {words}.\n" for words in (*listed, ". ".join(named)))
 
 

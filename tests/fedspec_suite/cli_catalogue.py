@@ -11,8 +11,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fedspec.catalogue import CATALOGUE, Algorithm, find
-from fedspec.errors import FedspecError, to_install
+from fedspec.catalogue import CATALOGUE, Algorithm, find, id_of
+from fedspec.errors import FedspecError, UnknownNameError, to_install
 from fedspec.papers import PAPERS
 from fedspec_suite.report import claimed, mirrored, page, table
 from fedspec_suite.report import graph as drawing
@@ -28,9 +28,16 @@ class Form(StrEnum):
     JSON = "json"
 
 
-def list_(as_json: Json = False) -> None:
-    """List the algorithms."""
-    rows = [page.line(a) for a in CATALOGUE.values()]
+def list_(
+    word: Annotated[
+        str, typer.Argument(metavar="[WORD]", help="Only those whose names, title, source, readings or box have it.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """List the algorithms, all or those that a word is said of."""
+    rows = [page.line(a) for a in CATALOGUE.values() if word.lower() in page.told(a).lower() or a.id == id_of(word)]
+    if not rows:
+        raise UnknownNameError(f"list: no algorithm's names, title, source, readings or box have {word!r}")
     if as_json:
         emit(rows)
         return

@@ -99,7 +99,55 @@ def test_what_nobody_is_called() -> None:
         find("FedAda2")
 
 
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("FedAvg", "fedavg"),
+        ("SCAFFOLD", "scaffold"),
+        ("multi_krum", "multi-krum"),
+        ("MultiKrum", "multi-krum"),
+        ("SM3-II", "sm3-ii"),
+        ("FedLAMB", "fed-lamb"),
+        ("Fed-Median", "median"),
+        ("RFA", "geometric-median"),
+    ],
+)
+def test_it_is_found_however_it_is_spelled(name: str, id: str) -> None:
+    assert find(name) is CATALOGUE[id] and id_of(name) == id
+    assert inside("show", name, "--json").rows[0]["id"] == id
+
+
+def test_what_two_rows_may_be_called_is_not_guessed() -> None:
+    """Fed-AMS is a baseline of Fed-LAMB, FedAMS the algorithm of Wang, Lin and Chen."""
+    assert (id_of("FedAMS"), id_of("Fed-AMS"), id_of("fed_ams")) == ("fedams", "fed-ams", "fed_ams")
+    bare = Counter("".join(c for c in id if c.isalnum()) for id in CATALOGUE)
+    assert [name for name, n in bare.items() if n > 1] == ["fedams"]
+    with pytest.raises(UnknownNameError, match=r"nearest: fedams, .*fed-ams"):
+        find("fed_ams")
+
+
+@pytest.mark.parametrize(
+    ("word", "ids"),
+    [
+        ("FedOpt", {"fedadagrad", "fedadam", "fedyogi"}),
+        ("weiszfeld", {"geometric-median"}),
+        ("multikrum", {"multi-krum"}),
+        ("proxskip", {"scaffnew"}),
+        ("liang et al", {"vrl-sgd"}),
+    ],
+)
+def test_the_list_is_of_those_that_a_word_is_said_of(word: str, ids: set[str]) -> None:
+    assert {row["id"] for row in inside("list", word, "--json").rows} == ids
+
+
+def test_a_word_that_is_said_of_none_is_refused() -> None:
+    ran = inside("list", "gravity")
+    assert ran.code == 2 and "have 'gravity'" in ran.err
+    assert len(inside("list", "--json").rows) == len(CATALOGUE)
+
+
 def test_readme_and_the_catalogue_say_so() -> None:
-    for page in ("README.md", "docs/catalogue.md"):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        assert all(words in text for a in CATALOGUE.values() for words in a.aliases.values())
+    """README those names that versions of a paper give to several rows."""
+    readme, catalogue = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/catalogue.md"))
+    assert all(words in catalogue for a in CATALOGUE.values() for words in a.aliases.values())
+    assert all(words in readme for id in ("fedada2", "joint-local") for words in CATALOGUE[id].aliases.values())

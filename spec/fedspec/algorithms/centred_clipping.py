@@ -69,6 +69,7 @@ def server(h: CentredClipping, state: Centred, messages: Inbox) -> tuple[Centred
 ROW = Algorithm(
     id="centred-clipping",
     family=Family.SERVERS,
+    aliases={"cclip": "its short name"},
     title="the mean of differences from the last move, each clipped",
     source="external: Karimireddy, He and Jaggi (2021)",
     levels=("server", "round"),

@@ -1,4 +1,4 @@
-"""FedAdagrad, FedAdam and FedYogi: one box, three second moments.
+"""FedAdagrad, FedAdam and FedYogi (FedOpt): one box, three second moments.
 
     Delta = mean of Delta_i over the participants   (clients as in FedAvg)
     m = beta1 m + (1 - beta1) Delta

@@ -74,6 +74,7 @@ def server(h: GeometricMedian, x: Vector, messages: Inbox) -> tuple[Vector, dict
 ROW = Algorithm(
     id="geometric-median",
     family=Family.SERVERS,
+    aliases={"rfa": "robust federated aggregation, as Pillutla, Kakade and Harchaoui call it"},
     title="the geometric median of the changes",
     source="external: Pillutla, Kakade and Harchaoui (2022)",
     levels=("server", "round"),

@@ -59,6 +59,7 @@ def server(h: Median, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any
 ROW = Algorithm(
     id="median",
     family=Family.SERVERS,
+    aliases={"fedmedian": "Flower's name of it"},
     title="the median of the changes in each coordinate",
     source="external: Yin et al. (2018)",
     levels=("server", "round"),

@@ -92,6 +92,7 @@ def one_length(plan: Plan, n: int) -> Plan:
 ROW = Algorithm(
     id="scaffnew",
     family=Family.CONTROL,
+    aliases={"proxskip": "the method of which this is the federated form: its prox is the mean"},
     title="local steps until a shared coin says to communicate (ProxSkip)",
     source="external: Mishchenko, Malinovsky, Stich and Richtarik (2022)",
     levels=("round",),

@@ -53,6 +53,7 @@ def server(h: TrimmedMean, x: Vector, messages: Inbox) -> tuple[Vector, dict[str
 ROW = Algorithm(
     id="trimmed-mean",
     family=Family.SERVERS,
+    aliases={"fedtrimmedavg": "Flower's name of it"},
     title="the mean of the changes in each coordinate, without the largest and the smallest",
     source="external: Yin et al. (2018)",
     levels=("server", "round"),

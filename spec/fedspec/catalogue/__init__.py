@@ -6,6 +6,7 @@ A file says ``ROW`` at its end, or ``ROWS`` if it holds several algorithms; no l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -92,8 +93,23 @@ ALIASES: dict[str, str] = {name: a.id for a in CATALOGUE.values() for name in a.
 
 
 def id_of(name: str) -> str:
-    """The id that another name stands for, however that is spelled; else the name itself."""
-    return ALIASES.get(name.lower(), name)
+    """The id that a name stands for, however that is spelled: FedAvg, multi_krum, RFA; else the name itself.
+
+    What versions of a paper call several rows by is no other spelling of either: FedAda2. FedAMS and Fed-AMS are two.
+    """
+    if name in CATALOGUE:
+        return name
+    known = {**dict(zip(CATALOGUE, CATALOGUE, strict=True)), **ALIASES}
+    exact = known.get(name.lower())
+    alike = {exact} if exact else {id for other, id in known.items() if _bare(other) == _bare(name)}
+    of_versions = {alias.partition("@")[0] for alias in ALIASES if "@" in alias}
+    told = len(alike) == 1 and (name.lower() in ALIASES or not alike & of_versions)
+    return alike.pop() if told else name
+
+
+def _bare(name: str) -> str:
+    """A name without case, and without what separates its parts."""
+    return re.sub(r"[\s_.-]", "", name.lower())
 
 
 def join(row: Algorithm) -> Algorithm:

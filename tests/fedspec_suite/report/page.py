@@ -62,6 +62,13 @@ def line(a: Algorithm) -> dict[str, Any]:
     }
 
 
+def told(a: Algorithm) -> str:
+    """Where ``fedspec list WORD`` looks: names, title, source, readings and the text around the box."""
+    text, readings = text_of(a), (word for r in a.readings for word in (r.name, r.words))
+    also = (word for alias in a.aliases.items() for word in alias)
+    return " ".join((a.id, *also, a.title, a.source, *readings, text.box, *text.prose))
+
+
 def record(a: Algorithm) -> dict[str, Any]:
     """What ``fedspec show --json`` says of it."""
     text = text_of(a)
