@@ -256,11 +256,6 @@ class Stream:
         """All rows at once, in their order."""
         return joined(self.n, self)
 
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What reads them with a tensor, such as rows that are written into what clients keep, has all at once."""
-        return func(*(a.stacked() if isinstance(a, Stream) else a for a in args), **(kwargs or {}))
-
 
 def weighed(w: Weights, rows: Stack) -> Vector:
     """The sum of w_i times row i; of rows in a CPU's memory by NumPy's BLAS.

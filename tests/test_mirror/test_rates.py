@@ -37,6 +37,8 @@ ROUNDS = 4
 SHARED = {
     "vrl-sgd": {"eta_l"},
     "scaffnew": {"eta_l"},
+    "slowmo": {"eta_l"},
+    "mifa": {"eta_l"},
     "feddyn": {"mu"},
     **{r.id: {"eta_l"} for r in TRAINABLE if r.id.startswith("fednova")},
 }

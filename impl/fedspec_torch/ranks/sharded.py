@@ -197,6 +197,10 @@ class ShardedStream:
         mapped = {s: stream.map(f, *(x[places[s]] for x in numbers)) for s, stream in self.streams.items()}
         return ShardedStream(self.layout, mapped)
 
+    def stacked(self) -> Stack:
+        """All rows at once, in their order, each where its client is."""
+        return Rows({s: stream.stacked() for s, stream in self.streams.items()}, self.layout)
+
 
 def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:
     """A tuple or record of tensors with a function of each in its place; what holds none is as it was."""

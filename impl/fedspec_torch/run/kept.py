@@ -33,9 +33,6 @@ class Kept(Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if not all(issubclass(t, Tensor) for t in types):
-            # Rows that come in blocks make tensors of themselves first.
-            return NotImplemented
         if func is Tensor.clone:
             return args[0]
         if func in (Tensor.__getitem__, Tensor.__setitem__) and isinstance(args[1], list):
