@@ -44,6 +44,17 @@ def test_row_is_complete(a: Algorithm) -> None:
             a.options[name](value)
 
 
+def _module(a: Algorithm) -> str:
+    """Where what an algorithm runs stands."""
+    match a.run:
+        case LocalSolver():
+            return a.run.rule.__module__
+        case Method():
+            return a.run.server.__module__
+        case Program():
+            return a.run.step.__module__
+
+
 def test_every_row_stands_in_the_file_of_its_functions_and_at_a_place_of_its_own() -> None:
     found = []
     for package in (fedspec.client, fedspec.algorithms):
@@ -51,16 +62,11 @@ def test_every_row_stands_in_the_file_of_its_functions_and_at_a_place_of_its_own
             said = vars(import_module(file.name))
             rows = (*said.get("ROWS", ()), *([said["ROW"]] if "ROW" in said else []))
             for a in rows:
-                match a.run:
-                    case LocalSolver():
-                        runs = a.run.rule
-                    case Method():
-                        runs = a.run.server
-                    case Program():
-                        runs = a.run.step
-                assert runs.__module__ == file.name, f"{a.id}: its row stands in {file.name}"
+                assert _module(a) == file.name, f"{a.id}: its row stands in {file.name}"
             found += rows
-    assert sorted(a.id for a in found) == sorted(CATALOGUE), "an id is said twice"
+    # Another test of this process may have asked for an algorithm of its own, which joins the catalogue.
+    ours = [id for id, a in CATALOGUE.items() if _module(a).startswith("fedspec.")]
+    assert sorted(a.id for a in found) == sorted(ours), "an id is said twice"
     assert sorted(CATALOGUE) == sorted(i for family in FAMILIES.values() for i in (a.id for a in family))
     places = Counter((a.family, a.place) for a in found if a.place != LAST)
     assert set(places.values()) == {1}
