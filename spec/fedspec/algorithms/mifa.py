@@ -7,9 +7,8 @@
     x = x - eta_l G
 
 G_i is a sum of gradients, not a change: an old one counts at the rate of this round. The authors' code has two forms.
-In one the server waits, without a step, until every client was there once, and then asks all of them; in the other it
-does not wait, and nothing is known at first. The canonical reading is the second; on a plan whose first round has
-everybody both are the same from there on.
+In one the server waits until every client was there once, asks all of them for their G_i, and takes its first step in
+the round after; in the other it does not wait, and nothing is known at first. The canonical reading is the second.
 
 External: Gu, Huang, Zhang and Huang (2021), "Fast Federated Learning in the Presence of Arbitrary Device
 Unavailability", arXiv 2106.04159, named by Client-Centric, L388, as the authors' code has it: hmgxr128/MIFA_code at
