@@ -35,7 +35,8 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List the algorithms, all or those that a word is said of."""
-    rows = [page.line(a) for a in CATALOGUE.values() if word.lower() in page.told(a).lower() or a.id == id_of(word)]
+    called, sought = id_of(word), word.lower()
+    rows = [page.line(a) for a in CATALOGUE.values() if not word or a.id == called or sought in page.told(a).lower()]
     if not rows:
         raise UnknownNameError(f"list: no algorithm's names, title, source, readings or box have {word!r}")
     if as_json:

@@ -100,8 +100,8 @@ def id_of(name: str) -> str:
     if name in CATALOGUE:
         return name
     known = {**dict(zip(CATALOGUE, CATALOGUE, strict=True)), **ALIASES}
-    exact = known.get(name.lower())
-    alike = {exact} if exact else {id for other, id in known.items() if _bare(other) == _bare(name)}
+    exact, bare = known.get(name.lower()), _bare(name)
+    alike = {exact} if exact else {id for other, id in known.items() if _bare(other) == bare}
     of_versions = {alias.partition("@")[0] for alias in ALIASES if "@" in alias}
     told = len(alike) == 1 and (name.lower() in ALIASES or not alike & of_versions)
     return alike.pop() if told else name

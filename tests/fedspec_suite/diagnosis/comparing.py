@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -150,27 +150,23 @@ def apart(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
     """Whether the models of a case are decidedly not those of a variant: by more than rounding may explain."""
     if agrees(v, s, answers):
         return False
-    try:
-        wanted = v.exact(s, v.editions()())
-    except CANNOT:
-        return False
-    info = np.finfo(s.case.dtype)
-    for got, want in zip(answers, wanted, strict=True):
-        ratios, sure = ratios_of(got["x"], want["x"], info)
-        if not (ratios[sure] <= THRESHOLD).all():
-            return True
-    return False
+    return not all((ratios[sure] <= THRESHOLD).all() for ratios, sure in _events(v, s, answers))
 
 
 def decided(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
     """Whether rounding leaves most of a variant's models of a case as they are: ties may not."""
+    sure = [sure for _, sure in _events(v, s, answers)]
+    return not sure or bool(np.concatenate(sure).mean() >= SURE)
+
+
+def _events(v: Variant, s: Scenario, answers: list[Shown]) -> Iterator[tuple[Array, Array]]:
+    """Of the model after each event its :func:`ratios_of`; nothing where the variant cannot run."""
     try:
         wanted = v.exact(s, v.editions()())
     except CANNOT:
-        return True
-    info = np.finfo(s.case.dtype)
-    sure = [ratios_of(got["x"], want["x"], info)[1] for got, want in zip(answers, wanted, strict=True)]
-    return bool(np.concatenate(sure).mean() >= SURE)
+        return
+    for got, want in zip(answers, wanted, strict=True):
+        yield ratios_of(got["x"], want["x"], np.finfo(s.case.dtype))
 
 
 def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[Variant, str]:

@@ -69,20 +69,27 @@ def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
     READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
     matches nothing, for the two first, or for the reading alone.
     """
+    patterns = [*map(_parts, only)]
     for name in (declared, claimed, lambda offer: offer.reading):
-        found = [i for i, o in enumerate(offers) if any(_matches(p, o, name(o)) for p in only)]
+        found = [i for i, o in enumerate(offers) if any(_matches(p, o, name(o)) for p in patterns)]
         if found or not only:
             break
     return found if only else list(range(len(offers)))
 
 
-def _matches(pattern: str, offer: Offer, reading: str) -> bool:
+def _parts(pattern: str) -> tuple[str, ...]:
+    """The variant that a pattern names, the algorithm by its id, and what it says beside."""
     variant, named, rest = pattern.rpartition(":")
-    if named and not fnmatch.fnmatchcase(offer.variant, variant):
-        return False
     algorithm, *others = rest.split("/", 2)
+    return (variant if named else "*", id_of(algorithm), *others)
+
+
+def _matches(pattern: tuple[str, ...], offer: Offer, reading: str) -> bool:
+    variant, *others = pattern
     what = offer.algorithm, offer.level, reading
-    return all(fnmatch.fnmatchcase(part, p or "*") for part, p in zip(what, (id_of(algorithm), *others), strict=False))
+    return fnmatch.fnmatchcase(offer.variant, variant) and all(
+        fnmatch.fnmatchcase(part, p or "*") for part, p in zip(what, others, strict=False)
+    )
 
 
 def command(request: Request, name: str, offer: Offer | None, offers: Sequence[Offer]) -> str:

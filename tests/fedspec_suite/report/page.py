@@ -23,7 +23,7 @@ from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import cases, graph, table
 from fedspec_suite.report.notes import CLIENTS, notes
-from fedspec_suite.report.source import text_of
+from fedspec_suite.report.source import described, text_of
 
 COSTS = {
     "down": "floats from the server to clients in a round",
@@ -64,9 +64,10 @@ def line(a: Algorithm) -> dict[str, Any]:
 
 def told(a: Algorithm) -> str:
     """Where ``fedspec list WORD`` looks: names, title, source, readings and the text around the box."""
-    text, readings = text_of(a), (word for r in a.readings for word in (r.name, r.words))
+    box, prose = described(a)
+    readings = (word for r in a.readings for word in (r.name, r.words))
     also = (word for alias in a.aliases.items() for word in alias)
-    return " ".join((a.id, *also, a.title, a.source, *readings, text.box, *text.prose))
+    return " ".join((a.id, *also, a.title, a.source, *readings, box, *prose))
 
 
 def record(a: Algorithm) -> dict[str, Any]:

@@ -45,8 +45,7 @@ def text_of(a: Algorithm) -> Text:
     """
     runs = _runs(a)
     shown = plain(a.run.plain or runs)
-    described = plain(runs) if isinstance(a.run, LocalSolver) else inspect.getmodule(runs)
-    box, prose = _divided(inspect.getdoc(described) or "")
+    box, prose = described(a)
     functions = [shown]
     if isinstance(a.run, Method) and inspect.getmodule(a.run.local) is inspect.getmodule(runs):
         functions = [a.run.local, shown]
@@ -61,6 +60,13 @@ def text_of(a: Algorithm) -> Text:
     served = _joined(_with_helpers(alone, {*a.options}))
     boxes = {name: _code(f) for name, f in a.run.boxes.items()} if isinstance(a.run, Program) else {}
     return Text(box, prose, _joined(map(plain, chosen)), general, options, served, boxes)
+
+
+def described(a: Algorithm) -> tuple[str, tuple[str, ...]]:
+    """The box and the prose around it."""
+    runs = _runs(a)
+    of = plain(runs) if isinstance(a.run, LocalSolver) else inspect.getmodule(runs)
+    return _divided(inspect.getdoc(of) or "")
 
 
 def _joined(functions: Iterable[Callable[..., Any]]) -> str:
