@@ -63,6 +63,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two workloads, few repetitions, in under three minutes")
     parser.add_argument("--device", default="cpu", help="where ours and the torch.optim loop run: cpu or cuda")
     parser.add_argument("--workload", action="append", help=f"only this one: {', '.join(WORKLOADS)}; repeatable")
+    parser.add_argument("--group", default="", help="only groups whose title has this in it, as in the tables")
     parser.add_argument("--without", action="append", default=[], help="leave this implementation out; repeatable")
     parser.add_argument("--bare", action="store_true", help="ours, the torch.optim loop and the specification alone")
     parser.add_argument("--no-single", action="store_true", help="leave the single operations out")
@@ -74,13 +75,17 @@ def main() -> None:
     chosen = [
         group
         for group in groups(quick=told.quick, device=told.device, bare=told.bare)
-        if not told.workload or group.jobs[0].workload in told.workload
+        if (not told.workload or group.jobs[0].workload in told.workload) and told.group in group.title
     ]
     found = pythons(sorted({job.peer for group in chosen for job in group.jobs}), set(told.without))
     cores = sorted({job.cores for group in chosen for job in group.jobs})
     say("the machine's limits")
     limits = {str(n): [child.run("machine:limits", cores=n, device=told.device)] for n in cores}
-    by_group = [measured(group.jobs, group.effort, found, say) for group in chosen]
+    by_group = []
+    for group in chosen:
+        by_group.append(measured(group.jobs, group.effort, found, say))
+        for row in by_group[-1]:
+            say(f"{group.title}: {row.told()}")
     rows = [(group.title, row) for group, some in zip(chosen, by_group, strict=True) for row in some]
     names = [] if told.no_single else ["servers", "mixing", "population", "memory"]
     names += [] if told.no_single or told.quick or told.bare else ["judge"]

@@ -149,7 +149,8 @@ class Network(Workload):
         return gradient(self, x, inputs, targets)
 
 
-NETWORKS = {name: Network(name, eta_l=0.01 if name == "cnn-bn" else 0.05) for name in TRAINED}
+NETWORKS = {name: Network(name, eta_l=0.01 if name.startswith("cnn") else 0.05) for name in TRAINED}
+"""At 0.05 a CNN on noise amplifies what float32 rounds within ten rounds: two correct ways end apart."""
 WORKLOADS: dict[str, Workload] = {
     work.name: work
     for work in (

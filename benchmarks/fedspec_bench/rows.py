@@ -77,6 +77,11 @@ class Row:
         """Whether a process that does all the work itself waited for others for a tenth of its time."""
         return self.job.cores == 1 and self.job.peer != "flower" and median(self.cpu) < 0.9 * median(self.seconds)
 
+    def told(self) -> str:
+        """The row in a line."""
+        words = f"{self.job.workload} {self.job.name} {self.job.algorithm}"
+        return f"{words}: {self.rate:.4g} client-steps/s" if self.counts else f"{words}: {self.error or self.void}"
+
     def data(self) -> dict[str, Any]:
         """As JSON holds it."""
         out = asdict(self)

@@ -33,6 +33,10 @@ FULL = {"lr": Effort(3, 5, 4), "mlp": Effort(3, 5, 3), "2nn": Effort(1, 4, 1)}
 QUICK = {"lr": Effort(1, 2, 2), "mlp": Effort(1, 2, 1)}
 REAL = Effort(1, 3, 3)
 """For real modules; of their first round, which chooses or compiles, the time is told."""
+ON_GPU = Effort(1, 2, 1)
+"""There a round is short, and what waits for the specification's is not worth a machine."""
+CROWD = (("clients", 100), ("steps", 4))
+"""Clients of real modules of whom a GPU takes all at once."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,18 @@ def groups(*, quick: bool, device: str, bare: bool = False) -> Iterator[Group]:
 
 def of_networks(device: str) -> Iterator[Group]:
     """Real modules on one core: FedAvg beside those who can train them, FedAda2 beside the loop."""
+    effort = REAL if device == "cpu" else ON_GPU
     for workload in NETWORKS:
         ours = tuple(Job(peer, workload, device=device) for peer in ("mirror", "torch_optim"))
         others = Job("jax", workload, "vmap"), Job("jax", workload, "scan"), Job("pfl", workload)
-        yield Group("FedAvg, one core", (*ours, *others, Job("spec", workload)), REAL)
+        yield Group("FedAvg, one core", (*ours, *others, Job("spec", workload)), effort)
+        if device != "cpu":
+            crowd = tuple(replace(job, changes=CROWD) for job in (*ours, Job("spec", workload)))
+            yield Group(f"FedAvg, {dict(CROWD)['clients']} clients, one core", crowd, effort)
         flower = Job("flower", workload), Job("spec", workload)
-        yield Group("FedAvg, one core", flower, replace(REAL, repetitions=1))
+        yield Group("FedAvg, one core", flower, replace(effort, repetitions=1))
         adaptive = tuple(replace(job, algorithm="fedada2") for job in (*ours, Job("spec", workload)))
-        yield Group("FedAda2, one core", adaptive, REAL)
+        yield Group("FedAda2, one core", adaptive, effort)
 
 
 def of_workload(workload: str, effort: Effort, *, quick: bool, device: str) -> Iterator[Group]:

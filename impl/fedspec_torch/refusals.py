@@ -58,5 +58,8 @@ class Reason(StrEnum):
     LAID_OUT = "wants its numbers in another order in memory"
     """The way ``channels_last``: ``view`` on what a convolution gives; ``flatten`` and ``reshape`` take any order."""
 
+    UNSEEN = "cannot be looked at"
+    """While somebody looks on, torch may take other operators, and these may want other devices or types."""
+
     DIFFERS = "comes to other gradients"
     """A way is not plain autograd on the module itself: something reads parameters, or padding, otherwise."""

@@ -26,6 +26,7 @@ from fedspec_torch.federation.federation import on
 from fedspec_torch.gradients.choosing import Choice
 from fedspec_torch.gradients.graphs import Recording
 from fedspec_torch.gradients.ways import WAYS
+from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along
 
@@ -46,7 +47,15 @@ MODULES = {
     "convolution": lambda: nn.Sequential(
         nn.Unflatten(1, (1, 6)), nn.Conv1d(1, 4, 3), nn.GELU(), nn.Flatten(), nn.Linear(16, 3)
     ),
+    "image": lambda: nn.Sequential(nn.Unflatten(1, (1, 2, 3)), nn.Conv2d(1, 4, 2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3)),
 }
+
+
+def ways_of(name: str) -> list[str]:
+    """Those that take such a module on a GPU."""
+    chain, image = name in ("linear", "two layers", "tanh"), name == "image"
+    others = {"compiled": False, "layered": chain, "channels_last": image}
+    return [way for way in WAYS if others.get(way, True)]
 
 
 def federation(name: str, way: str | None, dtype: torch.dtype, **more: Any) -> Federation:
@@ -70,11 +79,8 @@ def assert_near(got: Any, want: Any, rtol: float) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "rtol"), [(torch.float64, 1e-12), (torch.float32, 1e-5)], ids=str)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(("name", "way"), [(name, way) for name in MODULES for way in ways_of(name)])
 def test_every_way_gives_the_gradients_of_the_cpu(name: str, way: str, dtype: torch.dtype, rtol: float) -> None:
-    if way == "layered" and name == "convolution":
-        way = "stacked"
     ours, theirs = on(federation(name, way, dtype), DEVICE), federation(name, "looped", torch.float64)
     who, x = (4, 0, 2), theirs.x0 + 0.25 * torch.randn(3, len(theirs.x0)).double()
     clients, others = ours.in_round(1), theirs.in_round(1)
@@ -159,7 +165,8 @@ def test_the_kernel_is_measured_beside_the_layers_and_comes_to_their_models() ->
     simulate("fedavg", fed, plan=cohorts(None, steps=3), rounds=1, eta_l=0.25).step()
     for choice in fed.choices.values():
         assert "models are" not in choice.why
-        assert choice.run in ("fused", "in place") if choice.name == "layered" else choice.run == ""
+        # On a CPU compiled loops take part too.
+        assert DEVICE == "cpu" or (choice.run in ("fused", "in place") if choice.name == "layered" else not choice.run)
 
 
 @pytest.mark.parametrize("way", ["looped", "stacked"])
@@ -197,6 +204,13 @@ def test_gradients_in_bfloat16_are_near_those_in_float32() -> None:
         ends.append(run.x)
     assert ends[0].dtype == torch.float32
     assert_near(*ends, 0.02)
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="compiled is a way of the CPU")
+def test_loops_of_the_cpu_are_refused_there() -> None:
+    fed = on(federation("tanh", "compiled", torch.float64), DEVICE)
+    with pytest.raises(LayersError, match="compiled: .*(on cuda|not installed)"):
+        simulate("fedavg", fed, plan=cohorts(None), rounds=1, eta_l=0.1).step()
 
 
 def test_a_saved_run_goes_on_on_the_device(tmp_path: Path) -> None:

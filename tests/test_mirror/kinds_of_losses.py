@@ -77,8 +77,8 @@ def three(loss: Any) -> Callable[[Tensor, Tensor], Tensor]:
 def recognised(z: Tensor, t: Tensor) -> Tensor:
     """CTC of two labels in four steps of four classes."""
     steps = z.view(-1, 4, 4).log_softmax(2).transpose(0, 1)
-    n = t.shape[0]
-    return F.ctc_loss(steps, t + 1, torch.full((n,), 4), torch.full((n,), 2))
+    long, short = (torch.full(t.shape[:1], n, device=t.device) for n in (4, 2))
+    return F.ctc_loss(steps, t + 1, long, short)
 
 
 def adaptive() -> Kind:

@@ -30,6 +30,7 @@ from fedspec_torch import (
     resume,
     simulate,
 )
+from fedspec_torch.refusals import Reason
 
 GENERIC = (None, "stacked", "vmapped", "looped")
 
@@ -90,6 +91,17 @@ def test_what_depends_on_the_order_of_calls_is_refused(make: Any, words: str, wa
     torch.manual_seed(5)
     with pytest.raises(ModuleError, match=words):
         stepped(make(), way=way)
+
+
+def test_what_fails_only_while_it_is_watched_is_told_so() -> None:
+    """As CTC does on a GPU, of lengths on the CPU."""
+
+    def watched(module: Any, z: Tensor) -> Tensor:
+        assert not torch._C._len_torch_dispatch_stack(), "input_lengths is on cpu"
+        return z
+
+    with pytest.raises(ModuleError, match=f"{Reason.UNSEEN}: AssertionError: input_lengths is on cpu; .* lengths and"):
+        stepped(Changed(watched))
 
 
 @pytest.mark.parametrize("draw", [lambda: np.random.rand(3), random.random])

@@ -82,7 +82,8 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
                     network.put(model)
                 else:
                     beside.put(network.running, 2 * beside.told(network.running) + 1)
-                with torch.enable_grad(), Watching(network.asked), Written(given) as written:
+                looked = looked_at(network, inputs, targets)
+                with torch.enable_grad(), looked, Watching(network.asked), Written(given) as written:
                     loss = network.value_of(network.module, inputs, targets)
                 losses.append(loss.detach())
                 known.append(kept_by(network.module, network.loss))
@@ -140,6 +141,27 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
             f"loss: it {Reason.BLIND} that is trained, or torch is not told how (detach, argmax, "
             "comparison, numbers of Python or NumPy); compute it by torch from the model's output"
         )
+
+
+@contextmanager
+def looked_at(network: Network, inputs: Tensor, targets: Tensor) -> Iterator[None]:
+    """What fails only while operators are watched is told so: CTC of lengths on the CPU, of scores on a GPU.
+
+    Raises:
+        ModuleError: in place of torch's error.
+    """
+    try:
+        yield
+    except Exception as error:
+        try:
+            network.value_of(network.module, inputs, targets)
+        except Exception:
+            raise error from None
+        raise ModuleError(
+            f"model: it, or the loss, {Reason.UNSEEN}: {type(error).__name__}: {first_line(error)}; torch takes other "
+            f"operators while they are watched, and none fails without; make what forward or loss makes itself, such "
+            f"as lengths and masks, on the device and in the type of what they are given"
+        ) from error
 
 
 @contextmanager

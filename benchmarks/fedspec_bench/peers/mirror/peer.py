@@ -36,6 +36,7 @@ class Mirror:
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.cores)
+        torch.backends.cudnn.allow_tf32 = False
         work, device = job.work, torch.device(job.device)
         self.versions = {"torch": torch.__version__}
         model: nn.Module = module(work).to(device)

@@ -19,6 +19,7 @@ class Loop:
 
     def __init__(self, job: Job) -> None:
         torch.set_num_threads(job.cores)
+        torch.backends.cudnn.allow_tf32 = False
         self.work, self.device = job.work, torch.device(job.device)
         self.versions = {"torch": torch.__version__}
         self.server = module(self.work).to(self.device)

@@ -1,0 +1,104 @@
+"""Every kind of module, loss and data on a GPU: in every way as a plain loop there trains it, or refused by name."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+import torch
+from test_gpu.test_cuda import DEVICE, pytestmark  # noqa: F401
+from test_mirror import test_drawn, test_statistics
+from test_mirror.kinds import Kind
+from test_mirror.loops import LOOPS, RATE, ROUNDS, STEPS, Plain
+from test_mirror.test_kinds import KINDS, SAID
+from torch import Tensor
+
+from fedspec.errors import FedspecError
+from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch.federation.federation import on
+from fedspec_torch.gradients import choosing
+from fedspec_torch.gradients.ways import WAYS
+
+if DEVICE != "cpu" and not torch.cuda.is_available():
+    pytest.skip(f"torch {torch.__version__} finds no CUDA device here", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each way has one turn when it is measured: any of them may be found the fastest."""
+    monkeypatch.setattr(choosing, "_by_turns", lambda *asked: [])
+
+
+def made_there(kind: Kind) -> tuple[torch.nn.Module, Any, list[tuple[Tensor, Tensor]]]:
+    """Module, loss and data on the device, with the numbers that they have on a CPU."""
+    module, loss, data = kind.made()
+    module, data = module.to(DEVICE), [(inputs.to(DEVICE), targets.to(DEVICE)) for inputs, targets in data]
+    own = kind.loss(module)
+    return module, own.to(DEVICE) if isinstance(own, torch.nn.Module) else own, data
+
+
+class Moved(Plain):
+    """A plain loop on the device."""
+
+    def __init__(self, kind: Kind) -> None:
+        super().__init__(kind)
+        self.module, self.loss, self.data = made_there(kind)
+        self.parameters = [p for p in self.module.parameters() if p.requires_grad]
+        self.x = [p.detach().clone() for p in self.parameters]
+
+
+@cache
+def wanted(name: str) -> Tensor | None:
+    """Where the plain loop ends there; None: torch refuses it."""
+    try:
+        return torch.cat([part.reshape(-1) for part in LOOPS["fedavg"](Moved(KINDS[name]))]).cpu()
+    except RuntimeError:
+        return None
+
+
+def ended(name: str, way: str | None) -> tuple[Tensor, Tensor] | str:
+    """Where a run began and ended; or what a refusal says."""
+    module, loss, data = made_there(KINDS[name])
+    try:
+        fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=way, statistics="kept")
+        run = simulate("fedavg", fed, plan=cohorts(None, steps=STEPS), rounds=ROUNDS, eta_l=RATE)
+        list(run)
+    except FedspecError as error:
+        return str(error)
+    return fed.x0.cpu(), run.x.cpu()
+
+
+@pytest.mark.parametrize("way", [None, *WAYS])
+@pytest.mark.parametrize("name", KINDS)
+def test_every_way_trains_there_what_a_loop_trains_or_says_why_not(name: str, way: str | None) -> None:
+    found, want = ended(name, way), wanted(name)
+    if isinstance(found, str):
+        expected = want is None or way not in (None, "looped") or KINDS[name].refused
+        assert expected and (want is None or any(reason in found for reason in SAID)), found
+        return
+    assert want is not None and not KINDS[name].refused
+    begun, x = found
+    apart = float((x - want).norm() / (want - begun).norm())
+    assert apart < 1e-9, f"{apart:.2g} of what the model moved away from the plain loop"
+
+
+@pytest.mark.parametrize("make", [test_drawn.dropped, test_drawn.attending], ids=lambda make: make.__name__)
+def test_a_block_changes_no_draw_there(make: Any) -> None:
+    ends = []
+    for block in (1, 4):
+        fed = on(test_drawn.federation(make()), DEVICE)
+        run = simulate("fedavg", fed, plan=cohorts(4, steps=2), rounds=2, block=block, eta_l=0.2)
+        list(run)
+        ends.append(run.x)
+    torch.testing.assert_close(*ends, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("reading", ["averaged", "last", "kept"])
+def test_running_statistics_as_those_of_loops_on_the_cpu(reading: str) -> None:
+    fed = on(test_statistics.federation(statistics=reading), DEVICE)
+    run = simulate("fedavg", fed, plan=cohorts(4, steps=2), rounds=3, eta_l=0.2)
+    list(run)
+    want, _ = test_statistics.by_hand(reading, 3)
+    for name, value in run.module().state_dict().items():
+        torch.testing.assert_close(value.double().cpu(), want[name].double(), rtol=1e-9, atol=1e-12)
