@@ -47,7 +47,9 @@ MODULES = {
     "convolution": lambda: nn.Sequential(
         nn.Unflatten(1, (1, 6)), nn.Conv1d(1, 4, 3), nn.GELU(), nn.Flatten(), nn.Linear(16, 3)
     ),
-    "image": lambda: nn.Sequential(nn.Unflatten(1, (1, 2, 3)), nn.Conv2d(1, 4, 2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3)),
+    "image": lambda: nn.Sequential(
+        nn.Unflatten(1, (1, 2, 3)), nn.Conv2d(1, 4, 2), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3)
+    ),
 }
 
 
@@ -209,7 +211,7 @@ def test_gradients_in_bfloat16_are_near_those_in_float32() -> None:
 @pytest.mark.skipif(DEVICE == "cpu", reason="compiled is a way of the CPU")
 def test_loops_of_the_cpu_are_refused_there() -> None:
     fed = on(federation("tanh", "compiled", torch.float64), DEVICE)
-    with pytest.raises(LayersError, match="compiled: .*(on cuda|not installed)"):
+    with pytest.raises(LayersError, match=r"compiled: .*(on cuda|not installed)"):
         simulate("fedavg", fed, plan=cohorts(None), rounds=1, eta_l=0.1).step()
 
 

@@ -32,7 +32,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def made_there(kind: Kind) -> tuple[torch.nn.Module, Any, list[tuple[Tensor, Tensor]]]:
     """Module, loss and data on the device, with the numbers that they have on a CPU."""
-    module, loss, data = kind.made()
+    module, _, data = kind.made()
     module, data = module.to(DEVICE), [(inputs.to(DEVICE), targets.to(DEVICE)) for inputs, targets in data]
     own = kind.loss(module)
     return module, own.to(DEVICE) if isinstance(own, torch.nn.Module) else own, data
@@ -102,3 +102,9 @@ def test_running_statistics_as_those_of_loops_on_the_cpu(reading: str) -> None:
     want, _ = test_statistics.by_hand(reading, 3)
     for name, value in run.module().state_dict().items():
         torch.testing.assert_close(value.double().cpu(), want[name].double(), rtol=1e-9, atol=1e-12)
+
+
+def test_what_no_stack_bears_is_trained_in_whole_runs() -> None:
+    fed = on(test_statistics.federation(), DEVICE)
+    simulate("fedavg", fed, plan=cohorts(4, steps=2), rounds=1, eta_l=0.2).step()
+    assert {(choice.name, choice.run) for choice in fed.choices.values()} == {("looped", "alone")}

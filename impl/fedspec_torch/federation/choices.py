@@ -76,7 +76,7 @@ class Ways:
             near = beside(here.about, here.seed)[0]
             check_first(self.network, x[0], near, batch.inputs[0], batch.targets[0])
         if self.network.ways == ["looped"] and not self._named:
-            run = ALONE["looped"] if x.device.type == "cpu" else IN_PLACE
+            run = ALONE["looped"]
             self.choices[len(x).bit_length()] = Choice("looped", self.network.by_itself, run)
             self._agreed.add("looped")
         plain = here.plain()

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -69,16 +70,25 @@ def descend_alone(
                 beside.sow(y.device, own.seed(client, k))
             loss = network.backward(*batch(k), form)
             first = loss if k == 0 else first
-            with torch.no_grad():
-                for p in parameters:
-                    # A parameter that the loss does not see has the gradient zero.
-                    if p.grad is not None:
-                        p.add_(p.grad, alpha=-rate)
-                    p.grad = None
+            # A parameter that the loss does not see has the gradient zero.
+            moved([p for p in parameters if p.grad is not None], rate)
         torch.cat([p.detach().reshape(-1) for p in parameters], out=y)
         if own.moving:
             own.moving.moved([client], len(rates) - 1, beside.told(network.running)[None])
     return first
+
+
+def moved(parameters: Sequence[Tensor], rate: float) -> None:
+    """Take a step, and forget the gradients; on a GPU what many small tensors cost is the call for each."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    together: Any = None if any(g.is_sparse for g in grads) else torch._foreach_add_
+    with torch.no_grad():
+        if together and grads:
+            together(parameters, grads, alpha=-rate)
+        for p, g in zip(parameters, grads, strict=True):
+            if not together:
+                p.add_(g, alpha=-rate)
+            p.grad = None
 
 
 def runs(
@@ -136,7 +146,7 @@ def runs(
         found["fused"] = ignored or fused.refusal(network, x, walk) or in_one_kernel
     if x.device.type == "cpu" and network.is_written_out:
         found["compiled"] = ignored or loops.refusal(*network.written_out, x, walk) or in_loops
-    if way in ALONE or (x.device.type == "cpu" and found.get("compiled") is not in_loops):
+    if way in ALONE or (known in ALONE if x.device.type != "cpu" else found.get("compiled") is not in_loops):
         offered = [known] if known in ALONE else network.ways
         found |= {ALONE[name]: partial(alone, form=form_of(name)) for name in offered if name in ALONE}
     return found

@@ -123,7 +123,7 @@ def choose(
     parts += [*left_out, *(f"{name} refused ({first_line(error)})" for name, error in refused.items())]
     why = f"a step of {len(x)}{f' of {n}' if len(x) < n else ''} clients, measured: {', '.join(parts)}"
     # Clients who take all their steps one after another do the same work, and lend the module less often.
-    return Choice(found, why, ALONE.get(found, "") if cpu and not network.is_written_out else "")
+    return Choice(found, why, "" if network.is_written_out else ALONE.get(found, ""))
 
 
 def _tried(way: Way, network: Network, x: Stack, batch: Minibatch) -> object:
