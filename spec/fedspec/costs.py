@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 SYMBOLS: dict[str, str] = {
     "d": "parameters of the model",
+    "p": "parameters of the fragment that is sent in a round",
     "n": "clients",
     "m": "clients that take part in a round; updates in a buffer",
     "k": "entries that a client sends of a vector, beside their places",

@@ -200,6 +200,14 @@ def test_a_round_reports_the_loss_before_it_and_what_is_sent() -> None:
         x = run.x.numpy()
 
 
+def test_of_a_model_in_fragments_a_round_sends_one() -> None:
+    """To all six clients and from them, a vector of two and a matrix of four in turn."""
+    federation, *_ = quadratic()
+    row = find("streaming-diloco")
+    run = simulate(row, federation, plan=schedule(row), rounds=3, **hyper(row))
+    assert [done.floats_sent for done in run] == [2 * 6 * 2, 2 * 6 * (2 + 4), 2 * 6 * (2 + 4 + 2)]
+
+
 def test_evaluation_says_loss_and_accuracy() -> None:
     module = nn.Linear(2, 2, bias=False).double()
     with torch.no_grad():

@@ -181,8 +181,8 @@ def test_a_client_sends_as_many_numbers_as_the_server_can_tell_apart(a: Algorith
             columns.append((known(G + step) - known(G - step)) / 2e-5)
     rank = int(np.linalg.matrix_rank(np.array(columns), tol=1e-6))
     m = {"fedasync": 1, "delayed-nesterov": 1}.get(a.id, N if "everyone" in a.run.takes else 2)
-    sent = floats(a.costs.up, sizes(d=D, m=m, n=N, k=hyper(a).get("kept", 0))) // m
-    norms = floats(a.costs.up, sizes(d=0, m=1, n=1, k=0))
+    sent = floats(a.costs.up, sizes(d=D, p=D, m=m, n=N, k=hyper(a).get("kept", 0))) // m
+    norms = floats(a.costs.up, sizes(d=0, p=0, m=1, n=1, k=0))
     assert rank == sent - norms - FOLLOWS.get(a.id, 0)
 
 

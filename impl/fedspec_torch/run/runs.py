@@ -311,6 +311,10 @@ class Run:
         """How many floats are sent in a round, by the formulas of the algorithm's row."""
         shapes = self.federation.network.shapes
         sizes = {"d": sum(self.federation.network.sizes), "n": len(self.federation), "m": len(events)}
+        # Fragments take turns, and are made of every P-th parameter of the module.
+        P = getattr(self.h, "P", 1)
+        fragments = P if isinstance(P, int) and P > 0 else 1
+        sizes["p"] = sum(self.federation.network.sizes[len(self.history) % fragments :: fragments])
         cover = getattr(self.h, "cover", None)
         # Scaled signs are sent with one float; signs and places are whole numbers, and not counted.
         kept = getattr(self.h, "kept", NOT_GIVEN)

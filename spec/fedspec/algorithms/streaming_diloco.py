@@ -206,12 +206,12 @@ ROW = Algorithm(
     shows=("v", "x_i"),
     run=Program(hyper=StreamingDiLoCo, init=init, step=step, plain=streaming_diloco, takes=("everyone", "layers")),
     costs=Costs(
-        down="n d",
-        up="n d",
+        down="n p",
+        up="n p",
         client="3 d",
         working="5 d",
         server="2 d",
-        note="sent in P exchanges, in each those of one fragment; x and v are the same for all, and each may keep them",
+        note="in P exchanges each fragment is sent once, n d floats; x and v are the same for all, and each may keep them",
     ),
     traps=(
         phrases.DOWNHILL,
