@@ -211,7 +211,7 @@ ROW = Algorithm(
         client="3 d",
         working="5 d",
         server="2 d",
-        note="in P exchanges each fragment is sent once, n d floats; x and v are the same for all, and each may keep them",
+        note="n d floats in P exchanges; x and v are the same for all, and each may keep them",
     ),
     traps=(
         phrases.DOWNHILL,
