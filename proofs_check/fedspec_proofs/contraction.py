@@ -8,8 +8,9 @@ x* is the minimiser of their mean F. Four questions, for the rule as the specifi
 * by which factor do two models come closer in a round? Below 1 there is one model that a round leaves where it is, and
   the rounds go there from everywhere.
 * how far is that model from x*?
-* by which factor does |x - x*|^2 + a mean |c_i - grad F_i(x*)|^2 fall, whatever zeta? (Methods whose clients keep a
-  vector c_i that comes to stand for their gradient: SCAFFOLD's control variate, FedDyn's dual variable.)
+* by which factor does |x - x*|^2 + a mean |c_i - grad F_i(x*)|^2, or another positive definite quadratic form in
+  x - x* and all c_i - grad F_i(x*), fall, whatever zeta? (Methods whose clients keep a vector c_i that comes to stand
+  for their gradient: SCAFFOLD's control variate, FedDyn's dual variable.)
 
 The answers are certified: multipliers that fractions check, stored beside those of the ledger.
 """
@@ -28,6 +29,7 @@ from fedspec.arith import Vector
 from fedspec.catalogue import CATALOGUE, Method
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec_proofs.engines.worst_case.classes import Function, Point, strongly_convex
+from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis, form
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
@@ -59,6 +61,7 @@ class Round:
         eta_l: their rate, in units of 1/L; a fraction in words, or one that is left open.
         zeta2: mean squared gradient of the clients at x*; of no account where clients keep a vector.
         share: a, where clients keep a vector.
+        form: P, in words, where the sum that falls is <P, Gram(x - x*, c_1 - grad F_1(x*), ...)> instead.
     """
 
     algorithm: str
@@ -66,6 +69,16 @@ class Round:
     eta_l: Any
     zeta2: int = 0
     share: str = "0"
+    form: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def P(self) -> Matrix:
+        """The matrix of the sum that falls, where clients keep a vector."""
+        if self.form:
+            return tuple(tuple(map(Fraction, row)) for row in self.form)
+        n = len(self.steps)
+        weights = [Fraction(1), *[Fraction(self.share) / n] * n]
+        return tuple(tuple(w if i == j else Fraction(0) for j in range(n + 1)) for i, w in enumerate(weights))
 
     @property
     def keeps(self) -> bool:
@@ -91,6 +104,7 @@ class Round:
 
     def __str__(self) -> str:
         last = f"a = {self.share}" if self.keeps else f"zeta^2 = {self.zeta2}"
+        last = "a form of its own" if self.form else last
         return f"{self.algorithm}, tau = {self.steps}, eta_l = {self.eta_l}, {last}"
 
     def after(self, x: Vector, clients: Sequence[Oracle]) -> Vector:
@@ -143,17 +157,21 @@ def problem_of(r: Round, bound: Any = Fraction(0)) -> Problem:
         given = {"start": square(x) - 1, "zeta": _mean([square(s) for s in slopes]) - r.zeta2}
         right, left = bound * Value(constant=Fraction(1)), square(played.ended[0])
         return Problem(left - right, given | _obeyed(functions), right, played)
-    each = [basis(f"c{i}") for i in range(len(r.steps))]
+    before, after, given, played = state_of(r)
+    start, left = quadratic(r.P, before), quadratic(r.P, after)
+    return Problem(left - bound * start, given, bound * start, played)
+
+
+def state_of(r: Round) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
+    """x - x* and all c_i - grad F_i(x*), before a round and after it; what the functions obey; and the round."""
+    functions, slopes = _clients(len(r.steps))
+    x, each = basis("x"), [basis(f"c{i}") for i in range(len(r.steps))]
     played = play(functions, lambda start, clients: r.kept(start(x), [start(c) for c in each], clients))
     end, server, *ends = played.ended
     if server != sum(ends, ORIGIN) / len(ends):
         raise ValueError(f"contraction: {r.algorithm}'s server does not keep the mean of what its clients keep")
-    a = Fraction(r.share)
-    before, left = (
-        square(y) + a * _mean([square(c - s) for c, s in zip(cs, slopes, strict=True)])
-        for y, cs in ((x, each), (end, ends))
-    )
-    return Problem(left - bound * before, _obeyed(functions), bound * before, played)
+    before, after = ([y, *(c - s for c, s in zip(cs, slopes, strict=True))] for y, cs in ((x, each), (end, ends)))
+    return before, after, _obeyed(functions), played
 
 
 def apart(r: Round, bound: Any) -> Problem:

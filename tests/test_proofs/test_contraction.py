@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -12,10 +14,12 @@ import numpy as np
 import pytest
 
 from fedspec.algorithms.synchronous import run_round
-from fedspec.catalogue import CATALOGUE
-from fedspec.plan import Plan
+from fedspec.catalogue import CATALOGUE, Program
+from fedspec.plan import Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.contraction import MU, OTHERS, problem_of
+from fedspec_proofs.contraction import HELD, MU, OTHERS, Round, problem_of, state_of
+from fedspec_proofs.engines.worst_case.falling import positive
+from fedspec_proofs.engines.worst_case.forms import form
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.round_numbers import round_of, rows
 from fedspec_suite.report.styles import style_of
@@ -40,6 +44,76 @@ def test_every_number_is_certified(row: dict[str, Any]) -> None:
     assert flaw(problem_of(round_of(row), bound), proof) == ""
     assert 0 <= bound - Fraction(row["worst"]) <= Fraction(4, 1000), "and close to what the program attains"
     assert flaw(problem_of(round_of(row), bound * Fraction(9, 10)), proof) != ""
+
+
+FALLING = [row for row in ROWS if row["algorithm"] in HELD]
+
+
+@pytest.mark.parametrize("row", FALLING, ids=lambda row: str(round_of(row)))
+def test_a_form_is_positive_definite_and_one_that_is_spoiled_is_refused(row: dict[str, Any]) -> None:
+    r, bound, proof = round_of(row), Fraction(row["bound"]), {n: Fraction(c) for n, c in row["proof"].items()}
+    assert positive(r.P) and r.P[0][0] == 1
+    assert np.linalg.eigvalsh(np.array(r.P, float)).min() > 1e-5
+    for i, j in ((1, 1), (0, 1), (1, 2)):
+        spoiled = [
+            [c + Fraction(1, 4) * ({a, b} == {i, j} or a == b == i == j) for b, c in enumerate(line)]
+            for a, line in enumerate(r.P)
+        ]
+        words = tuple(tuple(map(str, line)) for line in spoiled)
+        assert flaw(problem_of(replace(r, form=words), bound), proof) != ""
+    (first, second, *others), rows = r.form[0], r.form[1:]
+    uneven = (first, str(Fraction(second) + 1), *others), *rows
+    for words in (uneven, tuple(tuple(str(-c) for c in line) for line in r.P)):
+        assert not positive(replace(r, form=words).P)
+
+
+@pytest.mark.parametrize("algorithm", HELD)
+def test_tilted_clients_make_the_same_round(algorithm: str) -> None:
+    """With every gradient, and every c_i, moved by the slope at x*, no slope is left in what the form is made of."""
+    for row in (row for row in FALLING if row["algorithm"] == algorithm and row["eta_l"] == "1/4"):
+        before, after, _, _ = state_of(round_of(row))
+        n = len(row["steps"])
+        moved = {f"s{i}": form({f"s{i}": Fraction(1)}) for i in range(n - 1)}
+        moved[f"s{n - 1}"] = form({name: Fraction(-1) for name in moved})
+        for u in (*before, *after):
+            total = u
+            for name, c in u.parts:
+                whose = name.partition(".")[0][1:]
+                if name[0] in "cF":
+                    total = total + c * moved[f"s{whose}"]
+            assert not [name for name, _ in total.parts if name[0] == "s"]
+
+
+def ended(r: Round, clients: Sequence[Oracle], slopes: Any, u: Any) -> Any:
+    """x and all c_i - s_i after a round in floats, of one coordinate, from such a state."""
+    n, run, (server, client) = len(r.steps), CATALOGUE[r.algorithm].run, HELD[r.algorithm]
+    assert isinstance(run, Program)
+    h = run.hyper(eta_l=float(r.rate), **OTHERS[r.algorithm])
+    c_i = (u[1:] + slopes)[:, None]
+    begun = run.init(h, u[:1], Setup((1,) * n, {"x": (1,)}))
+    state, _ = run.step(h, replace(begun, **{server: c_i.mean(0), client: c_i}), clients, r.plan)
+    return np.concatenate([state.x, getattr(state, client)[:, 0] - slopes])
+
+
+@pytest.mark.parametrize("algorithm", HELD)
+def test_forms_of_rounds_that_are_run_fall_as_certified_and_come_near(algorithm: str) -> None:
+    """Parabolas with curvatures in [mu, 1] and minimisers of their own: the largest ratio is an eigenvalue."""
+    rng, near = np.random.default_rng(0), []
+    for row in (row for row in FALLING if row["algorithm"] == algorithm):
+        r = round_of(row)
+        n, P, largest = len(r.steps), np.array(r.P, float), 0.0
+        for _ in range(60):
+            curves = np.where(rng.random(n) < 0.8, rng.choice([float(MU), 1.0], n), rng.uniform(float(MU), 1, n))
+            slopes = rng.normal(size=n)
+            slopes -= slopes.mean()
+            clients = QuadraticClients(curves.reshape(n, 1, 1), -slopes.reshape(n, 1)).clients
+            # The round is linear in the state, however unlike the clients are.
+            assert np.allclose(ended(r, clients, slopes, np.zeros(n + 1)), 0, atol=1e-12)
+            M = np.array([ended(r, clients, slopes, e) for e in np.eye(n + 1)]).T
+            largest = max(largest, np.linalg.eigvals(np.linalg.solve(P, M.T @ P @ M)).real.max())
+        assert largest <= float(Fraction(row["bound"])) + 1e-9
+        near.append(largest / float(Fraction(row["bound"])))
+    assert max(near) > 0.99, near
 
 
 def test_the_page_prints_what_is_certified() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from fedspec_proofs import contraction
 from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.contraction import HELD, Round, problem_of
+from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.fednova.strongly_convex import SERVER, STRONG, UNLIKE, elsewhere
@@ -29,7 +30,8 @@ def rows() -> list[dict[str, Any]]:
 
 def round_of(row: dict[str, Any]) -> Round:
     """The round of a row."""
-    return Round(row["algorithm"], tuple(row["steps"]), row["eta_l"], row["zeta2"], row["share"])
+    form = tuple(map(tuple, row["form"]))
+    return Round(row["algorithm"], tuple(row["steps"]), row["eta_l"], row["zeta2"], row["share"], form)
 
 
 def _of(kept: bool) -> Iterator[dict[str, Any]]:
@@ -42,6 +44,8 @@ def _checked(kept: bool) -> Finding:
     for row in _of(kept):
         r, bound = round_of(row), Fraction(row["bound"])
         wrong = flaw(problem_of(r, bound), {name: Fraction(c) for name, c in row["proof"].items()})
+        if kept and not positive(r.P):
+            wrong = "its form is not positive definite"
         if wrong:
             return Finding(Verdict.UNKNOWN, f"{r}: {wrong}; {RENEW}")
         above.append((float(bound) - row["worst"], str(r)))
@@ -101,7 +105,7 @@ distances = _numbers(
 
 factors = _numbers(
     "fednova.round-factors",
-    "In a round of SCAFFOLD or FedDyn |x - x*|^2 + a mean |c_i - grad F_i(x*)|^2 changes by at most the factor of the "
-    "table, however unlike the clients are",
+    "In a round of SCAFFOLD or FedDyn a positive definite quadratic form in x - x* and all c_i - grad F_i(x*) changes "
+    "by at most the factor of the table, however unlike the clients are",
     kept=True,
 )

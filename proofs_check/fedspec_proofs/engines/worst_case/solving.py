@@ -50,7 +50,8 @@ class Worst:
     values: Mapping[str, float]
 
 
-def _floats(value: Value, basis: list[str], names: list[str]) -> tuple[Floats, Floats, float]:
+def in_floats(value: Value, basis: list[str], names: list[str]) -> tuple[Floats, Floats, float]:
+    """The matrix of its products over a basis, its function values by name, its constant."""
     R = np.array(matrix(value, basis), dtype=float).reshape(len(basis), len(basis))
     return R, np.array([float(value.values.get(n, 0)) for n in names]), float(value.constant)
 
@@ -84,7 +85,7 @@ def worst(problem: Problem, room: float | None = None, scale: float = 0.1) -> Wo
     fixed = 1.0 if problem.right.products else float(problem.right.constant) or 1.0
 
     def said(value: Value) -> Any:
-        R, c, constant = _floats(value, basis, names)
+        R, c, constant = in_floats(value, basis, names)
         return cp.trace(T.T @ R @ T @ G) + (c @ f[: len(names)] if len(names) else 0) + constant
 
     limits = [said(q) <= -(room or 0) * fixed for q in problem.given.values()]
@@ -124,8 +125,8 @@ def _proof(problem: Problem, spared: float) -> dict[str, Fraction]:
     basis, names = problem.basis, _names(problem)
     given = list(problem.given)
     multipliers, least = cp.Variable(len(given), nonneg=True), cp.Variable()
-    parts = [_floats(problem.given[name], basis, names) for name in given]
-    R0, f0, c0 = _floats(problem.claimed, basis, names)
+    parts = [in_floats(problem.given[name], basis, names) for name in given]
+    R0, f0, c0 = in_floats(problem.claimed, basis, names)
     R = sum((multipliers[k] * parts[k][0] for k in range(len(given))), -R0)
     limits = [R >> least * np.eye(len(basis)), least <= 1]
     limits += [sum(multipliers[k] * parts[k][2] for k in range(len(given))) - c0 >= -spared * c0]
