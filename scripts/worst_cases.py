@@ -6,21 +6,15 @@ Writes contraction.json of the ledger (what is certified, with multipliers), the
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, replace
 from fractions import Fraction
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs.contraction import HELD, Round, problem_of, state_of
-from fedspec_proofs.engines.worst_case.falling import fitted, positive, rounded, without
-from fedspec_proofs.engines.worst_case.forms import form
-from fedspec_proofs.engines.worst_case.proof import Problem, flaw
-from fedspec_proofs.engines.worst_case.solving import prove, worst
+from fedspec_proofs.contraction import HELD, Round
+from fedspec_proofs.contraction_search import certified
 from fedspec_proofs.fednova import round_numbers
 from fedspec_suite.report import labels
 from fedspec_suite.report.styles import style_of
@@ -31,11 +25,6 @@ PLACE = re.compile(r"(<!-- worst: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 RATES = ("1/8", "1/4", "1/2", "1")
 STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (2, 2, 2))
-DIGITS = 1000
-MOST = 4
-"""The largest factor that a form is looked for with."""
-ROOM = 1e-6
-"""What a linear matrix inequality must leave, so that its solution may be rounded."""
 MARKERS = {(1, 1): "o", (2, 2): "s", (4, 4): "^", (1, 3): "D"}
 """Of the steps that are drawn."""
 
@@ -49,66 +38,12 @@ def asked() -> Iterator[Round]:
             yield from (Round(algorithm, steps, eta_l) for algorithm in HELD)
 
 
-def stilled(problem: Problem, r: Round) -> Problem:
-    """The same with clients whose gradients at x* are zero, where they keep a vector.
-
-    Such methods do not see a linear function that is added to an F_i if its vector moves with it, which a test shows
-    on forms. So the program has directions in which nothing changes, and no room in them. What is found is checked
-    without this.
-    """
-    if not r.keeps:
-        return problem
-    slopes = [f"s{i}" for i in range(len(r.steps) - 1)]
-    given = {name: without(q, slopes) for name, q in problem.given.items()}
-    return Problem(without(problem.claimed, slopes), given, without(problem.right, slopes))
-
-
-def largest(r: Round) -> float:
-    """The worst case, in floating point."""
-    problem = stilled(problem_of(r), r)
-    before = problem.claimed - stilled(problem_of(r, Fraction(1)), r).claimed
-    given = {**problem.given, **({"start": before - 1} if r.keeps else {})}
-    return worst(Problem(problem.claimed, given)).value
-
-
-def falling(r: Round) -> Iterator[Round]:
-    """The round with forms of its own, those with the least factor first; rounding costs each of them something."""
-    before, after, given, _ = state_of(r)
-    slopes = [f"s{i}" for i in range(len(r.steps) - 1)]
-    before, after = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
-    given = {name: without(q, slopes) for name, q in given.items()}
-    alike = [[0], *([i + 1 for i, s in enumerate(r.steps) if s == tau] for tau in sorted({*r.steps}))]
-    low, high = 0, MOST * DIGITS
-    while high - low > 1:
-        middle = (low + high) // 2
-        has_room = fitted(before, after, given, middle / DIGITS)[0] > ROOM
-        low, high = (low, middle) if has_room else (middle, high)
-    for factor, denominator in product(range(high, high + 4), (10**3, 10**5)):
-        _, P = fitted(before, after, given, factor / DIGITS)
-        if len(P) and positive(found := rounded(P, alike, denominator)):
-            yield replace(r, form=tuple(tuple(map(str, row)) for row in found))
-
-
-def certified(r: Round) -> dict[str, Any]:
-    """The worst case of a round, rounded up to the next thousandth for which there is a certificate.
-
-    Raises:
-        ValueError: none was found.
-    """
-    ones = [*falling(r)] if r.keeps else [r]
-    for value, one in sorted(((largest(one), one) for one in ones), key=lambda found: found[0]):
-        first = math.ceil(value * DIGITS)
-        for more in range(4):
-            bound = Fraction(first + more, DIGITS)
-            proof = prove(stilled(problem_of(one, bound), one))
-            if proof and not flaw(problem_of(one, bound), proof):
-                return {
-                    **asdict(one),
-                    "worst": round(value, 6),
-                    "bound": str(bound),
-                    "proof": {n: str(c) for n, c in proof.items()},
-                }
-    raise ValueError(f"worst cases: no certificate for {r} near {value}")
+def row_of(r: Round) -> dict[str, Any]:
+    """The worst case of a round, as the ledger keeps it."""
+    found = certified(r)
+    shown = {name: getattr(found.round, name) for name in ("algorithm", "steps", "eta_l", "zeta2", "share", "form")}
+    proof = {name: str(c) for name, c in found.proof.items()}
+    return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
 
 
 def by_round(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
@@ -176,7 +111,7 @@ def draw(rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     """Find, write, draw."""
     with ProcessPoolExecutor(2) as pool:
-        rows = list(pool.map(certified, asked()))
+        rows = list(pool.map(row_of, asked()))
     round_numbers.PATH.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
     written(rows)
 

@@ -62,6 +62,8 @@ class Round:
         zeta2: mean squared gradient of the clients at x*; of no account where clients keep a vector.
         share: a, where clients keep a vector.
         form: P, in words, where the sum that falls is <P, Gram(x - x*, c_1 - grad F_1(x*), ...)> instead.
+        mu: strong convexity of the clients, in units of L.
+        numbers: hyper-parameters that are others than those of :data:`OTHERS`.
     """
 
     algorithm: str
@@ -70,6 +72,8 @@ class Round:
     zeta2: int = 0
     share: str = "0"
     form: tuple[tuple[str, ...], ...] = ()
+    mu: str = str(MU)
+    numbers: tuple[tuple[str, str], ...] = ()
 
     @property
     def P(self) -> Matrix:
@@ -99,6 +103,7 @@ class Round:
     def hyper(self) -> Any:
         """The record of the numbers."""
         others = {n: Fraction(v) for n, v in OTHERS[self.algorithm].items()}
+        others |= {n: Fraction(v) for n, v in self.numbers}
         run: Any = CATALOGUE[self.algorithm].run
         return run.hyper(eta_l=self.rate, **others)
 
@@ -134,9 +139,9 @@ def _mean(terms: Sequence[Value]) -> Value:
     return sum(terms, Value()) / len(terms)
 
 
-def _clients(n: int) -> tuple[list[Function], list[Form]]:
+def clients_of(n: int, mu: Fraction = MU) -> tuple[list[Function], list[Form]]:
     """Clients whose mean has its minimiser at the origin, and their gradients there, which sum to zero."""
-    functions = [Function(f"F{i}", strongly_convex(MU, 1)) for i in range(n)]
+    functions = [Function(f"F{i}", strongly_convex(mu, 1)) for i in range(n)]
     slopes = [basis(f"s{i}") for i in range(n - 1)]
     slopes.append(sum((-s for s in slopes), ORIGIN))
     for f, s in zip(functions, slopes, strict=True):
@@ -144,19 +149,19 @@ def _clients(n: int) -> tuple[list[Function], list[Form]]:
     return functions, slopes
 
 
-def _obeyed(functions: Sequence[Function]) -> dict[str, Value]:
+def obeyed(functions: Sequence[Function]) -> dict[str, Value]:
     return {name: q for f in functions for name, q in f.obeys().items()}
 
 
 def problem_of(r: Round, bound: Any = Fraction(0)) -> Problem:
     """That the distance after the round, or the sum that falls, is at most so much (times its value before)."""
-    functions, slopes = _clients(len(r.steps))
+    functions, slopes = clients_of(len(r.steps), Fraction(r.mu))
     x = basis("x")
     if not r.keeps:
         played = play(functions, lambda start, clients: [r.after(start(x), clients)])
         given = {"start": square(x) - 1, "zeta": _mean([square(s) for s in slopes]) - r.zeta2}
         right, left = bound * Value(constant=Fraction(1)), square(played.ended[0])
-        return Problem(left - right, given | _obeyed(functions), right, played)
+        return Problem(left - right, given | obeyed(functions), right, played)
     before, after, given, played = state_of(r)
     start, left = quadratic(r.P, before), quadratic(r.P, after)
     return Problem(left - bound * start, given, bound * start, played)
@@ -164,14 +169,14 @@ def problem_of(r: Round, bound: Any = Fraction(0)) -> Problem:
 
 def state_of(r: Round) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
     """x - x* and all c_i - grad F_i(x*), before a round and after it; what the functions obey; and the round."""
-    functions, slopes = _clients(len(r.steps))
+    functions, slopes = clients_of(len(r.steps), Fraction(r.mu))
     x, each = basis("x"), [basis(f"c{i}") for i in range(len(r.steps))]
     played = play(functions, lambda start, clients: r.kept(start(x), [start(c) for c in each], clients))
     end, server, *ends = played.ended
     if server != sum(ends, ORIGIN) / len(ends):
         raise ValueError(f"contraction: {r.algorithm}'s server does not keep the mean of what its clients keep")
     before, after = ([y, *(c - s for c, s in zip(cs, slopes, strict=True))] for y, cs in ((x, each), (end, ends)))
-    return before, after, _obeyed(functions), played
+    return before, after, obeyed(functions), played
 
 
 def apart(r: Round, bound: Any) -> Problem:
@@ -181,12 +186,12 @@ def apart(r: Round, bound: Any) -> Problem:
     played = play(functions, lambda start, clients: [r.after(start(y), clients) for y in (x, ORIGIN)])
     one, other = played.ended
     right = bound * square(x)
-    return Problem(square(one - other) - right, _obeyed(functions), right, played)
+    return Problem(square(one - other) - right, obeyed(functions), right, played)
 
 
 def resting(r: Round, bound: Any) -> Problem:
     """That a model which a round leaves where it is has |x - x*|^2 <= bound zeta^2; zeta = 1."""
-    functions, slopes = _clients(len(r.steps))
+    functions, slopes = clients_of(len(r.steps), Fraction(r.mu))
     x = basis("x")
 
     def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
@@ -205,6 +210,6 @@ def resting(r: Round, bound: Any) -> Problem:
 
     for f in functions:
         f.points = {settled(y): Point(settled(p.x), settled(p.g), p.f) for y, p in f.points.items()}
-    given = {"zeta": _mean([square(s) for s in slopes]) - 1, **_obeyed(functions)}
+    given = {"zeta": _mean([square(s) for s in slopes]) - 1, **obeyed(functions)}
     right = Value(constant=bound)
     return Problem(square(x) - right, given, right, Play(tuple(functions), run, (settled(end),)))

@@ -31,6 +31,7 @@ from fedspec_suite import (
     cli_reproduce,
     cli_simulate,
     cli_vectors,
+    cli_worst_case,
 )
 from fedspec_suite.cli_check import check_limit
 from fedspec_suite.cli_manual import Manual
@@ -78,6 +79,7 @@ cli_simulate.mount(app)
 cli_reproduce.mount(app)
 cli_laws.mount(app)
 cli_new.mount(app)
+cli_worst_case.mount(app)
 app.add_typer(cli_mutants.app, name="mutants")
 app.add_typer(cli_claims.app, name="claims")
 app.add_typer(cli_vectors.app, name="vectors")

@@ -11,7 +11,7 @@ PURPOSES: dict[str, tuple[str, ...]] = {
     "Look things up": ("list", "show", "graph", "laws", "papers", "vectors"),
     "Train with an algorithm": ("simulate",),
     "Bring an own algorithm": ("new",),
-    "The papers' statements": ("claims", "reproduce"),
+    "The papers' statements, and beyond": ("claims", "reproduce", "worst-case"),
     "Does the suite bite": ("mutants",),
 }
 """The commands, in the order in which somebody new needs them; what is missing here comes last."""

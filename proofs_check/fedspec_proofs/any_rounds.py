@@ -1,0 +1,189 @@
+"""How far rounds of any algorithm of the catalogue may end from the minimiser, if they are linear; and which are not.
+
+From |x - x*| <= 1, all else that it keeps as it begins, R rounds of all clients with equal weights. These are any
+mu-strongly convex functions with 1-Lipschitz gradients, whose gradients at x* have the mean square zeta^2.
+"""
+
+from __future__ import annotations
+
+import math
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import fedspec
+from fedspec.algorithms.synchronous import model, run_round
+from fedspec.arith import Vector
+from fedspec.entry import Algorithm, LocalSolver, Method, Program
+from fedspec.errors import FedspecError, ParameterError
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec_proofs.contraction import MU, clients_of, obeyed
+from fedspec_proofs.engines.worst_case.attained import Attained
+from fedspec_proofs.engines.worst_case.classes import Function
+from fedspec_proofs.engines.worst_case.forms import ORIGIN, basis
+from fedspec_proofs.engines.worst_case.plays import play
+from fedspec_proofs.engines.worst_case.proof import Problem, flaw
+from fedspec_proofs.engines.worst_case.values import Value, square
+
+SPEC = Path(fedspec.__file__).parent
+BENEATH = ("arith.py", "rules.py", "scalars.py", "records.py", "functions.py")
+"""Of the specification's files, those that compute for a rule."""
+
+DIGITS = 3
+"""Significant digits to which a bound is rounded up."""
+
+
+class NotLinearError(FedspecError):
+    """A round multiplies, divides by, compares or takes the root of what is not a given number."""
+
+
+class NoWorstCaseError(FedspecError):
+    """No worst case, or no certificate of it, was found."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What is asked.
+
+    Attributes:
+        row: the algorithm.
+        steps: the local steps of each client.
+        numbers: hyper-parameters.
+        mu: strong convexity of the clients, in units of L.
+        zeta2: zeta^2, in units of L^2 |x - x*|^2.
+        rounds: R.
+    """
+
+    row: Algorithm
+    steps: tuple[int, ...]
+    numbers: Mapping[str, Fraction]
+    mu: Fraction = MU
+    zeta2: Fraction = Fraction(0)
+    rounds: int = 1
+
+    @property
+    def hyper(self) -> Any:
+        """The record of the numbers, which refuses those that it does not take."""
+        assert not isinstance(self.row.run, LocalSolver)
+        return self.row.run.hyper(**self.numbers)
+
+    def after(self, x: Vector, clients: Sequence[Oracle]) -> Vector:
+        """The model after the rounds, by the algorithm's own functions."""
+        run, n = self.row.run, len(self.steps)
+        plan = Plan(tuple(range(n)), self.steps, (1,) * n)
+        h = self.hyper
+        if isinstance(run, Method):
+            state = run.init(h, x)
+            for _ in range(self.rounds):
+                state = run_round(
+                    h, state, tuple(clients), plan, local=run.local, norm=run.norm, server=run.server
+                ).state
+            return model(state)
+        assert isinstance(run, Program)
+        state = run.init(h, x, Setup((1,) * n, {"x": (len(x),)}))
+        for _ in range(self.rounds):
+            state, _ = run.step(h, state, tuple(clients), plan)
+        return model(state)
+
+
+def check(asked: Rounds) -> None:
+    """Refuse what no such question can be asked of.
+
+    Raises:
+        ParameterError: the algorithm has no rounds of a server, or a hyper-parameter is missing or outside.
+    """
+    row, run = asked.row, asked.row.run
+    if isinstance(run, LocalSolver) or (isinstance(run, Program) and run.event != "round"):
+        kind = "a local solver" if isinstance(run, LocalSolver) else f"run by {run.event}s"
+        raise ParameterError(f"worst-case: {row.id} is {kind}; this is about rounds of a server and all its clients")
+    _ = asked.hyper
+    if not 0 <= asked.mu < 1:
+        raise ParameterError(f"worst-case: got mu = {asked.mu}; it is in units of L, at least 0 and below 1")
+
+
+def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
+    """That |x_R - x*|^2 is at most so much.
+
+    Raises:
+        NotLinearError: with the statement that is not linear.
+    """
+    check(asked)
+    functions, slopes = clients_of(len(asked.steps), asked.mu)
+    if not asked.zeta2:
+        functions, slopes = [Function(f.name, f.of) for f in functions], []
+        for f in functions:
+            f.stationary(ORIGIN)
+    x = basis("x")
+    try:
+        played = play(functions, lambda start, clients: [asked.after(start(x), clients)])
+    except (TypeError, AttributeError, ArithmeticError, ValueError) as error:
+        raise NotLinearError(f"worst-case: {asked.row.id}: {_where(error)}") from error
+    right = Value(constant=bound)
+    unlike = {"zeta": sum((square(s) for s in slopes), Value()) / len(slopes) - asked.zeta2} if slopes else {}
+    given = {"start": square(x) - 1, **unlike, **obeyed(functions)}
+    return Problem(square(played.ended[0]) - right, given, right, played)
+
+
+def _where(error: Exception) -> str:
+    """The last statement of a rule before it failed."""
+    said = "its rounds are not linear in the model and the gradients"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "fedspec_proofs" not in f.filename]
+    own = [f for f in frames if Path(f.filename).name not in BENEATH and "site-packages" not in f.filename]
+    if not own:
+        return f"{said}: {error}"
+    last = own[-1]
+    file = Path(last.filename)
+    place = file.relative_to(SPEC) if file.is_relative_to(SPEC) else file.name
+    return f"{said}; {place}, line {last.lineno}: {last.line}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer.
+
+    Attributes:
+        asked: the question.
+        bound: what |x_R - x*|^2 is at most, proved by multipliers that were checked in fractions.
+        proof: the multipliers.
+        attained: functions at which it comes near, in fractions; none where none were rounded.
+        reached: |x_R - x*|^2 there.
+        worst: the same where the program attains it, in floats.
+    """
+
+    asked: Rounds
+    bound: Fraction
+    proof: Mapping[str, Fraction]
+    attained: Attained | None
+    reached: Fraction | None
+    worst: float
+
+
+def worst_case(asked: Rounds) -> Found:
+    """The worst case, rounded up in its third digit to what is proved, and functions that come near.
+
+    Raises:
+        NotLinearError: a round is not linear.
+        NoWorstCaseError: no worst case or no certificate was found.
+    """
+    # cvxpy is imported where it is used.
+    from fedspec_proofs.engines.worst_case.attained import replayed, share
+    from fedspec_proofs.engines.worst_case.solving import attaining, prove, worst
+
+    problem = problem_of(asked)
+    value = worst(problem).value
+    if not math.isfinite(value):
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no largest distance at these numbers")
+    unit = Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1)
+    for more in range(4):
+        bound = unit * (math.ceil(value / float(unit)) + more)
+        claim = problem_of(asked, bound)
+        proof = prove(claim)
+        if proof and not flaw(claim, proof):
+            found = attaining(claim)
+            if found and claim.play and (wrong := replayed(claim.play, found)):
+                raise NoWorstCaseError(f"worst-case: {asked.row.id}: {wrong}")
+            return Found(asked, bound, proof, found, share(claim, found) * bound if found else None, value)
+    raise NoWorstCaseError(f"worst-case: {asked.row.id}: no certificate was found near {value:.6g}")

@@ -1,0 +1,100 @@
+"""The worst cases of rounds, found by semidefinite programming, with multipliers that prove them; needs cvxpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+from fedspec.errors import FedspecError
+from fedspec_proofs.contraction import Round, problem_of, state_of
+from fedspec_proofs.engines.worst_case.falling import fitted, positive, rounded, without
+from fedspec_proofs.engines.worst_case.forms import form
+from fedspec_proofs.engines.worst_case.proof import Problem, flaw
+from fedspec_proofs.engines.worst_case.solving import prove, worst
+
+DIGITS = 1000
+MOST = 4
+"""The largest factor that a form is looked for with."""
+ROOM = 1e-6
+"""What a linear matrix inequality must leave, so that its solution may be rounded."""
+
+
+class UncertifiedError(FedspecError):
+    """No multipliers were found that prove a number."""
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What is proved of a round.
+
+    Attributes:
+        round: the round, with its form where clients keep a vector.
+        worst: the value that the program attains, in floats.
+        bound: what is proved.
+        proof: the multipliers.
+    """
+
+    round: Round
+    worst: float
+    bound: Fraction
+    proof: Mapping[str, Fraction]
+
+
+def stilled(problem: Problem, r: Round) -> Problem:
+    """The same with clients whose gradients at x* are zero, where they keep a vector.
+
+    Such methods do not see a linear function that is added to an F_i if its vector moves with it, which a test shows
+    on forms. So the program has directions in which nothing changes, and no room in them. What is found is checked
+    without this.
+    """
+    if not r.keeps:
+        return problem
+    slopes = [f"s{i}" for i in range(len(r.steps) - 1)]
+    given = {name: without(q, slopes) for name, q in problem.given.items()}
+    return Problem(without(problem.claimed, slopes), given, without(problem.right, slopes))
+
+
+def largest(r: Round) -> float:
+    """The worst case, in floating point."""
+    problem = stilled(problem_of(r), r)
+    before = problem.claimed - stilled(problem_of(r, Fraction(1)), r).claimed
+    given = {**problem.given, **({"start": before - 1} if r.keeps else {})}
+    return worst(Problem(problem.claimed, given)).value
+
+
+def falling(r: Round) -> Iterator[Round]:
+    """The round with forms of its own, those with the least factor first; rounding costs each of them something."""
+    before, after, given, _ = state_of(r)
+    slopes = [f"s{i}" for i in range(len(r.steps) - 1)]
+    before, after = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
+    given = {name: without(q, slopes) for name, q in given.items()}
+    alike = [[0], *([i + 1 for i, s in enumerate(r.steps) if s == tau] for tau in sorted({*r.steps}))]
+    low, high = 0, MOST * DIGITS
+    while high - low > 1:
+        middle = (low + high) // 2
+        has_room = fitted(before, after, given, middle / DIGITS)[0] > ROOM
+        low, high = (low, middle) if has_room else (middle, high)
+    for factor, denominator in product(range(high, high + 4), (10**3, 10**5)):
+        _, P = fitted(before, after, given, factor / DIGITS)
+        if len(P) and positive(found := rounded(P, alike, denominator)):
+            yield replace(r, form=tuple(tuple(map(str, row)) for row in found))
+
+
+def certified(r: Round) -> Certified:
+    """The worst case of a round, rounded up to the next thousandth for which there is a certificate.
+
+    Raises:
+        UncertifiedError: none was found.
+    """
+    ones = [*falling(r)] if r.keeps else [r]
+    for value, one in sorted(((largest(one), one) for one in ones), key=lambda found: found[0]):
+        first = math.ceil(value * DIGITS)
+        for more in range(4):
+            bound = Fraction(first + more, DIGITS)
+            proof = prove(stilled(problem_of(one, bound), one))
+            if proof and not flaw(problem_of(one, bound), proof):
+                return Certified(one, value, bound, proof)
+    raise UncertifiedError(f"worst cases: no certificate for {r}")

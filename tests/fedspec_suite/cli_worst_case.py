@@ -1,0 +1,176 @@
+"""The command ``fedspec worst-case``: how far rounds may end from the minimiser, certified, if they are linear."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+import warnings
+from fractions import Fraction
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+
+from fedspec.catalogue import find
+from fedspec.entry import Algorithm
+from fedspec.errors import FedspecError, ParameterError, to_install
+from fedspec_suite.cli_settings import assigned
+from fedspec_suite.report import terminal
+from fedspec_suite.report.terminal import Json
+
+FRACTION = "a fraction such as 1/4 or 0.25"
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("worst-case", epilog="Exit code: 0 a certified number, 2 none, or a usage error.")
+    def worst_case(
+        algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="Its id, or that of an own one.")],
+        steps: Annotated[str, typer.Option(help="Local steps of each client: one number for each.")] = "2,2",
+        eta_l: Annotated[str, typer.Option(help="Their rate, in units of 1/L.")] = "1/4",
+        setting: Annotated[
+            list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Another hyper-parameter; repeatable.")
+        ] = None,
+        mu: Annotated[str, typer.Option(help="Strong convexity of every client, in units of L.")] = "1/10",
+        zeta: Annotated[
+            str, typer.Option(help="Root of the clients' mean squared gradient at x*, in units of L |x - x*|.")
+        ] = "0",
+        rounds: Annotated[int, typer.Option(min=1, help="How many rounds, from the algorithm's own beginning.")] = 1,
+        lyapunov: Annotated[
+            bool,
+            typer.Option("--lyapunov", help="The factor of a quadratic form that falls in every round, for any zeta."),
+        ] = False,
+        as_json: Json = False,
+    ) -> None:
+        """How far from the minimiser x* may rounds end that begin at most 1 away from it, whatever the clients?
+
+        Clients are any mu-strongly convex functions with L-Lipschitz gradients, in any dimension, L = 1; all take part,
+        with equal weights. The algorithm's own functions are run on linear forms. A semidefinite program finds the
+        worst functions, and multipliers that prove that there are none worse, which are checked in fractions.
+        """
+        missing = [module for module in ("fedspec_proofs", "cvxpy", "clarabel") if find_spec(module) is None]
+        if missing:
+            raise FedspecError(f"worst-case: it needs {' and '.join(missing)}; {to_install('certify,proofs')}")
+        row = find(algorithm)
+        numbers = {
+            n: v
+            for n, (v, _) in assigned("--set", setting or [], [row], lambda t: _fraction("--set", t))[row.id].items()
+        }
+        numbers |= {"eta_l": _fraction("--eta-l", eta_l)}
+        counts = _counts(steps)
+        # What a solver doubts is rounded and then checked, or not taken.
+        warnings.filterwarnings("ignore", "Solution may be inaccurate")
+        begun = time.monotonic()
+        if lyapunov:
+            told = _factor(row, counts, eta_l, numbers, _fraction("--mu", mu))
+        else:
+            more = {"mu": _fraction("--mu", mu), "zeta2": _fraction("--zeta", zeta) ** 2, "rounds": rounds}
+            told = _distance(row, counts, numbers, more)
+        told["seconds"] = round(time.monotonic() - begun, 1)
+        if as_json:
+            terminal.emit([told])
+            return
+        console = terminal.console()
+        for line in _lines(told):
+            console.print(line, highlight=False, markup=False)
+
+
+def _fraction(option: str, text: str) -> Fraction:
+    try:
+        found = Fraction(text)
+    except (ValueError, ZeroDivisionError) as error:
+        raise ParameterError(f"{option} {text}: expected {FRACTION}") from error
+    if found < 0:
+        raise ParameterError(f"{option} {text}: expected {FRACTION}, not below 0")
+    return found
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdigit() and int(word) for word in words):
+        raise ParameterError(f"--steps {text}: expected the local steps of each client, such as 2,2 or 1,3")
+    return tuple(map(int, words))
+
+
+def _distance(
+    row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], more: dict[str, Any]
+) -> dict[str, Any]:
+    any_rounds = importlib.import_module("fedspec_proofs.any_rounds")
+    with terminal.spinner() as said:
+        said(f"{row.id}: looking for the worst clients")
+        found = any_rounds.worst_case(any_rounds.Rounds(row, steps, numbers, **more))
+    vectors = found.attained.vectors if found.attained else {}
+    return {
+        "algorithm": row.id,
+        "steps": steps,
+        "numbers": {n: str(c) for n, c in numbers.items()},
+        **{n: str(c) if isinstance(c, Fraction) else c for n, c in more.items()},
+        "bound": str(found.bound),
+        "reached": None if found.reached is None else str(found.reached),
+        "program": found.worst,
+        "multipliers": {n: str(c) for n, c in found.proof.items()},
+        "functions": {n: [str(c) for c in v] for n, v in vectors.items()},
+    }
+
+
+def _factor(
+    row: Algorithm, steps: tuple[int, ...], eta_l: str, numbers: dict[str, Fraction], mu: Fraction
+) -> dict[str, Any]:
+    contraction, search = (
+        importlib.import_module(f"fedspec_proofs.{n}") for n in ("contraction", "contraction_search")
+    )
+    if row.id not in contraction.HELD:
+        raise ParameterError(
+            f"worst-case --lyapunov: {row.id} is none of {', '.join(contraction.HELD)}, whose clients keep a vector "
+            f"that comes to stand for their gradient; leave --lyapunov out"
+        )
+    numbers = {n: Fraction(c) for n, c in contraction.OTHERS[row.id].items()} | numbers
+    others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
+    with terminal.spinner() as said:
+        said(f"{row.id}: looking for a form that falls")
+        found = search.certified(contraction.Round(row.id, steps, eta_l, mu=str(mu), numbers=others))
+    return {
+        "algorithm": row.id,
+        "steps": steps,
+        "numbers": {n: str(c) for n, c in numbers.items()},
+        "mu": str(mu),
+        "factor": str(found.bound),
+        "form": [list(line) for line in found.round.form],
+        "multipliers": {n: str(c) for n, c in found.proof.items()},
+    }
+
+
+def _lines(told: dict[str, Any]) -> list[str]:
+    numbers = ", ".join(f"{n} = {c}" for n, c in told["numbers"].items())
+    about = f"{told['algorithm']}, steps {', '.join(map(str, told['steps']))}, {numbers}; L = 1, mu = {told['mu']}"
+    checked = "proved: multipliers checked in fractions against the rule (--json has them)"
+    if "factor" in told:
+        form = "; ".join(", ".join(line) for line in told["form"])
+        return [
+            f"{about}, any zeta",
+            f"a quadratic form falls by the factor {float(Fraction(told['factor'])):.3f} in every round, or faster"
+            if Fraction(told["factor"]) < 1
+            else f"no quadratic form was found that falls: the least factor is {float(Fraction(told['factor'])):.3f}",
+            f"its matrix, in x - x* and all c_i - grad F_i(x*): {form}",
+            checked,
+        ]
+    zeta, R = Fraction(told["zeta2"]), told["rounds"]
+    after = f"after {R} rounds" if R > 1 else "after a round"
+    lines = [
+        f"{about}, zeta^2 = {zeta}",
+        f"from |x - x*| <= 1, {after}: |x - x*|^2 <= {float(Fraction(told['bound'])):.4g}",
+        checked,
+    ]
+    if told["reached"]:
+        d = len(next(iter(told["functions"].values())))
+        # Down, in the third digit: what is said is reached.
+        reached = Fraction(told["reached"])
+        unit = Fraction(10) ** (math.floor(math.log10(reached)) - 2)
+        most = float(reached // unit * unit)
+        dimensions = f"{d} dimension{'s' * (d > 1)}"
+        lines.append(f"reached: more than {most:.4g}, in {dimensions}, by functions that the rule was run on")
+    else:
+        lines.append(f"not reached: the program attains {told['program']:.4g}, its functions could not be rounded")
+    return lines

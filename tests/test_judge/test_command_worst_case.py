@@ -1,0 +1,58 @@
+"""The command ``fedspec worst-case``."""
+
+from __future__ import annotations
+
+import shutil
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from test_judge.support import fedspec, with_own
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_it_says_what_is_proved_and_what_is_reached() -> None:
+    ran = fedspec("worst-case", "fedavg", "--steps", "1,3", "--zeta", "1", "--eta-l", "0.25")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0] == "fedavg, steps 1, 3, eta_l = 1/4; L = 1, mu = 1/10, zeta^2 = 1"
+    assert lines[1] == "from |x - x*| <= 1, after a round: |x - x*|^2 <= 1.42"
+    assert (
+        "checked in fractions" in lines[2]
+        and lines[3].startswith("reached: more than 1.41, in ")
+    )
+
+
+def test_a_form_that_falls_and_json() -> None:
+    ran = fedspec("worst-case", "scaffold", "--steps", "1,3", "--eta-l", "1", "--lyapunov", "--json")
+    (row,) = ran.rows
+    assert (row["factor"], row["numbers"]) == ("739/1000", {"eta": "1", "eta_l": "1"})
+    assert len(row["form"]) == 3 and all(Fraction(c) >= 0 for c in row["multipliers"].values())
+
+
+def test_an_algorithm_of_ones_own(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "contrib" / "fedacg.py", tmp_path / "own.py")
+    asked = ("worst-case", "fedacg", "--plugin", "own.py", "--steps", "1,1", "--set", "mu=1", "--set", "beta=1/2")
+    ran = with_own(*asked, cwd=tmp_path)
+    assert ran.code == 0, ran
+    assert ran.out.startswith("fedacg, steps 1, 1, ")
+    # A first round of one step knows neither a momentum nor a pull: (1 - eta_l mu)^2.
+    assert "|x - x*|^2 <= 0.951" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("fedavg", "--steps", "2,x"), "--steps 2,x: expected the local steps of each client"),
+        (("fedavg", "--mu", "-1"), "--mu -1: expected a fraction such as 1/4 or 0.25, not below 0"),
+        (("fedavg", "--lyapunov"), "fedavg is none of scaffold, feddyn"),
+        (("fedadam",), "eta, beta1, beta2, tau, v0: not given; FedAdam needs them"),
+        (("fedavgg",), "fedavg"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(words: tuple[str, ...], says: str) -> None:
+    ran = fedspec("worst-case", *words)
+    assert ran.code == 2 and says in ran.err and "Traceback" not in ran.err

@@ -1,0 +1,82 @@
+"""The worst case of rounds of any linear algorithm: held to closed forms, to other algorithms, and to the tables."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from fedspec.catalogue import CATALOGUE, find
+from fedspec.entry import LocalSolver
+from fedspec.errors import ParameterError
+from fedspec_proofs.any_rounds import NotLinearError, Rounds, problem_of, worst_case
+from fedspec_proofs.engines.worst_case.proof import flaw
+from fedspec_proofs.fednova.round_numbers import rows
+
+pytestmark = pytest.mark.long
+
+HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
+
+
+def asked(algorithm: str, steps: tuple[int, ...] = (2, 2), **more: Any) -> Rounds:
+    numbers = {"eta_l": Fraction(1, 4), **more.pop("numbers", {})}
+    return Rounds(find(algorithm), steps, numbers, **more)
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+@pytest.mark.parametrize("mu", [TENTH, HALF])
+def test_with_one_minimiser_fedavg_contracts_by_each_step(rounds: int, mu: Fraction) -> None:
+    found = worst_case(asked("fedavg", mu=mu, rounds=rounds))
+    known = (1 - Fraction(1, 4) * mu) ** (2 * 2 * rounds)
+    assert known <= found.bound <= known * Fraction(101, 100)
+    assert found.reached is not None and found.reached >= known * Fraction(999, 1000)
+    assert flaw(problem_of(found.asked, found.bound * Fraction(98, 100)), found.proof) != ""
+
+
+@pytest.mark.parametrize(("algorithm", "steps"), [("fedavg", (2, 2)), ("fedprox", (1, 3)), ("fednova", (1, 3))])
+def test_a_round_is_that_of_the_tables(algorithm: str, steps: tuple[int, ...]) -> None:
+    (row,) = (
+        r for r in rows() if (r["algorithm"], tuple(r["steps"]), r["eta_l"], r["zeta2"]) == (algorithm, steps, "1/4", 1)
+    )
+    numbers = {"mu": Fraction(1)} if algorithm == "fedprox" else {}
+    found = worst_case(asked(algorithm, steps, zeta2=Fraction(1), numbers=numbers))
+    assert abs(found.bound - Fraction(row["bound"])) <= Fraction(1, 100)
+    assert found.worst == pytest.approx(row["worst"], abs=1e-4)
+
+
+def test_momentum_of_nothing_is_fedavg_and_a_first_round_has_none() -> None:
+    one, two = ({"eta": Fraction(1), "beta": beta} for beta in (Fraction(0), HALF))
+    plain = worst_case(asked("fedavg", zeta2=Fraction(1), rounds=2)).worst
+    assert worst_case(asked("fedavgm", zeta2=Fraction(1), rounds=2, numbers=one)).worst == pytest.approx(
+        plain, abs=1e-5
+    )
+    first = worst_case(asked("fedavg", zeta2=Fraction(1))).worst
+    assert worst_case(asked("fedavgm", zeta2=Fraction(1), numbers=two)).worst == pytest.approx(first, abs=1e-5)
+    assert worst_case(asked("fedavgm", zeta2=Fraction(1), rounds=2, numbers=two)).worst < plain - 0.01
+
+
+REFUSED = {
+    "fedadam": ("server/adam.py", {"eta": 1, "beta1": 0, "beta2": HALF, "tau": TENTH, "v0": 1}),
+    "fedexp": ("mixing/extrapolated.py", {"eps": TENTH}),
+    "median": ("mixing/order.py", {}),
+    "fedavg-normalised": ("client/normalised.py", {"eps": TENTH}),
+}
+
+
+@pytest.mark.parametrize("algorithm", REFUSED)
+def test_what_is_not_linear_is_refused_with_its_statement(algorithm: str) -> None:
+    file, numbers = REFUSED[algorithm]
+    with pytest.raises(NotLinearError, match=rf"{algorithm}: its rounds are not linear .*{file}, line \d+: \w+"):
+        problem_of(asked(algorithm, numbers=numbers))
+
+
+def test_what_has_no_rounds_of_a_server_is_refused_and_numbers_that_lack_are_named() -> None:
+    for row in CATALOGUE.values():
+        if isinstance(row.run, LocalSolver) or getattr(row.run, "event", "round") != "round":
+            with pytest.raises(ParameterError, match=f"{row.id} is (a local solver|run by exchanges|run by arrivals)"):
+                problem_of(Rounds(row, (1, 1), {}))
+    with pytest.raises(ParameterError, match="mu: not given"):
+        problem_of(asked("fedprox"))
+    with pytest.raises(ParameterError, match="got mu = 1; it is in units of L"):
+        problem_of(asked("fedavg", mu=Fraction(1)))
