@@ -86,7 +86,7 @@ def stepped(
 
     def own(h_i: Any) -> Client:
         clients_began.append(h_i)
-        return form(h=h_i) if form else client_under(step, h_i, state, len(clients), *bare)
+        return form(h=h_i) if form else client_under(step, h_i, state, clients, *bare)
 
     names = {n for event in events for n in event.hyper if DOMAINS[n].of_clients}
     if not names and not form:
@@ -149,10 +149,10 @@ class _Found(Exception):
 class _Asking:
     """Clients of a step that is begun for the sake of what it would have them do."""
 
-    n: int
+    clients: Clients
 
     def __len__(self) -> int:
-        return self.n
+        return len(self.clients)
 
     def each(self, client: Client, plan: Plan, x: Vector) -> NoReturn:
         raise _Found(client)
@@ -160,14 +160,15 @@ class _Asking:
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> NoReturn:
         raise _Found(client)
 
-    def gradients(self, S: Sequence[int], t: int, X: Stack) -> NoReturn:
-        raise ParameterError("hyper: one for each client, but these mix models between their steps; give one for all")
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """Those that a step asks for before it hands its clients over."""
+        return gradients(self.clients, S, t, X)
 
 
-def client_under(step: Callable[..., Any], h: Any, state: Any, n: int, *events: Any) -> Client:
-    """What one of n clients does in a step under a record of its own."""
+def client_under(step: Callable[..., Any], h: Any, state: Any, clients: Clients, *events: Any) -> Client:
+    """What one of the clients does in a step under a record of its own."""
     try:
-        step(h, state, _Asking(n), *events)
+        step(h, state, _Asking(clients), *events)
     except _Found as found:
         return found.client
     raise ParameterError("hyper: one for each client, but this step has nothing done by its clients")

@@ -62,9 +62,28 @@ def _mifa_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]
     return moves
 
 
+def _mime_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]:
+    """m is a sum of the mean gradients of all rounds before, by powers of beta; every step of a round is the same."""
+    share = 1 if s.case.options["momentum_sum"] == "sum" else 1 - h["beta"]
+    moves, means = [], list[Array]()
+    for e in s.events:
+        assert isinstance(e, Round)
+        weight = sum(p[i] for i in e.participants)
+        mean = sum((p[i] / weight * g[i] for i in e.participants), start=0 * g[0])
+        past = sum((h["beta"] ** (len(means) - t) * share * c for t, c in enumerate(means)), start=0 * g[0])
+        lite = s.case.algorithm == "mime-lite"
+        parts = zip(e.participants, e.steps, strict=True)
+        steps = (p[i] / weight * tau * (share * (g[i] if lite else mean) + past) for i, tau in parts)
+        moves.append(-h["eta"] * h["eta_l"] * sum(steps, start=0 * g[0]))
+        means.append(mean)
+    return moves
+
+
 MOVES: dict[str, Callable[[Scenario, Any, Array, list[Fraction]], list[Array]]] = {
     "scaffold": _scaffold_moves,
     "feddyn": _feddyn_moves,
     "vrl-sgd": _vrl_moves,
     "mifa": _mifa_moves,
+    "mime-lite": _mime_moves,
+    "mime": _mime_moves,
 }

@@ -86,6 +86,20 @@ def _mifa(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
     return moves
 
 
+def _mime(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
+    """The buffer knows no rate; a client that has one of its own goes by it, server and buffer by the round's."""
+    moves, m, averages = [], 0 * g[0], case.options["momentum_sum"] == "average"
+    for e in events:
+        (eta,), (beta,) = (said(case, e, name) for name in ("eta", "beta"))
+        p, share = shares(case, e), 1 - beta if averages else 1
+        mean = total(p_i * g[i] for p_i, i in zip(p, e.participants, strict=True))
+        seen = [g[i] if case.algorithm == "mime-lite" else mean for i in e.participants]
+        parts = zip(p, seen, e.steps, said(case, e, "eta_l", len(e.participants)), strict=True)
+        moves.append(-eta * total(p_i * eta_l * tau * (share * g_i + beta * m) for p_i, g_i, tau, eta_l in parts))
+        m = beta * m + share * mean
+    return moves
+
+
 def _scaffold(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
     """A control variate is the client's gradient once it has taken part, at whatever rate."""
     seen: set[int] = set()
@@ -122,6 +136,7 @@ MOVES: dict[str, tuple[Moves, dict[str, tuple[str, ...]]]] = {
     ),
     "scaffold": (_scaffold, {"weights": ("uniform",), "control": ("mean-gradient", "gradient-at-x")}),
     "mifa": (_mifa, {}),
+    **dict.fromkeys(("mime-lite", "mime"), (_mime, {"weights": ("uniform", "examples")})),
     "slowmo": (_slowmo, {"weights": ("uniform", "examples")}),
     "fedbuff": (_fedbuff, {"staleness": ("constant",)}),
 }

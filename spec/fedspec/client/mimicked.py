@@ -1,0 +1,40 @@
+"""Local steps of Mime: those of a base optimiser whose state, the server's momentum, stays what it is."""
+
+from __future__ import annotations
+
+from fedspec.arith import Scalar, Shared, Vector
+from fedspec.readings import MomentumSum
+from fedspec.rules import rule
+
+
+@rule
+def mimicked_sgd(
+    x: Vector,
+    g: Vector,
+    m: Shared,
+    *,
+    eta_l: Scalar,
+    beta: Scalar,
+    momentum_sum: MomentumSum = MomentumSum.AVERAGE,
+) -> Vector:
+    """One local step of MimeLite: momentum as the server would take it, with a buffer that the step leaves alone.
+
+        y = y - eta_l ((1 - beta) g + beta m)      mime-lite.y
+        y = y - eta_l (g + beta m)                 mime-lite.y [momentum_sum=sum]
+
+    External: Karimireddy et al. (2020), Mime; see the row ``mime-lite`` for whose code has it so.
+    """
+    enters = g if momentum_sum is MomentumSum.SUM else (1 - beta) * g
+    return x - eta_l * (enters + beta * m)
+
+
+@rule
+def mimed_gradient(g: Vector, g_0: Vector, g_x: Shared) -> Vector:
+    """The gradient that a local step of Mime sees: g at the local model, g_0 of the same batch at the server's.
+
+        g = g - g_0 + g_x                          mime.g
+
+    g_x is the mean gradient of the round's clients at the server's model.
+    External: Karimireddy et al. (2020), Mime; see the row ``mime`` for whose code has it so.
+    """
+    return g - g_0 + g_x
