@@ -238,6 +238,8 @@ RUN = [
     ("fedcams", {}),
     ("fedcams", {"compressor": "scaled-sign"}),
     ("mifa", {}),
+    ("mime-lite", {}),
+    ("mime", {}),
     ("ef21", {}),
     ("ef21", {"compressor": "scaled-sign"}),
 ]
@@ -248,6 +250,9 @@ ON_TENSORS = ("diloco", "streaming-diloco", "fedpaq", "fedcams")
 
 FIRST_ALONE = ("ef21",)
 """Those that are recorded in their first round alone, in which nothing is compressed."""
+
+SINGLE_ALONE = ("mime",)
+"""Those that ask for two gradients at one step, which are one and recorded where clients take no other step."""
 
 
 @pytest.fixture
@@ -275,6 +280,9 @@ def test_a_run_of_a_text_is_the_specification(name: str, options: dict[str, Any]
     are_recorded = [*map(bool, texts)]
     if name in FIRST_ALONE:
         assert are_recorded == [True] + [False] * (ROUNDS - 1)
+    elif name in SINGLE_ALONE:
+        # All together, then those of one, of two and of three steps.
+        assert are_recorded == [False, True, False, False] * ROUNDS
     else:
         # Scaled signs tell no entries apart.
         on_tensors = name in ON_TENSORS and options.get("compressor") != "scaled-sign"
@@ -286,7 +294,7 @@ def test_a_run_of_a_text_is_the_specification(name: str, options: dict[str, Any]
 def test_it_is_said_whose_texts_are_never_recorded(name: str) -> None:
     """Of FedCAMS some options are."""
     said = any(part.how.startswith(TENSORS) for part in parts(find(name)))
-    assert said == (name in {*ON_TENSORS, *FIRST_ALONE} - {"fedcams"})
+    assert said == (name in {*ON_TENSORS, *FIRST_ALONE, *SINGLE_ALONE} - {"fedcams"})
 
 
 @pytest.mark.parametrize("way", ["looped", "vmapped"])

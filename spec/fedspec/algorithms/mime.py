@@ -3,7 +3,7 @@
     g_x = sum_i p_i 1/tau_i sum_k g_i,k(x)                                    (first, and sent to the participants)
     for each participating client i:
         y = x;  for k < tau_i:
-            g = g_i,k(y) - g_i,k(x) + g_x                                     (of one batch at two models)
+            c_i = g_x - g_i,k(x);  g = g_i,k(y) + c_i                         (of one batch at two models)
             y = y - eta_l ((1 - beta) g + beta m)                             (m stays what it is)
     x = x + eta sum_i p_i (y_i - x)
     m = (1 - beta) g_x + beta m
@@ -15,7 +15,10 @@ where these go through its examples once in batches of one size.
 External: Karimireddy et al. (2020), arXiv 2008.03606, of which the abstract alone was opened. Witnesses: google/fedjax
 at c57ee19, fedjax/algorithms/mime.py:90-108 and 168-211; RickZack/GHBM at b57b7c5, src/algo/mime.py and
 src/algo/fed_clients/mime_client.py (_before_opt_step), with src/algo/center_server/mime_center_server.py at 3d01a7a.
-Both ask the clients of a round twice, first for their gradients at x.
+Both ask the clients of a round twice, first for their gradients at x. FedML-AI/FedML at 10c251c departs from them
+(python/fedml/ml/trainer/mime_trainer.py, with simulation/sp/mime/mime_trainer.py at 84784ff and opt_utils.py at
+19f4011): gradients where the local steps ended, summed over batches and clipped, correct the round after; the server's
+optimiser steps the averaged model; and in the first round, where it has no state yet, clients keep momentum of their own.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ from fedspec.algorithms.mime_lite import (
     sums_at,
 )
 from fedspec.arith import Vector, numbers
-from fedspec.client.mimicked import mimed_gradient, mimicked_sgd
+from fedspec.client.controlled import corrected_gradient
+from fedspec.client.mimicked import mimed_correction, mimicked_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program
 from fedspec.facts import Fact
@@ -49,20 +53,20 @@ from fedspec.server.mimicked import gradient_at_x, mimicked_momentum
 
 def mime(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round of the canonical reading: momentum that averages."""
-    m = state.m
+    frozen = h.beta * state.m
     p = shares(plan.examples, state.x, h.weights)
     g_x = (p / numbers(plan.steps, p)) @ sums_at(state.x, clients, plan)
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x
         for k in range(tau):
-            g = gradient(k, y) - gradient(k, x) + g_x
-            y = y - h.eta_l * ((1 - h.beta) * g + h.beta * m)
+            c_i = g_x - gradient(k, x)
+            y = y - h.eta_l * ((1 - h.beta) * (gradient(k, y) + c_i) + frozen)
         return y - x
 
     delta = weighted_mean(each(client, clients, plan, state.x), p)
     x = state.x + h.eta * delta
-    m = (1 - h.beta) * g_x + h.beta * m
+    m = (1 - h.beta) * g_x + frozen
     return State(x=x, m=m), {"delta": delta, "g_x": g_x, "m": m}
 
 
@@ -74,8 +78,9 @@ def step(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x
         for k in range(tau):
-            g = mimed_gradient(gradient(k, y), gradient(k, x), g_x)
-            y = mimicked_sgd(y, g, state.m, **h.of(mimicked_sgd))
+            # One gradient is read before the next is asked for: both may be in the same memory.
+            c_i = mimed_correction(gradient(k, x), g_x)
+            y = mimicked_sgd(y, corrected_gradient(gradient(k, y), c_i), state.m, **h.of(mimicked_sgd))
         return y - x
 
     delta = weighted_mean(each(client, clients, plan, state.x), p)
@@ -90,7 +95,15 @@ ROW = Algorithm(
     title="local steps that mimic a central momentum SGD: its frozen state, and a correction by the mean gradient",
     source="external: Karimireddy et al. (2020), Mime",
     levels=("round",),
-    rules=(gradient_at_x, mimed_gradient, mimicked_sgd, weighted_mean, mimicked_momentum, average),
+    rules=(
+        gradient_at_x,
+        mimed_correction,
+        corrected_gradient,
+        mimicked_sgd,
+        weighted_mean,
+        mimicked_momentum,
+        average,
+    ),
     readings=READINGS,
     shows=("delta", "g_x", "m"),
     run=Program(hyper=MimeLite, init=init, step=step, plain=mime),

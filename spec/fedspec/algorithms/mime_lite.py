@@ -78,19 +78,19 @@ def sums_at(x: Vector, clients: Clients, plan: Plan) -> Stack:
 
 def mime_lite(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round of the canonical reading: momentum that averages."""
-    m = state.m
+    frozen = h.beta * state.m
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x
         for k in range(tau):
-            y = y - h.eta_l * ((1 - h.beta) * gradient(k, y) + h.beta * m)
+            y = y - h.eta_l * ((1 - h.beta) * gradient(k, y) + frozen)
         return y - x
 
     p = shares(plan.examples, state.x, h.weights)
     delta = weighted_mean(each(client, clients, plan, state.x), p)
     g_x = (p / numbers(plan.steps, p)) @ sums_at(state.x, clients, plan)
     x = state.x + h.eta * delta
-    m = (1 - h.beta) * g_x + h.beta * m
+    m = (1 - h.beta) * g_x + frozen
     return State(x=x, m=m), {"delta": delta, "g_x": g_x, "m": m}
 
 
@@ -157,5 +157,4 @@ ROW = Algorithm(
     facts=(Fact.ISOTROPIC,),
     traps=(phrases.DOWNHILL, FROZEN, OLD_GRADIENT, STEPS_ONCE, MEAN_OF_BATCHES),
     symbols=SYMBOLS,
-    aliases={"mimelite": "the paper's own spelling"},
 )

@@ -29,12 +29,12 @@ def mimicked_sgd(
 
 
 @rule
-def mimed_gradient(g: Vector, g_0: Vector, g_x: Shared) -> Vector:
-    """The gradient that a local step of Mime sees: g at the local model, g_0 of the same batch at the server's.
+def mimed_correction(g: Vector, g_x: Shared) -> Vector:
+    """What a local step of Mime adds to its gradient: g is that of the same batch at the model that the round began with.
 
-        g = g - g_0 + g_x                          mime.g
+        c_i = g_x - g_i,k(x)                       mime.c_i
 
-    g_x is the mean gradient of the round's clients at the server's model.
+    g_x is the mean gradient of the round's clients at that model.
     External: Karimireddy et al. (2020), Mime; see the row ``mime`` for whose code has it so.
     """
-    return g - g_0 + g_x
+    return g_x - g

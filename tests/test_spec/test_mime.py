@@ -1,0 +1,112 @@
+"""MimeLite and Mime by hand, in fractions, and beside a loop over numbers whose batches have gradients of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction as F
+from typing import Any
+
+import pytest
+from test_spec.control_runs import Run, line, vec
+
+from fedspec.algorithms.mime import step
+from fedspec.algorithms.mime_lite import MimeLite, init
+from fedspec.plan import Plan, Setup
+from fedspec.varying import stepped
+
+PULLED = line(1, -3, h=(1, 3))
+"""F_1 = (x - 1)^2 / 2 and F_2 = 3 (x + 1)^2 / 2, but for constants."""
+
+
+@pytest.mark.parametrize(("algorithm", "x"), [("mime-lite", "879/1000"), ("mime", "775/1000")])
+def test_three_steps_by_hand(algorithm: str, x: str) -> None:
+    """From 2, without momentum: 271 and 219 thousandths of the gradients 1 and 9, or of their mean 5."""
+    run = Run(algorithm, {"eta_l": F(1, 10), "beta": F(0)}, PULLED.clients, (1, 1), vec(2))
+    shown = run.round((3, 3))
+    assert (run.x[0], shown["g_x"][0], shown["m"][0]) == (F(x), 5, 5)
+
+
+@pytest.mark.parametrize(
+    ("form", "said"), [("average", [("3/4", "5/2"), ("-1/2", "5/2")]), ("sum", [("-1/2", "5"), ("-7/4", "5/2")])]
+)
+@pytest.mark.parametrize("algorithm", ["mime-lite", "mime"])
+def test_single_steps_by_hand(algorithm: str, form: str, said: list[tuple[str, str]]) -> None:
+    """The mean gradient is 2 x + 1, eta_l = beta = 1/2: 5 at 2, then 5/2 at 3/4, or 0 at -1/2, and half of m beside."""
+    hyper = {"eta_l": F(1, 2), "beta": F(1, 2), "momentum_sum": form}
+    run = Run(algorithm, hyper, PULLED.clients, (1, 1), vec(2))
+    shown = [(run.round((1, 1))["m"][0], run.x[0]) for _ in said]
+    assert shown == [(F(m), F(x)) for x, m in said]
+
+
+SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((0, 1, 2), (4, -1, 0)), ((5, 1, -2), (1, 2, 0)))
+"""Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
+
+
+def gradient(i: int, k: int, x: F) -> F:
+    a, b = (F(column[k]) for column in SLOPES[i])
+    return a * x - b
+
+
+def looped(
+    rounds: Sequence[dict[int, int]], n: Sequence[int], *, lite: bool, lr: F, server: F, beta: F, trace: bool
+) -> list[F]:
+    """One number after another, as codes have it: what is sent, what each client does with it, what is made of that."""
+    x, s, models = F(3), F(0), []
+    into = F(1) if trace else 1 - beta
+    for steps in rounds:
+        weight = sum(n[i] for i in steps)
+        full = {i: sum(gradient(i, k, x) for k in range(tau)) / tau for i, tau in steps.items()}
+        c = sum(n[i] * full[i] for i in steps) / weight
+        drop = F(0)
+        for i, tau in steps.items():
+            y = x
+            for k in range(tau):
+                g = gradient(i, k, y)
+                g = g if lite else g - gradient(i, k, x) + c
+                y -= lr * (into * g + beta * s)
+            drop += n[i] * (x - y) / weight
+        x, s = x - server * drop, into * c + beta * s
+        models.append(x)
+    return models
+
+
+ROUNDS = [{0: 3, 1: 1}, {2: 2}, {0: 1, 1: 2, 2: 3}, {1: 3}]
+
+
+@pytest.mark.parametrize("weights", ["uniform", "examples"])
+@pytest.mark.parametrize("form", ["average", "sum"])
+@pytest.mark.parametrize("algorithm", ["mime-lite", "mime"])
+def test_it_is_the_loop_over_batches(algorithm: str, form: str, weights: str) -> None:
+    """Of a correction both gradients are of one batch, and a client's at x is the mean over the batches of its steps."""
+    clients = [lambda k, x, i=i: vec(gradient(i, k, x[0])) for i in range(3)]
+    given = {"eta_l": F(1, 8), "eta": F(3, 4), "beta": F(1, 3)}
+    run = Run(algorithm, {**given, "momentum_sum": form, "weights": weights}, clients, (2, 1, 5), vec(3))
+    got = [run.rounds([steps])[0] for steps in ROUNDS]
+    n = (2, 1, 5) if weights == "examples" else (1, 1, 1)
+    loop = {"lr": F(1, 8), "server": F(3, 4), "beta": F(1, 3), "trace": form == "sum"}
+    assert got == looped(ROUNDS, n, lite=algorithm == "mime-lite", **loop)
+
+
+def test_clients_of_one_curvature_all_walk_as_the_centre_does() -> None:
+    """Whoever is asked and however they are weighed: two steps on the mean objective, at a frozen buffer."""
+    equal = line(1, 5, -3, h=(F(3, 2),) * 3)
+    beta, lr = F(1, 4), F(1, 5)
+    run = Run("mime", {"eta_l": lr, "beta": beta, "weights": "examples"}, equal.clients, (1, 2, 3), vec(4))
+    x, m = F(4), F(0)
+    for who, pull in (((0, 1, 2), F(1 + 10 - 9, 6)), ((1, 2), F(10 - 9, 5)), ((0,), F(1))):
+        y = x
+        for _ in range(2):
+            y -= lr * ((1 - beta) * (F(3, 2) * y - pull) + beta * m)
+        x, m = y, (1 - beta) * (F(3, 2) * x - pull) + beta * m
+        values = run.round(dict.fromkeys(who, 2))
+        assert (run.x[0], values["m"][0]) == (x, m)
+
+
+def test_clients_of_mime_may_have_rates_of_their_own() -> None:
+    """Asked first for their gradients, 2 and -6, they step by a half and an eighth along the mean -2: 1 and 1/4."""
+    h = MimeLite(eta_l=F(1), beta=F(0))
+    state = init(h, vec(0), Setup((1, 1), {"w": (1,)}))
+    clients = [lambda k, x, g=g: vec(g) for g in (2, -6)]
+    plan = Plan((0, 1), (1, 1), (1, 1), hyper={"eta_l": (F(1, 2), F(1, 8))})
+    state, shown = stepped(step, h, state, clients, plan)
+    assert (state.x[0], shown["g_x"][0]) == (F(5, 8), -2)
