@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction as F
-from typing import Any
 
 import pytest
 from test_spec.control_runs import Run, line, vec
@@ -77,7 +76,7 @@ ROUNDS = [{0: 3, 1: 1}, {2: 2}, {0: 1, 1: 2, 2: 3}, {1: 3}]
 @pytest.mark.parametrize("form", ["average", "sum"])
 @pytest.mark.parametrize("algorithm", ["mime-lite", "mime"])
 def test_it_is_the_loop_over_batches(algorithm: str, form: str, weights: str) -> None:
-    """Of a correction both gradients are of one batch, and a client's at x is the mean over the batches of its steps."""
+    """Both gradients of a correction are of one batch; a client's at x is the mean over the batches of its steps."""
     clients = [lambda k, x, i=i: vec(gradient(i, k, x[0])) for i in range(3)]
     given = {"eta_l": F(1, 8), "eta": F(3, 4), "beta": F(1, 3)}
     run = Run(algorithm, {**given, "momentum_sum": form, "weights": weights}, clients, (2, 1, 5), vec(3))

@@ -18,7 +18,7 @@ src/algo/fed_clients/mime_client.py (_before_opt_step), with src/algo/center_ser
 Both ask the clients of a round twice, first for their gradients at x. FedML-AI/FedML at 10c251c departs from them
 (python/fedml/ml/trainer/mime_trainer.py, with simulation/sp/mime/mime_trainer.py at 84784ff and opt_utils.py at
 19f4011): gradients where the local steps ended, summed over batches and clipped, correct the round after; the server's
-optimiser steps the averaged model; and in the first round, where it has no state yet, clients keep momentum of their own.
+optimiser steps the averaged model; in the first round, where that has no state yet, clients keep momentum of their own.
 """
 
 from __future__ import annotations

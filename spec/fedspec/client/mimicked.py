@@ -30,7 +30,7 @@ def mimicked_sgd(
 
 @rule
 def mimed_correction(g: Vector, g_x: Shared) -> Vector:
-    """What a local step of Mime adds to its gradient: g is that of the same batch at the model that the round began with.
+    """What a local step of Mime adds to its gradient: g is that of its batch at the model that the round began with.
 
         c_i = g_x - g_i,k(x)                       mime.c_i
 
