@@ -36,9 +36,9 @@ from fedspec.algorithms.mime_lite import (
     MimeLite,
     State,
     init,
-    sums_at,
+    mean_at,
 )
-from fedspec.arith import Vector, numbers
+from fedspec.arith import Vector
 from fedspec.client.controlled import corrected_gradient
 from fedspec.client.mimicked import mimed_correction, mimicked_sgd
 from fedspec.costs import Costs
@@ -55,7 +55,7 @@ def mime(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State
     """One round of the canonical reading: momentum that averages."""
     frozen = h.beta * state.m
     p = shares(plan.examples, state.x, h.weights)
-    g_x = (p / numbers(plan.steps, p)) @ sums_at(state.x, clients, plan)
+    g_x = mean_at(state.x, clients, plan, p)
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x
@@ -73,7 +73,7 @@ def mime(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State
 def step(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
     p = shares(plan.examples, state.x, h.weights)
-    g_x = gradient_at_x(sums_at(state.x, clients, plan), p, numbers(plan.steps, p))
+    g_x = mean_at(state.x, clients, plan, p)
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x

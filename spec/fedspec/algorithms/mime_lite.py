@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec import phrases
-from fedspec.arith import Scalar, Stack, Vector, numbered, numbers, put, stack, zeros
+from fedspec.arith import Scalar, Vector, Weights, numbered, numbers, stack, zeros
 from fedspec.client.mimicked import mimicked_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
@@ -66,14 +66,14 @@ def init(h: MimeLite, x: Vector, setup: Setup) -> State:
     return State(x=x, m=zeros(x))
 
 
-def sums_at(x: Vector, clients: Clients, plan: Plan) -> Stack:
-    """Each participant's gradients at x added up, one of the batch of each of its steps."""
-    sums = stack([zeros(x)] * len(plan.steps))
+def mean_at(x: Vector, clients: Clients, plan: Plan, p: Weights) -> Vector:
+    """The mean gradient of the participants at x, each of which has one of the batch of each of its steps."""
+    g_x, tau = zeros(x), numbers(plan.steps, p)
     for t in range(max(plan.steps)):
-        there = [place for place, tau in enumerate(plan.steps) if tau > t]
-        S, rows = [plan.participants[place] for place in there], numbered(there, sums)
-        sums = put(sums, rows, sums[rows] + gradients(clients, S, t, stack([x] * len(S))))
-    return sums
+        there = numbered((place for place, steps in enumerate(plan.steps) if steps > t), p)
+        S = [plan.participants[place] for place in there]
+        g_x = gradient_at_x(g_x, gradients(clients, S, t, stack([x] * len(S))), p[there], tau[there])
+    return g_x
 
 
 def mime_lite(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
@@ -88,7 +88,7 @@ def mime_lite(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[
 
     p = shares(plan.examples, state.x, h.weights)
     delta = weighted_mean(each(client, clients, plan, state.x), p)
-    g_x = (p / numbers(plan.steps, p)) @ sums_at(state.x, clients, plan)
+    g_x = mean_at(state.x, clients, plan, p)
     x = state.x + h.eta * delta
     m = (1 - h.beta) * g_x + frozen
     return State(x=x, m=m), {"delta": delta, "g_x": g_x, "m": m}
@@ -105,7 +105,7 @@ def step(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State
 
     p = shares(plan.examples, state.x, h.weights)
     delta = weighted_mean(each(client, clients, plan, state.x), p)
-    g_x = gradient_at_x(sums_at(state.x, clients, plan), p, numbers(plan.steps, p))
+    g_x = mean_at(state.x, clients, plan, p)
     x = average(state.x, delta, eta=h.eta)
     m = mimicked_momentum(state.m, g_x, **h.of(mimicked_momentum))
     return State(x=x, m=m), {"delta": delta, "g_x": g_x, "m": m}

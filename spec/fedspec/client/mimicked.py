@@ -32,7 +32,7 @@ def mimicked_sgd(
 def mimed_correction(g: Vector, g_x: Shared) -> Vector:
     """What a local step of Mime adds to its gradient: g is that of its batch at the model that the round began with.
 
-        c_i = g_x - g_i,k(x)                       mime.c_i
+        c_i = g_x - g                              mime.c_i
 
     g_x is the mean gradient of the round's clients at that model.
     External: Karimireddy et al. (2020), Mime; see the row ``mime`` for whose code has it so.

@@ -8,15 +8,15 @@ from fedspec.rules import rule
 
 
 @rule
-def gradient_at_x(sums: Stack, p: Weights, tau: Weights) -> Vector:
-    """The mean gradient of the round's clients at the model that they were sent.
+def gradient_at_x(g_x: Vector, g_i: Stack, p: Weights, tau: Weights) -> Vector:
+    """The mean gradient of the round's clients at the model that they were sent, after one batch more of each.
 
-        g_x = sum_i p_i 1/tau_i sum_k g_i,k(x)     mime-lite.g_x
+        g_x = g_x + sum_i p_i g_i / tau_i          mime-lite.g_x
 
-    A row of ``sums`` holds the gradients of one client, one of each batch, added up.
-    External: Karimireddy et al. (2020), Mime, where a client's is that of all its examples.
+    g_i is of the batch of step t, of those clients who take it; of every client all batches together count p_i.
+    External: Karimireddy et al. (2020), Mime, where a client's gradient is that of all its examples.
     """
-    return (p / tau) @ sums
+    return g_x + (p / tau) @ g_i
 
 
 @rule
