@@ -20,10 +20,7 @@ def test_it_says_what_is_proved_and_what_is_reached() -> None:
     lines = ran.out.splitlines()
     assert lines[0] == "fedavg, steps 1, 3, eta_l = 1/4; L = 1, mu = 1/10, zeta^2 = 1"
     assert lines[1] == "from |x - x*| <= 1, after a round: |x - x*|^2 <= 1.42"
-    assert (
-        "checked in fractions" in lines[2]
-        and lines[3].startswith("reached: more than 1.41, in ")
-    )
+    assert "checked in fractions" in lines[2] and lines[3].startswith("reached: more than 1.41, in ")
 
 
 def test_a_form_that_falls_and_json() -> None:
