@@ -11,6 +11,7 @@ from test_mirror.loops import RATE, SERVER, STEPS, Plain, mean
 from test_mirror.test_kinds import Events
 from torch import Tensor, nn
 
+from fedspec.errors import ParameterError
 from fedspec.plan import Plan
 from fedspec_torch import Federation, simulate
 
@@ -57,3 +58,17 @@ def test_a_run_on_minibatches_is_the_plain_loop(algorithm: str, steps: tuple[int
     list(run)
     want = torch.cat([part.reshape(-1) for part in looped(Plain(KIND), lite=algorithm == "mime-lite", steps=steps)])
     assert float((run.x - want).norm() / (want - fed.x0).norm()) < 1e-9
+
+
+def test_rates_of_each_client_are_refused_in_shards_where_gradients_are_asked_for_first() -> None:
+    module, loss, data = KIND.made()
+    given: dict[str, Any] = {
+        "plan": Events("mime"),
+        "rounds": 1,
+        "beta": BETA,
+        "rates": {"eta_l": lambda r, i: RATE / (1 + i)},
+    }
+    list(simulate("mime", Federation(module, loss, data), **given))
+    with pytest.raises(ParameterError, match="asks for gradients before its clients begin"):
+        list(simulate("mime", Federation(module, loss, data), shards=2, **given))
+    list(simulate("mime-lite", Federation(module, loss, data), shards=2, **given))

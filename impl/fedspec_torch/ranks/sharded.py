@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from fedspec.entry import Program
-from fedspec.errors import ShapeError
+from fedspec.errors import ParameterError, ShapeError
 from fedspec.plan import Arrival, Plan
 from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights
@@ -152,9 +152,18 @@ class Sharded(Batched):
         return rows
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
-        """The gradients of the clients of S at local step t, each at its row of X, where the client is."""
+        """The gradients of the clients of S at local step t, each at its row of X, where the client is.
+
+        Raises:
+            ParameterError: a client with hyper-parameters of its own is being made, which no shard can have others do.
+        """
         if not S:
             return X
+        if self.shards.training:
+            raise ParameterError(
+                "hyper: one for each client, but in shards an algorithm that asks for gradients before its "
+                "clients begin has one for all; give that, or train without shards"
+            )
         layout, parts = Layout.by_client(self.shards, S), {}
         rows = X if isinstance(X, Rows) and X.rows_of.same(layout) else Rows.of(whole(X), layout)
         for s in self.shards.held:
