@@ -44,11 +44,12 @@ from fedspec.client.mimicked import mimed_correction, mimicked_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program
 from fedspec.facts import Fact
+from fedspec.mixing.mimicked import gradient_at_x
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan
 from fedspec.population import Clients, each
 from fedspec.server.average import average
-from fedspec.server.mimicked import gradient_at_x, mimicked_momentum
+from fedspec.server.mimicked import mimicked_momentum
 
 
 def mime(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:

@@ -33,13 +33,14 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
+from fedspec.mixing.mimicked import gradient_at_x
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each, gradients
 from fedspec.readings import MomentumSum, Shares
 from fedspec.records import record
 from fedspec.server.average import average
-from fedspec.server.mimicked import gradient_at_x, mimicked_momentum
+from fedspec.server.mimicked import mimicked_momentum
 
 
 @dataclass(frozen=True)
