@@ -79,7 +79,7 @@ def set_and_tried(
     return plain[0], plain[1]
 
 
-def local_work(text: str | None, redraw: bool, passes: float | None, batch: int) -> Any:
+def local_work(text: str | None, redraw: bool, passes: float | None, batch: int, accumulate: int) -> Any:
     """What clients do in a round: ``10`` steps, ``2-8`` drawn once for each or in every round, or so many epochs.
 
     Raises:
@@ -91,7 +91,7 @@ def local_work(text: str | None, redraw: bool, passes: float | None, batch: int)
             raise ParameterError(
                 "--epochs: says how many steps clients take, as --steps and --redraw do; leave these out"
             )
-        return own.epochs(passes, batch_size=batch)
+        return own.epochs(passes, batch_size=batch, accumulate=accumulate)
     found = spread(text or "5")
     if redraw and isinstance(found, int):
         raise ParameterError(f"--redraw: of --steps {found} nothing is drawn; give the least and greatest, such as 2-8")

@@ -140,7 +140,7 @@ def mount(app: typer.Typer) -> None:
             findings: dict[str, Any] = {}
             if tuning and ranks.size > 1:
                 raise FedspecError("--tune: runs on one process; tune without torchrun, and --set what it has chosen")
-            how_many = local_work(steps, redraw, epochs, batch)
+            how_many = local_work(steps, redraw, epochs, batch, accumulate)
             shape = shape_of(schedule, decay, warm_up, rounds)
             said = {"decay": (decay, 1.0), "schedule": (schedule, None), "warm_up": (warm_up, 0)}
             changes = {name: value for name, (value, usually) in said.items() if value != usually}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from torch import Tensor, nn
 
 from fedspec.catalogue import find
 from fedspec.errors import PlanError
-from fedspec.plan import Setup
-from fedspec_torch import Federation, arrivals, cohorts, each_round, epochs, for_clients, resume, simulate
+from fedspec.plan import Plan, Setup
+from fedspec_torch import Federation, arrivals, cohorts, each_round, epochs, for_clients, resume, simulate, tune
 
 EXAMPLES = tuple(range(3, 43))
 
@@ -106,6 +107,35 @@ def test_each_client_has_the_number_that_is_said() -> None:
 def test_what_is_no_local_work_is_refused(make: Any, words: str) -> None:
     with pytest.raises(PlanError, match=words):
         make()
+
+
+def test_of_several_minibatches_a_step_as_many_passes_are_made() -> None:
+    """Clients of 5 to 10 examples, minibatches of 2, three of them a step: examples that are passed are counted."""
+    federation = replace(quadratic(batch_size=2)[0], accumulate=3)
+    passed: Counter[int] = Counter()
+    plan = cohorts(None, steps=epochs(6, batch_size=2, accumulate=3))
+    (event,) = plan.events(find("fedavg"), None, federation.setup, federation.x0, 0)
+    assert isinstance(event, Plan)
+    for i, tau in zip(event.participants, event.steps, strict=True):
+        for _ in range(tau):
+            passed[i] += 3 * 2
+    for i, n in enumerate(federation.setup.examples):
+        assert 6 * n - 6 < passed[i] <= 6 * n
+    with pytest.raises(PlanError, match=r"epochs\(2, batch_size=2\), but Federation\(batch_size=2, accumulate=3\)"):
+        simulate("fedavg", federation, plan=cohorts(None, steps=epochs(2, batch_size=2)), eta_l=0.1)
+
+
+@pytest.mark.parametrize("grid", [{"batch_size": [1, 2, None]}, {"accumulate": [1, 2]}], ids=str)
+def test_a_grid_of_minibatches_is_tried_by_as_many_passes_each(grid: dict[str, Any]) -> None:
+    federation, more = quadratic(clients=20, batch_size=2)[0], {"rounds": 2, "seed": 3}
+    found = tune("fedavg", federation, plan=cohorts(4, steps=epochs(2, batch_size=2)), grid=grid, eta_l=0.01, **more)
+    for trial in found.trials:
+        b, times = trial.settings.get("batch_size", 2), trial.settings.get("accumulate", 1)
+        plan = cohorts(4, steps=epochs(2, batch_size=b or 100, accumulate=times))
+        own = replace(federation, batch_size=b, accumulate=times)
+        alone = tune("fedavg", own, plan=plan, grid={"eta_l": [0.01]}, **more)
+        assert trial.score == alone.trials[0].score
+    assert len({t.score for t in found.trials}) == len(found.trials)
 
 
 EACH = epochs([1, 2, 3, 1, 2, 3], batch_size=3)

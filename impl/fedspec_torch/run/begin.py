@@ -122,16 +122,21 @@ def check_federation(federation: Any) -> None:
 
 
 def check_epochs(plan: Any, federation: Federation) -> None:
-    """Refuse epochs that are counted in other minibatches than clients take.
+    """Refuse epochs that are counted in other minibatches than clients take, or in others of them for a step.
 
     Raises:
         PlanError: with both.
     """
-    steps, b = getattr(plan, "steps", None), federation.batch_size
-    if isinstance(steps, Epochs) and b is not None and steps.batch_size != b:
+    steps, b, times = getattr(plan, "steps", None), federation.batch_size, federation.accumulate
+    if not isinstance(steps, Epochs):
+        return
+    # All examples at once, whatever is said of it.
+    whole = b is None and steps.batch_size >= max(federation.setup.examples)
+    if (steps.batch_size, steps.accumulate) != (steps.batch_size if whole else b, times):
+        of_plan, of_clients = ("" if a == 1 else f", accumulate={a}" for a in (steps.accumulate, times))
         raise PlanError(
-            f"plan: epochs({steps.passes}, batch_size={steps.batch_size}), but Federation(batch_size={b}); give both "
-            f"the same, else it is another number of passes"
+            f"plan: epochs({steps.passes}, batch_size={steps.batch_size}{of_plan}), but "
+            f"Federation(batch_size={b}{of_clients}); give both the same, else it is another number of passes"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import product
@@ -14,6 +15,7 @@ from fedspec_torch.federation.federation import Federation
 from fedspec_torch.run.asked import hyper_of
 from fedspec_torch.run.begin import simulate
 from fedspec_torch.run.held_out import anew
+from fedspec_torch.run.local_work import Epochs
 from fedspec_torch.run.rates import Rate, rated
 from fedspec_torch.run.runs import Run
 from fedspec_torch.run.schedules import Schedule
@@ -85,7 +87,7 @@ class Grid:
         if stated := of_federation(combination):
             federation = anew(federation, **stated)
         more: dict[str, Any] = {"rounds": self.rounds, "reading": self.reading, "rates": by_round}
-        more["plan"] = seeded(self.plan, turn)
+        more["plan"] = in_passes(seeded(self.plan, turn), stated)
         return simulate(self.row, federation, **more, **self.more, **numbers)
 
     def schedule(self, clients: int) -> Schedule:
@@ -106,6 +108,14 @@ def combinations(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 def of_federation(combination: Mapping[str, Any]) -> dict[str, Any]:
     """What a combination says of the federation."""
     return {n: v for n, v in combination.items() if n in OF_FEDERATIONS}
+
+
+def in_passes(plan: Any, stated: Mapping[str, Any]) -> Any:
+    """The schedule whose epochs are counted in the minibatches of a combination, where it says which."""
+    steps = getattr(plan, "steps", None)
+    # Of full batches a pass is one step.
+    own = {n: sys.maxsize if v is None else v for n, v in stated.items() if n in ("batch_size", "accumulate")}
+    return replace(plan, steps=replace(steps, **own)) if own and isinstance(steps, Epochs) else plan
 
 
 def seeded(plan: Any, turn: int) -> Any:

@@ -35,6 +35,7 @@ class Epochs:
 
     passes: float | tuple[float, ...]
     batch_size: int
+    accumulate: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,16 @@ def each_round(least: int, greatest: int) -> Redrawn:
     return Redrawn(low, high)
 
 
-def epochs(passes: float | Sequence[float], *, batch_size: int) -> Epochs:
-    """So many passes over a client's examples in minibatches: tau_i = floor(E_i n_i / B), at least 1.
+def epochs(passes: float | Sequence[float], *, batch_size: int, accumulate: int = 1) -> Epochs:
+    """So many passes over a client's examples in minibatches: tau_i = floor(E_i n_i / (A B)), at least 1.
 
     Args:
         passes: E, the same for all, or E_i in the order of the clients' numbers; a half, say, is half of the examples.
-        batch_size: B, that of the federation.
+        batch_size: B, that of the federation; a client of fewer examples has all of them in one.
+        accumulate: A, that of the federation: of how many minibatches a step's gradient is the mean.
 
     Raises:
-        PlanError: a number of passes is not above 0, or B is no whole number >= 1.
+        PlanError: a number of passes is not above 0, or B or A is no whole number >= 1.
     """
     given: Any = passes.tolist() if hasattr(passes, "tolist") else passes
     # A pair would be read as two ends between which a number is drawn.
@@ -77,7 +79,8 @@ def epochs(passes: float | Sequence[float], *, batch_size: int) -> Epochs:
         if isinstance(some, bool) or not isinstance(some, int | float) or not 0 < some < float("inf"):
             raise PlanError(f"epochs: got {some!r}; give a number above 0, such as 2 or 0.5, or a list with one each")
     check_whole("batch_size", batch_size, "a minibatch holds at least one example")
-    return Epochs(tuple(given) if isinstance(given, list) else given, int(batch_size))
+    check_whole("accumulate", accumulate, "a gradient is the mean of at least one minibatch")
+    return Epochs(tuple(given) if isinstance(given, list) else given, int(batch_size), int(accumulate))
 
 
 def for_clients(steps: Sequence[int]) -> ForClients:
@@ -128,12 +131,12 @@ def steps_of(
             return tuple((drawn.astype(np.int64) + low).tolist())
         case Redrawn(low, high):
             return tuple(rng.integers(low, high, size=len(who), endpoint=True).tolist())
-        case Epochs(passes, size):
+        case Epochs(passes, size, times):
             each = _for_each("epochs", passes, examples) if isinstance(passes, tuple) else (passes,) * len(examples)
             # As it is written: 0.1 is a tenth.
             exact = {E: Fraction(str(E)) for E in {*each}}
             some = [(exact[each[i]], int(examples[i])) for i in who]
-            return tuple(max(1, int(E * n_i // min(size, n_i or 1))) for E, n_i in some)
+            return tuple(max(1, int(E * n_i // (times * min(size, n_i or 1)))) for E, n_i in some)
         case ForClients(said):
             taus = _for_each("steps", said, examples)
             return tuple(taus[i] for i in who)
