@@ -21,7 +21,7 @@ from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, to_install
 from fedspec.usual import usual
 from fedspec_suite.cli_settings import cohort_of, falling, local_work, set_and_tried, shape_of
-from fedspec_suite.cli_training import PlaceError, Places, begun, play_each, show, whole, write
+from fedspec_suite.cli_training import DivergedRunsError, PlaceError, Places, begun, play_each, show, whole, write
 from fedspec_suite.cli_tuning import Question, found, mark, summed_up, told
 from fedspec_suite.cli_tuning import show as show_tuning
 from fedspec_suite.report import curves
@@ -190,7 +190,8 @@ def mount(app: typer.Typer) -> None:
                     complaints().print(f"fedspec: {note}")
                 try:
                     what |= {"ranks": ranks.size, "shards": count}
-                    _tell(runs, findings, what, places, len(rows) * seeds, look)
+                    lost = ended.count if isinstance(ended, DivergedRunsError) else 0
+                    _tell(runs, findings, what, places, len(rows) * seeds, lost, look)
                 except PlaceError as error:
                     if ended is None:
                         raise
@@ -205,6 +206,7 @@ def _tell(
     what: dict[str, Any],
     places: Places,
     asked: int,
+    diverged: int,
     look: dict[str, Any],
 ) -> None:
     """Print the tables, whatever becomes of the files."""
@@ -219,7 +221,9 @@ def _tell(
             picture, record = places.written
             shown.print(f"{picture} and {record} written; {summed_up(runs, findings)}", soft_wrap=True)
         done = [*filter(whole, runs)]
-        if len(done) < asked:
+        if diverged:
+            shown.print(f"{len(done)} of {asked} runs were played to their end, {diverged} diverged", soft_wrap=True)
+        elif len(done) < asked:
             save = places.save
             # Runs, or what a tuning has tried so far.
             kept = save and any(save.parent.glob(f"{save.stem}*"))

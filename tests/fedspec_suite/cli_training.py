@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -139,20 +140,36 @@ Ended = FedspecError | KeyboardInterrupt | None
 """What ended the runs early, if anything did."""
 
 
+class DivergedRunsError(FedspecError):
+    """Some runs have diverged; the message says which, when, and what to try.
+
+    Attributes:
+        count: how many.
+    """
+
+    def __init__(self, said: Sequence[str]) -> None:
+        super().__init__("; ".join(said))
+        self.count = len(said)
+
+
 def play_each(runs: Iterable[tuple[Any, dict[str, Any], int]], places: Places, pace: Pace) -> tuple[Records, Ended]:
     """Play runs one after another, each with its settings and its seed: their records, and what ended them early.
 
-    After an interrupt the last record is of a run as far as it came; after an error only whole runs count.
+    After an interrupt the last record is of a run as far as it came; after an error only whole runs count. One that
+    diverges ends by itself, and the others are played.
     """
-    records: Records = []
+    of_mirror, records, diverged = import_module("fedspec_torch"), list[dict[str, Any]](), list[str]()
     try:
         for run, own, seed in runs:
-            _play_one(run, own, seed, places, pace, records)
+            try:
+                _play_one(run, own, seed, places, pace, records)
+            except of_mirror.DivergedError as error:
+                diverged.append(f"{run.algorithm.id}, seed {seed}: {error}")
     except KeyboardInterrupt as interrupt:
         return records, interrupt
     except FedspecError as error:
         return [r for r in records if whole(r)], error
-    return records, None
+    return [r for r in records if whole(r)], DivergedRunsError(diverged) if diverged else None
 
 
 def _play_one(run: Any, own: dict[str, Any], seed: int, places: Places, pace: Pace, records: Records) -> None:

@@ -205,6 +205,20 @@ def test_what_cannot_be_run_is_refused_by_name(words: tuple[str, ...], told: tup
 
 
 @pytest.mark.slow
+def test_one_that_diverges_is_named_and_the_others_are_played(tmp_path: Path) -> None:
+    asked = ("simulate", "fedavg", "--compare", "fedprox,fedadam", "--rounds", "4", "--seeds", "2")
+    ran = inside(*asked, "--set", "fedavg:eta_l=1e20", "--out", str(tmp_path / "x"), "--save", str(tmp_path / "run.pt"))
+    assert ran.code == 2
+    for seed in (0, 1):
+        assert f"fedavg, seed {seed}: round " in ran.err
+    assert ran.err.count("the model has diverged") == 2 and "Traceback" not in ran.err
+    assert "4 of 6 runs were played to their end, 2 diverged" in ran.out and "goes on" not in ran.out
+    kept = json.loads(next(tmp_path.rglob("*.json")).read_text(encoding="utf-8"))
+    assert [(r["algorithm"], r["seed"]) for r in kept["runs"]] == [
+        (a, s) for a in ("fedprox", "fedadam") for s in (0, 1)
+    ]
+
+
 def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
     ran = inside("simulate", "fedavg", "--rounds", "20", "--set", "eta_l=1e20", "--out", str(tmp_path / "x"))
     ran.refused("diverged", "smaller eta_l")
