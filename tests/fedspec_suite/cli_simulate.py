@@ -87,6 +87,9 @@ def mount(app: typer.Typer) -> None:
         clip: Annotated[float | None, typer.Option(help="The largest length of a client's gradient.")] = None,
         weight_decay: Annotated[float, typer.Option(help="So many times the local model in each gradient.")] = 0.0,
         accumulate: Annotated[int, typer.Option(min=1, help="Minibatches that a gradient is the mean of.")] = 1,
+        way: Annotated[
+            str | None, typer.Option(help="How gradients are taken, for runs that are equal bit for bit: looped, ...")
+        ] = None,
         reading: Annotated[
             str | None, typer.Option(help="Of the first algorithm; others run the canonical one.")
         ] = None,
@@ -144,7 +147,7 @@ def mount(app: typer.Typer) -> None:
             shape = shape_of(schedule, decay, warm_up, rounds)
             said = {"decay": (decay, 1.0), "schedule": (schedule, None), "warm_up": (warm_up, 0)}
             changes = {name: value for name, (value, usually) in said.items() if value != usually}
-            stated = dict(clip=clip, weight_decay=weight_decay, accumulate=accumulate)
+            stated = dict(clip=clip, weight_decay=weight_decay, accumulate=accumulate, way=way)
             count = ranks.size if shards is None else shards
             shared = import_module("fedspec_torch.ranks.shards")
             mine = shared.Shards(clients, count, ranks).mine if ranks.size > 1 else None
@@ -183,7 +186,7 @@ def mount(app: typer.Typer) -> None:
                 work = drawn if epochs is None else f"{epochs:g} epochs"
                 what = dict(data=data, model=tasks.model_of(data, model), clients=clients, cohort=size)
                 what |= dict(batch=batch, steps=work)
-                usually = {"clip": None, "weight_decay": 0.0, "accumulate": 1}
+                usually = {"clip": None, "weight_decay": 0.0, "accumulate": 1, "way": None}
                 what |= {name: value for name, value in stated.items() if value != usually[name]}
                 what |= {"alpha": alpha} if tasks.kind_of(data)[0].by_label else {}
                 if note := tasks.kind_of(data)[0].note():

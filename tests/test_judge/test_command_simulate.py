@@ -205,6 +205,14 @@ def test_what_cannot_be_run_is_refused_by_name(words: tuple[str, ...], told: tup
 
 
 @pytest.mark.slow
+def test_a_way_is_named_and_kept(tmp_path: Path) -> None:
+    ran = inside("simulate", "fedavg", "--rounds", "1", "--way", "looped", "--out", str(tmp_path / "x"))
+    assert ran.code == 0 and "gradients looped: as asked" in ran.out
+    kept = json.loads(next(tmp_path.rglob("*.json")).read_text(encoding="utf-8"))
+    assert (kept["task"]["way"], kept["runs"][0]["way"]) == ("looped", "looped")
+    inside("simulate", "fedavg", "--rounds", "1", "--way", "loped").refused("way: got 'loped'", "looped")
+
+
 def test_one_that_diverges_is_named_and_the_others_are_played(tmp_path: Path) -> None:
     asked = ("simulate", "fedavg", "--compare", "fedprox,fedadam", "--rounds", "4", "--seeds", "2")
     ran = inside(*asked, "--set", "fedavg:eta_l=1e20", "--out", str(tmp_path / "x"), "--save", str(tmp_path / "run.pt"))
