@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise, permutations
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from xml.etree import ElementTree
 
 import numpy as np
@@ -15,10 +16,11 @@ from matplotlib import image
 from matplotlib.colors import to_hex
 
 from fedspec.errors import ParameterError
-from fedspec_suite.report import captions, picture
+from fedspec_suite.report import captions, picture, recipe_picture
 from fedspec_suite.report.curves import AGAINST, PANELS, chosen, curve
 from fedspec_suite.report.labels import FULL, placed
 from fedspec_suite.report.styles import style_of
+from fedspec_torch import recipes
 
 SEVEN = ("fedada2", "fedavg", "fednova", "fedadam", "scaffold", "fed-lamb", "afga")
 TWELVE = (*SEVEN, "fedprox", "feddyn", "fedyogi", "fedavgm", "fedadagrad")
@@ -352,6 +354,21 @@ def test_an_axis_is_logarithmic_where_numbers_are_far_apart() -> None:
 
 
 # Words.
+
+
+def test_the_caption_of_a_recipe_says_when_rates_fall_and_no_batch_where_gradients_are_exact(tmp_path: Path) -> None:
+    recipe, said = recipes.recipe("fednova-quadratics"), list[str]()
+    columns: dict[str, Any] = {"round": [1], "loss": [1.0], "floats_sent": [1], "test_loss": [1.0]}
+    columns |= {"accuracy": [None], "distance": [1.0], "hyper": {"eta_l": 0.05}, "diverged": "", "rounds": 1}
+    real = captions.caption
+
+    def heard(*given: Any) -> str:
+        said.append(real(*given))
+        return said[-1]
+
+    with patch.object(captions, "caption", heard):
+        recipe_picture.draw(recipe, [{"trial": t.name, **columns} for t in recipe.trials], "small", tmp_path / "p.png")
+    assert "10 clients; eta_l divided by 5 at rounds 40, 60; eta_l = 0.05." in said[0] and "batch" not in said[0]
 
 
 def test_the_caption_says_what_was_alike_and_what_was_not_tuned() -> None:

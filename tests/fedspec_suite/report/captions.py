@@ -16,6 +16,7 @@ ALIKE = {
     "cohort": "{} in a round where an algorithm does not take all",
     "steps": "local steps {}",
     "batch": "batch {}",
+    "fall": "{}",
     "clip": "gradients clipped to {:g}",
     "weight_decay": "weight decay {:g}",
     "accumulate": "gradients of {} minibatches",

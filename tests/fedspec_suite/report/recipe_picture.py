@@ -15,6 +15,10 @@ FIRST = {"distance": AWAY, "accuracy": "accuracy", "test_loss": "test_loss"}
 """Columns that are drawn, by the panel of each: the first that a recipe's runs have."""
 
 
+BATCHES = {"quadratics": None, "heavy-tailed": 1}
+"""Of data that say themselves how many examples a gradient has: all of them, or one."""
+
+
 def draw(recipe: Any, records: Sequence[Mapping[str, Any]], size: str, file: Path) -> None:
     """Write it: a line for each trial, as in every picture of runs.
 
@@ -30,7 +34,10 @@ def draw(recipe: Any, records: Sequence[Mapping[str, Any]], size: str, file: Pat
     there = (name for name in FIRST if any(value is not None for r in records for value in r[name]))
     panel = FIRST[next(there, "test_loss")]
     how = replace(recipe.setting, **recipe.sizes[size].setting)
-    task = {"data": how.data, "model": how.model, "clients": how.clients, "batch": how.batch}
+    task = {"data": how.data, "model": how.model, "clients": how.clients, "batch": BATCHES.get(how.data, how.batch)}
+    if recipe.fall:
+        at = ", ".join(str(round(share * recipe.sizes[size].rounds)) for share in recipe.fall.after)
+        task["fall"] = f"eta_l divided by {recipe.fall.factor:g} at rounds {at}"
     tuned = [trial.name for trial in recipe.trials if trial.grid]
     picture.draw([_run(r) for r in records], task, file, panels=(panel,), tuned=tuned)
 
