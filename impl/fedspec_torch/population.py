@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import torch
@@ -114,7 +115,7 @@ class Batched:
                     x = torch.stack([x_mu[r] for r in places])
                     tau = arrivals[places[0]].steps
                     run = (record and record([tau])) or client
-                    yield places, run(who, x, self.clients.oracle(who), tau)
+                    yield places, run(who, x, self._oracle(who, plain=run is client), tau)
 
         return joined(len(arrivals), blocks())
 
@@ -147,7 +148,12 @@ class Batched:
             if plan.draws:
                 more["u"] = torch.stack([numbers(plan.draws[r], x) for r in some])
             run = (record and record([tau], **more)) or client
-            yield some, run(who, x.expand(len(who), -1), self.clients.oracle(who), tau, **more)
+            yield some, run(who, x.expand(len(who), -1), self._oracle(who, plain=run is client), tau, **more)
+
+    def _oracle(self, who: Sequence[int], *, plain: bool) -> Oracle:
+        """The gradients of some clients; of a text that runs on tensors, which may keep one and ask for another."""
+        found = self.clients.oracle(who)
+        return lasting(found) if plain and (self.client is None or self.is_text) else found
 
     def _recorder(self, client: Client, like: Vector, steps: Sequence[int], start: Vector | None) -> Recorder | None:
         """What records the text of clients who take so many steps; None: it is no text, or not worth it."""
@@ -190,6 +196,25 @@ class Batched:
         for _, group in groupby(order, key=lambda r: kinds[r]):
             places = list(group)
             yield from (places[start : start + size] for start in range(0, len(places), size))
+
+
+def lasting(oracle: Oracle) -> Oracle:
+    """The same gradients, of which one that is still held stays what it is when the next is asked for.
+
+    Some ways write all of them to one memory. A view of a gradient does not last.
+    """
+    held: list[ref[Tensor]] = []
+
+    def gradient(k: int, x: Stack) -> Stack:
+        for one in held:
+            if (last := one()) is not None:
+                last.data = last.clone()
+            del last
+        g = oracle(k, x)
+        held[:] = [ref(g)] if type(g) is Tensor else []
+        return g
+
+    return gradient
 
 
 def grouped(records: Sequence[Any]) -> Iterator[tuple[Any, list[int]]]:

@@ -1,0 +1,68 @@
+"""A text may hold a gradient and ask for another: some ways have one memory for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fedspec_torch import Federation
+from fedspec_torch.plan import Plan
+from fedspec_torch.population import Batched
+
+PLANS = [Plan((2, 0, 1), (3, 3, 3), (6, 4, 8)), Plan((2, 0, 1), (1, 3, 2), (6, 4, 8))]
+
+
+def federation(way: str | None) -> Federation:
+    """Three clients of a chain of layers."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
+    data = [(torch.randn(n, 5).double(), torch.randint(3, (n,))) for n in (4, 8, 6)]
+    return Federation(module, nn.functional.cross_entropy, data, batch_size=2, shuffled=False, way=way)
+
+
+def of_one_step(i: Any, x: Tensor, gradient: Any, tau: int) -> Tensor:
+    """Two gradients at each step, of which the first is read last."""
+    y = x
+    for k in range(tau):
+        before, now = gradient(k, x), gradient(k, y)
+        y = y - 0.5 * (now - 0.5 * before)
+    return y - x
+
+
+def of_two_steps(i: Any, x: Tensor, gradient: Any, tau: int) -> Tensor:
+    """The gradient of the step before is read once more, after the next one was asked for."""
+    y, last = x, 0 * x
+    for k in range(tau):
+        g = gradient(k, y)
+        y = y - 0.5 * (g + 0.5 * last)
+        last = g
+    return y - x
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=["equal", "unequal"])
+@pytest.mark.parametrize("text", [of_one_step, of_two_steps])
+@pytest.mark.parametrize("way", ["compiled", "layered", "stacked", "vmapped", None])
+def test_a_gradient_that_is_held_stays_what_it_was(way: str | None, text: Any, plan: Plan) -> None:
+    ends = []
+    for one in (way, "looped"):
+        fed = federation(one)
+        ends.append(Batched(fed.in_round(0), whole=True).each(text, plan, fed.x0))
+    torch.testing.assert_close(*ends, rtol=1e-12, atol=1e-13)
+
+
+def test_by_hand() -> None:
+    """The looped way too, by plain autograd."""
+    fed, (plan, _) = federation("looped"), PLANS
+    found = Batched(fed.in_round(0), whole=True).each(of_one_step, plan, fed.x0)
+    model, (inputs, targets) = fed.model, fed.data[2]  # type: ignore[index]
+
+    def gradient(k: int, y: Tensor) -> Tensor:
+        nn.utils.vector_to_parameters(y, model.parameters())
+        rows = [(2 * k + e) % len(inputs) for e in (0, 1)]
+        loss = nn.functional.cross_entropy(model(inputs[rows]), targets[rows])
+        return torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, [*model.parameters()])]).clone()
+
+    torch.testing.assert_close(found[0], of_one_step(2, fed.x0.clone(), gradient, 3), rtol=1e-10, atol=1e-12)
