@@ -18,7 +18,7 @@ from torch.optim import Optimizer
 
 from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Algorithm
-from fedspec.errors import ParameterError, PlanError
+from fedspec.errors import ParameterError, PlanError, ShapeError
 from fedspec.params import layers
 from fedspec.plan import Message
 from fedspec.readings import CoverName
@@ -97,13 +97,36 @@ class _OfARule(Optimizer):
         raise NotImplementedError
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As torch has it, but what is kept stays in its own floating-point type."""
+        """As torch has it, but what is kept stays in its own floating-point type.
+
+        Raises:
+            ParameterError: it is the state of another optimiser.
+            ShapeError: it is that of other parameters.
+        """
+        self._check_loaded(state_dict)
         super().load_state_dict(state_dict)
         of_each = [p for group in self.param_groups for p in group["params"]]
         saved = [k for group in state_dict["param_groups"] for k in group["params"]]
         for p, k in zip(of_each, saved, strict=True):
             for name, v in state_dict["state"].get(k, {}).items():
                 self.state[p][name] = v.to(p.device, copy=True)
+
+    def _check_loaded(self, state_dict: Mapping[str, Any]) -> None:
+        """Refuse a state that is another's; how many groups and parameters there are torch checks itself."""
+        for number, (group, saved) in enumerate(zip(self.param_groups, state_dict["param_groups"], strict=False)):
+            ours, theirs = ({*some} - {"params", "initial_lr"} for some in (group, saved))
+            if ours != theirs:
+                words = " and ".join(sorted(ours ^ theirs))
+                raise ParameterError(
+                    f"state_dict: group {number} is another optimiser's: one of the two has no {words}"
+                )
+            for p, k in zip(group["params"], saved["params"], strict=False):
+                for name, v in state_dict["state"].get(k, {}).items():
+                    if v.shape != p.shape:
+                        raise ShapeError(
+                            f"state_dict: {name} of parameter {k} has the shape {tuple(v.shape)}, the parameter "
+                            f"{tuple(p.shape)}; it is the state of another model"
+                        )
 
     def _written(self, group: dict[str, Any], trained: list[Tensor], after: Any, **more: Any) -> None:
         """Put a state of flat vectors where torch saves it, and the model into the parameters."""

@@ -96,6 +96,13 @@ def test_what_cannot_be_drawn_is_told(asked: dict[str, Any], words: str) -> None
         draw_runs({"fedavg": played()}, **({"file": "x.png"} | asked))
 
 
+def test_runs_have_names_and_tuned_is_one_of_them() -> None:
+    with pytest.raises(ParameterError, match="runs: got list; give them by name"):
+        draw_runs([played()], "x.png")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="tuned: fedavgg is none of the runs; there are fedavg"):
+        draw_runs({"fedavg": played()}, "x.png", tuned=["fedavgg"])
+
+
 def test_runs_without_rounds_are_told() -> None:
     with pytest.raises(ParameterError, match="no round was played by new; play some first"):
         draw_runs({"fedavg": played(), "new": played(ends=0)}, "x.png")

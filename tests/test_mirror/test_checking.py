@@ -167,6 +167,12 @@ def test_a_loss_without_a_gradient_is_refused(loss: Any, error: type, words: str
         (lambda: stepped(lambda inputs: inputs), ModuleError, "model: got function; give a torch.nn.Module"),
         (lambda: stepped(nn.LazyLinear(2)), ModuleError, r"the module \(LazyLinear\) has no shapes yet"),
         (lambda: stepped(nn.Linear(3, 2), "mse"), LossError, "loss: got 'mse'; give a function"),
+        (
+            lambda: stepped(nn.Linear(3, 2), nn.MSELoss),
+            LossError,
+            r"loss: got the class MSELoss; give one of it, MSELoss\(\)",
+        ),
+        (lambda: stepped(torch.compile(nn.Linear(3, 2))), ModuleError, "torch.compile makes .* give the module itself"),
         (lambda: replace(run().federation, batch_size=2.5), PlanError, "batch_size: got 2.5"),
         (lambda: run(plan=3), PlanError, r"plan: got 3; give cohorts"),
         (lambda: run(rounds=1.5), PlanError, "rounds: got 1.5"),

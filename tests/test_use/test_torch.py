@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from fedspec.catalogue import CATALOGUE, LocalSolver
-from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
+from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError, UnknownNameError
 from fedspec_torch.layers.loops import missing_packages
 from fedspec_use.torch import Local, Server
 
@@ -219,6 +219,22 @@ def test_what_is_wrong_is_said() -> None:
     refused(UnknownNameError, "adam: no row with a server", lambda: Server(p, "adam", lr=0.1))
     refused(ParameterError, "lr: given beside eta_l", lambda: Local(p, "sgd", lr=0.1, eta_l=0.1))
     refused(ParameterError, "weights: whoever hands over", lambda: Server(p, "fedavg", lr=1.0, weights="uniform"))
+
+
+def test_a_state_of_another_optimiser_or_model_is_refused() -> None:
+    ours, adam = parameters(), Local(parameters(), "adam", lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8)
+    momentum = Local(ours, "momentum", lr=0.1, rho=0.9)
+    for p in ours:
+        p.grad = torch.ones_like(p)
+    momentum.step()
+    refused(
+        ParameterError, "group 0 is another optimiser's: .* rho", lambda: momentum.load_state_dict(adam.state_dict())
+    )
+    others = [torch.nn.Parameter(torch.zeros(*p.shape, 2, dtype=p.dtype)) for p in ours]
+    wide = Local(others, "momentum", lr=0.1, rho=0.9)
+    refused(
+        ShapeError, "of parameter 0 has the shape .* another model", lambda: wide.load_state_dict(momentum.state_dict())
+    )
 
 
 def test_a_gradient_that_comes_or_goes_is_refused() -> None:

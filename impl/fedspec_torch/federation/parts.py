@@ -26,6 +26,13 @@ def check_module(module: nn.Module, loss: Loss) -> None:
     """
     if not isinstance(module, nn.Module):
         raise ModuleError(f"model: got {type(module).__name__}; give a torch.nn.Module")
+    if hasattr(module, "_orig_mod"):
+        raise ModuleError(
+            "model: it is what torch.compile makes of a module, whose forward changes with its calls; give the module "
+            "itself: gradients of many clients are taken in ways of their own"
+        )
+    if isinstance(loss, type):
+        raise LossError(f"loss: got the class {loss.__name__}; give one of it, {loss.__name__}()")
     if not callable(loss):
         raise LossError(f"loss: got {loss!r}; give a function of output and targets, such as F.cross_entropy")
     check_mode("Federation")

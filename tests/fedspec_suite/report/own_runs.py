@@ -40,6 +40,10 @@ def draw_runs(
     Raises:
         ParameterError: there are no rounds, or what is asked for is not known of them.
     """
+    if not isinstance(runs, Mapping):
+        raise ParameterError(f"runs: got {type(runs).__name__}; give them by name, such as {{'fedavg': run}}")
+    if unknown := [name for name in tuned if name not in runs]:
+        raise ParameterError(f"tuned: {', '.join(unknown)} is none of the runs; there are {', '.join(runs)}")
     each = {name: [*some] if isinstance(some, list | tuple) else [some] for name, some in runs.items()}
     played = [run for some in each.values() for run in some]
     if not played or not all(run.history for run in played):
