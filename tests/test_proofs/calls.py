@@ -72,6 +72,7 @@ WEIGHTS = {
     "w": ("1/4", "1/2", "1/4"),
     "reach": ("0", "1/4", "1"),
     "a_norms": ("1", "7/4", "5/2"),
+    "tau": ("1", "2", "4"),
 }
 SM3 = {"g": (1, -2, 1), "g_squared": (1, 4, 1), "mu": ("105/16", "2145/64")}
 """Over the cover {0, 1}, {1, 2} both SM3 rules have rational roots here."""
