@@ -6,6 +6,7 @@ time, however many clients take part (and what the clients' own gradients need).
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -84,7 +85,7 @@ class Batched:
     def __getitem__(self, i: int) -> Oracle:
         """The gradient of one client at a vector."""
         oracle = self.clients.oracle([i])
-        return lambda k, x: oracle(k, x[None])[0]
+        return lasting(lambda k, x: oracle(k, x[None])[0])
 
     def owning(self, own: Making, h: Any) -> Batched:
         """The same clients, each of which does what is made of its own record."""
@@ -121,7 +122,7 @@ class Batched:
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
         """The gradients of the clients of S at local step t, each at its row of X, all at once."""
-        return self.clients.oracle(S)(t, X) if S else X
+        return lasting(self.clients.oracle(S))(t, X) if S else X
 
     def blocks(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
         """What the function gives for the participants, a block of them after another, each when it is asked for."""
@@ -151,7 +152,8 @@ class Batched:
             yield some, run(who, x.expand(len(who), -1), self._oracle(who, plain=run is client), tau, **more)
 
     def _oracle(self, who: Sequence[int], *, plain: bool) -> Oracle:
-        """The gradients of some clients; of a text that runs on tensors, which may keep one and ask for another."""
+        """The gradients of some clients; of a text that runs on tensors, those that last."""
+        settled()
         found = self.clients.oracle(who)
         return lasting(found) if plain and (self.client is None or self.is_text) else found
 
@@ -164,6 +166,7 @@ class Batched:
         return recorder(self.client or client, like, start) if worth else None
 
     def _run_ragged(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
+        settled()
         steps = plan.steps
         most, size = sorted(range(len(steps)), key=lambda r: -steps[r]), self.block or default_block(x)
         if not self.block:
@@ -198,20 +201,26 @@ class Batched:
             yield from (places[start : start + size] for start in range(0, len(places), size))
 
 
-def lasting(oracle: Oracle) -> Oracle:
-    """The same gradients, of which one that is still held stays what it is when the next is asked for.
+_given = threading.local()
+"""The gradient that a text was given last, in each thread, as the memory that it may lie in is a thread's."""
 
-    Some ways write all of them to one memory. A view of a gradient does not last.
-    """
-    held: list[ref[Tensor]] = []
+
+def settled() -> None:
+    """Give that gradient memory of its own, if the text still has it: the next may be written where it lies."""
+    last: ref[Tensor] | None = getattr(_given, "last", None)
+    held = last() if last else None
+    if held is not None:
+        held.data = held.clone()
+    _given.last = None
+
+
+def lasting(oracle: Oracle) -> Oracle:
+    """The same gradients for a text, which may keep one and ask for another. A view of a gradient does not last."""
 
     def gradient(k: int, x: Stack) -> Stack:
-        for one in held:
-            if (last := one()) is not None:
-                last.data = last.clone()
-            del last
+        settled()
         g = oracle(k, x)
-        held[:] = [ref(g)] if type(g) is Tensor else []
+        _given.last = ref(g) if type(g) is Tensor else None
         return g
 
     return gradient

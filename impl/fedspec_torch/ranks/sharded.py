@@ -22,7 +22,7 @@ from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.local.joining import Block, Numbers, begun_with
 from fedspec_torch.plan import Clients
-from fedspec_torch.population import Batched, Stream, reads_again
+from fedspec_torch.population import Batched, Stream, lasting, reads_again
 from fedspec_torch.ranks.rows import Rows, whole
 from fedspec_torch.ranks.shards import Layout, Shards
 
@@ -170,9 +170,8 @@ class Sharded(Batched):
             parts[s] = rows.parts[s]
             if at := layout.places[s]:
                 with self._training(s):
-                    g = self.clients.oracle([S[k] for k in at])(t, parts[s])
                     # The next shard's may be written to the same buffer.
-                    parts[s] = g if len(self.shards.held) == 1 else g.clone()
+                    parts[s] = lasting(self.clients.oracle([S[k] for k in at]))(t, parts[s])
         return Rows(parts, layout)
 
 
