@@ -9,21 +9,19 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import fedspec
-from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Vector
-from fedspec.entry import Algorithm, LocalSolver, Method, Program
+from fedspec.entry import Algorithm, LocalSolver, Program
 from fedspec.errors import FedspecError, ParameterError
-from fedspec.plan import Oracle, Plan, Setup
-from fedspec_proofs.contraction import MU, clients_of, obeyed
+from fedspec.plan import Oracle, Plan
+from fedspec_proofs.contraction import MU, clients_of, obeyed, rounds_after
 from fedspec_proofs.engines.worst_case.attained import Attained
-from fedspec_proofs.engines.worst_case.classes import Function
-from fedspec_proofs.engines.worst_case.forms import ORIGIN, basis
+from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.plays import play
 from fedspec_proofs.engines.worst_case.proof import Problem, flaw
 from fedspec_proofs.engines.worst_case.values import Value, square
@@ -73,20 +71,9 @@ class Rounds:
     def after(self, x: Vector, clients: Sequence[Oracle]) -> Vector:
         """The model after the rounds, by the algorithm's own functions."""
         run, n = self.row.run, len(self.steps)
+        assert not isinstance(run, LocalSolver)
         plan = Plan(tuple(range(n)), self.steps, (1,) * n)
-        h = self.hyper
-        if isinstance(run, Method):
-            state = run.init(h, x)
-            for _ in range(self.rounds):
-                state = run_round(
-                    h, state, tuple(clients), plan, local=run.local, norm=run.norm, server=run.server
-                ).state
-            return model(state)
-        assert isinstance(run, Program)
-        state = run.init(h, x, Setup((1,) * n, {"x": (len(x),)}))
-        for _ in range(self.rounds):
-            state, _ = run.step(h, state, tuple(clients), plan)
-        return model(state)
+        return rounds_after(run, self.hyper, x, clients, plan, self.rounds)
 
 
 def check(asked: Rounds) -> None:
@@ -111,18 +98,15 @@ def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
         NotLinearError: with the statement that is not linear.
     """
     check(asked)
-    functions, slopes = clients_of(len(asked.steps), asked.mu)
-    if not asked.zeta2:
-        functions, slopes = [Function(f.name, f.of) for f in functions], []
-        for f in functions:
-            f.stationary(ORIGIN)
+    functions, slopes = clients_of(len(asked.steps), asked.mu, unlike=bool(asked.zeta2))
     x = basis("x")
     try:
         played = play(functions, lambda start, clients: [asked.after(start(x), clients)])
     except (TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise NotLinearError(f"worst-case: {asked.row.id}: {_where(error)}") from error
     right = Value(constant=bound)
-    unlike = {"zeta": sum((square(s) for s in slopes), Value()) / len(slopes) - asked.zeta2} if slopes else {}
+    zeta = sum((square(s) for s in slopes), Value()) / len(slopes) - asked.zeta2
+    unlike = {"zeta": zeta} if asked.zeta2 else {}
     given = {"start": square(x) - 1, **unlike, **obeyed(functions)}
     return Problem(square(played.ended[0]) - right, given, right, played)
 
@@ -179,7 +163,8 @@ def worst_case(asked: Rounds) -> Found:
     unit = Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1)
     for more in range(4):
         bound = unit * (math.ceil(value / float(unit)) + more)
-        claim = problem_of(asked, bound)
+        right = Value(constant=bound)
+        claim = replace(problem, claimed=problem.claimed - right, right=right)
         proof = prove(claim)
         if proof and not flaw(claim, proof):
             found = attaining(claim)

@@ -26,7 +26,7 @@ import numpy as np
 
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Vector
-from fedspec.catalogue import CATALOGUE, Method
+from fedspec.catalogue import CATALOGUE, Method, Program
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec_proofs.engines.worst_case.classes import Function, Point, strongly_convex
 from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
@@ -116,11 +116,7 @@ class Round:
         """The model that the rule makes of a model; for methods that keep nothing else."""
         run = CATALOGUE[self.algorithm].run
         assert isinstance(run, Method)
-        h = self.hyper
-        trace = run_round(
-            h, run.init(h, x), tuple(clients), self.plan, local=run.local, norm=run.norm, server=run.server
-        )
-        return model(trace.state)
+        return rounds_after(run, self.hyper, x, clients, self.plan)
 
     def kept(self, x: Vector, each: Sequence[Vector], clients: Sequence[Oracle], off: Any = 0) -> list[Vector]:
         """The model, what the server and what each client keeps after a round; for methods whose clients keep a vector.
@@ -135,14 +131,30 @@ class Round:
         return [model(state), getattr(state, server), *getattr(state, client)]
 
 
+def rounds_after(
+    run: Method | Program, h: Any, x: Vector, clients: Sequence[Oracle], plan: Plan, rounds: int = 1
+) -> Vector:
+    """The model after some rounds from an algorithm's own beginning, by its own functions."""
+    some = tuple(clients)
+    if isinstance(run, Method):
+        state = run.init(h, x)
+        for _ in range(rounds):
+            state = run_round(h, state, some, plan, local=run.local, norm=run.norm, server=run.server).state
+        return model(state)
+    state = run.init(h, x, Setup((1,) * len(plan.participants), {"x": (len(x),)}))
+    for _ in range(rounds):
+        state, _ = run.step(h, state, some, plan)
+    return model(state)
+
+
 def _mean(terms: Sequence[Value]) -> Value:
     return sum(terms, Value()) / len(terms)
 
 
-def clients_of(n: int, mu: Fraction = MU) -> tuple[list[Function], list[Form]]:
-    """Clients whose mean has its minimiser at the origin, and their gradients there, which sum to zero."""
+def clients_of(n: int, mu: Fraction = MU, *, unlike: bool = True) -> tuple[list[Function], list[Form]]:
+    """Clients whose mean has its minimiser at the origin, and their gradients there: of sum zero, or all zero."""
     functions = [Function(f"F{i}", strongly_convex(mu, 1)) for i in range(n)]
-    slopes = [basis(f"s{i}") for i in range(n - 1)]
+    slopes = [basis(f"s{i}") if unlike else ORIGIN for i in range(n - 1)]
     slopes.append(sum((-s for s in slopes), ORIGIN))
     for f, s in zip(functions, slopes, strict=True):
         f.meets(ORIGIN, s)

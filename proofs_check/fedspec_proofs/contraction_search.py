@@ -52,23 +52,27 @@ def stilled(problem: Problem, r: Round) -> Problem:
     """
     if not r.keeps:
         return problem
-    slopes = [f"s{i}" for i in range(len(r.steps) - 1)]
+    slopes = slopes_of(r)
     given = {name: without(q, slopes) for name, q in problem.given.items()}
     return Problem(without(problem.claimed, slopes), given, without(problem.right, slopes))
 
 
+def slopes_of(r: Round) -> list[str]:
+    """The names of the clients' gradients at x*; the last is minus the sum of the others."""
+    return [f"s{i}" for i in range(len(r.steps) - 1)]
+
+
 def largest(r: Round) -> float:
     """The worst case, in floating point."""
-    problem = stilled(problem_of(r), r)
-    before = problem.claimed - stilled(problem_of(r, Fraction(1)), r).claimed
-    given = {**problem.given, **({"start": before - 1} if r.keeps else {})}
-    return worst(Problem(problem.claimed, given)).value
+    problem = stilled(problem_of(r, Fraction(1)), r)
+    given = {**problem.given, **({"start": problem.right - 1} if r.keeps else {})}
+    return worst(Problem(problem.claimed + problem.right, given)).value
 
 
 def falling(r: Round) -> Iterator[Round]:
     """The round with forms of its own, those with the least factor first; rounding costs each of them something."""
     before, after, given, _ = state_of(r)
-    slopes = [f"s{i}" for i in range(len(r.steps) - 1)]
+    slopes = slopes_of(r)
     before, after = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
     given = {name: without(q, slopes) for name, q in given.items()}
     alike = [[0], *([i + 1 for i, s in enumerate(r.steps) if s == tau] for tau in sorted({*r.steps}))]
@@ -94,7 +98,8 @@ def certified(r: Round) -> Certified:
         first = math.ceil(value * DIGITS)
         for more in range(4):
             bound = Fraction(first + more, DIGITS)
-            proof = prove(stilled(problem_of(one, bound), one))
-            if proof and not flaw(problem_of(one, bound), proof):
+            claim = problem_of(one, bound)
+            proof = prove(stilled(claim, one))
+            if proof and not flaw(claim, proof):
                 return Certified(one, value, bound, proof)
     raise UncertifiedError(f"worst cases: no certificate for {r}")

@@ -110,8 +110,7 @@ def begin(
     """The run of a trial, with rates that fall where the recipe says so."""
     row, numbers, rates = trainer(trial.algorithm), dict(hyper), {}
     if recipe.fall is not None:
-        at = [round(share * rounds) for share in recipe.fall.after]
-        rates = {"eta_l": by_round.steps(numbers.pop("eta_l"), at, 1 / recipe.fall.factor)}
+        rates = {"eta_l": by_round.steps(numbers.pop("eta_l"), recipe.fall.at(rounds), 1 / recipe.fall.factor)}
     return simulate(
         row,
         begun.federation,

@@ -86,6 +86,10 @@ class Fall:
     factor: float
     after: tuple[float, ...]
 
+    def at(self, rounds: int) -> list[int]:
+        """The rounds from which on it is, of so many."""
+        return [round(share * rounds) for share in self.after]
+
 
 @dataclass(frozen=True)
 class Size:

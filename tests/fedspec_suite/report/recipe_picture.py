@@ -36,7 +36,7 @@ def draw(recipe: Any, records: Sequence[Mapping[str, Any]], size: str, file: Pat
     how = replace(recipe.setting, **recipe.sizes[size].setting)
     task = {"data": how.data, "model": how.model, "clients": how.clients, "batch": BATCHES.get(how.data, how.batch)}
     if recipe.fall:
-        at = ", ".join(str(round(share * recipe.sizes[size].rounds)) for share in recipe.fall.after)
+        at = ", ".join(map(str, recipe.fall.at(recipe.sizes[size].rounds)))
         task["fall"] = f"eta_l divided by {recipe.fall.factor:g} at rounds {at}"
     tuned = [trial.name for trial in recipe.trials if trial.grid]
     picture.draw([_run(r) for r in records], task, file, panels=(panel,), tuned=tuned)
