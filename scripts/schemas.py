@@ -69,6 +69,7 @@ MORE: dict[tuple[str, str], Schema] = {
     ("ClientMessage", "weight"): {"type": "integer", "minimum": 0},
     ("ClientMessage", "steps"): STEPS,
     ("ClientMessage", "a_norm"): {**NUMBER, "exclusiveMinimum": 0},
+    ("ClientMessage", "loss"): {"anyOf": [{"type": "null"}, {**NUMBER, "exclusiveMinimum": 0}]},
     ("Gradient", "eta_l"): {"anyOf": [{"type": "null"}, {**NUMBER, "exclusiveMinimum": 0}]},
     ("Messages", "messages"): SOME,
     ("Offer", "dtypes"): {"items": TYPES, **SOME},

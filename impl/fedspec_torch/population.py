@@ -124,6 +124,21 @@ class Batched:
         """The gradients of the clients of S at local step t, each at its row of X, all at once."""
         return lasting(self.clients.oracle(S))(t, X) if S else X
 
+    def values(self, S: Sequence[int], x: Vector) -> Sequence[float]:
+        """F_i(x) of the clients of S, in their order, each over all that it has.
+
+        Raises:
+            PlanError: these clients say gradients alone.
+        """
+        find = getattr(self.clients, "values", None)
+        if find is None:
+            raise PlanError(
+                f"loss: the server reads F_i(x) of every client, and {type(self.clients).__name__} says gradients "
+                f"alone; give clients with values(clients, x)"
+            )
+        found: Sequence[float] = find(S, x)
+        return found
+
     def blocks(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
         """What the function gives for the participants, a block of them after another, each when it is asked for."""
         if self.own:

@@ -1,6 +1,6 @@
 """Quadratic clients, all gradients of a block at once.
 
-    F_i(x) = x' H_i x / 2 - e_i' x,    grad F_i(x) = H_i x - e_i
+    F_i(x) = x' H_i x / 2 - e_i' x + f_i,    grad F_i(x) = H_i x - e_i
 
 Source: FedNova, eqs. (13)-(28).
 """
@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from fedspec.errors import ShapeError
-from fedspec_torch.arith import Stack
+from fedspec.errors import PlanError, ShapeError
+from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.plan import Oracle, rows
 
 
@@ -32,6 +32,7 @@ class QuadraticClients:
     Attributes:
         H: [n, d, d], symmetric positive definite.
         e: [n, d].
+        f: [n] F_i(0), where somebody asks for values; None: there are gradients alone.
 
     Raises:
         ShapeError: H and e do not fit, or an H_i is not symmetric.
@@ -39,6 +40,7 @@ class QuadraticClients:
 
     H: Float[Tensor, "n d d"]
     e: Stack
+    f: Weights | None = None
 
     def __post_init__(self) -> None:
         if self.H.ndim != 3 or self.e.ndim != 2 or self.H.shape != (*self.e.shape, self.e.shape[1]):
@@ -55,3 +57,15 @@ class QuadraticClients:
         """The exact gradients of these clients, the same at every local step."""
         H, e = rows(self.H, clients), rows(self.e, clients)
         return lambda k, x: gradient(H, e, x)
+
+    def values(self, clients: Sequence[int], x: Vector) -> list[float]:
+        """F_i(x) of these clients.
+
+        Raises:
+            PlanError: f is not known.
+        """
+        if self.f is None:
+            raise PlanError("loss: these quadratics say gradients alone; give f, [n] F_i(0)")
+        H, e, f = (rows(part, clients) for part in (self.H, self.e, self.f))
+        found: list[float] = ((H @ x) @ x / 2 - e @ x + f).tolist()
+        return found

@@ -93,6 +93,11 @@ def refusal(a: Algorithm) -> str:
             f"{a.id}: each client keeps something of its own from round to round, which a reply of a model "
             f"and its numbers neither carries nor proves; `fedspec simulate {a.id}` runs clients and server together"
         )
+    if a.losses:
+        return (
+            f"{a.id}: its server reads what each client loses, which a reply of a model and its numbers does not say; "
+            f"`fedspec simulate {a.id}` runs clients and server together"
+        )
     if not isinstance(a.run, Method):
         return (
             f"{a.id}: its clients and its server cannot be taken apart, so no server stands alone; "

@@ -5,8 +5,8 @@ A rule is written once, with ``+ - * /``, integer powers and the functions below
 * float32 and float64 arrays of NumPy, or of any library that follows the array API (jax; torch, by array-api-compat),
 * object arrays of ``Fraction`` (exact), ``Decimal`` (50 digits, inside :func:`digits`),
 * object arrays of sympy expressions and of z3 reals, so that a proof is about the rule itself,
-* object arrays of any class that brings ``sqrt``, ``maximum``, ``minimum``, ``sign``, ``ratio`` and ``where_less``
-  as methods.
+* object arrays of any class that brings ``sqrt``, ``power``, ``maximum``, ``minimum``, ``sign``, ``ratio`` and
+  ``where_less`` as methods.
 
 What a vector is, and how arrays are made, stands in :mod:`fedspec.arrays`; the functions of one number in
 :mod:`fedspec.scalars`. Rules import all of it from here.
@@ -86,6 +86,7 @@ __all__ = [
     "norm",
     "numbered",
     "numbers",
+    "power",
     "put",
     "ratio",
     "sign",
@@ -132,6 +133,12 @@ def sqrt(x: N) -> N:
     """Square root, elementwise; exact on rationals, which must have a rational root."""
     root: N = _apply(lambda xp, x: xp.sqrt(x), scalars.sqrt, x)
     return root
+
+
+def power(x: N, q: Scalar) -> N:
+    """The power x^q of a positive x, elementwise; on rationals exact, which must have one: q is a multiple of 1/2."""
+    raised: N = _apply(lambda xp, x, q: x**q, scalars.power, x, q)
+    return raised
 
 
 def maximum(a: N, b: N | Scalar) -> N:

@@ -121,15 +121,19 @@ class SubjectInfo:
 class Quadratics:
     """The clients' objectives at levels ``round`` and ``trace``: F_i(x) = x' H_i x / 2 - e_i' x, gradient H_i x - e_i.
 
+    Where an algorithm reads losses, F_i(x) = x' H_i x / 2 - e_i' x + f_i, and no F_i(x) of a case is 0 or below.
+
     Attributes:
         H: [clients, d, d], symmetric.
         e: [clients, d].
         examples: [clients] sample sizes n_i; the weights p_i are n_i / sum of n over the participants.
+        f: [clients] F_i(0), where the algorithm reads losses; None for other algorithms.
     """
 
     H: Array
     e: Array
     examples: Array
+    f: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -195,6 +199,7 @@ class ClientMessage:
         steps: its number of local steps tau_i.
         a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.
         control: the change c_i^+ - c_i of its control variate (SCAFFOLD), as blocks; None for other algorithms.
+        loss: F_i at the model that it started from, over all its examples (q-FedAvg); None for other algorithms.
     """
 
     client: int
@@ -203,6 +208,7 @@ class ClientMessage:
     steps: int
     a_norm: Scalar
     control: Blocks | None = None
+    loss: Scalar | None = None
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,8 @@ DOMAINS: dict[str, Parameter] = {
     "keep": Parameter(COUNT, "number of messages that are kept"),
     "smooth": Parameter(POSITIVE, "distance that shorter ones count as"),
     "passes": Parameter(COUNT, "number of passes over the messages of a round"),
+    "q": Parameter(NONNEGATIVE, "power of the losses: how much more count those who lose more; 0: all count alike"),
+    "guard": Parameter(NONNEGATIVE, "what is added to a loss before its power is taken"),
     "tau_eff": Parameter(POSITIVE, "effective number of local steps of a round"),
 }
 

@@ -131,6 +131,11 @@ class Algorithm:
         """The server of a program by itself."""
         return self.run.served if isinstance(self.run, Program) else None
 
+    @property
+    def losses(self) -> bool:
+        """Whether its server reads what clients lose."""
+        return isinstance(self.run, Method) and self.run.losses
+
     def shows_at(self, level: Level) -> tuple[str, ...]:
         """The intermediates that the specification shows at a level."""
         return self.served.shows if self.served and level == "server" else self.shows
@@ -182,6 +187,8 @@ class Algorithm:
         if level != "server":
             return self.numbers
         read, spared = (self.served.reads, self.served.spares) if self.served else ((), ())
+        if isinstance(self.run, Method):
+            read = self.run.reads
         return tuple(n for n in self.numbers if n in read or not (n in spared or DOMAINS[n].of_clients))
 
     def unseen(self, level: Level) -> dict[str, int]:

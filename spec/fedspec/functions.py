@@ -55,6 +55,11 @@ class Method:
     whole: bool = False
     """Whether the server needs all changes at once, since it reads them more than once or puts them in order: at scale
     they are then held together, and not weighed as they come."""
+    losses: bool = False
+    """Whether the server reads what clients lose, F_i at the model that the round began with, which their messages then
+    carry: clients know their objectives, and not gradients alone."""
+    reads: tuple[str, ...] = ()
+    """Hyper-parameters of the clients that the server needs too, at level server as well."""
 
     def as_printed(self) -> Method:
         """The same with the printed text in the place of the form with options."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields, replace
 from numbers import Integral
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from fedspec.arith import Mixing, Scalar, Vector
 from fedspec.domains import DECAY, REAL, all_nonnegative, check_steps, outside, require_count, require_sizes
@@ -15,6 +15,19 @@ from fedspec.records import record
 
 Oracle: TypeAlias = Callable[[int, Vector], Vector]
 """The gradient that a client sees at local step k = 0, 1, ... at the point x."""
+
+
+@runtime_checkable
+class Valued(Protocol):
+    """A gradient that knows its objective: the oracle of a client whose loss is asked for."""
+
+    def __call__(self, k: int, x: Vector, /) -> Vector:
+        """The gradient at local step k, at x."""
+        ...
+
+    def value(self, x: Vector, /) -> Scalar:
+        """F_i(x), over all that the client has."""
+        ...
 
 
 @record
@@ -235,6 +248,7 @@ class Message:
         steps: its number of local steps tau_i.
         a_norm: ||a_i||_1 of its solver; tau_i for plain SGD.
         control: the change of its control variate, where it keeps one.
+        loss: F_i at the model that it started from, where the server reads that.
     """
 
     delta: Vector
@@ -242,6 +256,7 @@ class Message:
     steps: int
     a_norm: Scalar
     control: Vector | None = None
+    loss: Scalar | None = None
 
 
 @record
@@ -254,6 +269,7 @@ class Messages:
         steps: their numbers of local steps tau_i.
         a_norms: ||a_i||_1 of their solvers; tau_i for plain SGD.
         controls: the changes of their control variates as a stack; None where they keep none.
+        losses: finds F_i of each at the model that they started from, where a server asks for it; None: they say none.
 
     Raises:
         PlanError: there is not one of each for every client.
@@ -264,9 +280,10 @@ class Messages:
     steps: Sequence[int]
     a_norms: Sequence[Scalar]
     controls: Any = None
+    losses: Callable[[], Sequence[Scalar]] | None = None
 
     def __post_init__(self) -> None:
-        lengths = [len(getattr(self, f.name)) for f in fields(self) if f.name != "controls"]
+        lengths = [len(getattr(self, f.name)) for f in fields(self) if f.name not in ("controls", "losses")]
         if len(set(lengths)) != 1:
             raise PlanError("messages: {} deltas, {} examples, {} steps, {} a_norms; give one of each".format(*lengths))
 

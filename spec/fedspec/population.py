@@ -1,8 +1,9 @@
 """The clients of a round, one after another.
 
 An algorithm says what one client does; :func:`each` does it for every participant, :func:`each_arrival` for every late
-update; where clients exchange models between their steps, it asks for the :func:`gradients` of some of them. At scale a
-population does it for stacks of clients: it brings these three of its own, and nothing else in the algorithm differs.
+update; where clients exchange models between their steps, it asks for the :func:`gradients` of some of them, and where
+a server reads what clients lose, for their :func:`losses`. At scale a population does it for stacks of clients: it
+brings the first three of its own, the last where it can, and nothing else in the algorithm differs.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from fedspec.arith import Stack, Vector, Weights, array, compiling, namespace, stack
+from fedspec.arith import Scalar, Stack, Vector, Weights, array, compiling, namespace, stack
 from fedspec.errors import PlanError
-from fedspec.plan import Arrival, Oracle, Plan
+from fedspec.plan import Arrival, Oracle, Plan, Valued
 
 Client: TypeAlias = Callable[..., Any]
 """What one client does: a function of its number i, the model x that it receives, its gradient and its number of steps
@@ -167,6 +168,34 @@ def gradients(clients: Clients, S: Sequence[int], t: int, X: Stack) -> Stack:
     if not isinstance(clients, list | tuple) and isinstance(clients, Population):
         return clients.gradients(S, t, X)
     return stack([clients[i](t, x) for i, x in zip(S, X, strict=True)]) if len(S) else X
+
+
+def losses(clients: Clients, S: Sequence[int], x: Vector) -> Sequence[Scalar]:
+    """F_i(x) of the clients of S, in their order, each over all that it has.
+
+    Raises:
+        PlanError: the clients say gradients alone.
+    """
+    if not isinstance(clients, list | tuple) and isinstance(clients, Population):
+        find = getattr(clients, "values", None)
+        if find is None:
+            raise _without_values(clients)
+        found: Sequence[Scalar] = find(S, x)
+        return found
+    out = []
+    for i in S:
+        oracle = clients[i]
+        if not isinstance(oracle, Valued):
+            raise _without_values(oracle)
+        out.append(oracle.value(x))
+    return out
+
+
+def _without_values(of: Any) -> PlanError:
+    return PlanError(
+        f"loss: the server reads F_i(x) of every client, and a {type(of).__name__} says gradients alone; "
+        f"give oracles with a method value(x), or a population with values(S, x)"
+    )
 
 
 def stacked(rows: Sequence[Any]) -> Any:

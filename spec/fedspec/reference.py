@@ -113,7 +113,7 @@ class MethodSession:
         options = {n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()}
         # A server does not see the client's own hyper-parameters; any value will do.
         self.h = algorithm.run.hyper(**{**algorithm.unseen(case.level), **numbers}, **options)
-        self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e)
+        self.problem = case.problem and QuadraticClients(case.problem.H, case.problem.e, case.problem.f)
         self.restart()
 
     def restart(self) -> None:
@@ -137,6 +137,7 @@ class MethodSession:
                         steps=m.steps,
                         a_norm=m.a_norm,
                         control=None if m.control is None else flatten(ordered(m.control, self.case)),
+                        loss=m.loss,
                     )
                     for m in messages
                 ]
@@ -269,7 +270,7 @@ def rate_of_step(algorithm: Algorithm, eta_l: Scalar) -> Scalar:
 
 
 def check_messages(run: Method | Served, messages: Sequence[ClientMessage]) -> None:
-    """Refuse numbers of steps that are none, and changes of control variates that a server does not read.
+    """Refuse numbers of steps that are none, and changes of control variates and losses that a server does not read.
 
     Raises:
         PlanError: a message holds one.
@@ -279,6 +280,8 @@ def check_messages(run: Method | Served, messages: Sequence[ClientMessage]) -> N
         check_steps(m.steps)
         if m.control is not None and not read:
             raise PlanError(f"messages[{i}].control: this algorithm reads none; leave it out")
+        if m.loss is not None and not (isinstance(run, Method) and run.losses):
+            raise PlanError(f"messages[{i}].loss: this algorithm reads none; leave it out")
 
 
 def population(case: Case) -> int:

@@ -59,6 +59,36 @@ def sqrt(x: Any) -> Any:
     return x.sqrt() if hasattr(x, "sqrt") else math.sqrt(x)
 
 
+def power(x: Any, q: Any) -> Any:
+    """The power x^q of a positive x; of a rational exact, where q is a multiple of 1/2.
+
+    Raises:
+        InexactError: a rational has no such rational power, or q is none of these and x a z3 real.
+    """
+    kind = _symbolic(x, q)
+    if kind == "sympy":
+        import sympy
+
+        return sympy.Pow(x, sympy.Rational(q) if isinstance(q, float | Fraction) else q)
+    if hasattr(x, "power"):
+        return x.power(q)
+    if kind == "z3" or isinstance(x, Rational):
+        twice = Fraction(2 * q) if isinstance(q, int | float | Fraction) else None
+        if twice is None or twice.denominator > 1:
+            raise InexactError(
+                f"power: {x} to the power {q} is no rational number; choose a multiple of 1/2, "
+                f"or run the rule on decimals (fedspec.arith.digits)"
+            )
+        whole, half = divmod(int(twice), 2)
+        # Python's own power of a whole number to a negative one is a float.
+        one = x * 0 + 1 if kind else Fraction(1)
+        root = sqrt(x) if half else one
+        for _ in range(abs(whole)):
+            root = root * x if whole > 0 else root / x
+        return root
+    return x**q
+
+
 def maximum(a: Any, b: Any) -> Any:
     """The larger."""
     match _symbolic(a, b):

@@ -42,6 +42,7 @@ BY_NAME: dict[str, float] = {
     "keep": 3,
     "smooth": 1e-5,
     "passes": 4,
+    "q": 0.1,
     "clip_norm": 1.0,
     "sigma": 0.01,
     "wd": 0.01,

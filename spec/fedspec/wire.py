@@ -74,7 +74,13 @@ def encode(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         kind = next((name for name, cls in EVENTS.items() if type(value) is cls), None)
         # Who has no use for these fields never hears of them.
-        said = (f.name for f in fields(value) if f.name not in _SPARED or not kind or getattr(value, f.name))
+        own = _UNTOLD.get(type(value), ())
+        said = (
+            f.name
+            for f in fields(value)
+            if (f.name not in own or getattr(value, f.name) is not None)
+            and (f.name not in _SPARED or not kind or getattr(value, f.name))
+        )
         body = {name: encode(getattr(value, name)) for name in said}
         return {"type": kind, **body} if kind else body
     if isinstance(value, Mapping):
@@ -86,6 +92,9 @@ def encode(value: Any) -> Any:
 
 _SPARED = {"hyper", "draws"}
 """Fields of an event that are left out where they are empty."""
+
+_UNTOLD: dict[type, tuple[str, ...]] = {Quadratics: ("f",), ClientMessage: ("loss",)}
+"""Fields of what an event or a case holds that are left out where there is no such thing."""
 
 
 def decode_line(line: str | bytes, where: str) -> dict[str, Any]:
@@ -192,6 +201,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
             H=decode_array(problem["H"], dtype),
             e=decode_array(problem["e"], dtype),
             examples=decode_array(problem["examples"]),
+            f=decode_array(problem["f"], dtype) if problem.get("f") is not None else None,
         ),
         variant=value["variant"],
         population=value["population"],

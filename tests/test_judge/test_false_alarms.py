@@ -22,7 +22,7 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.printed import make_room
 from fedspec_suite.measure.running import RUNNING
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Status, Undecided
 from fedspec_suite.mutants import Mutant, Mutated
 
@@ -40,7 +40,7 @@ def name(offer: Offer) -> str:
     return "-".join((offer.algorithm, offer.level, offer.reading, *offer.options.values()))
 
 
-def cancelling(s: Scenario, level: Level, controls: bool) -> Scenario:
+def cancelling(s: Scenario, level: Level, setting: Setting) -> Scenario:
     """Changes whose mean is zero, by weights that are not exact in binary; gradients that are zero after others."""
     dtype = s.case.dtype
     if level == "client":
@@ -49,15 +49,16 @@ def cancelling(s: Scenario, level: Level, controls: bool) -> Scenario:
     three = [[-1.5, 0.0], [1.0, -0.625], [-0.125, 0.25]], (1, 2, 4)
     two = [[2.75, 1.0], [-0.6875, -0.25]], (1, 4)
     rounds = tuple(
-        Messages(tuple(sent(i, {"w": np.array(c, dtype=dtype)}, w, controls) for i, (c, w) in enumerate(each)))
+        Messages(tuple(sent(i, {"w": np.array(c, dtype=dtype)}, w, setting) for i, (c, w) in enumerate(each)))
         for each in (zip(*three, strict=True), zip(*two, strict=True))
     )
     return Scenario(s.case, (*rounds, *s.events, *rounds))
 
 
-def sent(client: int, delta: Blocks, weight: int, controls: bool) -> ClientMessage:
+def sent(client: int, delta: Blocks, weight: int, setting: Setting) -> ClientMessage:
     """Two steps of SGD; the change of the control variate, where there is one, cancels like that of the model."""
-    return ClientMessage(client, delta, weight, 2, 2, delta if controls else None)
+    control, loss = delta if setting.controls else None, 1.0 if setting.losses else None
+    return ClientMessage(client, delta, weight, 2, 2, control, loss)
 
 
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
@@ -65,7 +66,7 @@ def sent(client: int, delta: Blocks, weight: int, controls: bool) -> ClientMessa
 def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
     setting = setting_of(offer, dtype)
     bench = bench_of(Inside(SUBJECT), offer, setting)
-    s, decided = cancelling(plain_scenario(setting), offer.level, setting.controls), 0
+    s, decided = cancelling(plain_scenario(setting), offer.level, setting), 0
     for law in FOLLOWS:
         if not law.why_not(setting, offer.intermediates, concurrent=True):
             try:

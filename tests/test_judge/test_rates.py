@@ -27,6 +27,9 @@ INDEPENDENT = {"rates-constant", "rates-linear", "rates-reordered", "rates-weigh
 SERVED = {"fedexp", "fednova", "fednova-momentum"}
 """Whose server reads none of the numbers that vary."""
 
+DIVIDING = {"q-fedavg"}
+"""Whose server divides by the clients' rate: there is one for all."""
+
 ROWS = [
     (a.id, at)
     for a in CATALOGUE.values()
@@ -39,7 +42,7 @@ ROWS = [
 def test_every_row_of_the_catalogue_has_rounds_of_own_rates(algorithm: str, level: Any) -> None:
     row = CATALOGUE[algorithm]
     solver = {"solver": "momentum"} if "solver" in row.options else {}
-    rates: Any = "clients" if level == "round" else "rounds"
+    rates: Any = "clients" if level == "round" and algorithm not in DIVIDING else "rounds"
     offer = Offer(algorithm, level, row.readings[0].name, solver, dtypes=("float64",), rates=rates)
     found = judge_offer(Inside(SUBJECT), offer, law="rates-*", cases=3)
     assert len(found) >= 2 and conclude(found)[0] is Conformity.CONFORMS, found

@@ -265,6 +265,8 @@ def test_what_is_shown_that_is_no_model_has_its_shape() -> None:
         "x_i": of_clients,
         "s_i": of_participants,
         "w": "[participants]",
+        "d_i": of_participants,
+        "b_i": "[participants]",
         "tau_eff": "(a number)",
         "mix_t": "(a number)",
         "rate": "(a number)",

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.usual import needed
 from fedspec_torch import Federation, arrivals, cohorts, exchanges
 
@@ -50,6 +51,7 @@ NUMBERS: dict[str, float] = {
     "chance": 0.5,
     "levels": 3,
     "kept": 2,
+    "q": 0.5,
 }
 
 
@@ -82,6 +84,12 @@ def quadratic(seed: int = 0, clients: int = 6, **more: Any) -> tuple[Federation,
         e.append(A.T @ b / n)
     federation = Federation(TwoBlocks(rng.standard_normal(6)), half_square, data, **more)
     return federation, (np.array(H) + np.array(H).transpose(0, 2, 1)) / 2, np.array(e)
+
+
+def valued(federation: Federation, H: Any, e: Any) -> tuple[Any, ...]:
+    """Its clients' objectives in closed form, with their values: F_i(0) is half the mean square of the targets."""
+    pairs: Any = federation.data
+    return QuadraticClients(H, e, np.array([float((b**2).mean()) / 2 for _, b in pairs])).clients
 
 
 def hyper(row: Algorithm) -> dict[str, float]:

@@ -27,6 +27,8 @@ DEVICES = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
 HYPER = {
     "eta": 0.75,
+    "q": 1.5,
+    "guard": 0.25,
     "eta_l": 0.125,
     "beta": 0.875,
     "beta1": 0.875,

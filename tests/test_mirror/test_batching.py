@@ -89,6 +89,12 @@ class Given:
         c = rows(self.c, clients)
         return lambda k, x: c * x
 
+    def values(self, clients: Sequence[int], x: Any) -> list[float]:
+        return LOSSES[list(clients)].tolist()
+
+
+LOSSES = torch.arange(N, dtype=torch.float64) + 64
+"""What clients lose at 0, or everywhere."""
 
 PLAN = Plan((5, 0, 3, 1, 2, 4, 10, 9, 7, 6, 8), STEPS, (1, 2, 0, 4, 3, 2, 5, 1, 1, 3, 2))
 
@@ -132,7 +138,7 @@ def test_block_size_does_not_change_local_training(algorithm: Algorithm, device:
 def test_block_size_changes_the_order_of_one_sum(algorithm: Algorithm, device: str) -> None:
     mirror, h = method(algorithm)
     A = torch.tensor(dyadic(3, N, D, D), device=device) / 8
-    clients = QuadraticClients(A @ A.mT, torch.tensor(dyadic(4, N, D), device=device))
+    clients = QuadraticClients(A @ A.mT, torch.tensor(dyadic(4, N, D), device=device), LOSSES.to(device))
     x = torch.tensor(dyadic(0, D), device=device)
     results = [
         tensors(run_round(mirror, h, mirror.init(h, x), clients, PLAN, block=block).state)
@@ -168,7 +174,7 @@ def test_client_rules_are_pure(algorithm: Algorithm, dtype: torch.dtype, n: int)
 def test_rounds_are_pure(algorithm: Algorithm, dtype: torch.dtype, m: int) -> None:
     mirror, h = method(algorithm)
     A = torch.tensor(dyadic(3, N, D, D) / 8, dtype=dtype)
-    clients = QuadraticClients(A @ A.mT, torch.tensor(dyadic(4, N, D), dtype=dtype))
+    clients = QuadraticClients(A @ A.mT, torch.tensor(dyadic(4, N, D), dtype=dtype), LOSSES.to(dtype))
     x = torch.tensor(dyadic(0, D), dtype=dtype)
     state = mirror.init(h, x)
     inputs = {**tensors(state), "H": clients.H, "e": clients.e, "start": x}
@@ -198,7 +204,7 @@ def test_local_training_is_pure(algorithm: Algorithm, n: int) -> None:
 def test_servers_are_pure(algorithm: Algorithm) -> None:
     mirror, h = method(algorithm)
     x, deltas = torch.tensor(dyadic(0, D)), torch.tensor(dyadic(1, 3, D))
-    sent = [Message(*row) for row in zip(deltas, (1, 2, 1), (1, 2, 3), (1, 2, 3), strict=True)]
+    sent = [Message(*row, loss=2.0) for row in zip(deltas, (1, 2, 1), (1, 2, 3), (1, 2, 3), strict=True)]
     state, _ = mirror.server(h, mirror.init(h, x), sent)
     inputs = {**tensors(state), "deltas": deltas, "start": x}
     before = {name: value.clone() for name, value in inputs.items()}

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import Federation, ModuleError, cohorts, exchanges, resume, simulate
-from fedspec_torch.federation.federation import evaluating
+from fedspec_torch.federation.modes import evaluating
 from fedspec_torch.gradients.beside import seed_of
 from fedspec_torch.layers.chains import LayersError
 

@@ -27,6 +27,7 @@ METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]
 EXAMPLES = (3, 0, 8, 5)
 STEPS = (2, 5, 1, 3)
 N = len(STEPS)
+LOSSES = (0.5, 2.0, 1.25, 8.0)
 
 
 def prepared(algorithm: Algorithm, options: dict[str, str]) -> tuple[Method, Any]:
@@ -71,11 +72,12 @@ def test_server(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
         want, state = method.init(h, x), method.init(h, torch.tensor(x, device=device))
         scale = Scale(4)
         for t in range(4):
-            sent = [Message(*row) for row in zip(deltas[t], EXAMPLES, STEPS, norms, strict=True)]
+            rows_sent = zip(deltas[t], EXAMPLES, STEPS, norms, LOSSES, strict=True)
+            sent = [Message(delta, n, tau, a, loss=F) for delta, n, tau, a, F in rows_sent]
             want, wanted = method.server(h, want, sent)
             blocks = stream(torch.tensor(deltas[t], device=device), [N, 1][t % 2])
             rows = blocks.stacked() if method.whole else blocks
-            state, values = method.server(h, state, Messages(rows, EXAMPLES, STEPS, norms))
+            state, values = method.server(h, state, Messages(rows, EXAMPLES, STEPS, norms, losses=lambda: LOSSES))
             scale.see(want)
             assert_same(state, values, want, wanted, scale, f"{options}, round {t}")
 
@@ -85,13 +87,16 @@ def test_what_says_that_it_needs_a_stack_does(algorithm: Algorithm) -> None:
     method, h = prepared(algorithm, {})
     rows = stream(torch.tensor(dyadic(1, N, D)), 2)
     with pytest.raises(ShapeError, match="deltas: got Stream"):
-        method.server(h, method.init(h, torch.tensor(dyadic(0, D))), Messages(rows, EXAMPLES, STEPS, STEPS))
+        method.server(
+            h, method.init(h, torch.tensor(dyadic(0, D))), Messages(rows, EXAMPLES, STEPS, STEPS, losses=lambda: LOSSES)
+        )
 
 
 def quadratics(dtype: str) -> SpecClients:
     """Seven clients in five dimensions, the largest eigenvalue of an H_i about 2."""
     A = dyadic(5, 7, 5, 5) / 4
-    return SpecClients((A @ A.transpose(0, 2, 1) + np.eye(5) / 8).astype(dtype), dyadic(6, 7, 5).astype(dtype))
+    H, e = (A @ A.transpose(0, 2, 1) + np.eye(5) / 8).astype(dtype), dyadic(6, 7, 5).astype(dtype)
+    return SpecClients(H, e, 4 * (e**2).sum(axis=1) + 1)
 
 
 PLANS = (
@@ -107,7 +112,7 @@ PLANS = (
 def test_round(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
     kind = str(dtype).removeprefix("torch.")
     problem = quadratics(kind)
-    clients = QuadraticClients(torch.tensor(problem.H, device=device), torch.tensor(problem.e, device=device))
+    clients = QuadraticClients(*(torch.tensor(part, device=device) for part in (problem.H, problem.e, problem.f)))
     x = dyadic(0, 5).astype(kind)
     for options in pairs(algorithm):
         method, h = prepared(algorithm, options)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from test_mirror import recorder
-from test_mirror.federations import NUMBERS, TRAINABLE, hyper, quadratic, schedule
+from test_mirror.federations import NUMBERS, TRAINABLE, hyper, quadratic, schedule, valued
 from torch import nn
 
 from fedspec.algorithms import synchronous
@@ -39,6 +39,7 @@ SHARED = {
     "scaffnew": {"eta_l"},
     "slowmo": {"eta_l"},
     "mifa": {"eta_l"},
+    "q-fedavg": {"eta_l"},
     "feddyn": {"mu"},
     **{r.id: {"eta_l"} for r in TRAINABLE if r.id.startswith("fednova")},
 }
@@ -56,7 +57,7 @@ def own(row: Algorithm) -> dict[str, Callable[..., float]]:
 
 def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:
     """The model after the same events by the specification in NumPy, one client after another."""
-    clients: Any = [lambda k, x, H_i=H_i, e_i=e_i: H_i @ x - e_i for H_i, e_i in zip(H, e, strict=True)]
+    clients: Any = valued(run.federation, H, e)
     f, m = run.federation, row.run
     x = f.x0.numpy()
     x = np.tile(x, len(clients)) if "peers" in row.takes else x

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.federations import TRAINABLE, half_square, hyper, quadratic, schedule
+from test_mirror.federations import TRAINABLE, half_square, hyper, quadratic, schedule, valued
 from torch import nn
 
 from fedspec.algorithms import synchronous
@@ -33,7 +33,7 @@ by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 
 def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:
     """The model after the same rounds by the specification in NumPy, one client after another, by closed gradients."""
-    clients = [lambda k, x, H_i=H_i, e_i=e_i: H_i @ x - e_i for H_i, e_i in zip(H, e, strict=True)]
+    clients: Any = valued(run.federation, H, e)
     x = run.federation.x0.numpy()
     x = np.tile(x, len(clients)) if "peers" in row.takes else x
     assert isinstance(row.run, Method) or hasattr(row.run, "step")

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from fedspec.errors import PlanError
 from fedspec_torch import Federation, ModuleError, cohorts, exchanges, resume, simulate
-from fedspec_torch.federation.federation import evaluating
+from fedspec_torch.federation.modes import evaluating
 
 SIZES = (7, 9, 6, 8)
 """Of the clients."""

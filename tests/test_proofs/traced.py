@@ -119,7 +119,7 @@ def rounds(label: str) -> Traced:
             shown.append(values)
         return state, shown
 
-    objectives = QuadraticClients(problem.H, problem.e)
+    objectives = QuadraticClients(problem.H, problem.e, problem.f)
     return Traced(run, (session.h, objectives), (session.state, tuple(map(plan_of, scenario.events))))
 
 

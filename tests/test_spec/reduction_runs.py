@@ -111,7 +111,7 @@ def _one_coordinate(s: Scenario) -> Scenario:
         events.append(e)
     problem = s.case.problem
     if problem is not None:
-        problem = Quadratics(problem.H[:, :1, :1], problem.e[:, :1], problem.examples)
+        problem = Quadratics(problem.H[:, :1, :1], problem.e[:, :1], problem.examples, problem.f)
     return Scenario(replace(s.case, x0=cut(s.case.x0), problem=problem), tuple(events))
 
 

@@ -90,7 +90,7 @@ def test_a_server_keeps_what_its_later_rounds_read(a: Algorithm) -> None:
     state = trace_state(a.run.init(h, np.ones(D)), path=("server",))
     read: Origins = frozenset()
     for _ in range(3):
-        message = Message(delta=np.full(D, 0.5), examples=2, steps=2, a_norm=2.0)
+        message = Message(delta=np.full(D, 0.5), examples=2, steps=2, a_norm=2.0, loss=1.5)
         state, _ = a.run.server(h, state, [message])
         read |= origins(getattr(state, "x", state))
     assert len(read) == floats(a.costs.server, sizes(d=D))
@@ -107,6 +107,7 @@ def test_a_client_sends_what_the_server_reads(a: Algorithm) -> None:
             examples=i + 1,
             steps=2,
             a_norm=Traced(2.0, frozenset({(f"client {i}", "a_norm")})),
+            loss=Traced(1.5, frozenset({(f"client {i}", "loss")})),
         )
         for i in range(2)
     ]

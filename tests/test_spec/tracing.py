@@ -79,6 +79,9 @@ class Traced:
     def sqrt(self) -> Traced:
         return Traced(math.sqrt(self.value), self.of)
 
+    def power(self, q: Any) -> Any:
+        return self._with(q, lambda a, b: a**b)
+
     def sign(self) -> Traced:
         return Traced(math.copysign(1, self.value), self.of)
 

@@ -21,6 +21,7 @@ from fedspec_torch.data.examples import Examples, Held, Made, Pool, check_counts
 from fedspec_torch.data.opening import Numbered, reader
 from fedspec_torch.federation.checking import named
 from fedspec_torch.federation.choices import Ways
+from fedspec_torch.federation.modes import evaluating, modes_kept
 from fedspec_torch.federation.own import own_of
 from fedspec_torch.federation.parts import check_module, warn_of_evaluation
 from fedspec_torch.federation.stated import Stated
@@ -269,25 +270,6 @@ class Federation:
         if shown:
             shown(output)
         return loss, share
-
-
-@contextmanager
-def evaluating(module: nn.Module) -> Iterator[None]:
-    """In evaluation mode: nothing is dropped, and norms use their running statistics; afterwards as it was."""
-    with modes_kept(module):
-        module.eval()
-        yield
-
-
-@contextmanager
-def modes_kept(module: nn.Module) -> Iterator[None]:
-    """Afterwards each part of a module is in the mode in which it was."""
-    modes = [(part, part.training) for part in module.modules()]
-    try:
-        yield
-    finally:
-        for part, was in modes:
-            part.training = was
 
 
 def on(federation: Federation, device: torch.device | str) -> Federation:

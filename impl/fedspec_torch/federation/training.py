@@ -16,11 +16,12 @@ from fedspec_torch.data.batches import Batches, Minibatches
 from fedspec_torch.data.examples import IGNORED, Made, Minibatch, check_again
 from fedspec_torch.federation.checking import blamed, check_same_parameters, of_clients
 from fedspec_torch.federation.choices import Ways
+from fedspec_torch.federation.modes import evaluating
 from fedspec_torch.federation.stated import Stated
 from fedspec_torch.federation.statistics import Moving
 from fedspec_torch.federation.whole_runs import Beside, is_plain, runs
 from fedspec_torch.gradients import graphs
-from fedspec_torch.gradients.beside import seed_of
+from fedspec_torch.gradients.beside import put, seed_of
 from fedspec_torch.gradients.choosing import IN_PLACE, Run
 from fedspec_torch.gradients.ways import ALONE, WAYS, WRITTEN_OUT, form_of, layered
 from fedspec_torch.layers import descent
@@ -75,6 +76,22 @@ class Training:
             whole = self.minibatches.of(who, self.round, self._memory)
             self._batches[who[:1]] = whole
         return Trained(self, whole.first(len(who)))
+
+    def values(self, clients: Sequence[int], x: Vector) -> list[float]:
+        """The loss of a model over all examples of each of these clients, each in one call of the module.
+
+        The module is in its evaluation mode, with the running statistics that the round began with.
+        """
+        network, pool, found = self.ways.network, self.minibatches.pool, list[float]()
+        with network.lent(), evaluating(network.module), torch.no_grad():
+            network.put(x)
+            if self.moving:
+                put(network.running, self.moving.begun)
+            for i in clients:
+                inputs, targets, starts = pool.of([i])
+                rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
+                found.append(float(network.loss(network.module(inputs[rows]), targets[rows])))
+        return found
 
     def seed(self, i: int, k: int) -> int:
         """What torch's generator is seeded with before local step k of a client, where the module draws."""

@@ -75,6 +75,11 @@ def the_output(output: Tensor, target: Tensor) -> Tensor:
     return output.mean()
 
 
+def with_constant(output: Tensor, target: Tensor) -> Tensor:
+    """The same, and F_i(0) is the target."""
+    return (output + target).mean()
+
+
 @dataclass
 class Told:
     """A schedule of the events that the judge sends."""
@@ -101,9 +106,11 @@ class EngineSession(CaseSession):
         parts = (
             {"x": x[: e.shape[1]]} if "peers" in algorithm.takes else {n: self.tensor(b) for n, b in case.x0.items()}
         )
-        federation = Federation(
-            Quadratic(parts), the_output, [(inputs, e[:1, 0]) for inputs in each], way=way, precision=precision
-        )
+        loss, data = the_output, [(inputs, e[:1, 0]) for inputs in each]
+        if case.problem.f is not None:
+            constants = self.tensor(case.problem.f)[:, None]
+            loss, data = with_constant, list(zip(each, constants, strict=True))
+        federation = Federation(Quadratic(parts), loss, data, way=way, precision=precision)
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         h = run.hyper(**{**numbers, **case.options})
         setup = Setup(self.examples, shapes(case.x0))

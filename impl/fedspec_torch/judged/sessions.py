@@ -148,7 +148,9 @@ class MethodSession(CaseSession):
         x = self.vector(case.x0)
         self.state = method.init(self.h, x) if isinstance(method, Method) else method.init(self.h, x, population(case))
         problem = case.problem
-        self.problem = problem and QuadraticClients(self.tensor(problem.H), self.tensor(problem.e))
+        self.problem = problem and QuadraticClients(
+            self.tensor(problem.H), self.tensor(problem.e), None if problem.f is None else self.tensor(problem.f)
+        )
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -162,6 +164,7 @@ class MethodSession(CaseSession):
                         steps=m.steps,
                         a_norm=m.a_norm,
                         control=None if m.control is None else self.vector(m.control),
+                        loss=m.loss,
                     )
                     for m in sent
                 ]

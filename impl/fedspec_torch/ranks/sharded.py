@@ -174,6 +174,17 @@ class Sharded(Batched):
                     parts[s] = lasting(self.clients.oracle([S[k] for k in at]))(t, parts[s])
         return Rows(parts, layout)
 
+    def values(self, S: Sequence[int], x: Vector) -> Sequence[float]:
+        """F_i(x) of the clients of S, in their order, each where the client is; told to all."""
+        layout, found = Layout.by_client(self.shards, S), {}
+        for s in self.shards.held:
+            found[s] = tuple[float, ...]()
+            if at := layout.places[s]:
+                with self._training(s):
+                    found[s] = tuple(super().values([S[k] for k in at], x))
+        told = {s: row for some in self.shards.ranks.told(found) for s, row in some.items()}
+        return [told[int(s)][k] for s, k in zip(layout.of, layout.within, strict=True)]
+
 
 class ShardedStream:
     """Rows that come in blocks, shard by shard, and are read once."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedspec.arith import Scalar, Stack, Vector, Weights, namespace, numbers
+from fedspec.arith import Column, Scalar, Stack, Vector, Weights, namespace, numbers
+from fedspec.domains import POSITIVE, outside
 from fedspec.errors import PlanError
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Inbox, Messages, Oracle, Plan
-from fedspec.population import Blocks, Client, Clients, each
+from fedspec.population import Blocks, Client, Clients, each, losses
 from fedspec.readings import Weighting
 from fedspec.records import record
 from fedspec.varying import begun, closed_to_server, of_each, owning
@@ -36,7 +37,7 @@ def run_round(
     """One round.
 
         for i in S:  x_i = local(x, tau_i);  Delta_i = x_i - x
-        x = server(Delta_i, n_i, tau_i, ||a_i||_1 : i in S)
+        x = server(Delta_i, n_i, tau_i, ||a_i||_1 : i in S)      (and F_i(x), where it asks for that)
 
     h is that of the round, and h_i of each client, where the plan says so (:mod:`fedspec.varying`).
 
@@ -49,13 +50,16 @@ def run_round(
     def change(h_i: Any) -> Client:
         return lambda i, x, gradient, tau: local(h_i, x, gradient, tau) - x
 
+    x = model(state)
     h, plan = begun(h, plan)
     h_i = of_each(h, plan.hyper, len(plan.steps))
     messages = Messages(
-        deltas=each(change(h), owning(clients, change, h) if plan.hyper else clients, plan, model(state)),
+        deltas=each(change(h), owning(clients, change, h) if plan.hyper else clients, plan, x),
         examples=plan.examples,
         steps=plan.steps,
         a_norms=tuple(map(norm, h_i, plan.steps)),
+        # Asked for by the servers that read them, which few do.
+        losses=lambda: losses(clients, plan.participants, x),
     )
     state, values = server(closed_to_server(h, plan.hyper), state, messages)
     return Trace(state=state, values=values)
@@ -79,12 +83,14 @@ def together(messages: Inbox) -> Messages:
         raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
     xp: Any = namespace(messages[0].delta)
     sent = [m.control for m in messages]
+    said = [m.loss for m in messages if m.loss is not None]
     return Messages(
         deltas=xp.stack([m.delta for m in messages]),
         examples=[m.examples for m in messages],
         steps=[m.steps for m in messages],
         a_norms=[m.a_norm for m in messages],
         controls=None if any(control is None for control in sent) else xp.stack(sent),
+        losses=(lambda: said) if len(said) == len(messages) else None,
     )
 
 
@@ -116,3 +122,21 @@ def stacked(messages: Inbox, weights: Weighting, x: Vector) -> tuple[Weights, St
 def a_norms(messages: Inbox, like: Vector) -> Weights:
     """The ||a_i||_1 of a round's messages as a vector."""
     return numbers(together(messages).a_norms, like)
+
+
+def losses_of(messages: Messages, like: Vector, *, guard: Scalar = 0) -> Column:
+    """The losses F_i(x) of a round's messages, a number for each client; of which powers are taken, with a guard.
+
+    Raises:
+        PlanError: a message says none, or one that is not positive with what is added to it.
+    """
+    if messages.losses is None:
+        raise PlanError("loss: a message holds none; the server of this algorithm reads F_i(x) beside Delta_i")
+    said = messages.losses()
+    for i, F in enumerate(said):
+        if outside(F + guard, POSITIVE):
+            raise PlanError(
+                f"loss: that of message {i} is {F}; the server takes powers of it, of which 0 has none and a negative "
+                f"number none that is real: add a constant to the objective, or set a guard"
+            )
+    return numbers(said, like)[:, None]

@@ -1,6 +1,6 @@
 """Quadratic clients: the problem on which FedNova's limit points are known in closed form.
 
-    F_i(x) = x' H_i x / 2 - e_i' x,    grad F_i(x) = H_i x - e_i,    minimiser H_i^(-1) e_i
+    F_i(x) = x' H_i x / 2 - e_i' x + f_i,    grad F_i(x) = H_i x - e_i,    minimiser H_i^(-1) e_i
 
 Every local solver of FedNova's App. B moves linearly on it: Delta_i = K_i (e_i - H_i x), with a matrix K_i that
 commutes with H_i. Source: FedNova, eqs. (13)-(28).
@@ -29,13 +29,15 @@ class QuadraticClients:
     Attributes:
         H: [n, d, d], symmetric positive definite.
         e: [n, d].
+        f: [n] F_i(0), where somebody asks for values; None: there are gradients alone.
 
     Raises:
-        ShapeError: H and e do not fit, are no arrays of reals or of no client, or an H_i is not symmetric.
+        ShapeError: H, e and f do not fit, are no arrays of reals or of no client, or an H_i is not symmetric.
     """
 
     H: Shaped[Array, "n d d"]
     e: Stack
+    f: Weights | None = None
 
     def __post_init__(self) -> None:
         check_array("H", self.H)
@@ -44,13 +46,19 @@ class QuadraticClients:
             raise ShapeError(
                 f"quadratics: H {self.H.shape} and e {self.e.shape}; H is [n, d, d] and e is [n, d], n >= 1"
             )
+        if self.f is not None:
+            check_array("f", self.f)
+            if self.f.shape != self.H.shape[:1]:
+                raise ShapeError(f"quadratics: f {self.f.shape} for {len(self.H)} clients; f is [n]")
         for i, H_i in enumerate(self.H):
             if not (H_i == H_i.T).all():
                 raise ShapeError(f"quadratics: H[{i}] is not symmetric; use (H + H') / 2")
 
     @property
     def clients(self) -> tuple[Oracle, ...]:
-        """The exact gradient of each client, the same at every local step."""
+        """The exact gradient of each client, the same at every local step, and its value where f is known."""
+        if self.f is not None:
+            return tuple(map(Quadratic, self.H, self.e, self.f))
         return tuple(lambda k, x, H_i=H_i, e_i=e_i: H_i @ x - e_i for H_i, e_i in zip(self.H, self.e, strict=True))
 
     def smoothness(self) -> float:
@@ -60,6 +68,25 @@ class QuadraticClients:
     def minimiser(self, p: Weights) -> Vector:
         """x* = (sum_i p_i H_i)^(-1) sum_i p_i e_i, the minimiser of sum_i p_i F_i. FedNova, eq. (14)."""
         return solve(_mix(p, self.H), _mix(p, self.e))
+
+
+@record
+class Quadratic:
+    """One client that knows its objective."""
+
+    H: Shaped[Array, "d d"]
+    e: Vector
+    f: Scalar
+
+    def __call__(self, k: int, x: Vector) -> Vector:
+        """H x - e."""
+        slope: Vector = self.H @ x - self.e
+        return slope
+
+    def value(self, x: Vector) -> Scalar:
+        """X' H x / 2 - e' x + f."""
+        value: Scalar = x @ (self.H @ x) / 2 - self.e @ x + self.f
+        return value
 
 
 def constant(g: Vector) -> Oracle:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.contract import Arrival, Exchange, Messages, Quadratics, Round
+from fedspec.contract import Arrival, Exchange, Messages, Round
 from fedspec.domains import DECAY, DOMAINS, NONNEGATIVE
 from fedspec_suite.diagnosis.comparing import agreed, agrees
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.bench import Shown
-from fedspec_suite.measure.scenario import Scenario, arranged, first_clients, with_hyper
+from fedspec_suite.measure.scenario import Scenario, arranged, first_clients, picked, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 HOPEFUL = 40
@@ -115,7 +115,7 @@ def _of_one_client(s: Scenario) -> Scenario | None:
     problem = s.case.problem
     if problem is None or len(problem.e) < 2 or not all(isinstance(e, Round) for e in s.events):
         return None
-    alone = replace(s.case, problem=Quadratics(problem.H[:1], problem.e[:1], problem.examples[:1]))
+    alone = replace(s.case, problem=picked(problem, [0]))
     events = (arranged(e, [e.participants.index(0)]) for e in s.events if isinstance(e, Round))
     return replace(s, case=alone, events=tuple(events))
 

@@ -50,6 +50,7 @@ def plain_scenario(setting: Setting) -> Scenario:
             H=np.array([[[1, 0], [0, 0.5]], [[0.5, 0], [0, 1]]], dtype=d),
             e=np.array([[1, 0], [0, 1]], dtype=d),
             examples=np.array([3.0, 1.0]),
+            f=np.array([4, 2], dtype=d) if setting.losses else None,
         )
         if "peers" in setting.takes:
             x0 = {"w": np.array([[1.0, -2.0], [1.0, -2.0]], dtype=d)}
@@ -65,7 +66,9 @@ def _messages(setting: Setting, model: Callable[..., dict[str, Array]]) -> tuple
 
     def message(client: int, weight: int, steps: int, norm: float, *numbers: float) -> ClientMessage:
         control = model(numbers[1], -numbers[0]) if setting.controls else None
-        return ClientMessage(client, model(*numbers), weight, steps, steps if setting.steps_only else norm, control)
+        loss = norm / 2 if setting.losses else None
+        norm = steps if setting.steps_only else norm
+        return ClientMessage(client, model(*numbers), weight, steps, norm, control, loss)
 
     first = (
         message(0, 3, 2, 1.5, 0.5, 0.25),

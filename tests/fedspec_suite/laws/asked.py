@@ -192,6 +192,11 @@ def takes(*names: str) -> Word:
 method = where(lambda s: isinstance(s.algorithm.run, Method), "a Method as its run", "its run is no Method")
 """Algorithms with a server, whose clients remember nothing and send what their local steps add up to."""
 
+reads_losses = where(
+    lambda s: s.losses, "a server that reads losses", "its run has no server that reads what clients lose (losses)"
+)
+"""Settings whose messages say what clients lose."""
+
 counts_clients = where(
     lambda s: s.counts_all, "a server that counts all clients", "its run has no server that counts all clients"
 )

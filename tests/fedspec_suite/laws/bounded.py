@@ -18,7 +18,7 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import client_scenarios, round_scenarios
-from fedspec_suite.measure.parts import draw_quadratics, vectors
+from fedspec_suite.measure.parts import above_zero, draw_quadratics, vectors
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -40,7 +40,8 @@ def _turned(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
     s: Scenario = draw(kind)
     problem = s.case.problem
     if problem is not None:
-        problem = draw_quadratics(draw, len(problem.H), d, setting.dtype)
+        larger = draw_quadratics(draw, len(problem.H), d, setting.dtype)
+        problem = above_zero(replace(larger, f=problem.f))
 
     def event(e: Event) -> Event:
         match e:

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Messages, Quadratics, Round
+from fedspec.contract import Messages, Round
 from fedspec.params import flatten
 from fedspec_suite.laws.asked import both, either, if_option, method, number, offered, option, settable
 from fedspec_suite.laws.law import Law
@@ -23,7 +23,7 @@ from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import few, round_scenarios, server_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, change_events, louder, with_hyper
+from fedspec_suite.measure.scenario import Scenario, beside, change_events, louder, picked, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -52,9 +52,7 @@ def _halved(draw: st.DrawFn, setting: Setting) -> Pair:
     j = draw(st.integers(0, n - 1))
     examples = np.append(2 * problem.examples, problem.examples[j])
     examples[j] = problem.examples[j]
-    more = Quadratics(
-        np.concatenate([problem.H, problem.H[j : j + 1]]), np.concatenate([problem.e, problem.e[j : j + 1]]), examples
-    )
+    more = replace(beside(problem, picked(problem, [j])), examples=examples)
     events: list[Any] = []
     for e in s.events:
         assert isinstance(e, Round)

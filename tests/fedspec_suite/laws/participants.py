@@ -17,8 +17,8 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.cases import few, round_scenarios, scenarios
-from fedspec_suite.measure.parts import quadratics
-from fedspec_suite.measure.scenario import COLUMNS, Scenario, describe
+from fedspec_suite.measure.parts import quadratics, with_constants
+from fedspec_suite.measure.scenario import COLUMNS, Scenario, beside, describe, picked
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -86,7 +86,7 @@ def _relabelled(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, 
     assert problem is not None
     new = draw(st.permutations(range(len(problem.H))))
     old = [new.index(i) for i in range(len(new))]
-    there = Quadratics(problem.H[old], problem.e[old], problem.examples[old])
+    there = picked(problem, old)
     events = tuple(_renamed(e, new, setting.takes) for e in s.events)
     return s, Scenario(replace(s.case, problem=there), events), old
 
@@ -105,11 +105,7 @@ def _with_bystander(draw: st.DrawFn, setting: Setting) -> Pair:
     assert problem is not None
     d = problem.e.shape[1]
     extra: Quadratics = draw(quadratics(1, d, setting.dtype))
-    more = Quadratics(
-        np.concatenate([problem.H, extra.H]),
-        np.concatenate([problem.e, extra.e]),
-        np.concatenate([problem.examples, extra.examples]),
-    )
+    more = beside(problem, with_constants(extra, [8]) if setting.losses else extra)
     events = tuple(
         replace(e, mixing=_beside(e.mixing)) if isinstance(e, Exchange) and "senders" not in setting.takes else e
         for e in s.events
@@ -146,11 +142,8 @@ def _clones(draw: st.DrawFn, setting: Setting) -> Pair:
     problem = one.case.problem
     assert problem is not None
     n = draw(st.integers(2, 4))
-    many = Quadratics(
-        np.repeat(problem.H, n, axis=0),
-        np.repeat(problem.e, n, axis=0),
-        np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), dtype=float),
-    )
+    examples = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), dtype=float)
+    many = replace(picked(problem, [0] * n), examples=examples)
     events: list[Any] = []
     for e in one.events:
         assert isinstance(e, Round)

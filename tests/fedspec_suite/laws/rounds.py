@@ -19,7 +19,7 @@ from fedspec_suite.laws.relations import related
 from fedspec_suite.laws.weighing import counts
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import norm_of, round_scenarios, scenarios
-from fedspec_suite.measure.parts import vectors
+from fedspec_suite.measure.parts import above_zero, vectors
 from fedspec_suite.measure.scenario import Scenario, at_rest, lift
 from fedspec_suite.measure.setting import Setting
 
@@ -86,7 +86,7 @@ def _agreeing(draw: st.DrawFn, setting: Setting) -> Scenario:
     assert problem is not None
     c = draw(vectors((problem.e.shape[1],), setting.dtype))
     e = np.stack([H_i @ c for H_i in problem.H])
-    return replace(s, case=replace(s.case, x0=everywhere(s, c), problem=replace(problem, e=e)))
+    return replace(s, case=replace(s.case, x0=everywhere(s, c), problem=above_zero(replace(problem, e=e))))
 
 
 def _stays(bench: Bench, s: Scenario) -> None:
@@ -101,7 +101,11 @@ def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, Array
     shift = draw(vectors((problem.e.shape[1],), setting.dtype, denominator=4, largest=8))
     e = problem.e + np.stack([H_i @ shift for H_i in problem.H])
     by = everywhere(s, shift)
-    case = replace(s.case, x0={n: a + by[n] for n, a in s.case.x0.items()}, problem=replace(problem, e=e))
+    f = None
+    if problem.f is not None:
+        # F_i at what is to be 0 from now on.
+        f = problem.f + problem.e @ shift + np.stack([H_i @ shift for H_i in problem.H]) @ shift / 2
+    case = replace(s.case, x0={n: a + by[n] for n, a in s.case.x0.items()}, problem=replace(problem, e=e, f=f))
     return s, replace(s, case=case), flatten(by)
 
 

@@ -37,7 +37,7 @@ from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.parts import blocks, vectors
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, change_events, describe, sending, with_hyper
+from fedspec_suite.measure.scenario import Scenario, change_events, describe, losing, sending, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 BOTH: tuple[Level, ...] = ("client", "server")
@@ -110,7 +110,8 @@ def _scales(bench: Bench, s: Scenario) -> None:
         related(bench, s, with_hyper(change_events(s, change=lambda a: a * c), **numbers), lambda k, x: x)
     else:
         louder = with_hyper(change_events(s, lambda a: a * c, lambda a: a * c), **numbers)
-        related(bench, s, louder, lambda k, x: x * c)
+        # A loss is the square of a length: so it is of quadratics.
+        related(bench, s, losing(louder, c**2), lambda k, x: x * c)
 
 
 def _rated(bench: Bench, s: Scenario) -> None:

@@ -46,7 +46,8 @@ def draw_message_lists(
         delta = draw_blocks(draw, shape, setting.dtype, largest=largest)
         weight = draw(between(1, 9))
         control = draw_blocks(draw, shape, setting.dtype) if setting.controls else None
-        out.append(ClientMessage(i, delta, weight, steps, a, control))
+        loss = draw(between(1, 24)) / 8 if setting.losses else None
+        out.append(ClientMessage(i, delta, weight, steps, a, control, loss))
     return Messages(tuple(out))
 
 

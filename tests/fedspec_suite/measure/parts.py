@@ -6,6 +6,7 @@ Dyadic inputs are exact in every floating-point type, so a deviation is never th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Any
@@ -104,7 +105,29 @@ def draw_start(
 ) -> tuple[dict[str, Array], dict[str, float], Quadratics]:
     """A model, hyper-parameters and the quadratics of so many clients."""
     x0, d = draw_model(draw, setting, clients)
-    return x0, draw_rates(draw, setting), draw_quadratics(draw, clients, d, setting.dtype)
+    h, problem = draw_rates(draw, setting), draw_quadratics(draw, clients, d, setting.dtype)
+    if setting.losses:
+        problem = with_constants(problem, draw(lists(1, 24, clients)))
+    return x0, h, problem
+
+
+def above_zero(problem: Quadratics) -> Quadratics:
+    """The same objectives, with other constants where they had some: what is made of drawn ones lies above 0 too."""
+    return problem if problem.f is None else with_constants(problem, [8 + i for i in range(len(problem.f))])
+
+
+def with_constants(problem: Quadratics, eighths: Sequence[int]) -> Quadratics:
+    """The same objectives with constants above which they lie: so many eighths, in units of their slopes.
+
+    No curvature is below 1/4, so that F_i(x) >= f_i - 2 |e_i|^2 everywhere.
+    """
+    slopes = (problem.e.astype(float) ** 2).sum(axis=1)
+    unit = 1.0 if not slopes.any() else 2.0 ** min(0, int(np.floor(np.log2(slopes.max()))))
+    least = 3 * slopes + unit * np.array(eighths) / 8
+    # Six bits are short numbers.
+    step = 2.0 ** (np.floor(np.log2(least)) - 5)
+    f = np.ceil(least / step) * step
+    return replace(problem, f=f.astype(problem.e.dtype))
 
 
 def lengths(takes: Sequence[str], steps: Sequence[int]) -> tuple[int, ...]:

@@ -46,6 +46,7 @@ _BY_NAME: dict[str, tuple[float, ...]] = {
     "phi_M": (1.0, 2.0),
     "trim": (0.25, 0.375, 0.4375),
     "chance": (0.125, 0.5, 0.75, 1.0),
+    "q": (0.5, 1.0, 2.0),
 }
 """Where a name means more than its domain says: a usual size, or one beside another."""
 
@@ -85,6 +86,7 @@ _EDGES_BY_NAME: dict[str, tuple[float, ...]] = {
     "f": (0, 1),
     "smooth": (1e-5, 0.1),
     "passes": (1, 5),
+    "q": (0.0, 0.1, 1.5),
 }
 
 EDGES: dict[str, tuple[float, ...]] = {

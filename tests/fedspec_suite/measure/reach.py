@@ -19,7 +19,7 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec_suite.measure.cases import STRATEGIES
-from fedspec_suite.measure.parts import case, lengths
+from fedspec_suite.measure.parts import case, lengths, with_constants
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Reach, Setting
@@ -72,6 +72,11 @@ class _Draws:
         if "sparse" in self.tossed:
             out = np.where(self.rng.random(shape) < 0.5, 0.0, out)
         return out.astype(self.setting.dtype)
+
+    def loss(self) -> float:
+        """A positive number: between 1/8 and 3, or some magnitudes around that."""
+        loss = float(self.rng.uniform(0.1, 3)) if "mantissas" in self.tossed else int(self.rng.integers(1, 25)) / 8
+        return float(np.dtype(self.setting.dtype).type(loss * self.scale**2))
 
     @property
     def work(self) -> int:
@@ -188,6 +193,7 @@ def _server(at: _Draws) -> Scenario:
                         steps=int(k),
                         a_norm=int(a) if a == int(a) else float(a),
                         control=at.blocks(shape) if at.setting.controls else None,
+                        loss=at.loss() if at.setting.losses else None,
                     )
                     for i, w, k, a in rows
                 )
@@ -209,7 +215,10 @@ def _problem(at: _Draws, n: int, d: int) -> Quadratics:
     A = at.rng.uniform(-1, 1, (n, d, d)) if "mantissas" in at.tossed else at.rng.integers(-2, 3, (n, d, d)) / 2
     H = A @ A.swapaxes(1, 2) / (2 * 2 ** int(np.ceil(np.log2(d)))) + np.eye(d) / 4
     H = ((H + H.swapaxes(1, 2)) / 2).astype(at.setting.dtype)
-    return Quadratics(H, at.array(n, d), at.examples(n))
+    problem = Quadratics(H, at.array(n, d), at.examples(n))
+    if not at.setting.losses:
+        return problem
+    return with_constants(problem, [int(k) for k in at.rng.integers(1, 25, n)])
 
 
 def _posed(at: _Draws, n: int) -> tuple[dict[str, Array], Quadratics, int]:

@@ -178,6 +178,24 @@ class Running:
             inherited = min(self.bound / size if size else math.inf, math.sqrt(self.bound / self.resolution))
         return self._rounded(root, inherited, True)
 
+    def power(self, exponent: Any) -> Running:
+        """Any power of what is positive; an evaluation may round the exponent times the logarithm, too."""
+        q = self._of(exponent)
+        if q.value == 0 and q.bound == 0:
+            return type(self)(1)
+        if self.value <= 0:
+            return self._unsure(self.value)
+        raised, slope = self.value**q.value, float(q.value)
+        lowest, highest = self.size - self._blur(self.bound), self.size + self._blur(self.bound)
+        if not lowest > self.size / 1000:
+            return self._unsure(raised)
+        size = float(raised)
+        # The steepest place is at one of the ends.
+        steepest = abs(slope) * size * max((end / self.size) ** (slope - 1) for end in (lowest, highest)) / self.size
+        grown = max(abs(math.log(end)) for end in (lowest, highest))
+        exponents = size * grown * (q.bound + abs(slope)) * max(1.0, math.exp(self._blur(q.bound) * grown))
+        return self._rounded(raised, steepest * self.bound + exponents, True)
+
     def maximum(self, other: Any) -> Running:
         """The larger one; with the larger bound where rounding may have picked either."""
         other = self._of(other)

@@ -89,6 +89,35 @@ def problem_of(s: Scenario) -> Quadratics:
     return s.case.problem
 
 
+def picked(p: Quadratics, rows: Sequence[int]) -> Quadratics:
+    """The objectives of these clients, in this order, with their sample sizes."""
+    some = list(rows)
+    return Quadratics(p.H[some], p.e[some], p.examples[some], None if p.f is None else p.f[some])
+
+
+def beside(p: Quadratics, more: Quadratics) -> Quadratics:
+    """The objectives of the clients of both."""
+    f = None if p.f is None or more.f is None else np.concatenate([p.f, more.f])
+    H, e, n = (np.concatenate([getattr(p, part), getattr(more, part)]) for part in ("H", "e", "examples"))
+    return Quadratics(H, e, n, f)
+
+
+def losing(s: Scenario, factor: float) -> Scenario:
+    """The same scenario with so many times the losses in its messages, where they hold some."""
+
+    def event(e: Event) -> Event:
+        if not isinstance(e, Messages):
+            return e
+        sent = (m if m.loss is None else replace(m, loss=m.loss * factor) for m in e.messages)
+        return replace(e, messages=tuple(sent))
+
+    return replace(s, events=tuple(map(event, s.events)))
+
+
+def _guarded(s: Scenario, factor: float) -> Scenario:
+    return with_hyper(s, guard=s.case.hyper["guard"] * factor) if "guard" in s.case.hyper else s
+
+
 def posed(s: Scenario, x0: Mapping[str, Array] | None = None, **changes: Array) -> Scenario:
     """The same scenario with other objectives, and from another start if one is given."""
     problem = replace(problem_of(s), **changes)
@@ -105,7 +134,9 @@ def in_one_coordinate(s: Scenario) -> Scenario:
 
 def louder(s: Scenario, factor: float = 4) -> Scenario:
     """The same scenario with objectives of larger slope."""
-    return posed(s, H=problem_of(s).H * factor, e=problem_of(s).e * factor)
+    p = problem_of(s)
+    louder = posed(s, H=p.H * factor, e=p.e * factor)
+    return louder if p.f is None else _guarded(posed(louder, f=p.f * factor), factor)
 
 
 def linear(s: Scenario) -> Scenario:
@@ -125,7 +156,8 @@ def with_dtype(s: Scenario, dtype: str) -> Scenario:
     cast = replace(cast, events=mixed)
     problem = s.case.problem
     if problem is not None:
-        problem = Quadratics(problem.H.astype(dtype), problem.e.astype(dtype), problem.examples)
+        f = None if problem.f is None else problem.f.astype(dtype)
+        problem = Quadratics(problem.H.astype(dtype), problem.e.astype(dtype), problem.examples, f)
     return replace(cast, case=replace(cast.case, dtype=dtype, problem=problem))
 
 
@@ -153,7 +185,15 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
         e = saying(e, said(said_by(e)))
         match e:
             case Messages(messages=messages):
-                sent = (replace(m, weight=number(m.weight), a_norm=number(m.a_norm)) for m in messages)
+                sent = (
+                    replace(
+                        m,
+                        weight=number(m.weight),
+                        a_norm=number(m.a_norm),
+                        loss=None if m.loss is None else number(m.loss),
+                    )
+                    for m in messages
+                )
                 return replace(e, messages=tuple(sent))
             case Gradient(eta_l=eta_l) if eta_l is not None:
                 return replace(e, eta_l=number(eta_l))
@@ -169,7 +209,8 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
     hyper: Mapping[str, Any] = {n: v if n in COUNTS else number(v) for n, v in s.case.hyper.items()}
     problem = s.case.problem
     if problem is not None:
-        problem = Quadratics(vector(problem.H), vector(problem.e), vector(problem.examples))
+        f = None if problem.f is None else vector(problem.f)
+        problem = Quadratics(vector(problem.H), vector(problem.e), vector(problem.examples), f)
     return Scenario(replace(lifted.case, hyper=hyper, problem=problem, dtype="object"), events)
 
 

@@ -111,6 +111,11 @@ class Setting:
         served = self.algorithm.served
         return self.level == "server" and served is not None and served.controls
 
+    @property
+    def losses(self) -> bool:
+        """Whether the server reads what clients lose: messages carry it, and objectives have a constant."""
+        return self.algorithm.losses
+
     def tied(self, hyper: Mapping[str, Any]) -> dict[str, Any]:
         """Hyper-parameters in which v0 is tau^2, where the offer says that it is."""
         return {**hyper, "v0": hyper["tau"] ** 2} if self.v0_is_tau_squared else dict(hyper)

@@ -85,7 +85,7 @@ def shapes(a: Algorithm) -> dict[str, str]:
     found = {}
     for n in a.shows:
         shape = np.shape(answers[-1].get(n))
-        if len(shape) == 2 or n == "w":
+        if len(shape) == 2 or n in ("w", "b_i"):
             found[n] = f"[{', '.join((sizes[shape[0]], *'d' * (len(shape) - 1)))}]"
         elif not shape and n in answers[-1]:
             found[n] = "(a number)"
@@ -149,6 +149,8 @@ def holds(a: Algorithm, level: Level) -> list[str]:
             out.append("no more messages than population, the number of all clients, which comes with the case")
             if a.served.controls:
                 out.append("each message brings control, the change c_i^+ - c_i of the client's control variate")
+        if a.losses:
+            out.append("each message brings loss, F_i at the model that the round began with; it is > 0")
     else:
         who = "everybody takes part, each once" if "everyone" in a.takes else "one participant at least"
         twice = "; a client may be named twice where clients are drawn with replacement"
@@ -156,6 +158,8 @@ def holds(a: Algorithm, level: Level) -> list[str]:
         same = {"one-length": "; all take equally many", "one-step": "; here each takes one"}
         steps += "".join(words for name, words in same.items() if name in a.takes)
         out = [who + (twice if "repeats" in a.takes else once), steps]
+        if a.losses:
+            out.append("problem has f, F_i(0) of every client, so that F_i(x) is known; it is > 0 along the path")
         if "draws" in a.takes:
             out.append("a draw is in [0, 1); there is one for each participant and coordinate")
     if "tau_eff" in a.shows and level == "server":

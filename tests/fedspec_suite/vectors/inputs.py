@@ -17,7 +17,7 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec_suite.measure.cases import STRATEGIES
-from fedspec_suite.measure.parts import case, lengths
+from fedspec_suite.measure.parts import case, lengths, with_constants
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -55,6 +55,10 @@ class Draws:
                 pools[name] = edges[name]
         return draw_hypers(self.dice.pick, self.setting, pools)
 
+    def loss(self) -> float:
+        """Eighths up to three; near numbers that are tiny these times a small power of two, as squares of them are."""
+        return self.dice.between(1, 24) / 8 * (2.0**-24 if "tiny" in self.odd else 1.0)
+
     def zero(self) -> bool:
         """Whether this gradient or change is all zeros."""
         return "zero" in self.odd and self.dice.toss()
@@ -87,7 +91,8 @@ def _message(at: Draws, i: int, shape: Mapping[str, tuple[int, ...]], first: boo
     # Never all of them without examples.
     weight = 0 if "weight" in at.odd and not first else at.dice.between(1, 9)
     delta = at.blocks(shape, zero=at.zero())
-    return ClientMessage(i, delta, weight, steps, norm, at.blocks(shape) if at.setting.controls else None)
+    control = at.blocks(shape) if at.setting.controls else None
+    return ClientMessage(i, delta, weight, steps, norm, control, at.loss() if at.setting.losses else None)
 
 
 def _server(at: Draws) -> Scenario:
@@ -123,7 +128,10 @@ def _posed(at: Draws, n: int) -> tuple[dict[str, Array], dict[str, float], Quadr
         x0 = {"w": np.tile(at.array((d,)), (n, 1))}
     else:
         x0 = at.blocks(shape, zero="phi" in at.setting.options and "zero" in at.odd)
-    return x0, at.hypers(_RATES), _quadratics(at, n, d)
+    h, problem = at.hypers(_RATES), _quadratics(at, n, d)
+    if at.setting.losses:
+        problem = with_constants(problem, [at.dice.between(1, 24) for _ in range(n)])
+    return x0, h, problem
 
 
 def _round(at: Draws) -> Scenario:

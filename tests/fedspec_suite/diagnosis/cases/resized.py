@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Arrival, Event, Exchange, Gradient, Messages, Quadratics, Round
+from fedspec.contract import Arrival, Event, Exchange, Gradient, Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import taking_part
-from fedspec_suite.measure.scenario import Scenario, arranged, change_events, first_clients
+from fedspec_suite.measure.parts import above_zero
+from fedspec_suite.measure.scenario import Scenario, arranged, change_events, first_clients, losing, picked
 from fedspec_suite.measure.setting import Setting
 
 PULLS = (64.0, -60.0)
@@ -25,8 +26,9 @@ def scaled(s: Scenario, factor: float) -> Scenario:
     out = change_events(s, times, times)
     problem = s.case.problem
     if problem is not None:
-        out = replace(out, case=replace(out.case, problem=replace(problem, e=times(problem.e))))
-    return out
+        f = None if problem.f is None else (problem.f * factor**2).astype(problem.f.dtype)
+        out = replace(out, case=replace(out.case, problem=replace(problem, e=times(problem.e), f=f)))
+    return losing(out, factor**2)
 
 
 def messages(s: Scenario, n: int) -> Scenario:
@@ -75,7 +77,7 @@ def opposed(s: Scenario) -> Scenario | None:
         return None
     if problem is not None:
         e = np.stack([problem.e[0] * PULLS[k % 2] for k in range(n)]).astype(problem.e.dtype)
-        posed = Quadratics(problem.H[[0] * n], e, problem.examples[[0] * n])
+        posed = above_zero(replace(picked(problem, [0] * n), e=e))
         case = replace(case, problem=posed, x0={name: a * 0 for name, a in case.x0.items()})
     return replace(s, case=case, events=tuple(map(event, s.events)))
 
@@ -108,7 +110,7 @@ def crowd(s: Scenario, n: int) -> Scenario:
     assert problem is not None
     rows = [i % len(problem.e) for i in range(n)]
     e = np.stack([problem.e[row] * (1 - i / (2 * n)) for i, row in enumerate(rows)]).astype(problem.e.dtype)
-    posed = Quadratics(problem.H[rows], e, problem.examples[rows])
+    posed = above_zero(replace(picked(problem, rows), e=e))
 
     def everybody(event: Event) -> Event:
         assert isinstance(event, Round)

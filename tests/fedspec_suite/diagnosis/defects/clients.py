@@ -104,7 +104,7 @@ def _noise_after(inner: Running, s: Scenario) -> Running:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    yield of_problem("the clients go uphill", lambda q: Quadratics(-q.H, -q.e, q.examples))
+    yield of_problem("the clients go uphill", lambda q: replace(q, H=-q.H, e=-q.e))
     if setting.level == "round":
         yield _rounds("all take as many steps as the first", lambda e: replace(e, steps=(e.steps[0],) * len(e.steps)))
         yield _rounds(
@@ -119,7 +119,7 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield _rounds("only the last participant computes", lambda e: _only(e, slice(-1, None)))
         if not isinstance(setting.algorithm.run, Method):
             yield of_problem(
-                "all clients weigh alike", lambda q: Quadratics(q.H, q.e, np.ones_like(q.examples)), tail="w"
+                "all clients weigh alike", lambda q: replace(q, examples=np.ones_like(q.examples)), tail="w"
             )
         if "strategies" in setting.takes:
             for words, of in _STRATEGIES.items():
@@ -144,4 +144,4 @@ def of(setting: Setting) -> Iterator[Defect]:
             yield Defect(words=f"an update is that of the client {words} the one who sends it", given=_neighbour(by))
         yield _arrivals("everybody takes one local step", lambda e: replace(e, steps=1))
         yield _arrivals("one local step too many", lambda e: replace(e, steps=e.steps + 1))
-    yield of_problem("the gradients are doubled", lambda q: Quadratics(2 * q.H, 2 * q.e, q.examples))
+    yield of_problem("the gradients are doubled", lambda q: replace(q, H=2 * q.H, e=2 * q.e))

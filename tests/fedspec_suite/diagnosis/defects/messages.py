@@ -61,8 +61,13 @@ def _moving(sent: Messages) -> Messages:
     def kept(column: Sequence[Any]) -> list[Any]:
         return [column[k] for k in rows]
 
+    losses = sent.losses
     return Messages(
-        deltas=sent.deltas[rows], examples=kept(sent.examples), steps=kept(sent.steps), a_norms=kept(sent.a_norms)
+        deltas=sent.deltas[rows],
+        examples=kept(sent.examples),
+        steps=kept(sent.steps),
+        a_norms=kept(sent.a_norms),
+        losses=losses and (lambda: kept(losses())),
     )
 
 
@@ -93,7 +98,8 @@ def _earlier(name: str, which: int) -> Callable[[Running, Scenario], Running]:
             now = together(sent)
             kept.append(list(getattr(now, name)))
             before = kept[max(which, -len(kept))]
-            return server(h, state, replace(now, **{name: [*before, *kept[-1][len(before) :]][: len(kept[-1])]}))
+            anew: dict[str, Any] = {name: [*before, *kept[-1][len(before) :]][: len(kept[-1])]}
+            return server(h, state, replace(now, **anew))
 
         inner.run = replace(inner.run, server=late)
         return inner
@@ -151,13 +157,14 @@ _TOTALS: Mapping[str, Callable[[list[Any]], Any]] = {
 def _of_clients(setting: Setting, by: str) -> Iterator[Defect]:
     """Numbers that are kept by client, though each message says them."""
     read = {"weight": by == "examples", "steps": by == Weighting.STEPS, "a_norm": "tau_eff" in setting.algorithm.shows}
+    read["loss"] = setting.losses
     for name, words in NUMBERS.items():
         if read[name]:
             for always, when in ((True, "as it was in the first message of its client"), (False, LAST)):
                 yield Defect(words=f"{words} is {when}", session=_remembered(name, always))
 
 
-NUMBERS = {"weight": "n_i", "steps": "tau_i", "a_norm": "||a_i||_1"}
+NUMBERS = {"weight": "n_i", "steps": "tau_i", "a_norm": "||a_i||_1", "loss": "F_i"}
 """What a message says beside the change."""
 
 LAST = "as it was in the message before of its client"

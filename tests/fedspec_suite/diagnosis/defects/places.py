@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from fedspec import arith, population
-from fedspec.contract import Event, Quadratics, Round
+from fedspec.contract import Event, Round
 from fedspec_suite.diagnosis.defects.clients import of_problem
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, stepping
 from fedspec_suite.measure.setting import Setting
@@ -84,7 +84,7 @@ def _in_front(there: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _sizes(words: str, change: Callable[[Any], Any]) -> Defect:
-    return of_problem(words, lambda q: Quadratics(q.H, q.e, change(q.examples)), tail="w")
+    return of_problem(words, lambda q: replace(q, examples=change(q.examples)), tail="w")
 
 
 def of(setting: Setting) -> Iterator[Defect]:

@@ -13,8 +13,8 @@ from fedspec_suite.diagnosis.edits.edit import Change
 from fedspec_suite.diagnosis.edits.of_arrays import ROUNDED
 from fedspec_suite.diagnosis.edits.slips import DECAYS, said
 
-GIVEN_ONCE = {"h", *DOMAINS} - {"tau", "tau_eff"}
-"""What does not change from time to time; a client's number of steps is called tau too."""
+GIVEN_ONCE = {"h", *DOMAINS} - {"tau", "tau_eff", "q"}
+"""What does not change from time to time; a client's number of steps is called tau too, and a direction of LAMB q."""
 
 
 MODELS = ("x", "x_mu", "anchor")

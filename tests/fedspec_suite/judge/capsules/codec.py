@@ -83,8 +83,9 @@ def encoded(value: Any) -> Any:
         flat = [encoded(v) for v in value.reshape(-1).tolist()]
         return {"array": flat, "shape": list(value.shape), "dtype": str(value.dtype)}
     if RECORDS.get(type(value).__name__) is type(value):
-        told = (f.name for f in fields(value) if f.name != "hyper" or type(value) is Case or value.hyper)
-        return {"record": type(value).__name__, "fields": {name: encoded(getattr(value, name)) for name in told}}
+        held = ((f.name, getattr(value, f.name)) for f in fields(value))
+        told = {n: encoded(v) for n, v in held if not (_may_be_left_out(type(value), n) and _is_nothing(v))}
+        return {"record": type(value).__name__, "fields": told}
     if isinstance(value, Enum) and READINGS.get(type(value).__name__) is type(value):
         return {"word": [type(value).__name__, value.value]}
     if type(value) is slice:
@@ -92,6 +93,15 @@ def encoded(value: Any) -> Any:
     if type(value) is Fraction:
         return {"fraction": str(value)}
     raise ContractError(f"capsule: a case holds a {type(value).__name__}, which no capsule can; list it in codec.py")
+
+
+def _may_be_left_out(cls: type, name: str) -> bool:
+    """Whether a field came later than the first capsules, which do not name it: where it is empty nobody does."""
+    return (name == "hyper" and cls is not Case) or (cls, name) in {(Quadratics, "f"), (ClientMessage, "loss")}
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, Mapping) and not value)
 
 
 def decoded(value: Any, where: str, depth: int = 0) -> Any:
@@ -191,8 +201,7 @@ def _record(value: dict[str, Any], where: str, depth: int) -> Any:
         raise ContractError(f"{where}: unknown record {said(name)}; known: {', '.join(RECORDS)}")
     cls = RECORDS[name]
     given, wanted = _mapping(parts, where, depth), [f.name for f in fields(cls)]
-    # An event that says no hyper-parameter anew does not name them, as before there were any.
-    wanted = [n for n in wanted if n in given or n != "hyper" or cls is Case]
+    wanted = [n for n in wanted if n in given or not _may_be_left_out(cls, n)]
     if sorted(given) != sorted(wanted):
         raise ContractError(f"{where}: a {name} has the fields {', '.join(wanted)}; got {', '.join(map(said, given))}")
     try:

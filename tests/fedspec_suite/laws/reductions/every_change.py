@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from hypothesis import strategies as st
 
 from fedspec.contract import Messages, Round
 from fedspec_suite.laws.reductions.edge import UNIFORM, Edge, fixing, pinned, told
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, posed, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 NEARLY_HALF = 0.4375
@@ -21,6 +22,23 @@ MANY = 16
 
 def _as_mean(s: Scenario) -> Scenario:
     return told(s, "fedavg", hyper={"eta": s.case.hyper.get("eta", 1)}, options=UNIFORM)
+
+
+def _all_alike(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    """The power is 0; and no loss is, whatever the numbers of the case are."""
+    s = with_hyper(s, q=0.0)
+    f = None if s.case.problem is None else s.case.problem.f
+    return s if f is None else posed(s, f=f + 16)
+
+
+def _without_losses(s: Scenario) -> Scenario:
+    events = (
+        replace(e, messages=tuple(replace(m, loss=None) for m in e.messages)) if isinstance(e, Messages) else e
+        for e in s.events
+    )
+    bare = told(s, "fedavg", events=tuple(events), hyper={"eta": 1}, options=UNIFORM)
+    problem = bare.case.problem
+    return bare if problem is None else replace(bare, case=replace(bare.case, problem=replace(problem, f=None)))
 
 
 def _all_kept(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
@@ -95,6 +113,19 @@ EDGES = (
         options={"middle": "mean"},
         carry=_as_mean,
         draw={"clients": (1, 2)},
+        also=("round",),
+    ),
+    Edge(
+        id="q-fedavg-is-fedavg",
+        source="q-fedavg",
+        target="fedavg",
+        when="q = 0",
+        cited="external: Li et al. (2020): its objective is then the sum of the F_i",
+        level="server",
+        carry=_without_losses,
+        narrow=_all_alike,
+        needs=("q",),
+        zeroes=("q",),
         also=("round",),
     ),
     pinned(

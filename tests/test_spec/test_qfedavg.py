@@ -1,0 +1,291 @@
+"""q-FedAvg by hand and in a plain loop, what its clients say beside their change, and powers in every arithmetic."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction as F
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+import z3
+
+from fedspec.algorithms.q_fedavg import QFedAvg, server
+from fedspec.arith import digits, power
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Case, ClientMessage, Messages, Offer, Quadratics
+from fedspec.errors import ContractError, InexactError, PlanError, ShapeError
+from fedspec.plan import Message, Plan
+from fedspec.population import losses
+from fedspec.problems.quadratic import QuadraticClients, constant
+from fedspec.reference import SUBJECT
+from fedspec.wire import decode_case, decode_event, encode
+from fedspec_suite.judge.capsules.codec import decoded, encoded
+from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.measure.running import Running64
+from fedspec_suite.measure.setting import setting_of
+
+
+def vec(*xs: Any) -> np.ndarray:
+    return np.array([F(x) for x in xs], dtype=object)
+
+
+def moved(changes: list[list[Any]], F_i: list[Any], *, q: Any, eta_l: Any = F(1, 2), examples: Any = None) -> list[F]:
+    """Where the server goes from 0."""
+    sizes = examples or [1] * len(changes)
+    sent = [Message(vec(*row), n, 1, 1, loss=F(l)) for row, n, l in zip(changes, sizes, F_i, strict=True)]
+    return list(server(QFedAvg(eta_l=eta_l, q=q), vec(*changes[0]) * 0, sent)[0])
+
+
+def looped(changes: list[list[Any]], F_i: list[Any], *, q: int, lr: F) -> list[F]:
+    """As the authors' script has it, without its guard: old weights minus new ones, over the rate; number by number."""
+    top, below = [F(0)] * len(changes[0]), F(0)
+    for row, loss in zip(changes, F_i, strict=True):
+        grads = [-F(v) / lr for v in row]
+        squared = F(0)
+        for g in grads:
+            squared += g**2
+        top = [t + F(loss) ** q * g for t, g in zip(top, grads, strict=True)]
+        below += q * F(loss) ** (q - 1) * squared + F(loss) ** q / lr
+    return [-t / below for t in top]
+
+
+CHANGES = [[1, -2], [3, F(1, 2)], [-5, 4]]
+
+
+def test_one_round_by_hand() -> None:
+    """Two clients, q = 1, eta_l = 1/2: g = -2, -4; d = -2, -12; h = 4 + 2 and 16 + 6: 14 / 28."""
+    assert moved([[1], [2]], [1, 3], q=1) == [F(1, 2)]
+    shown = server(QFedAvg(eta_l=F(1, 2), q=1), vec(0), [Message(vec(2), 1, 1, 1, loss=F(3))])[1]
+    assert (shown["d_i"][0, 0], shown["b_i"][0]) == (-12, 22)
+
+
+@pytest.mark.parametrize("q", [0, 1, 2, 3])
+@pytest.mark.parametrize("F_i", [[1, 1, 1], [1, 4, F(1, 9)]], ids=["alike", "unlike"])
+def test_it_is_the_loop_of_the_authors(q: int, F_i: list[Any]) -> None:
+    assert moved(CHANGES, F_i, q=q, eta_l=F(1, 3)) == looped(CHANGES, F_i, q=q, lr=F(1, 3))
+
+
+def test_a_half_power_is_a_root() -> None:
+    """F = 4 and 1 with q = 1/2: d = -4, -4; h = (1/2)(1/2) 4 + 2 * 2 and (1/2) 16 + 2: 8 / 15."""
+    assert moved([[1], [2]], [4, 1], q=F(1, 2)) == [F(8, 15)]
+
+
+def test_without_a_power_all_count_alike() -> None:
+    assert moved(CHANGES, [1, 4, 9], q=0, examples=[1, 2, 3]) == [F(-1, 3), F(5, 6)], "the plain mean"
+
+
+def test_one_client_that_agrees_with_itself_goes_less_far() -> None:
+    """The change over 1 + q |Delta|^2 / (eta_l F)."""
+    assert moved([[3, 4]], [5], q=2, eta_l=F(1, 2)) == [F(3, 21), F(4, 21)]
+    assert moved([[3, 4]] * 3, [5] * 3, q=2, eta_l=F(1, 2)) == [F(3, 21), F(4, 21)]
+
+
+def test_a_large_power_follows_who_loses_most() -> None:
+    """Of small changes the step is nearly their mean by F_i^q: the share of who loses 1 beside 2 is 2^-q."""
+    small = [[F(1, 10**12), 0], [0, F(1, 10**12)]]
+    for q in (8, 64):
+        best, worst = moved(small, [1, 2], q=q)
+        assert best / worst == F(1, 2**q)
+        assert abs(worst * 10**12 - 1) < F(1, 2 ** (q - 1))
+
+
+def test_a_guard_is_added_to_every_loss() -> None:
+    nothing = [Message(vec(2), 1, 1, 1, loss=F(0))]
+    shown = server(QFedAvg(eta_l=F(1, 2), q=2, guard=F(1, 3)), vec(0), nothing)[1]
+    assert list(shown["b_i"]) == [2 * F(1, 3) * 16 + 2 * F(1, 9)]
+    sent = [Message(vec(*row), 1, 1, 1, loss=F(loss)) for row, loss in zip(CHANGES, (1, 4, 9), strict=True)]
+    guarded = server(QFedAvg(eta_l=F(1, 2), q=2, guard=F(1, 8)), vec(0, 0), sent)[0]
+    assert list(guarded) == looped(CHANGES, [F(9, 8), F(33, 8), F(73, 8)], q=2, lr=F(1, 2))
+
+
+def test_losses_in_another_unit_are_another_rate() -> None:
+    """F and 1 / eta_l times c: the same; F alone times c, it goes on to the mean by F_i^q."""
+    there = moved(CHANGES, [1, 4, 9], q=1, eta_l=F(1, 2))
+    assert moved(CHANGES, [3, 12, 27], q=1, eta_l=F(1, 6)) == there
+    far = [moved(CHANGES, [c, 4 * c, 9 * c], q=1)[0] for c in (1, 10, 10**9)]
+    mean = F(1 * 1 + 4 * 3 + 9 * -5, 14)
+    assert all(abs(b - mean) < abs(a - mean) for a, b in pairwise(far))
+
+
+def test_of_one_step_the_bound_holds_the_curvature() -> None:
+    """b_i is no less than the largest eigenvalue of the Hessian of F^(q + 1) / (q + 1), and d_i is its gradient."""
+    rng, q = np.random.default_rng(0), 2.0
+    for _ in range(20):
+        A = rng.standard_normal((3, 3))
+        H, e, x = A @ A.T, rng.standard_normal(3), rng.standard_normal(3)
+        problem = QuadraticClients(H[None], e[None], np.array([50.0]))
+        (client,) = problem.clients
+        loss, g, L = losses([client], (0,), x)[0], client(0, x), problem.smoothness()
+        sent = [Message(-g / L, 1, 1, 1, loss=loss)]
+        shown = server(QFedAvg(eta_l=1 / L, q=q), x, sent)[1]
+        hessian = q * loss ** (q - 1) * np.outer(g, g) + loss**q * H
+        assert np.linalg.eigvalsh(hessian)[-1] <= shown["b_i"][0] * (1 + 1e-12)
+        assert np.allclose(shown["d_i"][0], loss**q * g)
+
+
+# What a client says of its loss.
+
+
+@pytest.mark.parametrize("said", [None, 0.0, -1.0, float("nan"), float("inf")])
+def test_a_loss_that_has_no_power_is_refused(said: Any) -> None:
+    sent = [Message(np.ones(2), 1, 1, 1, loss=1.0), Message(np.ones(2), 1, 1, 1, loss=said)]
+    with pytest.raises(PlanError, match=r"^loss: "):
+        server(QFedAvg(eta_l=0.5, q=1.0), np.zeros(2), sent)
+
+
+def test_a_gradient_alone_says_no_loss() -> None:
+    with pytest.raises(PlanError, match="a function says gradients alone; give oracles with a method value"):
+        losses([constant(np.ones(2))], (0,), np.zeros(2))
+
+
+def test_the_value_of_a_quadratic_is_what_its_gradient_is_the_slope_of() -> None:
+    """Along a line the value grows by the mean of the slopes at both ends, exactly."""
+    problem = QuadraticClients(np.array([[[F(2), F(1)], [F(1), F(3)]]]), vec(1, -1)[None], vec(5))
+    (client,) = problem.clients
+    assert losses([client], [0], vec(0, 0)) == [5]
+    x, y = vec(1, 2), vec(-3, F(1, 2))
+    rise = sum((y - x) * (client(0, x) + client(0, y))) / 2
+    assert losses([client], [0], y)[0] - losses([client], [0], x)[0] == rise
+    with pytest.raises(ShapeError, match="f is"):
+        QuadraticClients(np.ones((2, 1, 1)), np.ones((2, 1)), np.ones(1))
+
+
+def test_losses_are_of_the_model_before_the_round() -> None:
+    """Whoever knows its objective is asked once for its value, at the server's model, and for tau gradients."""
+    asked: list[Any] = []
+
+    class Watched:
+        def __call__(self, k: int, x: Any) -> Any:
+            asked.append(("gradient", k, *x))
+            return x * 0 + 1
+
+        def value(self, x: Any) -> Any:
+            asked.append(("value", *x))
+            return F(2)
+
+    from fedspec.algorithms.synchronous import run_round
+
+    run: Any = CATALOGUE["q-fedavg"].run
+    parts = {"local": run.local, "norm": run.norm, "server": run.server}
+    run_round(QFedAvg(eta_l=F(1, 2), q=1), vec(3), [Watched()], Plan((0,), (2,), (1,)), **parts)
+    assert [a for a in asked if a[0] == "value"] == [("value", 3)]
+    assert [a[1] for a in asked if a[0] == "gradient"] == [0, 1]
+
+
+def of(level: Any, algorithm: str = "q-fedavg") -> Any:
+    return plain_scenario(setting_of(Offer(algorithm, level, CATALOGUE[algorithm].readings[0].name)))
+
+
+def test_losses_come_back_from_the_wire_and_from_capsules() -> None:
+    for s in (of("server"), of("round")):
+        case = decode_case(json.loads(json.dumps(encode(s.case))))
+        events = [decode_event(json.loads(json.dumps(encode(e)))) for e in s.events]
+        again = decoded(json.loads(json.dumps(encoded(s))), "s")
+        if s.case.level == "round":
+            assert case.problem is not None
+            for problem in (case.problem, again.case.problem):
+                assert problem.f.tolist() == s.case.problem.f.tolist() == [4, 2]
+        else:
+            said = [[m.loss for m in e.messages] for e in s.events]
+            assert (
+                said
+                == [[m.loss for m in e.messages] for e in events]
+                == [[m.loss for m in e.messages] for e in again.events]
+            )
+            assert all(F > 0 for row in said for F in row)
+
+
+@pytest.mark.parametrize("level", ["server", "round"])
+def test_who_offers_other_algorithms_never_hears_of_losses(level: Any) -> None:
+    """Neither lines nor capsules name the new fields where there are none."""
+    s = of(level, "fedavg")
+    for line in (encode(s.case), *map(encode, s.events), encoded(s)):
+        assert not {'"loss"', '"f"'} & {*json.dumps(line).replace(":", " ").split()}
+    fields = encode(s.events[0])["messages"][0] if level == "server" else encode(s.case)["problem"]
+    expected = (
+        {"client", "delta", "weight", "steps", "a_norm", "control"} if level == "server" else {"H", "e", "examples"}
+    )
+    assert set(fields) == expected
+
+
+def test_a_loss_that_is_not_read_is_refused() -> None:
+    s = of("server", "fedavg")
+    e = s.events[0]
+    session = SUBJECT.start(s.case)
+    with pytest.raises(PlanError, match=r"messages\[0\].loss: this algorithm reads none"):
+        session.step(replace(e, messages=(replace(e.messages[0], loss=1.0), *e.messages[1:])))
+
+
+def test_the_schema_refuses_a_loss_that_is_not_positive() -> None:
+    line = encode(Messages((ClientMessage(0, {"w": np.ones(1)}, 1, 1, 1, loss=1.0),)))
+    assert decode_event(line)
+    for wrong in (0, -1, "1"):
+        line["messages"][0]["loss"] = wrong
+        with pytest.raises(ContractError, match="loss"):
+            decode_event(line)
+
+
+def test_a_case_without_constants_is_refused_in_words() -> None:
+    s = of("round")
+    problem: Quadratics = replace(s.case.problem, f=None)
+    case: Case = replace(s.case, problem=problem)
+    with pytest.raises(PlanError, match="says gradients alone"):
+        SUBJECT.start(case).step(s.events[0])
+
+
+# Powers.
+
+
+@pytest.mark.parametrize(("x", "q", "want"), [(F(4), F(3, 2), 8), (F(2), -2, F(1, 4)), (9, 0.5, 3), (F(7), 0, 1)])
+def test_powers_of_fractions_are_exact(x: Any, q: Any, want: Any) -> None:
+    assert list(power(np.array([x], dtype=object), q)) == [want]
+
+
+@pytest.mark.parametrize(("x", "q"), [(F(2), F(1, 2)), (F(4), F(1, 3)), (F(4), 0.1)])
+def test_a_power_that_no_fraction_has_is_refused(x: Any, q: Any) -> None:
+    with pytest.raises(InexactError):
+        power(x, q)
+
+
+def test_powers_of_floats_keep_their_type() -> None:
+    for dtype in ("float32", "float64"):
+        raised = power(np.array([4.0, 9.0], dtype=dtype), 0.5)
+        assert raised.dtype == dtype
+        assert raised.tolist() == [2, 3]
+
+
+def test_powers_of_decimals_and_symbols() -> None:
+    with digits():
+        tenth = power(Decimal(2), Decimal("0.1"))
+        assert abs(tenth**10 - 2) < Decimal("1e-47")
+        assert power(Decimal(2), 0) == 1
+    x, q = sympy.Symbol("x", positive=True), sympy.Symbol("q")
+    assert power(x, q) == x**q
+    assert power(x, 0.5) == sympy.sqrt(x)
+    y, solver = z3.Real("y"), z3.Solver()
+    solver.add(y > 0, power(y, -1) * y != 1)
+    assert solver.check() == z3.unsat
+    with pytest.raises(InexactError):
+        power(y, 0.1)
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 1.5, 2.0, -0.9])
+@pytest.mark.parametrize("x", [0.03, 1.0, 7.0, 4096.0])
+def test_running_powers_bound_what_floats_give(x: float, q: float) -> None:
+    """Operands that are off by up to 100 bounds; and powers by exponentials of logarithms."""
+    eps = 2.0**-52
+    with digits():
+        raised = power(Running64(x, x), Running64(q))
+    for c in (1.0, 100.0):
+        for side in (-1, 1):
+            there = x * (1 + side * c * eps)
+            for got in (there**q, float(np.exp(q * np.log(there)))):
+                with digits():
+                    off = abs(Decimal(got) - raised.value)
+                assert off <= Decimal(c * eps * raised.bound)
+    assert not np.isfinite(power(Running64(1e-20, 1.0), Running64(q)).bound), "what may be zero has no bound"
