@@ -69,7 +69,7 @@ class Round:
     algorithm: str
     steps: tuple[int, ...]
     eta_l: Any
-    zeta2: int = 0
+    zeta2: int | Fraction = 0
     share: str = "0"
     form: tuple[tuple[str, ...], ...] = ()
     mu: str = str(MU)

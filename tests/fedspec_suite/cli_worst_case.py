@@ -8,6 +8,7 @@ import time
 import warnings
 from fractions import Fraction
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +17,7 @@ from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec_suite.cli_settings import assigned
-from fedspec_suite.report import terminal
+from fedspec_suite.report import terminal, worst_case_chart
 from fedspec_suite.report.terminal import Json
 
 FRACTION = "a fraction such as 1/4 or 0.25"
@@ -29,7 +30,9 @@ def mount(app: typer.Typer) -> None:
     def worst_case(
         algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="Its id, or that of an own one.")],
         steps: Annotated[str, typer.Option(help="Local steps of each client: one number for each.")] = "2,2",
-        eta_l: Annotated[str, typer.Option(help="Their rate, in units of 1/L.")] = "1/4",
+        eta_l: Annotated[
+            str, typer.Option(help="Their rate, in units of 1/L; of several, such as 1/8,1/4,1/2, the best is said.")
+        ] = "1/4",
         setting: Annotated[
             list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Another hyper-parameter; repeatable.")
         ] = None,
@@ -42,6 +45,10 @@ def mount(app: typer.Typer) -> None:
             bool,
             typer.Option("--lyapunov", help="The factor of a quadratic form that falls in every round, for any zeta."),
         ] = False,
+        chart: Annotated[
+            Path | None,
+            typer.Option(metavar="PATH", help="Draw what is proved against the rate: a .svg, .png or .pdf."),
+        ] = None,
         as_json: Json = False,
     ) -> None:
         """How far from the minimiser x* may rounds end that begin at most 1 away from it, whatever the clients?
@@ -58,22 +65,24 @@ def mount(app: typer.Typer) -> None:
             n: v
             for n, (v, _) in assigned("--set", setting or [], [row], lambda t: _fraction("--set", t))[row.id].items()
         }
-        numbers |= {"eta_l": _fraction("--eta-l", eta_l)}
+        rates = [_fraction("--eta-l", rate) for rate in eta_l.split(",")]
         counts = _counts(steps)
+        drawing = worst_case_chart.drawing(chart)
         # What a solver doubts is rounded and then checked, or not taken.
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
-        begun = time.monotonic()
-        if lyapunov:
-            told = _factor(row, counts, eta_l, numbers, _fraction("--mu", mu))
-        else:
-            more = {"mu": _fraction("--mu", mu), "zeta2": _fraction("--zeta", zeta) ** 2, "rounds": rounds}
-            told = _distance(row, counts, numbers, more)
-        told["seconds"] = round(time.monotonic() - begun, 1)
+        more: dict[str, Any] = {"mu": _fraction("--mu", mu), "zeta2": _fraction("--zeta", zeta) ** 2, "rounds": rounds}
+        told = []
+        for rate in rates:
+            begun, at = time.monotonic(), {**numbers, "eta_l": rate}
+            told.append(_factor(row, counts, at, more["mu"]) if lyapunov else _distance(row, counts, at, more))
+            told[-1]["seconds"] = round(time.monotonic() - begun, 1)
+        if drawing:
+            drawing(told)
         if as_json:
-            terminal.emit([told])
+            terminal.emit(told)
             return
         console = terminal.console()
-        for line in _lines(told):
+        for line in _lines(told[0]) if len(told) == 1 else _rates(told):
             console.print(line, highlight=False, markup=False)
 
 
@@ -115,9 +124,7 @@ def _distance(
     }
 
 
-def _factor(
-    row: Algorithm, steps: tuple[int, ...], eta_l: str, numbers: dict[str, Fraction], mu: Fraction
-) -> dict[str, Any]:
+def _factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], mu: Fraction) -> dict[str, Any]:
     contraction, search = (
         importlib.import_module(f"fedspec_proofs.{n}") for n in ("contraction", "contraction_search")
     )
@@ -130,7 +137,8 @@ def _factor(
     others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
     with terminal.spinner() as said:
         said(f"{row.id}: looking for a form that falls")
-        found = search.certified(contraction.Round(row.id, steps, eta_l, mu=str(mu), numbers=others))
+        rate = str(numbers["eta_l"])
+        found = search.certified(contraction.Round(row.id, steps, rate, mu=str(mu), numbers=others))
     return {
         "algorithm": row.id,
         "steps": steps,
@@ -142,10 +150,35 @@ def _factor(
     }
 
 
+def _about(told: dict[str, Any], but: str = "") -> str:
+    numbers = "".join(f", {n} = {c}" for n, c in told["numbers"].items() if n != but)
+    return f"{told['algorithm']}, steps {', '.join(map(str, told['steps']))}{numbers}; L = 1, mu = {told['mu']}"
+
+
+CHECKED = "proved: multipliers checked in fractions against the rule (--json has them)"
+
+
+def _rates(told: list[dict[str, Any]]) -> list[str]:
+    """A line for each rate, and the best of them."""
+    one = told[0]
+    falls = "factor" in one
+    what = "factor" if falls else "|x - x*|^2 <="
+    numbers = [Fraction(t["factor" if falls else "bound"]) for t in told]
+    rates = [t["numbers"]["eta_l"] for t in told]
+    wide = max(len("eta_l"), *map(len, rates))
+    best = min(range(len(told)), key=lambda k: numbers[k])
+    zeta = "any zeta" if falls else f"zeta^2 = {one['zeta2']}, rounds: {one['rounds']}"
+    return [
+        f"{_about(one, 'eta_l')}, {zeta}",
+        f"{'eta_l':{wide}}  {what}",
+        *(f"{rate:{wide}}  {float(number):.4g}" for rate, number in zip(rates, numbers, strict=True)),
+        CHECKED,
+        f"least of these: {float(numbers[best]):.4g}, at eta_l = {rates[best]}",
+    ]
+
+
 def _lines(told: dict[str, Any]) -> list[str]:
-    numbers = ", ".join(f"{n} = {c}" for n, c in told["numbers"].items())
-    about = f"{told['algorithm']}, steps {', '.join(map(str, told['steps']))}, {numbers}; L = 1, mu = {told['mu']}"
-    checked = "proved: multipliers checked in fractions against the rule (--json has them)"
+    about, checked = _about(told), CHECKED
     if "factor" in told:
         form = "; ".join(", ".join(line) for line in told["form"])
         return [

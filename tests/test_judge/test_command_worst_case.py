@@ -23,6 +23,25 @@ def test_it_says_what_is_proved_and_what_is_reached() -> None:
     assert "checked in fractions" in lines[2] and lines[3].startswith("reached: more than 1.41, in ")
 
 
+def test_of_several_rates_the_best_is_said_and_drawn(tmp_path: Path) -> None:
+    asked = ("worst-case", "fedavg", "--steps", "1,1", "--eta-l", "1,7/4,19/10")
+    ran = fedspec(*asked, "--chart", "rates.svg", cwd=tmp_path)
+    assert ran.code == 0, ran.err
+    # One step: max((1 - eta mu)^2, (1 - eta)^2), mu = 1/10; rounded up.
+    exact = {
+        rate: max((1 - float(Fraction(rate)) / 10) ** 2, (1 - float(Fraction(rate))) ** 2)
+        for rate in asked[-1].split(",")
+    }
+    said = dict(line.split() for line in ran.out.splitlines()[2:5])
+    assert said.keys() == exact.keys()
+    assert all(0 <= float(said[rate]) - exact[rate] < 2e-3 for rate in exact)
+    assert ran.out.splitlines()[-1] == f"least of these: {said['7/4']}, at eta_l = 7/4"
+    drawn = (tmp_path / "rates.svg").read_text(encoding="utf-8")
+    assert drawn.startswith("<?xml") and drawn.count("<!-- 19/10 -->") == 1
+    ran = fedspec(*asked, "--chart", "rates.txt", cwd=tmp_path)
+    assert ran.code == 2 and "--chart rates.txt: expected a name that ends in .svg, .png, .pdf" in ran.err
+
+
 def test_a_form_that_falls_and_json() -> None:
     ran = fedspec("worst-case", "scaffold", "--steps", "1,3", "--eta-l", "1", "--lyapunov", "--json")
     (row,) = ran.rows

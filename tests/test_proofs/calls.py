@@ -54,6 +54,7 @@ HYPER = {
     "own": "1/4",
     "hinge_a": "3/2",
     "lam": "1/2",
+    "guard": "1/8",
     "chance": "3/8",
     "R": "4",
     "wd": "1/2",
@@ -239,7 +240,8 @@ def _value(name: str, note: str, rng: np.random.Generator, d: int, table: Mappin
             return exact.rationals(rng, CLIENTS, 1, low=0, high=24, denominators=(8,))
         case "Weights" if name in WEIGHTS:
             return exact.vector(*WEIGHTS[name])
-        case "Scalar" if name == "k":
+        case "Scalar" if name in {"k", "q"}:
+            # What is counted, and an exponent: no real of z3.
             return 2
         case "Scalar" if name in HYPER:
             return Fraction(HYPER[name])

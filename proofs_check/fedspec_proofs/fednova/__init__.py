@@ -11,6 +11,7 @@ MODULES = (
     "small_rate",
     "strongly_convex",
     "round_numbers",
+    "every_n",
     "lemma_1",
     "nova",
     "assumptions",

@@ -31,7 +31,7 @@ def rows() -> list[dict[str, Any]]:
 def round_of(row: dict[str, Any]) -> Round:
     """The round of a row."""
     form = tuple(map(tuple, row["form"]))
-    return Round(row["algorithm"], tuple(row["steps"]), row["eta_l"], row["zeta2"], row["share"], form)
+    return Round(row["algorithm"], tuple(row["steps"]), row["eta_l"], Fraction(row["zeta2"]), row["share"], form)
 
 
 def _of(kept: bool) -> Iterator[dict[str, Any]]:

@@ -36,9 +36,8 @@ from fedspec.domains import Dimension
 from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.fair import fair_parts
+from fedspec.mixing.fair import fair_parts, fair_step
 from fedspec.plan import Inbox
-from fedspec.server.fair import fair_step
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Column, Scalar, Stack, power, total
+from fedspec.arith import Column, Scalar, Stack, Vector, power, total
 from fedspec.rules import rule
 
 
@@ -24,3 +24,15 @@ def fair_parts(deltas: Stack, F: Column, *, eta_l: Scalar, q: Scalar, guard: Sca
     d_i = power(F, q) * g_i
     b_i = q * power(F, q - 1) * total(g_i * g_i) + L * power(F, q)
     return d_i, b_i
+
+
+@rule
+def fair_step(x: Vector, d_i: Stack, b_i: Column) -> Vector:
+    """The sum of all steps over the sum of all curvatures.
+
+        x = x - sum_i d_i / sum_i b_i          q-fedavg.step
+
+    External: Li, Sanjabi, Beirami and Smith (2020), Algorithm 2.
+    """
+    x = x - d_i.sum(axis=0) / b_i.sum(axis=0)
+    return x

@@ -1,0 +1,81 @@
+"""What multipliers that prove a round's number for a few clients prove of more of them, so many of each kind.
+
+Clients are of one kind if they take equally many steps. Let a round depend on each kind through means over it, as
+sums over all clients with equal weights do. Average a certificate over who of a kind is called first: that is one
+again, for what is claimed and what is given stay as they are. Write each vector of a client as the mean of its kind and
+what it is off that mean. Products of the two cancel in every sum over a kind, so that what is left over splits into a
+form in the means and one in the deviations, which occur in (1/n) sum_i <u_i, v_i> alone. n is in neither; so
+
+* the multipliers, divided among as many clients of each kind as one likes, prove the same number, and
+* what two deviations reach, more of them reach too: deviations of two clients are of sum zero, like those of more.
+
+Where there is one client of a kind it has no deviation, and the number may be smaller than for more of them.
+Colla and Hendrickx (2024, arXiv 2403.11724) show for decentralised methods when a worst case is one for every number of
+agents; this is that argument for rounds of a server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from fedspec.errors import ParameterError
+from fedspec_proofs.contraction import Round
+from fedspec_proofs.engines.worst_case.falling import Matrix
+
+
+def kinds(r: Round) -> list[list[int]]:
+    """The clients of each kind, in the order in which kinds first come."""
+    return [[i for i, s in enumerate(r.steps) if s == tau] for tau in dict.fromkeys(r.steps)]
+
+
+def many(r: Round) -> bool:
+    """Whether there are at least two clients of each kind: its number is then that of more of them."""
+    return all(len(kind) > 1 for kind in kinds(r))
+
+
+def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[str, Fraction]]:
+    """The same round of n clients, kinds in the same proportions, and the multipliers divided among them.
+
+    A form P in x - x* and all c_i - grad F_i(x*) becomes that with the same value in means and deviations.
+
+    Raises:
+        ParameterError: a kind has fewer than two clients, before or after, or no whole number of them.
+    """
+    more = Fraction(n, len(r.steps))
+    old = kinds(r)
+    sizes = [more * len(kind) for kind in old]
+    if not many(r) or any(size.denominator > 1 or size < 2 for size in sizes):
+        raise ParameterError(f"more clients: {n} for steps {r.steps}; at least two of each kind, before and after")
+    of = [k for k, size in enumerate(sizes) for _ in range(int(size))]
+    steps = tuple(r.steps[old[k][0]] for k in of)
+    out = {name: c for name, c in proof.items() if not name.startswith("F")}
+    for i, k in enumerate(of):
+        for client in old[k]:
+            for name, c in proof.items():
+                who, _, points = name.partition(" ")
+                if who == f"F{client}":
+                    mine = f"F{i} {points}"
+                    out[mine] = out.get(mine, Fraction(0)) + c / int(sizes[k])
+    form = tuple(tuple(map(str, row)) for row in _spread(r.P, old, of, more)) if r.form else ()
+    return replace(r, steps=steps, form=form), out
+
+
+def _spread(P: Matrix, old: list[list[int]], of: list[int], more: Fraction) -> list[list[Fraction]]:
+    """The form of more clients: as much in the means of kinds, and in the mean squares of what is off them."""
+
+    def mean(found: list[Fraction]) -> Fraction:
+        return sum(found, Fraction(0)) / len(found)
+
+    def entry(a: int, b: int, own: bool) -> Fraction:
+        """A product of a client of one kind and a client of another, or of itself."""
+        return mean([P[i + 1][j + 1] for i in old[a] for j in old[b] if (i == j) is own])
+
+    first = [mean([P[0][i + 1] for i in old[k]]) / more for k in of]
+    rows = [[P[0][0], *first]]
+    for i, a in enumerate(of):
+        shared = [entry(a, b, own=False) / more**2 for b in of]
+        shared[i] += (entry(a, a, own=True) - entry(a, a, own=False)) / more
+        rows.append([first[i], *shared])
+    return rows

@@ -1,0 +1,74 @@
+"""A chart of certified worst cases against the local rate. matplotlib is imported when something is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fedspec.errors import FedspecError, ParameterError, to_install
+from fedspec_suite.report.styles import style_of
+
+SUFFIXES = (".svg", ".png", ".pdf")
+
+
+def drawing(path: Path | None) -> Callable[[Sequence[dict[str, Any]]], None] | None:
+    """What draws into a file; nothing where none is asked for.
+
+    Raises:
+        ParameterError: the file is of another kind, or its folder does not exist.
+        FedspecError: matplotlib is missing.
+    """
+    if path is None:
+        return None
+    if path.suffix not in SUFFIXES:
+        raise ParameterError(f"--chart {path}: expected a name that ends in {', '.join(SUFFIXES)}")
+    if not path.resolve().parent.is_dir():
+        raise ParameterError(f"--chart {path}: there is no folder {path.resolve().parent}")
+    if find_spec("matplotlib") is None:
+        raise FedspecError(f"--chart {path}: it needs matplotlib; {to_install('simulate')}")
+    return lambda told: draw(told, path)
+
+
+def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
+    """What is proved at each rate, the least of it ringed; and what functions reach, where some were found.
+
+    Args:
+        told: what ``fedspec worst-case --json`` says, a rate each.
+        path: the file.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    one = told[0]
+    falls = "factor" in one
+    points = sorted((Fraction(t["numbers"]["eta_l"]), Fraction(t["factor" if falls else "bound"]), t) for t in told)
+    rates, proved = [float(rate) for rate, _, _ in points], [float(bound) for _, bound, _ in points]
+    style = style_of(one["algorithm"])
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(rates, proved, **style.line | {"marker": "o"}, label="proved: never above")
+    reached = [(float(rate), float(Fraction(t["reached"]))) for rate, _, t in points if t.get("reached")]
+    if reached:
+        axes.plot(
+            *zip(*reached, strict=True), ls="none", marker="_", ms=14, color="black", label="reached by functions"
+        )
+    best = min(range(len(points)), key=lambda k: proved[k])
+    axes.plot(
+        rates[best], proved[best], "o", ms=13, mfc="none", mec="black", label=f"least of these: {proved[best]:.3g}"
+    )
+    axes.axhline(1, color="grey", lw=0.8)
+    axes.set_xscale("log")
+    axes.set_xticks(rates, [str(rate) for rate, _, _ in points], minor=False)
+    axes.minorticks_off()
+    axes.set(xlabel="local rate eta_l, in units of 1/L", ylim=(0, None))
+    steps = ", ".join(map(str, one["steps"]))
+    after = "" if falls else f", zeta$^2$ = {one['zeta2']}" + (f", {one['rounds']} rounds" if one["rounds"] > 1 else "")
+    what = "factor of a form that falls" if falls else "$|x - x^*|^2$ from distance 1"
+    axes.set_title(f"{one['algorithm']}, steps {steps}{after}: {what}", loc="left", size=10)
+    axes.legend(frameon=False, fontsize=9)
+    with matplotlib.rc_context({"svg.hashsalt": "worst cases"}):
+        metadata: Any = {"Date": None, "Creator": None} if path.suffix == ".svg" else None
+        figure.savefig(path, metadata=metadata)
