@@ -57,7 +57,7 @@ def bench() -> Iterator[Callable[[str], dict[str, Any]]]:
         given.close()
 
 
-SAMPLE = list(MUTANTS)[:: 1 if PROFILE == "soak" else 32]
+SAMPLE = list(MUTANTS)[:: 1 if PROFILE == "soak" else 64]
 """All of them by night (`make soak`): that each is killed stands in the kill matrix, which is held current."""
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+import numpy as np
+
 from fedspec_suite.diagnosis.comparing import Evidence, standing
 from fedspec_suite.diagnosis.composed import doubled, pairs, together
 from fedspec_suite.diagnosis.known import Known
@@ -82,10 +84,13 @@ Chains = Callable[[], Sequence[Sequence[Link]]]
 def stages(search: Search, known: Known, setting: Setting, told: Evidence, alone: bool) -> Iterator[Iterable[Variant]]:
     """What is tried one after another: what has a name, systematic edits, a number of its own, mechanical edits.
 
-    No number of its own explains an intermediate alone, where the model is right.
+    No number of its own explains an intermediate alone, where the model is right. Of what is no number, further edits
+    would all be as good as another.
     """
     yield search.among(NAMES, known.variants, len(known.variants))
     yield search.among(EDITS, known.edits, len(known.edits))
+    if numberless(told):
+        return
     if told.head and not alone:
         cut = ((known.samples[k], event, answers) for k, event, answers in told.heads)
         heads = [(replace(s, events=s.events[: event + 1]), answers) for s, event, answers in cut]
@@ -93,6 +98,11 @@ def stages(search: Search, known: Known, setting: Setting, told: Evidence, alone
         search.count(NUMBERS, count, count)
         yield numbered(setting, heads)
     yield search.among(MECHANICAL, known.mechanical, known.mechanical_there)
+
+
+def numberless(told: Evidence) -> bool:
+    """Whether the model, wherever it first deviates, has entries that are infinite or no numbers."""
+    return bool(told.heads) and not any(np.isfinite(answers[k]["x"]).all() for _, k, answers in told.heads)
 
 
 def two_at_once(
@@ -111,6 +121,8 @@ def two_at_once(
     def both(what: str, two: Sequence[tuple[Variant, Variant]]) -> Iterator[Variant]:
         return search.among(what, (together(setting, a, b) for a, b in two), len(two), PAIRS[setting.level])
 
+    if numberless(told):
+        return
     yield both(TWO_NAMES, pairs(setting, standing(known, told, known.variants)))
     likely = (*known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
     unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
