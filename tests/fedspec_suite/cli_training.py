@@ -198,7 +198,7 @@ def play(run: Any, places: Places, seed: int, pace: Pace) -> None:
     saved = time.monotonic()
     pace.skip(len(run.history))
     try:
-        # An algorithm that writes over what clients remember has no state to save in the middle of a round.
+        # A round that is under way is worth its end; who interrupts again has the run as it was before it.
         while len(run):
             with patient(_patience) if file and run.ranks.size == 1 else nullcontext():
                 done = run.step()

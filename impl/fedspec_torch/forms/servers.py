@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from itertools import pairwise, starmap
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -32,7 +32,10 @@ CHUNK = 2**17
 HALF = 0.5**0.5
 """Its square is a half."""
 
-Server = Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
+Server = Callable[..., tuple[Any, dict[str, Any]]]
+
+Begins: TypeAlias = Callable[[], None] | None
+"""Who is told when clients are done and the state is written over next."""
 
 
 def adagrad_(state: Adaptive, delta: Vector, *, eta: float, beta1: float, tau: float) -> Adaptive:
@@ -128,44 +131,51 @@ def chunks(*vectors: Vector) -> Iterator[tuple[Vector, ...]]:
     yield from zip(*(vector.split(size) for vector in vectors), strict=True)
 
 
-def fedadagrad(h: Any, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
+def fedadagrad(h: Any, state: Adaptive, messages: Inbox, begins: Begins = None) -> tuple[Adaptive, dict[str, Any]]:
     """:func:`fedspec.algorithms.fedopt.fedadagrad` in place; other readings as they are written."""
     if not _plain(h):
         return fedopt.fedadagrad(h, state, messages)
-    delta = aggregate(messages, h.weights, state.x)
+    delta = _mean(h, state, messages, begins)
     return adagrad_(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau), {"delta": delta}
 
 
-def fedadam(h: Any, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
+def fedadam(h: Any, state: Adaptive, messages: Inbox, begins: Begins = None) -> tuple[Adaptive, dict[str, Any]]:
     """:func:`fedspec.algorithms.fedopt.fedadam` in place; other readings as they are written."""
     if not _plain(h):
         return fedopt.fedadam(h, state, messages)
-    delta = aggregate(messages, h.weights, state.x)
+    delta = _mean(h, state, messages, begins)
     return adam_(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau), {"delta": delta}
 
 
-def fedamsgrad(h: Any, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
+def fedamsgrad(h: Any, state: AmsGrad, messages: Inbox, begins: Begins = None) -> tuple[AmsGrad, dict[str, Any]]:
     """:func:`fedspec.algorithms.fedamsgrad.fedamsgrad` in place; other readings as they are written."""
     if h.bias_correction is not BiasCorrection.NONE:
         return ams.fedamsgrad(h, state, messages)
-    delta = aggregate(messages, h.weights, state.x)
+    delta = _mean(h, state, messages, begins)
     after = amsgrad_(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps, epsilon=h.epsilon)
     return after, {"delta": delta}
 
 
-def fedyogi(h: Any, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
+def fedyogi(h: Any, state: Adaptive, messages: Inbox, begins: Begins = None) -> tuple[Adaptive, dict[str, Any]]:
     """:func:`fedspec.algorithms.fedopt.fedyogi` in place; other readings as they are written."""
     if not _plain(h):
         return fedopt.fedyogi(h, state, messages)
-    delta = aggregate(messages, h.weights, state.x)
+    delta = _mean(h, state, messages, begins)
     return yogi_(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau), {"delta": delta}
 
 
-def fedams(h: Any, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
+def fedams(h: Any, state: AmsGrad, messages: Inbox, begins: Begins = None) -> tuple[AmsGrad, dict[str, Any]]:
     """:func:`fedspec.algorithms.fedamsgrad.fedams` in place."""
-    delta = aggregate(messages, h.weights, state.x)
+    delta = _mean(h, state, messages, begins)
     after = ams_(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps, option=h.option)
     return after, {"delta": delta}
+
+
+def _mean(h: Any, state: Any, messages: Inbox, begins: Begins) -> Vector:
+    delta: Vector = aggregate(messages, h.weights, state.x)
+    if begins:
+        begins()
+    return delta
 
 
 def _plain(h: Any) -> bool:

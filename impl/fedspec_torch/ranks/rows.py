@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from fedspec_torch.arith import Vector
+from fedspec_torch.ranks.before import Before
 from fedspec_torch.ranks.shards import Layout, Shards
 
 aten = torch.ops.aten
@@ -33,12 +34,14 @@ class Rows(Tensor):
         rows_of: which shard each row is in.
         flat: whether it stands for the rows end to end, as one vector.
         kept: whether it is written where it is: asked for a copy, it gives itself.
+        before: what is told of rows that are written over; None: nobody is.
     """
 
     parts: dict[int, Tensor]
     rows_of: Layout
     flat: bool
     kept: bool
+    before: Before | None = None
 
     __torch_function__: Any = torch._C._disabled_torch_function_impl
 
@@ -209,6 +212,8 @@ def _index_put(x: Any, places: Sequence[Any], new: Tensor, accumulate: bool = Fa
         new = Rows.of(stack.expand(len(rows), *x.shape[1:]), layout)
     for s, part in x.parts.items():
         at = x.rows_of.within[[rows[k] for k in layout.places[s]]]
+        if x.before:
+            x.before.note(part, at)
         part[at] = new.parts[s]
     return x
 

@@ -7,6 +7,8 @@ the text a stack that is its own copy. A test holds every algorithm to the text 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -18,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 
 from fedspec.errors import PlanError
 from fedspec_torch.plan import neighbours
+from fedspec_torch.ranks.before import Before
 from fedspec_torch.ranks.rows import Rows
 from fedspec_torch.ranks.sharded import each_tensor, is_copied
 
@@ -29,7 +32,12 @@ class Kept(Tensor):
     """A stack that is written where it is: asked for a copy, it gives itself. What is computed from it is plain.
 
     Rows of neighbours are no copy either: the text reads what clients remember before it writes it anew.
+
+    Attributes:
+        before: what is told of rows that are written over; None: nobody is.
     """
+
+    before: Before | None = None
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -39,6 +47,8 @@ class Kept(Tensor):
             # Neighbours are read where they are, and written several times as fast as rows by their numbers.
             args = (args[0], neighbours(args[1]) or args[1], *args[2:])
         with torch._C.DisableTorchFunctionSubclass():
+            if func is Tensor.__setitem__ and args[0].before:
+                args[0].before.note(args[0].as_subclass(Tensor), args[1])
             return func(*args, **(kwargs or {}))
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
@@ -111,6 +121,27 @@ def is_written_over(state: Any) -> bool:
 
     each_tensor(look, state)
     return any(found)
+
+
+@contextmanager
+def undoable(state: Any) -> Iterator[Before]:
+    """While a round runs, what its clients' rows are that it writes over is kept."""
+    found: list[Any] = []
+
+    def look(tensor: Tensor) -> Tensor:
+        if isinstance(tensor, Kept | Rows):
+            found.append(tensor)
+        return tensor
+
+    each_tensor(look, state)
+    before = Before()
+    for rows in found:
+        rows.before = before
+    try:
+        yield before
+    finally:
+        for rows in found:
+            rows.before = None
 
 
 def _in_file(stack: Tensor, folder: str | Path) -> Tensor:

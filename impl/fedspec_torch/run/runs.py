@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -30,7 +30,7 @@ from fedspec_torch.federation.parts import check_mode
 from fedspec_torch.federation.statistics import Moving, Reading, after, check_reading, shown
 from fedspec_torch.federation.training import Training
 from fedspec_torch.forms.printed import form_of, run_under
-from fedspec_torch.forms.servers import IN_PLACE
+from fedspec_torch.forms.servers import IN_PLACE, Server
 from fedspec_torch.forms.table import client_of
 from fedspec_torch.layers.loops import lent
 from fedspec_torch.ranks import sharded
@@ -48,6 +48,10 @@ from fedspec_torch.run.stopping import Stop, tell
 
 Moved: TypeAlias = tuple[Vector | None, dict[int, Vector], tuple[int, ...]]
 """Running statistics of the server and of clients, and who took part."""
+
+
+WRITING = "the server had begun to write over its vectors"
+UNDOING = "another interrupt came while it was undone"
 
 
 @dataclass(frozen=True)
@@ -120,8 +124,8 @@ class Run:
     times: list[float] = field(default_factory=list)
     client_steps: int = field(default=0, init=False)
     """How many local steps clients have taken since the run began here."""
-    whole: bool = field(default=True, init=False)
-    """Whether no round was broken off, which may leave the state half written over."""
+    broken: str = field(default="", init=False)
+    """Why the state is half written: nothing, unless a round was broken off that could not be undone."""
     functions: Method | Program = field(init=False)
     """Those that run under ``h``: what is printed, unless something else is asked."""
 
@@ -140,6 +144,11 @@ class Run:
 
     def __repr__(self) -> str:
         return f"<Run of {self.algorithm.id}: {len(self.history)} of {self.rounds} rounds on {self.federation!r}>"
+
+    @property
+    def whole(self) -> bool:
+        """Whether the state is that after the last round of the history: the run may be saved and gone on with."""
+        return not self.broken
 
     @property
     def ranks(self) -> Ranks:
@@ -205,17 +214,26 @@ class Run:
             raise PlanError(
                 f"rounds: all {n} are done; for more set run.rounds, or resume a saved run with rounds={n + 1} or more"
             )
-        with self.federation.in_its_modes():
-            return self._step()
+        number = len(self.history)
+        if not self.whole:
+            raise PlanError(
+                f"round {number} was broken off, its state is half written: {self.broken}; resume a saved run, or "
+                f"begin again"
+            )
+        with self.federation.in_its_modes(), kept.undoable(self.state) as before:
+            try:
+                return self._step()
+            except BaseException:
+                if len(self.history) == number and self.whole:
+                    self.broken = UNDOING
+                    before.undo()
+                    self.broken = before.lost
+                raise
 
     def _step(self) -> Round:
         since = time.perf_counter()
         check_mode(f"round {len(self.history)}", self.federation.x0.device.type)
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
-        if not self.whole:
-            raise PlanError(
-                f"round {number} was broken off, its state is half written; resume a saved run, or begin again"
-            )
         events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.federation.x0, number)
         check_events(events, self.algorithm, number)
         begun = self.federation.b0 if self.b is None else self.b
@@ -242,8 +260,8 @@ class Run:
                 clients.look_again(x)
         if x is not None and tests and self.test is not None:
             done, failed = self._tested(done, x, moved)
-        # Both together: a round that breaks off before, and has written over nothing, may be run again.
-        self.state, (self.b, self.own_b, self.took), self.whole = state, moved, True
+        # All together: a round that breaks off before is undone, and may be run again.
+        self.state, (self.b, self.own_b, self.took), self.broken = state, moved, ""
         self.history.append(done)
         self.times.append(time.perf_counter() - since)
         self.client_steps += steps_in(events)
@@ -292,7 +310,7 @@ class Run:
             # The first state shares the model that the federation began with.
             in_place = form_of(IN_PLACE, run.server)
             if self.history and in_place:
-                run, self.whole = replace(run, server=in_place), False
+                run = replace(run, server=self._told_of(in_place))
             done = run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards)
             return done.state
         if run.event == "arrival":
@@ -302,10 +320,21 @@ class Run:
             run = sharded.served(run, self.shards) if self.shards else run
             with sharded.population(clients, self.block, self.shards, client=client) as everyone:
                 return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late, form=form)
-        self.whole = not kept.is_written_over(self.state)
         own = kept.may_be_written(self.state, len(self.federation))
         state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards, own=own)
         return state
+
+    def _told_of(self, in_place: Server) -> Server:
+        """A server in place that lets the run know when it begins to write over the state."""
+
+        def begins() -> None:
+            self.broken = WRITING
+
+        @wraps(in_place)
+        def server(h: Any, state: Any, messages: Any) -> tuple[Any, dict[str, Any]]:
+            return in_place(h, state, messages, begins)
+
+        return server
 
     def sent(self, events: tuple[Event, ...]) -> int:
         """How many floats are sent in a round, by the formulas of the algorithm's row."""
@@ -345,7 +374,8 @@ class Run:
         """
         if not self.whole:
             raise saved.CheckpointError(
-                f"{file}: round {len(self.history)} was broken off, its state is half written; resume an earlier file"
+                f"{file}: round {len(self.history)} was broken off, its state is half written: {self.broken}; "
+                f"resume an earlier file"
             )
         content = {
             "algorithm": self.algorithm.id,
