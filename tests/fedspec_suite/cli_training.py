@@ -122,16 +122,14 @@ def begun(mirror: Any, places: Places, run: Any, seed: int, *, tuned: bool = Fal
     if (places.several or tuned) and not file.exists():
         # The runs that had not begun yet.
         return run
-    again = mirror.resume(file, run.federation, **more)
+    again, other = mirror.resume(file, run.federation, **more), import_module("fedspec_torch.run.agreement").unlike
     for what, asked, there in (
         ("algorithm", run.algorithm.id, again.algorithm.id),
         ("settings", run.h, again.h),
         ("schedule", run.plan, again.plan),
     ):
         if asked != there:
-            raise PlaceError(
-                f"--resume {file}: {what}: saved {there}, asked for {asked}; give the options that it was begun with"
-            )
+            raise PlaceError(f"--resume {file}: {what}: {other(there, asked)}; give the options that it was begun with")
     again.rounds = max(run.rounds, len(again.history))
     return again
 

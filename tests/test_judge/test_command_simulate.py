@@ -162,7 +162,7 @@ def test_a_schedule_is_in_the_record_and_is_what_a_run_is_resumed_with(tmp_path:
     (again,) = json.loads((tmp_path / "x.json").read_text())["runs"]
     # Its seconds are those of the rounds that were played before.
     assert again["times"] == run["times"] and again["seconds"] == sum(run["times"]) > 0 and again["resumed"] == 3
-    inside(*common, "--schedule", "cosine", "--resume", str(file)).refused("was by round, here rates gives others")
+    inside(*common, "--schedule", "cosine", "--resume", str(file)).refused("in round 0, here rates gives")
 
 
 @pytest.mark.parametrize(
@@ -402,9 +402,9 @@ def test_runs_of_a_comparison_are_saved_apart_and_gone_on_with(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("fedavg", "--set", "eta_l=0.5"), "settings: saved FedAvg(eta_l=0.1"),
-        (("fedavg", "--cohort", "2"), "schedule: saved"),
-        (("fedadam",), "algorithm: saved fedavg, asked for fedadam"),
+        (("fedavg", "--set", "eta_l=0.5"), "settings: eta_l was 0.1, here it is 0.5; give the options"),
+        (("fedavg", "--cohort", "2"), "schedule: size was 3, here it is 2; give the options"),
+        (("fedadam",), "algorithm: was fedavg, here it is fedadam"),
         (("fedavg", "--batch", "4"), "batch_size was 16, here it is 4"),
     ],
 )

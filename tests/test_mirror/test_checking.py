@@ -31,6 +31,7 @@ from fedspec_torch import (
     simulate,
 )
 from fedspec_torch.refusals import Reason
+from fedspec_torch.run import saved
 
 GENERIC = (None, "stacked", "vmapped", "looped")
 
@@ -308,9 +309,27 @@ def test_a_loss_that_is_no_number_at_first_names_the_clients() -> None:
         run(Federation(nn.Linear(3, 2), lambda z, t: F.cross_entropy(z, t) * torch.nan, data())).step()
 
 
-def begun(file: Path) -> Federation:
+def weighted(w: float) -> Any:
+    return lambda z, t: w * F.cross_entropy(z, t)
+
+
+def moved() -> Any:
+    pairs = data()
+    pairs[2] = (pairs[2][0], torch.cat([pairs[2][1][:-1], 1 - pairs[2][1][-1:]]))
+    return pairs
+
+
+def resized() -> Any:
+    """One example of client 0's has gone to client 3."""
+    pairs = data()
+    pairs[3] = tuple(torch.cat([part[:1], more]) for part, more in zip(pairs[0], pairs[3], strict=True))
+    pairs[0] = tuple(part[1:] for part in pairs[0])
+    return pairs
+
+
+def begun(file: Path, loss: Any = F.cross_entropy) -> Federation:
     torch.manual_seed(1)
-    federation = Federation(nn.Sequential(nn.Linear(3, 2), nn.Tanh()), F.cross_entropy, data(), batch_size=2)
+    federation = Federation(nn.Sequential(nn.Linear(3, 2), nn.Tanh()), loss, data(), batch_size=2)
     one = run(federation)
     one.step()
     one.save(file)
@@ -320,15 +339,55 @@ def begun(file: Path) -> Federation:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"data": data(7)}, "data's digest was"),
-        ({"loss": F.multi_margin_loss}, "loss was cross_entropy, here it is multi_margin_loss"),
-        ({"model": nn.Sequential(nn.Linear(3, 2), nn.ReLU())}, "module's digest was"),
+        (
+            {"data": data(7)},
+            r"data: inputs of client 0's first example was of checksum \w{8}, here it is of checksum \w{8}, .*, and \d+ more",
+        ),
+        ({"data": moved()}, r"data: target of client 2's last example was [01], here it is [01]\."),
+        (
+            {"data": resized()},
+            "examples of each client: client 0 was 6, here it is 5, client 3 was 6, here it is 7; data: ",
+        ),
+        ({"loss": F.multi_margin_loss}, "loss was cross_entropy, here it is multi_margin_loss; loss's own numbers: "),
+        ({"loss": weighted(0.5)}, "loss's own numbers: w was 0.25, here it is 0.5"),
+        (
+            {"model": nn.Sequential(nn.Linear(3, 2), nn.ReLU())},
+            r"module: line 3 was \(1\): Tanh.*, here it is \(1\): ReLU",
+        ),
+        (
+            {"model": nn.Sequential(nn.Linear(3, 2), nn.Tanh().eval())},
+            r"own numbers: 1.training was True, here it is False",
+        ),
+        (
+            {"model": nn.Sequential(nn.Linear(3, 4), nn.Tanh())},
+            r"parameters: 0.weight was \[2, 3\], here it is \[4, 3\]",
+        ),
+        ({"seed": 3, "batch_size": None}, "batch_size was 2, here it is None; seed was 0, here it is 3"),
     ],
 )
 def test_a_run_of_another_task_of_the_same_shapes_is_refused(change: Any, words: str, tmp_path: Path) -> None:
-    federation = begun(tmp_path / "run.pt")
-    with pytest.raises(CheckpointError, match=f"{words}.*resume with the federation"):
+    federation = begun(tmp_path / "run.pt", weighted(0.25) if "w was" in words else F.cross_entropy)
+    with pytest.raises(CheckpointError, match=f"another federation: .*{words}.*Resume with the federation"):
         resume(tmp_path / "run.pt", replace(federation, **change))
+
+
+def test_a_run_of_another_plan_is_refused_by_name(tmp_path: Path) -> None:
+    federation, file = begun(tmp_path / "run.pt"), tmp_path / "run.pt"
+    with pytest.raises(
+        CheckpointError, match=r"another plan: size was None, here it is 2, seed was 0, here it is 1\. L"
+    ):
+        resume(file, federation, plan=cohorts(2, seed=1))
+    with pytest.raises(CheckpointError, match=r"another plan: was Cohorts.* here it is Exchanges"):
+        resume(file, federation, plan=exchanges(steps=1))
+    assert resume(file, federation, plan=cohorts(None)).plan == cohorts(None)
+
+
+def test_a_file_that_has_digests_alone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    federation = begun(tmp_path / "run.pt")
+    content = saved.read(tmp_path / "run.pt")
+    saved.write(tmp_path / "run.pt", {n: v for n, v in content.items() if n != "parts"})
+    with pytest.raises(CheckpointError, match=r"federation: data was [0-9a-f]{16}, here it is [0-9a-f]{16}\."):
+        resume(tmp_path / "run.pt", replace(federation, data=data(7)))
 
 
 def test_data_that_a_function_makes_are_not_asked_for(tmp_path: Path) -> None:

@@ -545,7 +545,7 @@ def test_frozen_numbers_have_to_agree(
     run.save(tmp_path / "run.pt")
     resume(tmp_path / "run.pt", of_scaled(before)).step()
     monkeypatch.setattr(sys.modules[__name__], "WEIGHT", 2.0)
-    with pytest.raises(CheckpointError, match=f"a run whose {words} was .*, here it is"):
+    with pytest.raises(CheckpointError, match=f"another federation: {words}: .* was .*, here it is"):
         resume(tmp_path / "run.pt", of_scaled(now))
 
 

@@ -22,7 +22,7 @@ from fedspec_torch.data.opening import Numbered, reader
 from fedspec_torch.federation.checking import named
 from fedspec_torch.federation.choices import Ways
 from fedspec_torch.federation.modes import evaluating, modes_kept
-from fedspec_torch.federation.own import own_of
+from fedspec_torch.federation.own import Own, own_of
 from fedspec_torch.federation.parts import check_module, warn_of_evaluation
 from fedspec_torch.federation.stated import Stated
 from fedspec_torch.federation.statistics import Moving, Reading, check_reading
@@ -178,7 +178,7 @@ class Federation:
         return told(self.network.running)
 
     @cached_property
-    def own(self) -> dict[str, str]:
+    def own(self) -> Own:
         """What module and loss computed with beside the parameters when the federation was made."""
         return own_of(self.model, self.loss)
 

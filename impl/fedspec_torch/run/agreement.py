@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
 from math import nan
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fedspec_torch.data.examples import Held
 from fedspec_torch.federation.federation import Federation
-from fedspec_torch.federation.own import digest
+from fedspec_torch.federation.own import Piece, differing, digest, digested
 from fedspec_torch.federation.training import Training
 from fedspec_torch.gradients.choosing import IN_PLACE, Choice
 from fedspec_torch.gradients.ways import ALONE
@@ -81,8 +81,14 @@ def same_run(choice: Choice) -> str:
 
 def fingerprint(federation: Federation) -> dict[str, Any]:
     """What has to be the same of a federation for a run to go on."""
-    x = federation.x0
-    return {
+    return described(federation)[0]
+
+
+def described(federation: Federation) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
+    """The same, and what its digests are of, part by part, so that it can be said which differs."""
+    x, (data, ends) = federation.x0, _data(federation)
+    sizes = {f"client {i}": f"{federation.pool.examples[i]}" for i in _some(federation)}
+    found = {
         "parameters": {name: list(shape) for name, shape in federation.network.shapes.items()},
         "dtype": str(x.dtype),
         "clients": len(federation),
@@ -96,25 +102,74 @@ def fingerprint(federation: Federation) -> dict[str, Any]:
         "weight_decay": federation.weight_decay,
         "accumulate": federation.accumulate,
         "loss": getattr(federation.loss, "__qualname__", type(federation.loss).__qualname__),
-        **federation.own,
-        "data's digest": sampled(federation),
+        **federation.own.digests,
+        "sizes' digest": digest(f"{n} ".encode() for n in federation.pool.examples),
+        "data's digest": data,
     }
+    return found, {**federation.own.parts, "sizes' digest": sizes, "data's digest": ends}
+
+
+NAMED = {"sizes' digest": "examples of each client", "data's digest": "data", "module's digest": "module"}
+"""What is told of by its digest, in words."""
+
+
+def others(found: Mapping[str, Any], federation: Federation) -> list[str]:
+    """What is other of a federation than of that which a run was saved with, by name and with both values."""
+    said, (ours, parts) = [], described(federation)
+    for what, there in found["federation"].items():
+        here = ours[what]
+        # A function that makes the data is not asked for them here.
+        unknown = what == "data's digest" and None in (here, there)
+        # A module that was called already may hold what forward had left in it when the run was saved.
+        if here in (there, found.get("later", {}).get(what, there)) or unknown:
+            continue
+        name, was = NAMED.get(what, what), found.get("parts", {}).get(what)
+        if what == "parameters":
+            said.append(f"{name}: {differing(there, here)}")
+        elif was is not None and (words := differing(was, parts[what])):
+            said.append(f"{name}: {words}")
+        else:
+            said.append(f"{name} was {there}, here it is {here}")
+    return said
 
 
 SAMPLED = 64
 """How many clients' data are looked at to tell one federation from another."""
 
 
-def sampled(federation: Federation) -> str | None:
-    """A digest of the first and last examples of some clients; None where a function makes them when they are asked."""
+def unlike(there: Any, here: Any) -> str:
+    """What is other in two records, by name and with both values."""
+    if type(there) is not type(here) or not is_dataclass(there):
+        return f"was {there}, here it is {here}"
+    was, now = ({f.name: getattr(record, f.name) for f in fields(record)} for record in (there, here))
+    return differing(was, now)
+
+
+def _some(federation: Federation) -> range:
+    return range(0, len(federation), max(1, len(federation) // SAMPLED))
+
+
+def _data(federation: Federation) -> tuple[str | None, dict[str, str]]:
+    """A digest of the first and last examples of some clients, and of each; None where a function makes them."""
     found: Any = federation.pool.data.__getitem__ if isinstance(federation.pool, Held) else None
     if found is None and federation.reader is not None:
         found = federation.reader.ends
     if found is None:
-        return None
-    some = range(0, len(federation), max(1, len(federation) // SAMPLED))
-    ends = (part[k].detach().reshape(-1).cpu() for i in some for part in found(i) for k in (0, -1))
-    return digest(end.view(torch.uint8).numpy().tobytes() for end in ends)
+        return None, {}
+
+    def pieces() -> Iterator[Piece]:
+        for i in _some(federation):
+            for what, part in zip(("inputs", "target"), found(i), strict=True):
+                for which, k in (("first", 0), ("last", -1)):
+                    end = part[k].detach().cpu()
+                    value = f"{end.tolist()}" if end.numel() == 1 else ""
+                    yield f"{what} of client {i}'s {which} example", value, _bytes(end)
+
+    return digested(pieces())
+
+
+def _bytes(value: Tensor) -> bytes:
+    return value.reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def first_losses(clients: Training, ranks: Ranks) -> dict[int, float]:

@@ -20,7 +20,7 @@ from fedspec_torch.ranks.processes import here
 from fedspec_torch.ranks.shards import Shards
 from fedspec_torch.refusals import ModuleError
 from fedspec_torch.run import kept, saved
-from fedspec_torch.run.agreement import divided, fingerprint
+from fedspec_torch.run.agreement import divided, others, unlike
 from fedspec_torch.run.asked import check_finite, hyper_of, trainer
 from fedspec_torch.run.local_work import Epochs
 from fedspec_torch.run.metrics import Metric, Told
@@ -199,7 +199,7 @@ def resume(
     Args:
         file: what :meth:`Run.save` has written.
         federation: the same model, loss and data as before; data and code are not in the file.
-        plan: needed only where the run's schedule was none of fedspec_torch's own.
+        plan: needed only where the run's schedule was none of fedspec_torch's own; one of these has to be the same.
         rounds: after how many the run ends, those of the file among them; None: as many as it was begun for.
         test: as before.
         shards: None: as many as before, with which the run goes on bit for bit on any number of ranks up to that; with
@@ -211,7 +211,8 @@ def resume(
         log: as in :func:`simulate`; it has the rounds of the file too, each once.
 
     Raises:
-        CheckpointError: the file is truncated or none of fedspec's, or was written by a run of another federation.
+        CheckpointError: the file is truncated or none of fedspec's, or was written by a run of another federation, plan
+            or rates; with what differs.
         PlanError: the folder for what clients remember does not exist or has no room; metrics, ``on_round`` or the log
             are none; or fewer rounds are asked for than are done.
     """
@@ -221,18 +222,19 @@ def resume(
         check_whole("rounds", rounds, "a run has at least one round")
     test, metrics, told = beside(federation, test, metrics, on_round, log)
     found = saved.read(Path(file), device=federation.x0.device)
-    ours = fingerprint(federation)
-    for what, there in found["federation"].items():
-        # A function that makes the data is not asked for them here.
-        unknown = what == "data's digest" and None in (ours[what], there)
-        # A module that was called already may hold what forward had left in it when the run was saved.
-        if ours[what] not in (there, found.get("later", {}).get(what, there)) and not unknown:
-            raise saved.CheckpointError(
-                f"{file}: written by a run whose {what} was {there}, here it is {ours[what]}; "
-                f"resume with the federation it was begun with"
-            )
+    if other := others(found, federation):
+        raise saved.CheckpointError(
+            f"{file}: written by a run of another federation: {'; '.join(other)}. Resume with the federation it was "
+            f"begun with"
+        )
     if plan is None and found["plan"] is None:
         raise saved.CheckpointError(f"{file}: its schedule is not one of fedspec_torch's own; give it as plan")
+    if plan is not None and found["plan"] is not None and plan != found["plan"]:
+        differs = unlike(found["plan"], plan)
+        raise saved.CheckpointError(
+            f"{file}: written by a run with another plan: {differs}. Leave plan out, the file has it; to change it on "
+            f"purpose set run.plan"
+        )
     row, done, n = find(found["algorithm"]), len(found["history"]), len(federation)
     ends = found["rounds"] if rounds is None else rounds
     if ends < done:

@@ -88,12 +88,16 @@ class Rated:
 
     def told(self, done: int, rounds: int, clients: int) -> dict[str, tuple[tuple[float, ...], ...]]:
         """Some of the numbers: of the first round, the last that is done, and the next; of the first clients."""
-        looked = sorted({min(max(0, r), rounds - 1) for r in (0, done - 1, done)})
 
         def row(numbers: Numbers, round: int) -> tuple[float, ...]:
             return tuple(numbers.of(round, i) for i in range(min(clients, SEEN) if numbers.each else 1))
 
-        return {n.name: tuple(row(n, r) for r in looked) for n in self.rates}
+        return {n.name: tuple(row(n, r) for r in looked(done, rounds)) for n in self.rates}
+
+
+def looked(done: int, rounds: int) -> list[int]:
+    """The rounds of which a saved run keeps the rates: the first, the last that is done, and the next."""
+    return sorted({min(max(0, r), rounds - 1) for r in (0, done - 1, done)})
 
 
 def rated(
@@ -212,6 +216,12 @@ def check_same(file: object, found: Mapping[str, Any] | None, plan: Schedule, do
         if there.get(name) != here.get(name):
             was = "by round" if name in there else "one number"
             now = ("others" if name in there else "by round") if name in here else "none"
+            both = zip(looked(done, rounds), there.get(name, ()), here.get(name, ()), strict=False)
+            each = ((r, i, *pair) for r, a, b in both for i, pair in enumerate(zip(a, b, strict=False)))
+            for r, i, one, other in (found for found in each if found[2] != found[3]):
+                where = f"round {r}" + (f", client {i}" if len(there[name][0]) > 1 else "")
+                was, now = f"{one:.6g} in {where}", f"{other:.6g}"
+                break
             raise CheckpointError(
                 f"{file}: written by a run whose {name} was {was}, here rates gives {now}; resume with the same rates"
             )

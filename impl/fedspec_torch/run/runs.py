@@ -37,7 +37,7 @@ from fedspec_torch.ranks import sharded
 from fedspec_torch.ranks.processes import RankError, Ranks
 from fedspec_torch.ranks.shards import Shards
 from fedspec_torch.run import kept, late_updates, saved
-from fedspec_torch.run.agreement import fingerprint, first_losses, mean_loss
+from fedspec_torch.run.agreement import described, first_losses, mean_loss
 from fedspec_torch.run.diverged import DivergedError, check_losses, why
 from fedspec_torch.run.events import check_events, steps_in
 from fedspec_torch.run.metrics import Metric, Told, measured
@@ -377,6 +377,7 @@ class Run:
                 f"{file}: round {len(self.history)} was broken off, its state is half written: {self.broken}; "
                 f"resume an earlier file"
             )
+        known, parts = described(self.federation)
         content = {
             "algorithm": self.algorithm.id,
             "h": self.h,
@@ -391,8 +392,9 @@ class Run:
             "history": tuple(self.history),
             "times": tuple(self.times),
             "choices": self.federation.choices,
-            "federation": fingerprint(self.federation),
-            "later": own_of(self.federation.model, self.federation.loss),
+            "federation": known,
+            "later": own_of(self.federation.model, self.federation.loss).digests,
+            "parts": parts,
             "shards": self.shards.count if self.shards else 1,
             "lends": self.lends,
             "b": self.b,

@@ -11,7 +11,7 @@ from typing import Any
 
 from fedspec_torch.data.examples import Examples
 from fedspec_torch.federation.federation import Federation
-from fedspec_torch.federation.own import digest, own_numbers
+from fedspec_torch.federation.own import digested, own_numbers
 from fedspec_torch.run.agreement import fingerprint
 from fedspec_torch.run.log import put
 from fedspec_torch.run.saved import CheckpointError
@@ -124,8 +124,8 @@ def told(question: Mapping[str, Any], plan: Any, federation: Federation, example
     content = {
         **question,
         "schedule": re.sub(" at 0x[0-9a-f]+", "", repr(plan)),
-        "held out examples": digest(own_numbers(examples)),
-        "initial model": digest(own_numbers(federation.x0)),
+        "held out examples": digested(own_numbers(examples))[0],
+        "initial model": digested(own_numbers(federation.x0))[0],
         "federation": {n: v for n, v in fingerprint(federation).items() if v is not None},
     }
     as_json: dict[str, Any] = json.loads(json.dumps(content))
