@@ -14,7 +14,7 @@ from torch import nn
 from fedspec.errors import ParameterError
 from fedspec_suite import draw_runs
 from fedspec_suite.report import recipe_picture
-from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch import Federation, by_round, cohorts, each_round, epochs, exchanges, simulate
 from fedspec_torch.recipes import recipe
 
 
@@ -26,8 +26,9 @@ def played(
     torch.manual_seed(0)
     fed = Federation(nn.Linear(3, 2), nn.functional.cross_entropy, data, batch_size=2, seed=seed)
     if tested:
-        more |= {"test": data[0], "metrics": {"norm": lambda output, targets: output.norm()}}
-    run = simulate(algorithm, fed, plan=cohorts(2, steps=2, seed=seed), rounds=3, eta_l=0.3, **more)
+        more = {"test": data[0], "metrics": {"norm": lambda output, targets: output.norm()}} | more
+    more = {"plan": cohorts(2, steps=2, seed=seed), **({} if "rates" in more else {"eta_l": 0.3}), **more}
+    run = simulate(algorithm, fed, rounds=3, **more)
     for _ in range(ends):
         run.step()
     return run
@@ -55,7 +56,7 @@ def test_its_lines_are_medians_of_what_the_runs_have_told(monkeypatch: pytest.Mo
         assert [*first.get_ydata()] == pytest.approx(want)
         assert [*second.get_ydata()] == pytest.approx([told(done) for done in runs["mine"].history])
     said = " ".join(" ".join(text.get_text() for text in figure.texts).split())
-    assert "own data, a line of 8 parameters; 4 clients; batch 2" in said and "eta_l = 0.3" in said
+    assert "own data, a line of 8 parameters; 4 clients; 2 in a round; local steps 2; batch 2; eta_l = 0.3" in said
     assert "Nobody tuned" in said
 
 
@@ -71,10 +72,41 @@ def test_options_that_are_not_alike_are_told(monkeypatch: pytest.MonkeyPatch) ->
     given = {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 0.1, "v0": 0.01}
     runs = {"fedavg": played(), "fedprox": played("fedprox", mu=0.1), "fedadam": played("fedadam", **given)}
     said = " ".join(" ".join(text.get_text() for text in drawn(monkeypatch, runs).texts).split())
-    assert "Not alike: weights: examples in fedavg, fedprox; uniform in fedadam." in said
+    assert "Not alike: weights: examples in fedavg, fedprox; uniform in fedadam; eta: 1 in" in said
     runs["fedadam"] = played("fedadam", weights="examples", **given)
     said = " ".join(text.get_text() for text in drawn(monkeypatch, runs).texts)
-    assert "Not alike" not in said
+    assert "Not alike: eta: 1 in fedavg, fedprox; 0.1 in fedadam." in " ".join(said.split())
+
+
+def caption(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any]) -> str:
+    return " ".join(" ".join(text.get_text() for text in drawn(monkeypatch, runs).texts).split())
+
+
+def test_cohorts_steps_and_rates_are_told_where_they_differ_and_where_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    falls = {"rates": {"eta_l": by_round.cosine(0.3, 10)}}
+    alike = caption(
+        monkeypatch, {a: played(a, plan=cohorts(None, steps=(1, 4)), **falls) for a in ("fedavg", "scaffold")}
+    )
+    assert "4 clients; all in a round; local steps 1 to 4, drawn once for each client; batch 2" in alike
+    assert "; eta_l cosine(0.3, 10, 0.0)" in alike and "eta_l = " not in alike and "0.3 in" not in alike
+    runs = {
+        "fedavg": played(plan=cohorts(3, steps=epochs(2, batch_size=2))),
+        "dsgd": played("dsgd", plan=exchanges(steps=2)),
+        "mine": played(plan=cohorts(3, steps=each_round(1, 4)), rates={"eta_l": lambda r: 0.3 / (1 + r)}),
+    }
+    unlike = caption(monkeypatch, runs)
+    assert "in a round: 3 in fedavg, mine; all along a ring in dsgd; " in unlike
+    assert "local steps: those of 2 epochs in fedavg; 2 in dsgd; 1 to 4, drawn in each round in mine; " in unlike
+    assert "eta_l: 0.3 in fedavg, dsgd; by round, 0.3 at first and 0.1 at last in mine." in unlike
+    assert "Alike for all: own data, Linear of 8 parameters; 4 clients; batch 2. Not" in unlike
+
+
+def test_a_metric_is_on_a_linear_axis_and_rounds_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = iter([0.01, 0.2, 0.9])
+    run = played(metrics={"macro F1": lambda output, targets: next(values)})
+    (axes,) = drawn(monkeypatch, {"fedavg": run}, panels=["macro F1"], against=["rounds"]).axes
+    assert axes.get_yscale() == "linear"
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())
 
 
 def test_a_file_is_what_its_suffix_says(tmp_path: Path) -> None:

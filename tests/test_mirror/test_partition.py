@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from matplotlib.figure import Figure
 
 from fedspec.arith import Array
 from fedspec.errors import FedspecError, PlanError, ShapeError
@@ -276,6 +277,15 @@ def test_a_picture_of_many_classes_has_a_colour_for_each(classes: int, tmp_path:
     text = (tmp_path / "split.svg").read_text(encoding="utf-8")
     fills = {piece[:7] for piece in text.split("fill: ")[1:]} - {"#ffffff"}
     assert len(fills) >= classes
+
+
+def test_clients_and_examples_are_counted_in_whole_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures: list[Any] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *where, **how: figures.append(figure))
+    partition.picture([np.array([0]), np.array([1]), np.array([2, 3])], [0, 1, 0, 1], tmp_path / "split.png")
+    (axes,) = figures[0].axes
+    assert len(axes.get_yticks()) > 1
+    assert all(float(tick).is_integer() for tick in (*axes.get_xticks(), *axes.get_yticks()))
 
 
 def test_a_picture_that_cannot_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ def picture(parts: Sequence[Indices], labels: Labels, path: str | Path) -> None:
         # Without pyplot, which would choose a backend for the whole program.
         from matplotlib import colormaps
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
     except ModuleNotFoundError as missing:
         raise FedspecError(f"picture needs matplotlib: {to_install('simulate')}") from missing
     name = "tab10" if len(names) <= 10 else "tab20" if len(names) <= 20 else "turbo"
@@ -37,6 +38,8 @@ def picture(parts: Sequence[Indices], labels: Labels, path: str | Path) -> None:
         ax.bar(np.arange(len(parts)), counts[:, kind], bottom=below, color=colours[kind], label=str(names[kind]))
     ax.set(xlabel="client", ylabel="examples", xlim=(-0.6, len(parts) - 0.4))
     ax.grid(axis="y", alpha=0.25)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))
     if len(names) <= 20:
         figure.legend(loc="outside lower center", ncols=min(10, len(names)), frameon=False)
     figure.suptitle(f"{counts.sum()} examples of {len(parts)} clients, by class", fontsize=11)

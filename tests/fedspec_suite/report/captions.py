@@ -20,6 +20,7 @@ ALIKE = {
     "clip": "gradients clipped to {:g}",
     "weight_decay": "weight decay {:g}",
     "accumulate": "gradients of {} minibatches",
+    "said": "{}",
 }
 """What is said of a task, by the names in its record; of what it has not, or where that is None, nothing."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, fields
+from importlib import import_module
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -61,8 +62,10 @@ def draw_runs(
     _check("panels", panels, [*PANELS, *metrics])
     records = [_record(name, run) for name, some in each.items() for run in some]
     first = played[0].federation
-    task = {"data": data, "model": model or type(first.model).__name__}
-    task |= _alike({"clients": len(run.federation), "batch": run.federation.batch_size} for run in played)
+    alike, unlike = _apart(played)
+    for record, differs in zip(records, unlike, strict=True):
+        record["options"] |= differs
+    task = {"data": data, "model": model or type(first.model).__name__, "said": "; ".join(alike)}
     picture.draw(records, task, Path(file), against=against, panels=panels, tuned=tuned)
 
 
@@ -76,7 +79,7 @@ def _check(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
 
 def _record(name: str, run: Any) -> dict[str, Any]:
     """A run as :func:`picture.draw` reads it."""
-    numbers = {f.name: getattr(run.h, f.name) for f in fields(run.h)}
+    numbers = {f.name: getattr(run.h, f.name) for f in fields(run.h) if f.name not in _in_words().rates_of(run)}
     return {
         "algorithm": name,
         "hyper": {n: v for n, v in numbers.items() if isinstance(v, Real)},
@@ -88,7 +91,24 @@ def _record(name: str, run: Any) -> dict[str, Any]:
     }
 
 
-def _alike(tasks: Any) -> dict[str, Any]:
-    """What all have alike."""
-    first, *others = tasks
-    return {n: v for n, v in first.items() if all(other[n] == v for other in others)}
+def _apart(runs: Sequence[Any]) -> tuple[list[str], list[dict[str, str]]]:
+    """What runs are trained with: clauses of what all have alike, and by name what each has of the rest."""
+    told = [_in_words().told_of(run) for run in runs]
+    rates = [_in_words().rates_of(run) for run in runs]
+    for said, by_round, run in zip(told, rates, runs, strict=True):
+        said |= {n: by_round.get(n) or f"{getattr(run.h, n):g}" for n in (*RATES, *by_round) if hasattr(run.h, n)}
+    alike = {n for n in told[0] if {said.get(n) for said in told} == {told[0][n]}}
+    # Numbers that all have alike are said among the others.
+    shown = {
+        n: v for n, v in told[0].items() if n in alike and v not in ("", "none") and (n not in RATES or n in rates[0])
+    }
+    words = [f"{v} {n}" if n in ("clients", "in a round") else f"{n} {v}" for n, v in shown.items()]
+    return words, [{n: v for n, v in said.items() if n not in alike} for said in told]
+
+
+RATES = ("eta_l", "eta")
+"""Hyper-parameters of which it is said where they differ; those that change by round are among them."""
+
+
+def _in_words() -> Any:
+    return import_module("fedspec_torch.run.in_words")

@@ -28,6 +28,9 @@ HANDLE = 4.0
 
 DPI = 150
 
+LOSSES = ("loss", "test_loss")
+"""The panels of which a share of what is left is what counts."""
+
 KINDS = (".png", ".svg", ".pdf")
 """How files of pictures end."""
 
@@ -40,6 +43,7 @@ def draw(
     against: Sequence[str] = ("rounds", "floats"),
     panels: Sequence[str] = ("test_loss", "accuracy"),
     tuned: Collection[str] = (),
+    falling: Collection[str] = LOSSES,
 ) -> None:
     """Write the picture, as PNG, SVG or PDF by the suffix of the file.
 
@@ -50,10 +54,11 @@ def draw(
         against: names of AGAINST, a column of panels for each.
         panels: names of PANELS or of metrics, a row of panels for each.
         tuned: the algorithms whose settings were chosen for this task; beside them others are marked.
+        falling: the panels whose axis is logarithmic where numbers are far apart; shares, as most metrics are, are not.
     """
     import matplotlib as mpl
 
-    figure = drawn(runs, task, against=against, panels=panels, tuned=tuned)
+    figure = drawn(runs, task, against=against, panels=panels, tuned=tuned, falling=falling)
     # The same bytes for the same numbers; letters in a PDF that journals take and programs can search.
     kinds: dict[str, dict[str, None]] = {".svg": {"Date": None, "Creator": None}, ".pdf": {"CreationDate": None}}
     with mpl.rc_context({"svg.hashsalt": "fedspec", "pdf.fonttype": 42}):
@@ -67,6 +72,7 @@ def drawn(
     against: Sequence[str],
     panels: Sequence[str],
     tuned: Collection[str],
+    falling: Collection[str] = LOSSES,
 ) -> Any:
     """The picture, as a figure of matplotlib's."""
     # Without pyplot, which would choose a backend for the whole program.
@@ -81,7 +87,7 @@ def drawn(
     below = _below(told)
     figure = Figure(figsize=(width, HEIGHT * len(panels) + below), layout="constrained", facecolor="white")
     _keep_below(figure, below)
-    ends = _panels(figure, of, against, panels, tuned)
+    ends = _panels(figure, of, against, panels, tuned, falling)
     if ends and not labels.label(figure, ends, LETTERS):
         _legend(figure, ends, below)
     left, lower = MARGIN / 72 / width, MARGIN / 72 / figure.get_figheight()
@@ -95,6 +101,7 @@ def _panels(
     against: Sequence[str],
     panels: Sequence[str],
     tuned: Collection[str],
+    falling: Collection[str],
 ) -> dict[Any, list[labels.End]]:
     """Draw all panels; the ends of the lines of each that has some."""
     edges = captions.band(max(map(len, of.values())))
@@ -108,7 +115,7 @@ def _panels(
                 ends[axes] = [_line(axes, a, c, captions.name(a, of, tuned)) for a, c in known.items()]
             else:
                 axes.text(0.5, 0.5, "nobody has such numbers", transform=axes.transAxes, ha="center", size=LETTERS)
-            _axes(axes, [*known.values()], name, panel)
+            _axes(axes, [*known.values()], name, panel, may_fall=panel in falling)
     return ends
 
 
@@ -152,7 +159,7 @@ def _line(axes: Any, algorithm: str, c: Curve, name: str) -> labels.End:
     return labels.End(float(c.x[-1]), float(c.y[-1]), name, style)
 
 
-def _axes(axes: Any, some: Sequence[Curve], against: str, panel: str) -> None:
+def _axes(axes: Any, some: Sequence[Curve], against: str, panel: str, may_fall: bool) -> None:
     """Scales, words and ticks of a panel."""
     from matplotlib import ticker
 
@@ -161,7 +168,7 @@ def _axes(axes: Any, some: Sequence[Curve], against: str, panel: str) -> None:
     axes.set_ylabel(PANELS.get(panel, panel), size=LETTERS)
     if against != "rounds" and _apart([c.x[-1] for c in some], 10):
         _logarithmic(axes.set_xscale, axes.xaxis)
-    if panel != "accuracy" and _apart([y for c in some for y in c.y], 5):
+    if may_fall and _apart([y for c in some for y in c.y], 5):
         _logarithmic(axes.set_yscale, axes.yaxis)
     if against == "floats":
         axes.xaxis.set_major_formatter(ticker.EngFormatter())
@@ -170,6 +177,8 @@ def _axes(axes: Any, some: Sequence[Curve], against: str, panel: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_xscale() == "linear":
         axes.set_xlim(left=0)
+    if against == "rounds":
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
 
 
 def _logarithmic(scale: Callable[[str], None], axis: Any) -> None:

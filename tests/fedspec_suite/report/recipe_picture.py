@@ -39,7 +39,7 @@ def draw(recipe: Any, records: Sequence[Mapping[str, Any]], size: str, file: Pat
         at = ", ".join(map(str, recipe.fall.at(recipe.sizes[size].rounds)))
         task["fall"] = f"eta_l divided by {recipe.fall.factor:g} at rounds {at}"
     tuned = [trial.name for trial in recipe.trials if trial.grid]
-    picture.draw([_run(r) for r in records], task, file, panels=(panel,), tuned=tuned)
+    picture.draw([_run(r) for r in records], task, file, panels=(panel,), tuned=tuned, falling=(*picture.LOSSES, AWAY))
 
 
 def _run(record: Mapping[str, Any]) -> dict[str, Any]:
