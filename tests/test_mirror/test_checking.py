@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from fedspec.errors import FedspecError, PlanError, ShapeError
 from fedspec_torch import (
     CheckpointError,
+    DataError,
     DivergedError,
     Federation,
     LossError,
@@ -47,6 +48,14 @@ class Changed(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         output: Tensor = self.more(self, self.inner(inputs))
         return output
+
+
+class Filling(nn.Linear):
+    def __init__(self) -> None:
+        super().__init__(3, 2)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return super().forward(inputs.nan_to_num())
 
 
 def moving(module: Any, z: Tensor) -> Tensor:
@@ -302,11 +311,45 @@ def run(federation: Federation | None = None, **more: Any) -> Any:
 
 def test_a_loss_that_is_no_number_at_first_names_the_clients() -> None:
     pairs = data()
-    pairs[2] = (pairs[2][0] * torch.nan, pairs[2][1])
-    with pytest.raises(DivergedError, match=r"nan for client 2; no step .*: examples of client 2 are not finite"):
+    pairs[2][0][4:, 1] = torch.nan
+    with pytest.raises(
+        DivergedError, match=r"nan for client 2; no step .*: examples of client 2 \(first its number 4\) are not finite"
+    ):
         run(Federation(nn.Linear(3, 2), F.cross_entropy, pairs)).step()
     with pytest.raises(DivergedError, match="for every client; no step"):
         run(Federation(nn.Linear(3, 2), lambda z, t: F.cross_entropy(z, t) * torch.nan, data())).step()
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "words"),
+    [
+        (
+            0,
+            torch.nan,
+            "test: example 2 has inputs that are not finite, and the loss on the test set is nan; leave it out",
+        ),
+        (
+            0,
+            torch.inf,
+            r"test: example 2 has inputs that are not finite, .* is (nan|inf|-inf); leave it out, or fill it",
+        ),
+        (1, torch.nan, r"test: example 2 has targets that are not finite \(and 1 more are such\), and the loss"),
+    ],
+)
+def test_a_test_example_that_is_no_number_is_refused_before_any_round(part: int, value: float, words: str) -> None:
+    test = (torch.randn(6, 3), torch.randn(6, 1))
+    test[part][2, 0] = value
+    if part:
+        test[1][5] = value
+    pairs = [(inputs, targets[:, None].float()) for inputs, targets in data()]
+    with pytest.raises(DataError, match=words):
+        run(Federation(nn.Linear(3, 1), F.mse_loss, pairs), test=test)
+
+
+def test_who_fills_what_is_no_number_is_tested() -> None:
+    test = (torch.full((2, 3), torch.nan), torch.tensor([0, 1]))
+    filled = Federation(Filling(), F.cross_entropy, data())
+    assert run(filled, test=test).step().test_loss is not None
 
 
 def weighted(w: float) -> Any:

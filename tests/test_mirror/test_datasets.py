@@ -276,7 +276,7 @@ def test_a_saved_run_knows_its_datasets_again(tmp_path: Any) -> None:
         again = resume(file, same)
         list(again)
         assert torch.equal(again.x, run.x)
-    other = [PARTS[0], PARTS[1], PARTS[2], [21], PARTS[4]]
+    other = [PARTS[0], PARTS[1], PARTS[2], [29], PARTS[4]]
     with pytest.raises(CheckpointError, match=r"federation: data: inputs of client 3's first"):
         resume(file, federation(WHOLE, parts=other))
 
@@ -373,9 +373,25 @@ REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
     ({"data": WHOLE, "parts": [[0], []]}, ShapeError, "parts: client 1 has no example; leave it out"),
     ({"data": WHOLE, "parts": [[0], [3, 40]]}, ShapeError, r"parts: client 1 has example 40; .*from 0 to 39"),
     ({"data": WHOLE, "parts": [[0], [3, -1]]}, ShapeError, "parts: client 1 has example -1"),
+    (
+        {"data": WHOLE, "parts": [[7, 1], [2], [5, 7]]},
+        PlanError,
+        r"example 7 is of clients 0 and 2; give each to one.*Sub",
+    ),
+    (
+        {"data": WHOLE, "parts": [PARTS[1], [15, 3, 11]]},
+        PlanError,
+        "example 11 is of clients 0 and 1, and 1 more are of",
+    ),
     ({"data": WHOLE, "parts": [[0.5]]}, ShapeError, "parts: client 0 has float64; .*whole numbers"),
     ({"data": WHOLE, "parts": [np.ones(40, bool)]}, ShapeError, r"parts: client 0 has bool; .*flatnonzero"),
 ]
+
+
+def test_examples_may_be_shared_on_purpose_and_drawn_with_replacement() -> None:
+    shared = federation([Subset(WHOLE, part) for part in ([7, 1], [2], [5, 7])])
+    assert torch.equal(shared.pool.of([0])[0][0], INPUTS[7]) and torch.equal(shared.pool.of([2])[0][1], INPUTS[7])
+    assert federation(WHOLE, parts=[[7, 7, 1], [2]]).pool.examples == (3, 1)
 
 
 @pytest.mark.parametrize("case", range(len(REFUSED)))

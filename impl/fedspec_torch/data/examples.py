@@ -166,14 +166,20 @@ def check_again(i: int, had: Sequence[Tensor], has: Sequence[Tensor], source: st
             )
 
 
+def finite(part: Tensor) -> Tensor:
+    """[n] of each example whether it has finite numbers alone."""
+    return part.isfinite().reshape(len(part), -1).all(1)
+
+
 def without_number(pool: Pool, who: Sequence[int]) -> str:
     """Which clients have examples that are not finite, in words; of clients that are not in memory, these alone."""
     found: list[str] = []
     for i in range(len(pool.examples)) if isinstance(pool, Held) else who:
         inputs, targets, starts = pool.of([i])
         rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
-        if not bool(inputs[rows].isfinite().all() & targets[rows].isfinite().all()):
-            found.append(str(i))
+        clean = finite(inputs[rows]) & finite(targets[rows])
+        if not bool(clean.all()):
+            found.append(f"{i} (first its number {int((~clean).nonzero()[0])})")
     some = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
     return f"client{'s' * (len(found) > 1)} {some}" if found else ""
 

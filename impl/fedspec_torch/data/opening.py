@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,7 +30,7 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
 
     Raises:
         ShapeError: a Dataset is empty or cannot be asked for an example by number, or it is not said who has which.
-        PlanError: keys are no two names, or parts are given and no Dataset.
+        PlanError: keys are no two names, parts are given and no Dataset, or two clients have one example.
     """
     if keys is not None and not (isinstance(keys, tuple | list) and [*map(type, keys)] == [str, str]):
         raise PlanError(f"keys: got {keys!r}; give two names, as in keys=('image', 'label')")
@@ -132,4 +132,25 @@ def _checked(parts: Any, count: int) -> list[Any]:
         if (beyond := part[(part < 0) | (part >= count)]).size:
             raise ShapeError(f"parts: client {i} has example {beyond[0]}; give numbers from 0 to {count - 1}")
         found.append(part)
+    _check_apart(found)
     return found
+
+
+def _check_apart(parts: Sequence[Any]) -> None:
+    """Refuse an example of two clients; a client may have one several times, as who draws with replacement has.
+
+    Raises:
+        PlanError: with the first such example, and whose it is.
+    """
+    every = np.concatenate(parts)
+    if len(np.unique(every)) == len(every):
+        return
+    own = [np.unique(part) for part in parts]
+    numbers, counts = np.unique(np.concatenate(own), return_counts=True)
+    if (several := numbers[counts > 1]).size:
+        whose = [i for i, part in enumerate(own) if several[0] in part]
+        more = f", and {several.size - 1} more are of several clients" if several.size > 1 else ""
+        raise PlanError(
+            f"parts: example {several[0]} is of clients {whose[0]} and {whose[1]}{more}; give each to one client, or "
+            f"where they share on purpose a list of Datasets, [torch.utils.data.Subset(data, part) for part in parts]"
+        )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from math import isfinite
 from typing import Any
 
 from fedspec.errors import PlanError
-from fedspec_torch.data.examples import Examples
+from fedspec_torch.data.examples import Examples, finite
 from fedspec_torch.data.opening import opened
 from fedspec_torch.federation.checking import check_test
 from fedspec_torch.federation.federation import Federation
+from fedspec_torch.refusals import DataError
 from fedspec_torch.run.log import log_of
 from fedspec_torch.run.metrics import Metric, Told
 from fedspec_torch.run.runs import Round
@@ -23,16 +25,38 @@ def beside(
 
     Raises:
         ShapeError: the test examples are no pair of tensors, or a Dataset whose examples do not fit together.
-        DataError: the Dataset draws at random.
+        DataError: the Dataset draws at random, or the loss is no number because an example is none.
         PlanError: metrics are no functions by name, or have nothing to test on; one who is told is no function; the log
             cannot be written.
     """
     if test is not None:
         test = opened(test, federation.keys, federation.x0.device)
         check_test(test)
+        check_finite(federation, test)
     taken = tuple(f.name for f in fields(Round))
     written = log_of(log)
     return test, checked_metrics(metrics, test, taken), (*([written] if written else []), *checked_told(on_round))
+
+
+def check_finite(federation: Federation, test: Examples) -> None:
+    """Refuse test examples that are not finite, where the loss of the initial model on all is no number for them.
+
+    Raises:
+        DataError: with the number of the first.
+    """
+    unclean = [int(k) for k in (~(finite(test[0]) & finite(test[1]))).nonzero()[:, 0]]
+    if not unclean:
+        return
+    # Whoever fills or masks such numbers has a loss all the same.
+    with federation.in_its_modes():
+        loss, _ = federation.evaluate(federation.x0, test)
+    if not isfinite(loss):
+        what = "targets" if bool(finite(test[0])[unclean[0]]) else "inputs"
+        more = f" (and {len(unclean) - 1} more are such)" if len(unclean) > 1 else ""
+        raise DataError(
+            f"test: example {unclean[0]} has {what} that are not finite{more}, and the loss on the test set is {loss}; "
+            f"leave it out, or fill it"
+        )
 
 
 def checked_metrics(metrics: Any, test: Any, taken: Sequence[str]) -> dict[str, Metric]:
