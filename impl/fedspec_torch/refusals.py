@@ -8,7 +8,13 @@ from fedspec.errors import FedspecError
 
 
 class ModuleError(FedspecError):
-    """A module cannot be trained as it is; the message says which part, why, and what to do."""
+    """A module cannot be trained as it is; the message says which part, why, and what to do.
+
+    Attributes:
+        client: whose minibatch it does not take, where that is what it says of one client.
+    """
+
+    client: int | None = None
 
 
 class DataError(FedspecError):

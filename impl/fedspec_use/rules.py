@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from fedspec.facts import Fact
 from fedspec.plan import Message
 from fedspec.readings import choice
 from fedspec.usual import LEFT_OUT
+from fedspec_use.server import refusal
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,19 +136,31 @@ def server(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Serve
     """
     row = find(algorithm) if isinstance(algorithm, str) else algorithm
     if isinstance(row.run, LocalSolver) or "server" not in row.levels:
-        raise UnknownNameError(f"{row.id}: no row with a server alone; its levels are {', '.join(row.levels)}")
-    more = f"{row.id}: its server reads more than the average change, so a gradient that stands for that is not enough"
+        raise UnknownNameError(f"{row.id}: no row with a server alone: {refusal(row).removeprefix(f'{row.id}: ')}")
     alone = _alone(row)
     if not alone and (not isinstance(row.run, Method) or row.run.whole):
-        raise UnknownNameError(more)
+        raise UnknownNameError(_more(row, [EACH if isinstance(row.run, Method) else KEPT]))
     if "weights" in given:
         raise ParameterError(f"{row.id}: weights: whoever hands over the average has weighed it; leave the option out")
     options, hyper = _said(row, "server", reading, given)
     run: Any = alone or row.run_under(options, hyper)
     made = Server(row, run, options, hyper)
-    if not reads_the_average_alone(made):
-        raise UnknownNameError(more)
+    if read := beside_the_average(made):
+        raise UnknownNameError(_more(row, read))
     return made
+
+
+EACH = "every change by itself"
+KEPT = "what comes of what each client keeps from round to round"
+
+
+def _more(row: Algorithm, read: Sequence[str]) -> str:
+    """Why a server is no optimiser, and where it is one of."""
+    elsewhere = "" if refusal(row) else f"; fedspec_use.flower.FedspecStrategy({row.id!r}) has it"
+    return (
+        f"{row.id}: its server reads more than the average change, so a gradient that stands for that is not enough: "
+        f"it reads {' and '.join(read)}{elsewhere}; fedspec_torch.simulate({row.id!r}) trains with it"
+    )
 
 
 def _alone(row: Algorithm) -> Alone | None:
@@ -158,17 +171,33 @@ def _alone(row: Algorithm) -> Alone | None:
     return Alone(row.run.hyper, lambda h, x: served.init(h, x, 1), served.server)
 
 
-def reads_the_average_alone(server: Server) -> bool:
-    """Whether four clients of unlike steps move it as their average does: seen in one step of it.
+def beside_the_average(server: Server) -> list[str]:
+    """What it reads more than the average of four clients, in words; nothing: they move it as that does.
 
-    The average is exact in binary, so that a rule that asks for signs, as Yogi's, is asked the same both times.
+    Seen in steps of it. The average is exact in binary, so that a rule that asks for signs, as Yogi's, is asked the
+    same both times.
     """
-    x, h = np.array([1.0, -2.0, 0.5]), server.record(server.hyper)
+    x, h, unlike = np.array([1.0, -2.0, 0.5]), server.record(server.hyper), (1, 3, 2, 5)
     changes = np.array([[1.0, 0.25, -3.0], [0.5, -2.0, 1.0], [-4.0, 0.5, 1.25], [0.5, 0.25, 2.75]])
-    sent = [Message(c, 1.0, tau, float(tau)) for c, tau in zip(changes, (1, 3, 2, 5), strict=True)]
-    each, _ = server.run.server(h, server.run.init(h, x), sent)
-    one, _ = server.run.server(h, server.run.init(h, x), [Message(changes.mean(0), 1.0, 1, 1.0)])
-    return bool(np.allclose(model(each), model(one), rtol=1e-9, atol=1e-9, equal_nan=True))
+    mean = changes.mean(0)
+
+    def moves(changes: Any, steps: Sequence[int] = (1,) * 4, norms: Sequence[float] = (1.0,) * 4) -> bool:
+        sent = [Message(*one) for one in zip(changes, (1.0,) * 4, steps, norms, strict=False)]
+        each, one = (
+            model(server.run.server(h, server.run.init(h, x), some)[0]) for some in (sent, [Message(mean, 1.0, 1, 1.0)])
+        )
+        return not np.allclose(each, one, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+    alike = [mean] * 4
+    found = {
+        "how many changes there are": moves(alike),
+        EACH: moves(changes),
+        "every client's number of local steps": moves(alike, steps=unlike),
+        "||a_i||_1 of every client's solver": moves(alike, norms=unlike),
+    }
+    words = [name for name, does in found.items() if does]
+    # Whatever is read of steps and norms together alone has no name here.
+    return words or ["changes, steps and solvers together"] * moves(changes, unlike, unlike)
 
 
 def _said(

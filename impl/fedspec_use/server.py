@@ -98,6 +98,10 @@ def refusal(a: Algorithm) -> str:
             f"{a.id}: its server reads what each client loses, which a reply of a model and its numbers does not say; "
             f"`fedspec simulate {a.id}` runs clients and server together"
         )
+    if "peers" in a.takes:
+        return (
+            f"{a.id}: it has no server, clients mix their models with neighbours'; `fedspec simulate {a.id}` runs them"
+        )
     if not isinstance(a.run, Method):
         return (
             f"{a.id}: its clients and its server cannot be taken apart, so no server stands alone; "

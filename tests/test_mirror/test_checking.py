@@ -16,6 +16,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.utils.data import TensorDataset
 
 from fedspec.errors import FedspecError, PlanError, ShapeError
 from fedspec_torch import (
@@ -344,6 +345,33 @@ def test_a_test_example_that_is_no_number_is_refused_before_any_round(part: int,
     pairs = [(inputs, targets[:, None].float()) for inputs, targets in data()]
     with pytest.raises(DataError, match=words):
         run(Federation(nn.Linear(3, 1), F.mse_loss, pairs), test=test)
+
+
+def test_a_wrong_label_is_told_with_the_number_of_its_example() -> None:
+    for way in GENERIC:
+        pairs = data()
+        pairs[2][1][4] = 7
+        with pytest.raises(ModuleError, match=r"minibatch of client 2, .*; it is example 4, of target 7$"):
+            list(
+                run(
+                    Federation(nn.Linear(3, 2), F.cross_entropy, pairs, batch_size=2, way=way),
+                    plan=cohorts(None, steps=3),
+                )
+            )
+    whole = TensorDataset(*(torch.cat(part) for part in zip(*pairs, strict=True)))
+    parts = [[*range(6)], [*range(6, 18)], [*range(23, 17, -1)]]
+    with pytest.raises(ModuleError, match=r"minibatch of client 1, .*; it is example 16, of target 7$"):
+        list(
+            run(
+                Federation(nn.Linear(3, 2), F.cross_entropy, whole, parts=parts, batch_size=2),
+                plan=cohorts(None, steps=6),
+            )
+        )
+    with pytest.raises(ModuleError, match=r"minibatch of the test examples, .*; it is example 4, of target 7$"):
+        run(test=pairs[2]).step()
+    # Of all examples none is the one.
+    with pytest.raises(ModuleError, match=r"in its type$"):
+        run(test=(torch.randn(4, 5), torch.zeros(4).long())).step()
 
 
 def test_who_fills_what_is_no_number_is_tested() -> None:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from fedspec.catalogue import CATALOGUE, LocalSolver
 from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError, UnknownNameError
 from fedspec_torch.layers.loops import missing_packages
+from fedspec_use import rules
 from fedspec_use.torch import Local, Server
 
 SHAPES = ((300, 400), (7,), ())
@@ -197,12 +198,60 @@ def test_an_outer_loop_is_torchs_momentum(name: str, nesterov: bool) -> None:
     assert float((got - want).abs().max()) < 1e-13
 
 
-@pytest.mark.parametrize("name", ["fednova", "median", "trimmed-mean", "fedexp", "scaffold"])
-def test_a_server_that_reads_more_than_the_average_is_refused(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        (
+            "fednova",
+            r"\|\|a_i\|\|_1 of every client's solver; fedspec_use.flower.FedspecStrategy\('fednova'\) has it; ",
+        ),
+        ("median", "every change by itself; fedspec_use.flower"),
+        ("trimmed-mean", "every change by itself; fedspec_use.flower"),
+        ("fedexp", "every change by itself; fedspec_use.flower"),
+        ("scaffold", r"what comes of what each client keeps from round to round; fedspec_torch.simulate\('scaffold'\)"),
+    ],
+)
+def test_a_server_that_reads_more_than_the_average_is_refused_with_what_it_reads(name: str, read: str) -> None:
     numbers = {"tau_eff": 1.0, "trim": 0.1, "eta": 1.0, "eps": 0.1}
-    given = {n: v for n, v in numbers.items() if n in CATALOGUE[name].numbers_at("server")}
-    with pytest.raises(FedspecError, match=rf"{name}: its server reads more than the average|no hyper-parameter"):
+    row = CATALOGUE[name]
+    given = {n: numbers[n] for n in row.numbers_under("server", row.resolve(row.readings[0].name, {})) if n in numbers}
+    with pytest.raises(FedspecError, match=rf"^{name}: its server reads more than the average .*: it reads {read}"):
         Server(parameters(), name, **given)
+
+
+def read_by(server: Any) -> list[str]:
+    """What is found of a made-up server, which has the numbers of FedAvg."""
+    row = CATALOGUE["fedavg"]
+    run = rules.Alone(row.run.hyper, lambda h, x: x, server)  # type: ignore[union-attr]
+    return rules.beside_the_average(rules.Server(row, run, {"weights": "examples"}, {"eta": 1.0}))
+
+
+def test_what_a_server_reads_is_found_by_asking_it() -> None:
+    mean = lambda sent: sum(m.delta for m in sent) / len(sent)  # noqa: E731
+    assert read_by(lambda h, x, sent: (x + mean(sent), {})) == []
+    assert read_by(lambda h, x, sent: (x + mean(sent) / len(sent), {})) == [
+        "how many changes there are",
+        "every change by itself",
+        "every client's number of local steps",
+        "||a_i||_1 of every client's solver",
+    ]
+    assert read_by(lambda h, x, sent: (x + mean(sent) * max(m.steps for m in sent), {}))[-1] == (
+        "every client's number of local steps"
+    )
+    assert read_by(lambda h, x, sent: (x + max(m.delta.max() for m in sent), {})) == ["every change by itself"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("fedada2", "its clients and its server cannot be taken apart, .*`fedspec simulate fedada2` runs them"),
+        ("dsgd", "it has no server, clients mix their models with neighbours'; `fedspec simulate dsgd` runs them"),
+        ("adam", "adam is a client's solver and has no server; train with it in the clients, beside fedavg"),
+    ],
+)
+def test_what_has_no_server_alone_is_refused_with_the_reason(name: str, why: str) -> None:
+    with pytest.raises(FedspecError, match=f"^{name}: no row with a server alone: {why}"):
+        Server(parameters(), name, lr=1.0)
 
 
 def refused(kind: type[Exception], text: str, made: Callable[[], object]) -> None:

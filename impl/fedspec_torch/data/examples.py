@@ -179,7 +179,8 @@ def without_number(pool: Pool, who: Sequence[int]) -> str:
         rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
         clean = finite(inputs[rows]) & finite(targets[rows])
         if not bool(clean.all()):
-            found.append(f"{i} (first its number {int((~clean).nonzero()[0])})")
+            k, parts = int((~clean).nonzero()[0]), getattr(getattr(pool, "make", None), "parts", None)
+            found.append(f"{i} (first its number {int(parts[i][k]) if parts else k})")
     some = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
     return f"client{'s' * (len(found) > 1)} {some}" if found else ""
 

@@ -165,7 +165,7 @@ def looked_at(network: Network, inputs: Tensor, targets: Tensor) -> Iterator[Non
 
 
 @contextmanager
-def named(whose: str, examples: Callable[[], tuple[Tensor, Tensor]]) -> Iterator[None]:
+def named(whose: str, examples: Callable[[], tuple[Tensor, Tensor]], client: int | None = None) -> Iterator[None]:
     """What model and loss do not take is told with whose it is and what is in it.
 
     Raises:
@@ -178,19 +178,22 @@ def named(whose: str, examples: Callable[[], tuple[Tensor, Tensor]]) -> Iterator
     except Exception as error:
         # An assertion, a key that is not there: whatever a forward or a loss raises.
         inputs, targets = examples()
-        raise ModuleError(
+        refused = ModuleError(
             f"model: it, or the loss, does not take a minibatch of {whose}, inputs {_told(inputs)} and targets "
             f"{_told(targets)}: {type(error).__name__}: "
             f"{first_line(error)}; see that plain torch trains on one, "
             f"and give data that fit the model, in its type"
-        ) from error
+        )
+        refused.client = client
+        raise refused from error
 
 
 @contextmanager
 def of_clients(who: Sequence[int], batches: Sequence[Minibatch]) -> Iterator[None]:
     """What is not taken of the last of these minibatches is told with the clients."""
     some = ", ".join(map(str, who[:5])) + (", ..." if len(who) > 5 else "")
-    with named(f"client{'s' * (len(who) > 1)} {some}", lambda: (batches[-1].inputs, batches[-1].targets)):
+    one = who[0] if len(who) == 1 else None
+    with named(f"client{'s' * (len(who) > 1)} {some}", lambda: (batches[-1].inputs, batches[-1].targets), one):
         yield
 
 

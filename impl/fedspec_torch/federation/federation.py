@@ -245,6 +245,33 @@ class Federation:
                 for part, momentum in zip(norms, momenta, strict=True):
                     part.momentum = momentum
 
+    def not_taken(self, client: int | None, test: Examples | None = None) -> str:
+        """Which of a client's examples, or of the test set, module or loss do not take by itself, in words.
+
+        Nothing where that is true of none or of all, which is no matter of one, and on a GPU, where an index outside a
+        table breaks off every later call.
+        """
+        if self.x0.device.type != "cpu" or (client is None and test is None):
+            return ""
+        inputs, targets, starts = self.pool.of([client]) if client is not None else (*(test or ()), (0,))
+        begin, count = int(starts[0]), len(inputs) if client is None else self.pool.examples[client]
+        refused: list[int] = []
+        with self.network.lent(), evaluating(self.model), torch.no_grad():
+            self.network.put(self.x0)
+            for k in range(count):
+                own = slice(begin + k, begin + k + 1)
+                try:
+                    self.loss(self.model(inputs[own]), targets[own])
+                except Exception:
+                    refused.append(k)
+        if not 0 < len(refused) < count:
+            return ""
+        k = refused[0]
+        at = int(self.reader.parts[client][k]) if self.reader and client is not None else k
+        target = targets[begin + k]
+        said = f", of target {target.item()}" if target.numel() == 1 else ""
+        return f"it is example {at}{said}" + (f", and {len(refused) - 1} more" if len(refused) > 1 else "")
+
     def evaluate(
         self, x: Vector, examples: Examples, b: Vector | None = None, shown: Callable[[Any], Any] | None = None
     ) -> tuple[float, float]:

@@ -36,6 +36,7 @@ from fedspec_torch.layers.loops import lent
 from fedspec_torch.ranks import sharded
 from fedspec_torch.ranks.processes import RankError, Ranks
 from fedspec_torch.ranks.shards import Shards
+from fedspec_torch.refusals import ModuleError
 from fedspec_torch.run import kept, late_updates, saved
 from fedspec_torch.run.agreement import described, first_losses, mean_loss
 from fedspec_torch.run.diverged import DivergedError, check_losses, why
@@ -223,11 +224,13 @@ class Run:
         with self.federation.in_its_modes(), kept.undoable(self.state) as before:
             try:
                 return self._step()
-            except BaseException:
+            except BaseException as error:
                 if len(self.history) == number and self.whole:
                     self.broken = UNDOING
                     before.undo()
                     self.broken = before.lost
+                if isinstance(error, ModuleError) and error.client is not None:
+                    raise self._by_example(error) from error.__cause__
                 raise
 
     def _step(self) -> Round:
@@ -279,13 +282,21 @@ class Run:
         test_loss, accuracy, values, failed = math.nan, math.nan, dict[str, float](), None
         if self.ranks.rank == 0:
             output: list[Any] = []
-            test_loss, accuracy = self.federation.evaluate(x, self.test, self._shown(x, *moved), output.append)
+            try:
+                test_loss, accuracy = self.federation.evaluate(x, self.test, self._shown(x, *moved), output.append)
+            except ModuleError as error:
+                raise self._by_example(error, self.test) from error.__cause__
             values, failed = measured(self.metrics, output[0], self.test[1])
         test_loss, accuracy, values, why = self.ranks.said((test_loss, accuracy, values, str(failed or "")))
         if why and not failed:
             failed = RankError(f"rank 0: {why}")
         known = None if math.isnan(accuracy) else accuracy
         return replace(done, test_loss=test_loss, accuracy=known, metrics=values), failed
+
+    def _by_example(self, error: ModuleError, test: Examples | None = None) -> ModuleError:
+        """The same refusal, with the example that it is of, where it is of one."""
+        example = self.federation.not_taken(error.client, test)
+        return ModuleError(f"{error}; {example}") if example else error
 
     def _statistics(self, moving: Moving | None, events: tuple[Event, ...]) -> Moved:
         """The running statistics after a round, of the server and of those who keep theirs; alike on all ranks."""
