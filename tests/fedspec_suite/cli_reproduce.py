@@ -39,7 +39,8 @@ def mount(app: typer.Typer) -> None:
         """Run a paper's claim and say whether it appears here, and by how much.
 
         A recipe has the task, the algorithms with their values and the grid these were won on, and the checks that were
-        fixed before. Every run is written down as it ends: a command that is broken off goes on where it was.
+        fixed before. Every run is written down as it ends: a command that is broken off goes on where it was. It needs
+        pip install '.[simulate]': torch, scikit-learn, matplotlib.
         """
         if size not in ("small", "large"):
             raise ParameterError(f"--size {size}: known: small, large")
@@ -51,6 +52,9 @@ def mount(app: typer.Typer) -> None:
         _mirror("torch").set_num_threads(1)
         recipe = recipes.read(name) if name.endswith(".toml") else recipes.recipe(name)
         stored = _mirror("fedspec_torch.recipes.stored")
+        if not retune:
+            # Before anything is run for the picture.
+            _mirror("matplotlib"), _mirror("sklearn")
         file = _place(out, f"{recipe.id}-{size}")
         beside = None if store is None else _place(store, recipe.id, "--store")
         found = stored.Stored(recipe, size, stored.versions()) if anew else stored.opened(recipe, size, file)
@@ -59,7 +63,6 @@ def mount(app: typer.Typer) -> None:
                 _tune(recipe, size, found, file)
                 return
             _play(recipe, size, found, file)
-            _mirror("matplotlib"), _mirror("sklearn")
             recipe_picture.draw(recipe, found.runs, size, file.with_suffix(".png"))
             if beside is not None:
                 stored.write(found, beside, brief=True)

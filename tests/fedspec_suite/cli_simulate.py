@@ -21,7 +21,7 @@ from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, to_install
 from fedspec.usual import usual
 from fedspec_suite.cli_settings import cohort_of, falling, local_work, set_and_tried, shape_of
-from fedspec_suite.cli_training import DivergedRunsError, PlaceError, Places, begun, play_each, show, whole, write
+from fedspec_suite.cli_training import PlaceError, Places, begun, play_each, show, whole, write
 from fedspec_suite.cli_tuning import Question, found, mark, summed_up, told
 from fedspec_suite.cli_tuning import show as show_tuning
 from fedspec_suite.report import curves
@@ -122,6 +122,8 @@ def mount(app: typer.Typer) -> None:
         one of settings, not of algorithms. What --tune names is tried first, all combinations of it, on data of the
         training clients that are held out.
 
+        It needs pip install '.[simulate]': torch, scikit-learn, matplotlib.
+
         Ctrl-C, SIGTERM and SIGHUP end it with the table so far, and with the run saved where --save says.
 
         On several processes: torchrun --nproc-per-node 4 --no-python fedspec simulate ALGORITHM ...
@@ -179,7 +181,7 @@ def mount(app: typer.Typer) -> None:
             with progress_line() if ranks.rank == 0 else nullcontext(_silent) as tell:
                 pace = Pace(rounds * (len(rows) * seeds + tried * tune_seeds), tell)
                 asked = (begin(row, s) for row, s in product(rows, range(seed, seed + seeds)))
-                runs, ended = play_each(asked, places, pace)
+                runs, ended, diverged = play_each(asked, places, pace)
             stopped = bool(tuning) and isinstance(ended, KeyboardInterrupt)
             if ranks.rank == 0 and (runs or findings or stopped):
                 drawn = f"{steps or 5}{' in each round' if redraw else ''}"
@@ -193,14 +195,16 @@ def mount(app: typer.Typer) -> None:
                     complaints().print(f"fedspec: {note}")
                 try:
                     what |= {"ranks": ranks.size, "shards": count}
-                    lost = ended.count if isinstance(ended, DivergedRunsError) else 0
+                    lost = diverged.count if diverged else 0
                     _tell(runs, findings, what, places, len(rows) * seeds, lost, look)
                 except PlaceError as error:
                     if ended is None:
                         raise
                     complaints().print(f"fedspec: {error}")
-            if ended is not None:
-                raise ended
+            if diverged and ended:
+                complaints().print(f"fedspec: {diverged}")
+            if ended or diverged:
+                raise ended or diverged
 
 
 def _tell(
@@ -224,15 +228,17 @@ def _tell(
             picture, record = places.written
             shown.print(f"{picture} and {record} written; {summed_up(runs, findings)}", soft_wrap=True)
         done = [*filter(whole, runs)]
-        if diverged:
-            shown.print(f"{len(done)} of {asked} runs were played to their end, {diverged} diverged", soft_wrap=True)
-        elif len(done) < asked:
+        ends = f"{len(done)} of {asked} runs were played to their end" + (f", {diverged} diverged" if diverged else "")
+        if len(done) + diverged == asked:
+            if diverged:
+                shown.print(ends, soft_wrap=True)
+        else:
             save = places.save
             # Runs, or what a tuning has tried so far.
             kept = save and any(save.parent.glob(f"{save.stem}*"))
             goes_on = f"the same command with --resume {save} goes on" if kept else "nothing was saved"
             again = f"; {goes_on}" if save else ""
-            shown.print(f"ended early: {len(done)} of {asked} runs were played to their end{again}", soft_wrap=True)
+            shown.print(f"ended early: {ends}{again}", soft_wrap=True)
 
 
 @contextmanager

@@ -150,24 +150,32 @@ class DivergedRunsError(FedspecError):
         self.count = len(said)
 
 
-def play_each(runs: Iterable[tuple[Any, dict[str, Any], int]], places: Places, pace: Pace) -> tuple[Records, Ended]:
-    """Play runs one after another, each with its settings and its seed: their records, and what ended them early.
+def play_each(
+    runs: Iterable[tuple[Any, dict[str, Any], int]], places: Places, pace: Pace
+) -> tuple[Records, Ended, DivergedRunsError | None]:
+    """Play runs one after another, each with its settings and its seed.
 
     After an interrupt the last record is of a run as far as it came; after an error only whole runs count. One that
     diverges ends by itself, and the others are played.
+
+    Returns:
+        their records, what ended them early, and which have diverged until then.
     """
     of_mirror, records, diverged = import_module("fedspec_torch"), list[dict[str, Any]](), list[str]()
+    ended: Ended = None
     try:
         for run, own, seed in runs:
             try:
                 _play_one(run, own, seed, places, pace, records)
             except of_mirror.DivergedError as error:
                 diverged.append(f"{run.algorithm.id}, seed {seed}: {error}")
+                records[:] = filter(whole, records)
     except KeyboardInterrupt as interrupt:
-        return records, interrupt
+        ended = interrupt
     except FedspecError as error:
-        return [r for r in records if whole(r)], error
-    return [r for r in records if whole(r)], DivergedRunsError(diverged) if diverged else None
+        ended = error
+        records[:] = filter(whole, records)
+    return records, ended, DivergedRunsError(diverged) if diverged else None
 
 
 def _play_one(run: Any, own: dict[str, Any], seed: int, places: Places, pace: Pace, records: Records) -> None:

@@ -227,6 +227,23 @@ def test_one_that_diverges_is_named_and_the_others_are_played(tmp_path: Path) ->
     ]
 
 
+def test_an_interrupt_after_a_divergence_keeps_its_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Run._after
+
+    def interrupted(run: Run, *given: Any) -> Any:
+        if run.algorithm.id == "fedprox" and len(run.history) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return first(run, *given)
+
+    monkeypatch.setattr(Run, "_after", interrupted)
+    asked = ("simulate", "fedavg", "--compare", "fedprox,fedadam", "--rounds", "4", "--set", "fedavg:eta_l=1e20")
+    ran = inside(*asked, "--out", str(tmp_path / "x"), "--save", str(tmp_path / "run.pt"))
+    assert ran.code == 143 and "fedavg, seed 0: round " in ran.err and "the model has diverged" in ran.err
+    assert "ended early: 0 of 3 runs were played to their end, 1 diverged; the same command with --resume" in ran.out
+    kept = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
+    assert [(r["algorithm"], len(r["rounds"])) for r in kept["runs"]] == [("fedprox", 3)]
+
+
 def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
     ran = inside("simulate", "fedavg", "--rounds", "20", "--set", "eta_l=1e20", "--out", str(tmp_path / "x"))
     ran.refused("diverged", "smaller eta_l")

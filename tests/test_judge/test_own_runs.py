@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import nn
 
-from fedspec.errors import ParameterError
+from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite import draw_runs
 from fedspec_suite.report import recipe_picture
 from fedspec_torch import Federation, by_round, cohorts, each_round, epochs, exchanges, simulate
@@ -107,6 +108,13 @@ def test_a_metric_is_on_a_linear_axis_and_rounds_are_whole(monkeypatch: pytest.M
     (axes,) = drawn(monkeypatch, {"fedavg": run}, panels=["macro F1"], against=["rounds"]).axes
     assert axes.get_yscale() == "linear"
     assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+
+def test_without_matplotlib_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = played()
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(FedspecError, match=r"draw_runs needs matplotlib: pip install '\.\[simulate\]'"):
+        draw_runs({"fedavg": run}, "x.png")
 
 
 def test_a_file_is_what_its_suffix_says(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from fedspec.errors import ParameterError
+from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec_suite.report import picture
 from fedspec_suite.report.curves import AGAINST, PANELS
 from fedspec_suite.report.unlike import options_of
@@ -40,7 +40,12 @@ def draw_runs(
 
     Raises:
         ParameterError: there are no rounds, or what is asked for is not known of them.
+        FedspecError: matplotlib is not there.
     """
+    try:
+        import_module("matplotlib")
+    except ModuleNotFoundError as missing:
+        raise FedspecError(f"draw_runs needs matplotlib: {to_install('simulate')}") from missing
     if not isinstance(runs, Mapping):
         raise ParameterError(f"runs: got {type(runs).__name__}; give them by name, such as {{'fedavg': run}}")
     if unknown := [name for name in tuned if name not in runs]:
