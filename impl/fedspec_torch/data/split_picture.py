@@ -39,7 +39,7 @@ def picture(parts: Sequence[Indices], labels: Labels, path: str | Path) -> None:
     ax.set(xlabel="client", ylabel="examples", xlim=(-0.6, len(parts) - 0.4))
     ax.grid(axis="y", alpha=0.25)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     if len(names) <= 20:
         figure.legend(loc="outside lower center", ncols=min(10, len(names)), frameon=False)
     figure.suptitle(f"{counts.sum()} examples of {len(parts)} clients, by class", fontsize=11)

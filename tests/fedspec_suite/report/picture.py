@@ -178,7 +178,7 @@ def _axes(axes: Any, some: Sequence[Curve], against: str, panel: str, may_fall: 
     if axes.get_xscale() == "linear":
         axes.set_xlim(left=0)
     if against == "rounds":
-        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(ticker.MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
 
 
 def _logarithmic(scale: Callable[[str], None], axis: Any) -> None:
