@@ -203,8 +203,8 @@ def mount(app: typer.Typer) -> None:
                     complaints().print(f"fedspec: {error}")
             if diverged and ended:
                 complaints().print(f"fedspec: {diverged}")
-            if ended or diverged:
-                raise ended or diverged
+            if wrong := ended or diverged:
+                raise wrong
 
 
 def _tell(
