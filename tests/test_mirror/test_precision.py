@@ -79,7 +79,7 @@ def test_a_run_in_another_precision_is_refused(tmp_path: Path) -> None:
     run = simulate("scaffold", federation(), plan=schedule(row, 3), rounds=2, **hyper(row))
     run.step()
     run.save(tmp_path / "run.pt")
-    with pytest.raises(CheckpointError, match="whose precision was bf16, here it is None"):
+    with pytest.raises(CheckpointError, match="federation: precision was bf16, here it is None"):
         resume(tmp_path / "run.pt", federation(None))
     again = resume(tmp_path / "run.pt", federation())
     list(run), list(again)

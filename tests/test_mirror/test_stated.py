@@ -128,7 +128,7 @@ def test_a_run_is_resumed_with_the_same_alone(tmp_path: Path) -> None:
     again = resume(tmp_path / "run.pt", federation(way="looped", **CASES["all"]))
     list(again)
     assert torch.equal(again.x, whole.x)
-    with pytest.raises(CheckpointError, match=r"whose clip was 0\.3, here it is 0\.4"):
+    with pytest.raises(CheckpointError, match=r"federation: clip was 0\.3, here it is 0\.4"):
         resume(tmp_path / "run.pt", federation(way="looped", **CASES["all"] | {"clip": 0.4}))
 
 

@@ -165,7 +165,7 @@ def test_a_resumed_run_goes_on_with_them(reading: str, tmp_path: Path) -> None:
     if reading == "kept":
         assert whole.own_b.keys() == again.own_b.keys()
         assert all(torch.equal(whole.own_b[i], again.own_b[i]) for i in whole.own_b)
-    with pytest.raises(Exception, match=r"whose statistics was"):
+    with pytest.raises(Exception, match=r"another federation: statistics was"):
         resume(tmp_path / "run.pt", federation(statistics="last"))
 
 
