@@ -316,8 +316,8 @@ def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
         )
     shown.print(t)
     for name in dict.fromkeys(r["algorithm"] for r in runs):
-        for said in CATALOGUE[name].aliases.values():
-            shown.print(f"{name}: {said}", soft_wrap=True)
+        for other, said in CATALOGUE[name].aliases.items():
+            shown.print(f"{name}, also {other}: {said}", soft_wrap=True)
     for said in unlike(runs):
         shown.print(f"not alike for all: {said}", soft_wrap=True)
     shown.print(f"gradients {runs[0]['way']}: {runs[0]['why']}", soft_wrap=True)
