@@ -149,6 +149,10 @@ claims: venv ## Run the evidence of every claim of the ledger again
 recheck: venv ## The same, with short searches beside what they found last
 	$(BIN)/fedspec claims run --all --recheck --jobs $(JOBS)
 
+.PHONY: kernel
+kernel: venv ## Have Coq's kernel check the certificates and refuted theorems (installs Coq by apt-get)
+	$(BIN)/python scripts/kernel.py --install
+
 .PHONY: wheel
 wheel: venv ## Build the wheel and prove it in an empty environment
 	@rm -rf dist

@@ -1,0 +1,10 @@
+"""The refuted theorems that Coq checks, by the claim of the ledger that they refute; all in ``Refuted.v``."""
+
+REFUTES = {
+    "fedada2.corollary-23": "Refuted.fedada2_corollary_23_is_false",
+    "fedada2.corollary-24": "Refuted.fedada2_corollary_24_is_false",
+    "fednova.theorem-1-fedprox": "Refuted.fednova_theorem_1_fedprox_is_false",
+    "fed-lamb.lemma-1": "Refuted.fed_lamb_lemma_1_is_false",
+    "afga.lemma-f-8": "Refuted.afga_lemma_f_8_is_false",
+}
+THEOREMS = (*REFUTES.values(),)

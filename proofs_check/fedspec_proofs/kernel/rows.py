@@ -1,0 +1,199 @@
+"""The tables of docs/worst-cases.md as theorems of Coq, with the multipliers of contraction.json as their proofs.
+
+What a theorem says is read off the page; the stored row has to prove it. Where the page has FedNova as FedAvg, it is
+FedNova of which the theorem is, by FedAvg's multipliers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import Any
+
+from fedspec.errors import FedspecError
+from fedspec_proofs.contraction import HELD, MU, OTHERS, Round, clients_of
+from fedspec_proofs.engines.worst_case.forms import Form, basis
+from fedspec_proofs.engines.worst_case.plays import Play, Start, play
+from fedspec_proofs.kernel.text import identifier, listed, naturals, number, numbers
+
+TABLE = re.compile(r"<!-- worst: (\w+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
+COLUMN = re.compile(r"`(\w+)`(?:, zeta\^2 = (\d+))?")
+BEST = re.compile(r"([\d/]+): ([\d.]+)")
+PAIR = re.compile(r"F(\d+) (\d+),(\d+)")
+GRADIENT = re.compile(r"F(\d+)\.g(\d+)")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of the page.
+
+    Attributes:
+        algorithm: of which it is.
+        steps: of each client.
+        eta_l: their rate.
+        zeta2: the mean square of the clients' gradients at x*; 0 where they keep a vector.
+        bound: the number.
+        by: the algorithm whose row has the multipliers.
+    """
+
+    algorithm: str
+    steps: tuple[int, ...]
+    eta_l: str
+    zeta2: Fraction
+    bound: Fraction
+    by: str
+
+    @property
+    def name(self) -> str:
+        """That of its theorem."""
+        last = "" if self.algorithm in HELD else f" zeta2 {self.zeta2}"
+        return identifier(f"{self.algorithm} steps {' '.join(map(str, self.steps))} rate {self.eta_l}{last}")
+
+
+def cells(page: str) -> list[Cell]:
+    """The numbers of the page's tables, each once.
+
+    Raises:
+        FedspecError: it says two numbers of one round.
+    """
+    found: dict[str, Cell] = {}
+    for table, text in TABLE.findall(page):
+        head, _, *lines = ([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines())
+        for c in chain.from_iterable((_best if table == "best" else _said)(head, line) for line in lines):
+            if found.setdefault(c.name, c) != c:
+                raise FedspecError(f"kernel: the page has {float(c.bound)} and another number for {c.name}")
+    return [*found.values()]
+
+
+def _said(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
+    """Those of a row of algorithms."""
+    columns = [(m[1], Fraction(m[2] or 0)) for m in map(COLUMN.fullmatch, head[2:]) if m]
+    steps, said = tuple(map(int, line[0].split(","))), dict(zip(columns, line[2:], strict=True))
+    for (algorithm, zeta2), words in said.items():
+        other = re.fullmatch(r"as `(\w+)`", words)
+        by = other[1] if other else algorithm
+        yield Cell(algorithm, steps, line[1], zeta2, Fraction(said[by, zeta2]), by)
+
+
+def _best(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
+    """Those of FedAvg at its best rates."""
+    K = int(line[0])
+    for column, words in zip(head[1:], line[1:], strict=True):
+        if m := BEST.fullmatch(words):
+            yield Cell("fedavg", (K, K), m[1], Fraction(column.removeprefix("zeta^2 = ")), Fraction(m[2]), "fedavg")
+
+
+def by_cell(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, tuple[int, ...], str, Fraction], Mapping[str, Any]]:
+    """The rows by algorithm, steps, rate and zeta^2."""
+    return {(r["algorithm"], tuple(r["steps"]), r["eta_l"], Fraction(r["zeta2"])): r for r in rows}
+
+
+def statement(cell: Cell, form: Sequence[Sequence[str]]) -> str:
+    """What the theorem says."""
+    n, rate = len(cell.steps), number(cell.eta_l)
+    rule = f"(fun V => {cell.algorithm} {n} (steps {naturals(cell.steps)}) {_numbers(cell, rate)})"
+    kind = f"{number(cell.zeta2)}" if cell.algorithm not in HELD else listed(map(numbers, form))
+    word = "falls" if cell.algorithm in HELD else "distance"
+    return f"{word} {rule} {n} {number(MU)} 1 {kind} {number(cell.bound)}"
+
+
+def proof(cell: Cell, row: Mapping[str, Any]) -> str:
+    """The multipliers of a row, as the argument of what proves it.
+
+    Raises:
+        FedspecError: one is of no inequality between two points of a client.
+    """
+    found, pairs = dict(row["proof"]), []
+    ends = [] if cell.algorithm in HELD else [number(found.pop(name, 0)) for name in ("start", "zeta")]
+    for name, c in found.items():
+        pair = PAIR.fullmatch(name)
+        if not pair:
+            raise FedspecError(f"kernel: {cell.name}: there is no inequality {name!r}")
+        pairs.append(f"({pair[1]}%nat, {pair[2]}%nat, {pair[3]}%nat, {number(c)})")
+    return " ".join([*ends, listed(pairs)])
+
+
+def argument(cell: Cell, row: Mapping[str, Any]) -> str:
+    """The soundness of the rule's check at a row; it lacks that the check says yes."""
+    holes = " ".join("_" * (7 + len(OTHERS[cell.algorithm])))
+    return f"{cell.algorithm}_row {holes} {proof(cell, row)}"
+
+
+def _numbers(cell: Cell, rate: str) -> str:
+    """Those of the rule, the local rate first."""
+    return " ".join([rate, *(number(c) for c in OTHERS[cell.algorithm].values())])
+
+
+def theorem(cell: Cell, row: Mapping[str, Any]) -> str:
+    """A theorem, and that the rule it is about is the specification's."""
+    n, rate = len(cell.steps), number(cell.eta_l)
+    forms = f"{cell.algorithm}_forms {n} (steps {naturals(cell.steps)}) {_numbers(cell, rate)}"
+    return (
+        f"Theorem {cell.name} :\n  {statement(cell, row['form'])}.\n"
+        f"Proof. refine ({argument(cell, row)} _). vm_cast_no_check (eq_refl true). Qed.\n"
+        f"Theorem {cell.name}_runs :\n  alike ({forms})\n  {listed(map(numbers, run(cell)))} = true.\n"
+        "Proof. vm_cast_no_check (eq_refl true). Qed.\n"
+    )
+
+
+def run(cell: Cell) -> list[list[Fraction]]:
+    """What the specification's rule asks and comes to, on forms: coefficients over Coq's basis."""
+    r = Round(cell.algorithm, cell.steps, cell.eta_l)
+    n = len(cell.steps)
+    functions, _ = clients_of(n)
+    each = [basis(f"c{i}") for i in range(n)]
+
+    def after(start: Start, clients: Any) -> list[Any]:
+        x = start(basis("x"))
+        return r.kept(x, [start(c) for c in each], clients) if r.keeps else [r.after(x, clients)]
+
+    played: Play = play(functions, after)
+    # The first point of each client is x*, where nobody asks.
+    points = [x for f in functions for x in [*f.points][1:]]
+    return [coefficients(x, n) for x in (*points, *played.ended)]
+
+
+def coefficients(x: Form, n: int) -> list[Fraction]:
+    """Over x*, x - x*, and by client its gradient at x*, its vector, its gradients in steps 0, 1, ...
+
+    Raises:
+        FedspecError: the form is of something else.
+    """
+    out: dict[int, Fraction] = {}
+    for name, c in x.parts:
+        gradient = GRADIENT.fullmatch(name)
+        if name == "x":
+            out[0], at = c, 1
+        elif gradient:
+            at = 2 + (1 + int(gradient[2])) * n + int(gradient[1])
+        elif re.fullmatch(r"c\d+", name):
+            at = 2 + n + int(name[1:])
+        else:
+            raise FedspecError(f"kernel: a rule must not know {name}")
+        out[at] = c
+    return [out.get(k, Fraction(0)) for k in range(max(out, default=-1) + 1)]
+
+
+HEAD = """(* Written by fedspec_proofs.kernel from docs/worst-cases.md and contraction.json. *)
+
+Require Import Vectors Classes Certificates Rounds Statements Soundness Rules.
+Open Scope Q_scope.
+
+"""
+
+
+def written(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
+    """Coq's text, and the names of its theorems.
+
+    Raises:
+        FedspecError: the page has a number that no row is of, or there is a row that it has no number of.
+    """
+    stored, said = by_cell(rows), cells(page)
+    asked = {(c.by, c.steps, c.eta_l, c.zeta2) for c in said}
+    if asked != {*stored} or len(stored) != len(rows):
+        raise FedspecError(f"kernel: of the page or the rows alone: {sorted(map(str, asked ^ {*stored}))}")
+    texts = [theorem(c, stored[c.by, c.steps, c.eta_l, c.zeta2]) for c in said]
+    return HEAD + "\n".join(texts), [name for c in said for name in (c.name, f"{c.name}_runs")]

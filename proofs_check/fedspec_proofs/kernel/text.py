@@ -1,0 +1,32 @@
+"""Numbers and lists as Coq reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+
+def number(c: Fraction | int | str) -> str:
+    """A fraction."""
+    c = Fraction(c)
+    return f"({c.numerator}#{c.denominator})"
+
+
+def listed(items: Iterable[str]) -> str:
+    """A list."""
+    return f"[{'; '.join(items)}]"
+
+
+def numbers(of: Iterable[Fraction | int | str]) -> str:
+    """A list of fractions."""
+    return listed(map(number, of))
+
+
+def naturals(of: Iterable[int]) -> str:
+    """A list of natural numbers."""
+    return f"{listed(map(str, of))}%nat"
+
+
+def identifier(words: str) -> str:
+    """Words as the name of a theorem."""
+    return "".join(c if c.isalnum() else "_" for c in words).strip("_")

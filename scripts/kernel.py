@@ -1,0 +1,63 @@
+"""Have Coq's kernel check the tables of worst cases, the ledger's certificates and refuted theorems: ``make kernel``.
+
+Where there is no coqc, ``--install`` fetches it by apt-get.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from fedspec_proofs import ledger
+from fedspec_proofs.fednova import round_numbers
+from fedspec_proofs.kernel import certificates, planted, rows
+from fedspec_proofs.kernel.refuted import THEOREMS
+from fedspec_proofs.kernel.running import checked, compiled, compiler
+
+ROOT = Path(__file__).resolve().parents[1]
+COQ, PAGE, OUT = ROOT / "proofs_check/coq", ROOT / "docs/worst-cases.md", ROOT / "out/kernel"
+
+HOW = """error: there is no coqc. As root on Debian or Ubuntu `apt-get install coq`, which `make kernel` does itself;
+elsewhere any Coq from 8.16 on, from the system's packages or opam; or say where it is:
+COQC=/path/to/coqc make kernel"""
+
+
+def installed() -> bool:
+    """Whether coqc is there; apt-get is asked for it where that is possible."""
+    if compiler():
+        return True
+    if "--install" in sys.argv and shutil.which("apt-get") and os.geteuid() == 0:
+        print("installing coq by apt-get (140 MB)", flush=True)
+        subprocess.run(["apt-get", "update", "-qq"], check=False)
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        line = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "coq"]
+        subprocess.run(line, env=environment, stdout=subprocess.DEVNULL, check=False)
+    return bool(compiler())
+
+
+def main() -> int:
+    """Write, check, print."""
+    if not installed():
+        print(HOW, file=sys.stderr)
+        return 1
+    ledger.claims()
+    shutil.rmtree(OUT, ignore_errors=True)
+    page, stored = PAGE.read_text(encoding="utf-8"), round_numbers.rows()
+    data = {"Tables": rows.written(page, stored), "Certified": certificates.written()}
+    found = checked(COQ, OUT, data, THEOREMS)
+    (OUT / "Planted.v").write_text(planted.written(page, stored), encoding="utf-8")
+    compiled("Planted", OUT)
+    numbers = len(rows.cells(page))
+    print(f"Coq's kernel accepts {found.theorems} theorems ({found.seconds:.0f} s of processor):")
+    print(f"  {numbers} numbers of docs/worst-cases.md, and of each that its rule runs as the specification's does")
+    print(f"  {len(data['Certified'][1])} certificates of the ledger, {len(THEOREMS)} refuted theorems")
+    print(f"they rest on {', '.join(sorted(found.axioms))}, the reals of Coq's library, and on nothing else")
+    print(f"{len(planted.spoiled(page, stored))} planted rows, false or without their proof, are refused")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
