@@ -84,7 +84,7 @@ format: venv ## Apply ruff's fixes and formatting
 	$(BIN)/ruff format .
 
 .PHONY: types
-types: venv ## Check the types of the five packages (mypy --strict)
+types: venv ## Check the types of the seven packages (mypy --strict)
 	$(BIN)/mypy --strict
 
 .PHONY: tests
@@ -152,6 +152,23 @@ recheck: venv ## The same, with short searches beside what they found last
 .PHONY: kernel
 kernel: venv ## Have Coq's kernel check the certificates and refuted theorems (installs Coq by apt-get)
 	$(BIN)/python scripts/kernel.py --install
+
+# What the site is built with, and what drives a browser over it, join the environment when they are asked for.
+.PHONY: site
+site: $(VENV)/.site ## Build the site in out/site, to be opened from the disk (half a minute)
+	@rm -rf out/site out/site-source
+	PYTHONPATH=site $(BIN)/python -m fedspec_site out/site-source
+	PYTHONPATH=site $(BIN)/python -m sphinx -q -W --keep-going -j $(JOBS) -c site -d out/site-source/.doctrees \
+	  out/site-source out/site
+	@echo "out/site/index.html"
+
+.PHONY: browser
+browser: $(VENV)/.browser ## Install what drives Chromium over the site (tests/test_site; make outside)
+
+$(VENV)/.site $(VENV)/.browser: $(VENV)/.%: $(STAMP)
+	@printf '%s\n' '-c ../constraints.txt' '-e .[$*]' >$(VENV)/$*.txt
+	@$(BIN)/python -P tests/fedspec_suite/subjects/installing.py $(VENV)/$*.txt
+	@touch $@
 
 .PHONY: wheel
 wheel: venv ## Build the wheel and prove it in an empty environment

@@ -138,7 +138,7 @@ def test_the_claims_that_are_run_outside_are_there() -> None:
 
 def test_every_extra_of_a_user_is_run() -> None:
     left = PROJECT["optional-dependencies"].keys() - {*TRAINING, *PROVING}
-    assert left == {"dev", "triton"} and len(oldest((*TRAINING, *PROVING))) > 15
+    assert left == {"browser", "dev", "site", "triton"} and len(oldest((*TRAINING, *PROVING))) > 15
 
 
 def test_ci_runs_what_the_readme_says() -> None:

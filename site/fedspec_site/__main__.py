@@ -1,0 +1,20 @@
+"""Write the source of the site: ``python -m fedspec_site FOLDER``, a folder that is not there yet."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from fedspec_site import algorithms, command, documents, home, ledger, packages, python, train
+from fedspec_site.writing import Source
+
+
+def main(folder: str) -> int:
+    source = Source(Path(folder))
+    for part in (home, packages, algorithms, ledger, train, command, python, documents):
+        part.write(source)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(*sys.argv[1:]))

@@ -1,0 +1,82 @@
+"""A page for each algorithm: what `fedspec show` says of it, drawn; and who offers it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedspec.catalogue import CATALOGUE, FAMILIES, Algorithm
+from fedspec.costs import SYMBOLS
+from fedspec.errors import FedspecError
+from fedspec_site import verdicts
+from fedspec_site.drawn import neighbours
+from fedspec_site.lines import lines
+from fedspec_site.results import of_algorithm
+from fedspec_site.writing import Source
+from fedspec_suite.laws.reductions import Edge
+from fedspec_suite.report import claimed, graph, page
+
+
+@dataclass(frozen=True)
+class Change:
+    """A line of a reading that is another than in the canonical one.
+
+    Attributes:
+        id: of the equation.
+        text: it; empty where the reading has none of that id.
+        before: what the canonical reading has of that id; empty where it has none.
+    """
+
+    id: str
+    text: str
+    before: str
+
+
+def changes(a: Algorithm, reading: str) -> list[Change] | None:
+    """The lines in which a reading differs from the canonical one; None where an offer has to say more."""
+    usual = {e.id: e.text for e in a.equations}
+    try:
+        there = {e["id"]: e["text"] for e in claimed.record(a, reading, {})["equations"]}
+    except FedspecError:
+        return None
+    ids = dict.fromkeys((*there, *usual))
+    return [Change(i, there.get(i, ""), usual.get(i, "")) for i in ids if there.get(i) != usual.get(i)]
+
+
+def write(source: Source) -> None:
+    """Write the pages, and the one that lists them."""
+    offered = {id: verdicts.counted([o.kind for o in of_algorithm(id)]) for id in CATALOGUE}
+    source.page("algorithms/index", "algorithms", families=FAMILIES, offered=offered, count=len(CATALOGUE))
+    for a in CATALOGUE.values():
+        record = page.record(a)
+        edges = graph.around(a.id)
+        source.page(
+            f"algorithms/{a.id}",
+            "algorithm",
+            a=a,
+            record=record,
+            lines=lines(a),
+            changes={r.name: changes(a, r.name) for r in a.readings[1:]},
+            offers=of_algorithm(a.id),
+            drawing=_drawing(a, edges) if edges else "",
+            edges=edges,
+            restriction=graph.restriction,
+            checked=graph.checked,
+            costs=[(text, words) for name, words in page.COSTS.items() if (text := getattr(a.costs, name)) != "0"],
+            note=a.costs.note,
+            symbols=_symbols([getattr(a.costs, name) for name in page.COSTS]),
+        )
+
+
+def _drawing(a: Algorithm, edges: list[Edge]) -> Any:
+    above = {e.target: graph.restriction(e) for e in edges if e.source == a.id}
+    below = {e.source: graph.restriction(e) for e in edges if e.target == a.id}
+    return neighbours(a.id, above, below, {id: f"{id}.html" for id in (*above, *below)})
+
+
+def _symbols(formulas: Sequence[str]) -> dict[str, str]:
+    """What the letters mean that costs are made of."""
+    letters = set(re.sub(r"[()]", " ", " ".join(formulas)).split())
+    return {n: words for n, words in SYMBOLS.items() if n in letters}

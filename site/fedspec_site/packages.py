@@ -1,0 +1,95 @@
+"""Conformance: the matrix of packages and algorithms, a page for each package, a badge for each offer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fedspec.catalogue import CATALOGUE
+from fedspec_site import verdicts
+from fedspec_site.drawn import badge
+from fedspec_site.results import KINDS, Offer, by_package, offers
+from fedspec_site.writing import Source
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a package offers of an algorithm.
+
+    Attributes:
+        package: the package.
+        offers: its offers of it; none where it offers none.
+    """
+
+    package: str
+    offers: tuple[Offer, ...]
+
+    @property
+    def kinds(self) -> list[tuple[verdicts.Kind, int]]:
+        """How many offers are of each kind."""
+        return verdicts.counted([o.kind for o in self.offers])
+
+    @property
+    def names(self) -> str:
+        """The kinds that are in it."""
+        return " ".join(kind.name for kind, _ in self.kinds) or verdicts.NOT_OFFERED.name
+
+    @property
+    def words(self) -> str:
+        """What a reader of the screen hears."""
+        return ", ".join(f"{n} {kind.word}" for kind, n in self.kinds) or verdicts.NOT_OFFERED.word
+
+
+def matrix() -> dict[str, tuple[Cell, ...]]:
+    """A line for each algorithm that somebody offers, in the order of the catalogue."""
+    packages = by_package()
+    offered = {o.algorithm for o in offers()}
+    return {
+        id: tuple(Cell(name, tuple(o for o in mine if o.algorithm == id)) for name, mine in packages.items())
+        for id in CATALOGUE
+        if id in offered
+    }
+
+
+def write(source: Source) -> None:
+    """Write the pages and the badges."""
+    packages = by_package()
+    lines = matrix()
+    of_algorithm = {id: [o for cell in cells for o in cell.offers] for id, cells in lines.items()}
+    source.page(
+        "conformance/index",
+        "conformance",
+        lines=lines,
+        packages=packages,
+        offers=offers(),
+        totals={id: verdicts.counted([o.kind for o in mine]) for id, mine in of_algorithm.items()},
+        sums={name: verdicts.counted([o.kind for o in mine]) for name, mine in packages.items()},
+        kinds=verdicts.KINDS,
+        counted=verdicts.counted([o.kind for o in offers()]),
+        without=[id for id in CATALOGUE if id not in lines],
+        dates=_span([o.date for o in offers()]),
+        judges=", ".join(dict.fromkeys(f"{o.judge}, profile {o.profile}, seed {o.seed}" for o in offers())),
+        algorithms=len(CATALOGUE),
+        mark=verdicts.mark,
+        NONE=verdicts.NOT_OFFERED,
+    )
+    for name, mine in packages.items():
+        counted = verdicts.counted([o.kind for o in mine])
+        source.page(f"conformance/{name}", "package", name=name, offers=mine, counted=counted, KINDS=KINDS)
+        for o in mine:
+            _badges(source, o)
+
+
+def _span(dates: Sequence[str]) -> str:
+    first, last = min(dates), max(dates)
+    return first if first == last else f"{first} to {last}"
+
+
+def _badges(source: Source, o: Offer) -> None:
+    """A picture and the JSON that shields.io takes an endpoint's badge from."""
+    label, message = f"fedspec: {o.algorithm}", o.verdict if o.kind is verdicts.PART else o.kind.word
+    where = f"_extra/badges/{o.package}/{o.slug}"
+    source.put(f"{where}.svg", badge(label, message, o.kind.badge))
+    body = {"schemaVersion": 1, "label": label, "message": message, "color": o.kind.shield}
+    source.put(f"{where}.json", json.dumps(body) + "\n")

@@ -1,0 +1,101 @@
+"""The results of `make conformance`, offer by offer."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from fedspec_site import verdicts
+from fedspec_site.writing import ROOT, slug
+
+FOLDER = ROOT / "docs" / "conformance"
+KINDS = {"variant": "A variant of the published rule", "documentation": "Contradicts its own documentation"}
+"""What a remark says of an offer that does not conform; docs/conformance has the words."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A line of results.jsonl.
+
+    Attributes:
+        row: it.
+        remark: what was read in the source of that version; None where nothing was.
+    """
+
+    row: Mapping[str, Any]
+    remark: Mapping[str, Any] | None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.row[name]
+
+    @property
+    def package(self) -> str:
+        """The bundled name without a variant."""
+        return str(self.row["impl"]).partition(":")[0]
+
+    @property
+    def interface(self) -> str:
+        """Which of a package's several interfaces; empty where it has one."""
+        return str(self.row["subject"]).partition(" (")[2].rstrip(")")
+
+    @property
+    def kind(self) -> verdicts.Kind:
+        """The kind of its verdict."""
+        return verdicts.of(self.row["verdict"])
+
+    @property
+    def anchor(self) -> str:
+        """Where it stands on the package's page; of all pages' anchors it is one."""
+        return f"{slug(self.package)}-{self.slug}"
+
+    @property
+    def slug(self) -> str:
+        """What tells it from the package's others."""
+        return slug(f"{self.row['algorithm']} {self.row['level']} {self.row['claimed']} {self.interface}")
+
+    @property
+    def first(self) -> str:
+        """Where it first deviates, as the sentence says it."""
+        return str(self.row["sentence"]).partition("first seen in ")[2]
+
+    @property
+    def words(self) -> str:
+        """The sentence without where it was first seen."""
+        return str(self.row["sentence"]).partition("; first seen in ")[0]
+
+    @property
+    def mark(self) -> Any:
+        """Its verdict on a page; one that conforms in part says in what."""
+        return verdicts.mark(self.kind, self.row["verdict"] if self.kind is verdicts.PART else "")
+
+
+@cache
+def offers() -> tuple[Offer, ...]:
+    """Every offer, package by package."""
+    listed = tomllib.loads((FOLDER / "remarks.toml").read_text(encoding="utf-8"))["remark"]
+    said = {(name, r["version"]): r for r in listed for name in r["offers"]}
+    out = []
+    for line in (FOLDER / "results.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        key = f"{row['subject']}/{row['algorithm']}/{row['level']}/{row['claimed']}"
+        out.append(Offer(row, said.get((key, row["version"]))))
+    return tuple(out)
+
+
+def by_package() -> dict[str, list[Offer]]:
+    """The offers of each package."""
+    out: dict[str, list[Offer]] = {}
+    for o in offers():
+        out.setdefault(o.package, []).append(o)
+    return out
+
+
+def of_algorithm(id: str) -> list[Offer]:
+    """The offers of an algorithm."""
+    return [o for o in offers() if o.row["algorithm"] == id]

@@ -1,0 +1,105 @@
+"""Train: what papers claim, run here, each recipe with its sentence and a picture of what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from fedspec_site import verdicts
+from fedspec_site.drawn import dots
+from fedspec_site.writing import ROOT, Source
+from fedspec_torch import recipes
+from fedspec_torch.recipes import told
+from fedspec_torch.recipes.checks import by_seed, verdict
+from fedspec_torch.recipes.measures import MEASURES
+from fedspec_torch.recipes.stored import Stored, kept
+
+FAR = 30.0
+"""Between which values an axis is logarithmic: as many times the least is the largest."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A recipe, and what is stored of its large size.
+
+    Attributes:
+        recipe: it.
+        stored: its runs; None where it was not run.
+        findings: what came out of its checks.
+    """
+
+    recipe: recipes.Recipe
+    stored: Stored | None
+    findings: Sequence[recipes.Finding]
+
+    @property
+    def said(self) -> str:
+        """Whether the claim appears here."""
+        return verdict(self.findings) if self.stored else "Not run at its large size yet"
+
+    @property
+    def mark(self) -> Markup:
+        """The same as a mark."""
+        held = sum(f.holds for f in self.findings)
+        if not self.stored or 0 < held < len(self.findings):
+            return verdicts.pill("open", self.said)
+        return verdicts.pill("shown" if held else "refuted", self.said)
+
+    @property
+    def pictures(self) -> list[Markup]:
+        """A picture of each measure that a check is about."""
+        if not self.stored:
+            return []
+        return [self._picture(name, self.stored) for name in dict.fromkeys(c.measure for c in self.recipe.checks)]
+
+    def _picture(self, measure: str, stored: Stored) -> Markup:
+        rows, lost = [], 0
+        for trial in self.recipe.trials:
+            values = [*by_seed(self.recipe, measure, trial.name, stored.runs).values()]
+            finite = [v for v in values if math.isfinite(v)]
+            lost += len(values) - len(finite)
+            rows.append((trial.name, finite))
+        shown = [v for _, some in rows for v in some]
+        log = bool(shown) and min(shown) > 0 and max(shown) > FAR * min(shown)
+        better = "more is better" if MEASURES[measure].better > 0 else "less is better"
+        words = f"{MEASURES[measure].words} ({better}{', logarithmic' if log else ''}"
+        words += f"; {lost} runs without a finite value are not drawn)" if lost else ")"
+        return dots(rows, words, log=log) if shown else Markup()
+
+    @property
+    def head(self) -> list[str]:
+        """Of the table of its trials."""
+        return told.head(self.recipe)
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Its trials, as a table."""
+        return [*told.rows(self.recipe, self.stored.runs)] if self.stored else []
+
+    @property
+    def how(self) -> str:
+        """How it was made."""
+        if not self.stored:
+            return ""
+        size = self.recipe.sizes[self.stored.size]
+        used = ", ".join(f"{n} {v}" for n, v in self.stored.versions.items())
+        return f"{size.rounds} rounds, seeds 0 to {size.seeds - 1}; {self.stored.date}; {used}."
+
+
+def played() -> list[Played]:
+    """Every recipe."""
+    out = []
+    for id in recipes.names():
+        recipe, file = recipes.recipe(id), ROOT / "docs" / "reproduced" / f"{id}.json"
+        found = kept(file, recipe) if file.exists() else None
+        out.append(Played(recipe, found, recipes.judge(recipe, found.runs) if found else ()))
+    return out
+
+
+def write(source: Source) -> None:
+    """Write the page."""
+    source.page("train/index", "train", played=played())
+    source.copy("docs/pictures/simulate.png", ROOT / "docs" / "pictures" / "simulate.png")

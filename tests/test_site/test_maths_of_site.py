@@ -1,0 +1,139 @@
+"""The mathematics of the pages is computed, as a reader would, and set beside what the rules compute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from test_site.built import Element, Site, page, requires_sphinx
+
+pytestmark = [pytest.mark.outside, requires_sphinx]
+
+# Between them what a formula here may be made of; each is computed from the element alone.
+AGAINST = {"−": -1.0, "+": 1.0}
+
+
+def value(node: Element, at: Mapping[str, float]) -> float:
+    """The number that MathML says, with numbers for its symbols."""
+    match node.tag:
+        case "mn":
+            return float(node.words)
+        case "mi":
+            return at[node.words]
+        case "msub" | "mover":
+            return at["".join(leaves(node))]
+        case "mfrac":
+            above, below = node.within
+            return value(above, at) / value(below, at)
+        case "msqrt":
+            return math.sqrt(row(node.within, at))
+        case "msup":
+            base, power = node.within
+            return value(base, at) ** value(power, at)
+        case "mrow":
+            return row(node.within, at)
+    raise AssertionError(node.tag)
+
+
+def leaves(node: Element) -> list[str]:
+    return [node.words] if not node.within else [word for one in node.within for word in leaves(one)]
+
+
+def row(nodes: list[Element], at: Mapping[str, float]) -> float:
+    """A sum of products: factors stand side by side, brackets around a row are rows of their own."""
+    if nodes and nodes[0].words == "(" and nodes[-1].words == ")":
+        return row(nodes[1:-1], at)
+    total, sign, product, product_known = 0.0, 1.0, 1.0, False
+    k = 0
+    while k < len(nodes):
+        one = nodes[k]
+        if one.tag == "mo" and one.words in AGAINST:
+            total += sign * product if product_known else 0.0
+            sign, product, product_known = AGAINST[one.words], 1.0, False
+        elif one.tag == "mo" and one.words in ("", "\u2062", "·"):
+            pass
+        elif one.tag == "mi" and k + 1 < len(nodes) and nodes[k + 1].words == "\u2061":
+            inner = row(nodes[k + 2].within, at)
+            product, product_known = product * {"sign": np.sign}[one.words](inner), True
+            k += 2
+        else:
+            product, product_known = product * value(one, at), True
+        k += 1
+    return total + sign * product
+
+
+def formulas(site: Site, algorithm: str) -> dict[str, Element]:
+    """Of each equation its last formula."""
+    items = page(site.folder / f"algorithms/{algorithm}.html").find("ol", class_="lines")[0].find("li")
+    found = {one.given["id"].rpartition("-")[0]: one.find("math") for one in items}
+    return {id: maths[-1].within[0] for id, maths in found.items() if maths}
+
+
+def right(formula: Element) -> list[Element]:
+    """What is set: behind the arrow, or all of it."""
+    signs = [one.words for one in formula.within]
+    return formula.within[signs.index("←") + 1 :] if "←" in signs else formula.within
+
+
+NUMBERS: dict[str, float] = {"x": 0.7, "m": 0.3, "v": 0.45, "g": -0.4, "Δ": 0.6, "u": 0.25}
+RATES: dict[str, float] = {"β1": 0.8, "β2": 0.95, "η": 0.1, "ηl": 0.2, "τ": 0.01, "ρ": 0.9}
+
+
+@pytest.mark.parametrize("name", ["fedadam", "fedyogi", "fedadagrad"])
+def test_the_formulas_of_an_adaptive_server_are_what_its_rule_computes(site: Site, name: str) -> None:
+    from fedspec import server
+
+    at = {**NUMBERS, **RATES}
+    for id in (f"{name}.m", f"{name}.v", f"{name}.step"):
+        at[{"m": "m", "v": "v", "step": "x"}[id.rpartition(".")[2]]] = row(right(formulas(site, name)[id]), at)
+    rule: Any = {"fedadam": server.adam, "fedyogi": server.yogi, "fedadagrad": server.adagrad}[name]
+    x, m, v, delta = (np.array([NUMBERS[n]]) for n in ("x", "m", "v", "Δ"))
+    rates = {"eta": RATES["η"], "beta1": RATES["β1"], "tau": RATES["τ"]}
+    if name != "fedadagrad":
+        rates["beta2"] = RATES["β2"]
+    got = rule(server.Adaptive(x=x, m=m, v=v, t=0), delta, **rates)
+    assert (got.m[0], got.v[0], got.x[0]) == pytest.approx((at["m"], at["v"], at["x"]), rel=1e-14)
+
+
+def test_the_formulas_of_local_steps_by_hand(site: Site) -> None:
+    at = {**NUMBERS, **RATES}
+    assert row(right(formulas(site, "sgd")["sgd.step"]), at) == pytest.approx(0.78)
+    at["u"] = row(right(formulas(site, "momentum")["momentum.u"]), at)
+    assert at["u"] == pytest.approx(-0.175)
+    assert row(right(formulas(site, "momentum")["momentum.step"]), at) == pytest.approx(0.735)
+
+
+def test_most_lines_are_mathematics(site: Site) -> None:
+    from fedspec.catalogue import CATALOGUE
+
+    pages = sorted((site.folder / "algorithms").glob("*.html"))
+    lines = [one for file in pages for found in page(file).find("ol", class_="lines") for one in found.find("li")]
+    assert len(lines) == sum(len(a.equations) for a in CATALOGUE.values())
+    assert sum(bool(one.find("math")) for one in lines) > 0.8 * len(lines)
+
+
+def test_marked_lines_are_those_of_the_reading(site: Site) -> None:
+    """What runs under a reading, as the command prints it, is what the canonical one has with the marked lines."""
+    import json
+
+    from test_judge.support import inside
+
+    from fedspec.catalogue import CATALOGUE
+
+    for id in ("fedadam", "adam", "fednova", "lamb", "scaffold", "fedasync", "diloco"):
+        root = page(site.folder / f"algorithms/{id}.html")
+        lines = [one.find("code")[0].words for one in root.find("ol", class_="lines")[0].find("li")]
+        for reading in CATALOGUE[id].readings[1:]:
+            (part,) = root.find("section", id=f"reading-{reading.name}")
+            gone = [one.words for one in part.find("del")]
+            here = [one.words for one in part.find("ins")]
+            assert set(gone) <= set(lines)
+            (told,) = json.loads(inside("show", id, "--reading", reading.name, "--json").out)
+            wanted = sorted(" ".join(e["text"].split()) for e in told["equations"])
+            kept = list(lines)
+            for line in gone:
+                kept.remove(line)
+            assert sorted([*kept, *here]) == wanted, (id, reading.name)
