@@ -52,6 +52,11 @@ def stilled(problem: Problem, r: Round) -> Problem:
     """
     if not r.keeps:
         return problem
+    return _at_one(problem, r)
+
+
+def _at_one(problem: Problem, r: Round) -> Problem:
+    """The same with clients whose gradients at x* are zero."""
     slopes = slopes_of(r)
     given = {name: without(q, slopes) for name, q in problem.given.items()}
     return Problem(without(problem.claimed, slopes), given, without(problem.right, slopes))
@@ -64,7 +69,9 @@ def slopes_of(r: Round) -> list[str]:
 
 def largest(r: Round) -> float:
     """The worst case, in floating point."""
-    problem = stilled(problem_of(r, Fraction(1)), r)
+    problem = problem_of(r, Fraction(1))
+    # At zeta = 0 all of these are zero, which leaves the program no room if it is not said before.
+    problem = _at_one(problem, r) if r.keeps or not r.zeta2 else problem
     given = {**problem.given, **({"start": problem.right - 1} if r.keeps else {})}
     return worst(Problem(problem.claimed + problem.right, given)).value
 

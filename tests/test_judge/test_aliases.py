@@ -89,7 +89,7 @@ def test_simulate_says_whose_name_it_is(tmp_path: Path) -> None:
     few = ("--rounds", "1", "--clients", "2", "--steps", "1", "--out", str(tmp_path / "run"))
     said = inside("simulate", WITH_SM3, "--compare", f"{WITHOUT},fedada2", "--set", f"{WITH_SM3}:z=2", *few).out
     for id in ("fedada2", "joint-local"):
-        assert all(f"{id}: {words}" in said for words in CATALOGUE[id].aliases.values())
+        assert all(f"{id}, also {other}: {words}" in said for other, words in CATALOGUE[id].aliases.items())
     assert said.count(" z=2") == 1, "a setting by the other name is that row's, and the row runs once"
 
 
