@@ -46,6 +46,7 @@ class _Bare:
 
     H: Any
     e: Any
+    f: None = None
 
 
 @claim(
