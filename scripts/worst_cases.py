@@ -17,6 +17,7 @@ from typing import Any
 from fedspec_proofs.contraction import HELD, Round
 from fedspec_proofs.contraction_search import certified, largest
 from fedspec_proofs.fednova import round_numbers
+from fedspec_proofs.fednova.round_numbers import by_round
 from fedspec_suite.report import labels
 from fedspec_suite.report.styles import style_of
 
@@ -58,11 +59,6 @@ def row_of(r: Round) -> dict[str, Any]:
         shown["zeta2"] = int(r.zeta2) if r.zeta2.denominator == 1 else str(r.zeta2)
     proof = {name: str(c) for name, c in found.proof.items()}
     return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
-
-
-def by_round(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """The rows by algorithm, steps, rate and zeta^2."""
-    return {(row["algorithm"], tuple(row["steps"]), row["eta_l"], Fraction(row["zeta2"])): row for row in rows}
 
 
 def tables(rows: list[dict[str, Any]]) -> dict[str, str]:

@@ -85,6 +85,11 @@ class Round:
         return tuple(tuple(w if i == j else Fraction(0) for j in range(n + 1)) for i, w in enumerate(weights))
 
     @property
+    def kinds(self) -> list[list[int]]:
+        """The clients of each number of steps, in the order in which these first come."""
+        return [[i for i, s in enumerate(self.steps) if s == tau] for tau in dict.fromkeys(self.steps)]
+
+    @property
     def keeps(self) -> bool:
         """Whether clients keep a vector."""
         return self.algorithm in HELD

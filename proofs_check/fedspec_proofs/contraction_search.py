@@ -82,7 +82,7 @@ def falling(r: Round) -> Iterator[Round]:
     slopes = slopes_of(r)
     before, after = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
     given = {name: without(q, slopes) for name, q in given.items()}
-    alike = [[0], *([i + 1 for i, s in enumerate(r.steps) if s == tau] for tau in sorted({*r.steps}))]
+    alike = [[0], *([i + 1 for i in kind] for kind in r.kinds)]
     low, high = 0, MOST * DIGITS
     while high - low > 1:
         middle = (low + high) // 2

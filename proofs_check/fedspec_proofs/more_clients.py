@@ -25,14 +25,9 @@ from fedspec_proofs.contraction import Round
 from fedspec_proofs.engines.worst_case.falling import Matrix
 
 
-def kinds(r: Round) -> list[list[int]]:
-    """The clients of each kind, in the order in which kinds first come."""
-    return [[i for i, s in enumerate(r.steps) if s == tau] for tau in dict.fromkeys(r.steps)]
-
-
 def many(r: Round) -> bool:
     """Whether there are at least two clients of each kind: its number is then that of more of them."""
-    return all(len(kind) > 1 for kind in kinds(r))
+    return all(len(kind) > 1 for kind in r.kinds)
 
 
 def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[str, Fraction]]:
@@ -44,7 +39,7 @@ def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[
         ParameterError: a kind has fewer than two clients, before or after, or no whole number of them.
     """
     more = Fraction(n, len(r.steps))
-    old = kinds(r)
+    old = r.kinds
     sizes = [more * len(kind) for kind in old]
     if not many(r) or any(size.denominator > 1 or size < 2 for size in sizes):
         raise ParameterError(f"more clients: {n} for steps {r.steps}; at least two of each kind, before and after")

@@ -128,21 +128,17 @@ def _called(function: ast.Name | ast.Attribute) -> str:
 
 def named(name: str) -> str:
     """A name of the text: Greek where it is spelled so, digits and what follows a bar below the line."""
-    name, _, hat = name.partition("_hat") if name.endswith("_hat") else (name, "", "")
-    base, *below = name.strip("_").split("_")
+    hatted = name.endswith("_hat")
+    base, *below = name.removesuffix("_hat").strip("_").split("_")
     if m := re.fullmatch(r"([a-zA-Z]+?)(\d+)", base):
         base, below = m[1], [m[2], *below]
     text = _symbol(base)
-    if _hatted(_, hat):
+    if hatted:
         text = f'<mover accent="true">{text}<mo>^</mo></mover>'
     if not below:
         return text
     under = "<mo>,</mo>".join(_symbol(part) for part in below)
     return f"<msub>{text}<mrow>{under}</mrow></msub>"
-
-
-def _hatted(found: str, rest: str) -> bool:
-    return found == "_hat" and not rest
 
 
 def _symbol(word: str) -> str:

@@ -163,7 +163,7 @@ def _rates(told: list[dict[str, Any]]) -> list[str]:
     one = told[0]
     falls = "factor" in one
     what = "factor" if falls else "|x - x*|^2 <="
-    numbers = [Fraction(t["factor" if falls else "bound"]) for t in told]
+    numbers = [worst_case_chart.proved(t) for t in told]
     rates = [t["numbers"]["eta_l"] for t in told]
     wide = max(len("eta_l"), *map(len, rates))
     best = min(range(len(told)), key=lambda k: numbers[k])

@@ -27,7 +27,7 @@ needs_coq = pytest.mark.skipif(compiler() is None, reason="there is no coqc; `ma
 def test_the_page_and_the_rows_say_the_same_and_all_numbers_are_asked() -> None:
     text, names = rows.written(PAGE, ROWS)
     assert len(names) == len({*names}) == 2 * 174
-    stored = rows.by_cell(ROWS)
+    stored = round_numbers.by_round(ROWS)
     assert all(c.bound == Fraction(stored[c.by, c.steps, c.eta_l, c.zeta2]["bound"]) for c in rows.cells(PAGE))
     assert text.count("Theorem") == len(names)
 
@@ -67,7 +67,7 @@ def offered(folder: Path, text: str) -> None:
 
 
 def row(cell: rows.Cell) -> str:
-    return rows.theorem(cell, rows.by_cell(ROWS)[cell.by, cell.steps, cell.eta_l, cell.zeta2])
+    return rows.theorem(cell, round_numbers.by_round(ROWS)[cell.by, cell.steps, cell.eta_l, cell.zeta2])
 
 
 def printed(cell: rows.Cell, number: str) -> str:

@@ -147,6 +147,13 @@ class Made:
         return inputs, targets, starts[:-1]
 
 
+def own(pool: Pool, i: int) -> Examples:
+    """All examples of one client."""
+    inputs, targets, starts = pool.of([i])
+    rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
+    return inputs[rows], targets[rows]
+
+
 def same(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors are equal; what is no number, which is not equal to itself, in the same places."""
     return torch.equal(one, other) or torch.equal(one.nan_to_num(), other.nan_to_num())
@@ -175,9 +182,8 @@ def without_number(pool: Pool, who: Sequence[int]) -> str:
     """Which clients have examples that are not finite, in words; of clients that are not in memory, these alone."""
     found: list[str] = []
     for i in range(len(pool.examples)) if isinstance(pool, Held) else who:
-        inputs, targets, starts = pool.of([i])
-        rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
-        clean = finite(inputs[rows]) & finite(targets[rows])
+        inputs, targets = own(pool, i)
+        clean = finite(inputs) & finite(targets)
         if not bool(clean.all()):
             k, parts = int((~clean).nonzero()[0]), getattr(getattr(pool, "make", None), "parts", None)
             found.append(f"{i} (first its number {int(parts[i][k]) if parts else k})")

@@ -17,7 +17,7 @@ from fedspec.plan import Setup
 from fedspec_torch.arith import Vector, check_whole
 from fedspec_torch.data.batches import Minibatches
 from fedspec_torch.data.datasets import Reader
-from fedspec_torch.data.examples import Examples, Held, Made, Pool, check_counts
+from fedspec_torch.data.examples import Examples, Held, Made, Pool, check_counts, own
 from fedspec_torch.data.opening import Numbered, reader
 from fedspec_torch.federation.checking import named
 from fedspec_torch.federation.choices import Ways
@@ -227,10 +227,7 @@ class Federation:
 
     def recomputed(self, x: Vector, who: Sequence[int]) -> Vector:
         """[b] the running statistics that one pass of a model over all examples of some clients leaves."""
-        pairs = [self.pool.of([i]) for i in who]
-        inputs = torch.cat(
-            [p[0][int(p[2][0]) : int(p[2][0]) + self.pool.examples[i]] for i, p in zip(who, pairs, strict=True)]
-        )
+        inputs = torch.cat([own(self.pool, i)[0] for i in who])
         norms = [part for part in self.model.modules() if tracks(part)]
         momenta = [part.momentum for part in norms]
         with self.network.lent(), evaluating(self.model), torch.no_grad():
@@ -251,24 +248,25 @@ class Federation:
         Nothing where that is true of none or of all, which is no matter of one, and on a GPU, where an index outside a
         table breaks off every later call.
         """
-        if self.x0.device.type != "cpu" or (client is None and test is None):
+        if self.x0.device.type != "cpu":
             return ""
-        inputs, targets, starts = self.pool.of([client]) if client is not None else (*(test or ()), (0,))
-        begin, count = int(starts[0]), len(inputs) if client is None else self.pool.examples[client]
+        pair = test if client is None else own(self.pool, client)
+        if pair is None:
+            return ""
+        inputs, targets = pair
         refused: list[int] = []
         with self.network.lent(), evaluating(self.model), torch.no_grad():
             self.network.put(self.x0)
-            for k in range(count):
-                own = slice(begin + k, begin + k + 1)
+            for k in range(len(inputs)):
                 try:
-                    self.loss(self.model(inputs[own]), targets[own])
+                    self.loss(self.model(inputs[k : k + 1]), targets[k : k + 1])
                 except Exception:
                     refused.append(k)
-        if not 0 < len(refused) < count:
+        if not 0 < len(refused) < len(inputs):
             return ""
         k = refused[0]
         at = int(self.reader.parts[client][k]) if self.reader and client is not None else k
-        target = targets[begin + k]
+        target = targets[k]
         said = f", of target {target.item()}" if target.numel() == 1 else ""
         return f"it is example {at}{said}" + (f", and {len(refused) - 1} more" if len(refused) > 1 else "")
 

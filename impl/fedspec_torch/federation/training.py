@@ -13,7 +13,7 @@ from torch import Tensor
 
 from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.data.batches import Batches, Minibatches
-from fedspec_torch.data.examples import IGNORED, Made, Minibatch, check_again
+from fedspec_torch.data.examples import IGNORED, Made, Minibatch, check_again, own
 from fedspec_torch.federation.checking import blamed, check_same_parameters, of_clients
 from fedspec_torch.federation.choices import Ways
 from fedspec_torch.federation.modes import evaluating
@@ -88,9 +88,8 @@ class Training:
             if self.moving:
                 put(network.running, self.moving.begun)
             for i in clients:
-                inputs, targets, starts = pool.of([i])
-                rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
-                found.append(float(network.loss(network.module(inputs[rows]), targets[rows])))
+                inputs, targets = own(pool, i)
+                found.append(float(network.loss(network.module(inputs), targets)))
         return found
 
     def seed(self, i: int, k: int) -> int:

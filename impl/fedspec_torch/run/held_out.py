@@ -20,7 +20,7 @@ from fedspec.costs import UNRECORDED
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, PlanError
 from fedspec.plan import Setup
-from fedspec_torch.data.examples import Examples, Held, Made
+from fedspec_torch.data.examples import Examples, Held, Made, own
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.gradients.beside import put
 from fedspec_torch.run.begin import begun
@@ -122,7 +122,7 @@ def without_clients(federation: Federation, share: float, seed: int) -> HeldOut:
     else:
         make: Any = pool.make if isinstance(pool, Made) else None
         some = _with(federation, lambda k: make(left[k]), tuple(pool.examples[i] for i in left))
-    return HeldOut(some, _joined([_of(federation, i) for i in out]), f"{len(out)} of {n} clients")
+    return HeldOut(some, _joined([own(federation.pool, i) for i in out]), f"{len(out)} of {n} clients")
 
 
 def without_examples(federation: Federation, share: float, seed: int, why: str = "") -> HeldOut:
@@ -141,7 +141,7 @@ def without_examples(federation: Federation, share: float, seed: int, why: str =
     else:
         make: Any = pool.make if isinstance(pool, Made) else None
         some = _with(federation, lambda i: _some(make(i), rows[i][0]), counts)
-    held = _joined([_some(_of(federation, i), out) for i, (_, out) in enumerate(rows) if len(out)])
+    held = _joined([_some(own(federation.pool, i), out) for i, (_, out) in enumerate(rows) if len(out)])
     words = f"{len(held[0])} of {sum(pool.examples)} examples"
     return HeldOut(some, held, f"{words}, since {why}" if why else words)
 
@@ -158,13 +158,6 @@ def _some(pair: Examples, rows: Array) -> Examples:
     at = torch.from_numpy(rows)
     inputs, targets = (part[at.to(part.device)] for part in pair)
     return inputs, targets
-
-
-def _of(federation: Federation, i: int) -> Examples:
-    """All examples of one client."""
-    inputs, targets, starts = federation.pool.of([i])
-    own = slice(int(starts[0]), int(starts[0]) + federation.pool.examples[i])
-    return inputs[own], targets[own]
 
 
 def _joined(pairs: list[Examples]) -> Examples:

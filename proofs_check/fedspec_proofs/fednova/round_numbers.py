@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,11 @@ def round_of(row: dict[str, Any]) -> Round:
     """The round of a row."""
     form = tuple(map(tuple, row["form"]))
     return Round(row["algorithm"], tuple(row["steps"]), row["eta_l"], Fraction(row["zeta2"]), row["share"], form)
+
+
+def by_round(found: Iterable[Mapping[str, Any]]) -> dict[tuple[str, tuple[int, ...], str, Fraction], Mapping[str, Any]]:
+    """Rows by algorithm, steps, rate and zeta^2."""
+    return {(row["algorithm"], tuple(row["steps"]), row["eta_l"], Fraction(row["zeta2"])): row for row in found}
 
 
 def _of(kept: bool) -> Iterator[dict[str, Any]]:

@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from fedspec_proofs.contraction import HELD
-from fedspec_proofs.kernel.rows import HEAD, Cell, argument, by_cell, cells, statement
+from fedspec_proofs.fednova.round_numbers import by_round
+from fedspec_proofs.kernel.rows import HEAD, Cell, argument, cells, statement
 
 
 def spoiled(page: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Cell, Mapping[str, Any]]]:
     """Ten rows of which one thing is not as it was, by what was done to them."""
-    stored = by_cell(rows)
+    stored = by_round(rows)
     found = {(c.algorithm, c.steps, c.eta_l, c.zeta2): c for c in cells(page)}
 
     def of(*key: Any) -> tuple[Cell, dict[str, Any]]:
@@ -60,7 +61,7 @@ def written(page: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
     Coq accepts this text only if each of the ten is refused, and at its end: where the check is to say yes.
     """
-    stored, whole = by_cell(rows), {(c.by, c.steps, c.eta_l, c.zeta2): c for c in cells(page)}
+    stored, whole = by_round(rows), {(c.by, c.steps, c.eta_l, c.zeta2): c for c in cells(page)}
     out = [
         attempt(f"control_{k}", whole[key], stored[key], "Qed.")
         for k, key in enumerate([("fedavg", (1, 3), "1/4", Fraction(1)), ("scaffold", (1, 3), "1/4", Fraction(0))])

@@ -17,6 +17,7 @@ from fedspec.errors import FedspecError
 from fedspec_proofs.contraction import HELD, MU, OTHERS, Round, clients_of
 from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
+from fedspec_proofs.fednova.round_numbers import by_round
 from fedspec_proofs.kernel.text import identifier, listed, naturals, number, numbers
 
 TABLE = re.compile(r"<!-- worst: (\w+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
@@ -84,11 +85,6 @@ def _best(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
     for column, words in zip(head[1:], line[1:], strict=True):
         if m := BEST.fullmatch(words):
             yield Cell("fedavg", (K, K), m[1], Fraction(column.removeprefix("zeta^2 = ")), Fraction(m[2]), "fedavg")
-
-
-def by_cell(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, tuple[int, ...], str, Fraction], Mapping[str, Any]]:
-    """The rows by algorithm, steps, rate and zeta^2."""
-    return {(r["algorithm"], tuple(r["steps"]), r["eta_l"], Fraction(r["zeta2"])): r for r in rows}
 
 
 def statement(cell: Cell, form: Sequence[Sequence[str]]) -> str:
@@ -191,7 +187,7 @@ def written(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[str
     Raises:
         FedspecError: the page has a number that no row is of, or there is a row that it has no number of.
     """
-    stored, said = by_cell(rows), cells(page)
+    stored, said = by_round(rows), cells(page)
     asked = {(c.by, c.steps, c.eta_l, c.zeta2) for c in said}
     if asked != {*stored} or len(stored) != len(rows):
         raise FedspecError(f"kernel: of the page or the rows alone: {sorted(map(str, asked ^ {*stored}))}")

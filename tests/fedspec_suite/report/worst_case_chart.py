@@ -32,6 +32,11 @@ def drawing(path: Path | None) -> Callable[[Sequence[dict[str, Any]]], None] | N
     return lambda told: draw(told, path)
 
 
+def proved(told: dict[str, Any]) -> Fraction:
+    """The certified number: a distance, or the factor of a form that falls."""
+    return Fraction(told["factor" if "factor" in told else "bound"])
+
+
 def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
     """What is proved at each rate, the least of it ringed; and what functions reach, where some were found.
 
@@ -44,20 +49,20 @@ def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
 
     one = told[0]
     falls = "factor" in one
-    points = sorted((Fraction(t["numbers"]["eta_l"]), Fraction(t["factor" if falls else "bound"]), t) for t in told)
-    rates, proved = [float(rate) for rate, _, _ in points], [float(bound) for _, bound, _ in points]
+    points = sorted((Fraction(t["numbers"]["eta_l"]), proved(t), t) for t in told)
+    rates, heights = [float(rate) for rate, _, _ in points], [float(bound) for _, bound, _ in points]
     style = style_of(one["algorithm"])
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()
-    axes.plot(rates, proved, **style.line | {"marker": "o"}, label="proved: never above")
+    axes.plot(rates, heights, **style.line | {"marker": "o"}, label="proved: never above")
     reached = [(float(rate), float(Fraction(t["reached"]))) for rate, _, t in points if t.get("reached")]
     if reached:
         axes.plot(
             *zip(*reached, strict=True), ls="none", marker="_", ms=14, color="black", label="reached by functions"
         )
-    best = min(range(len(points)), key=lambda k: proved[k])
+    best = min(range(len(points)), key=lambda k: heights[k])
     axes.plot(
-        rates[best], proved[best], "o", ms=13, mfc="none", mec="black", label=f"least of these: {proved[best]:.3g}"
+        rates[best], heights[best], "o", ms=13, mfc="none", mec="black", label=f"least of these: {heights[best]:.3g}"
     )
     axes.axhline(1, color="grey", lw=0.8)
     axes.set_xscale("log")
