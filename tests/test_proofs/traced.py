@@ -53,7 +53,7 @@ def exceptions() -> dict[str, tuple[str, ...]]:
     return {m["what"]: tuple(m["under"].strip().split(", ")) for m in _LINE.finditer(table)}
 
 
-NUMERIC = ("Vector", "Shared", "Stack", "Stack | Blocks", "Sets", "Scalar", "Count")
+NUMERIC = ("Vector", "Shared", "Stack", "Stack | Blocks", "Column", "Sets", "Scalar", "Count")
 WEIGHTS = ("Weights", "Mixing")
 
 
