@@ -6,12 +6,12 @@ import gc
 import os
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterator
 
 import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
+from shares import ALL, OUTSIDE, QUICK, TEST, tables
 from test_spec.watching import watched
 
 from fedspec import rules
@@ -30,9 +30,7 @@ rules.checked = watched(rules.checked)  # type: ignore[assignment]
 
 PROFILE = os.environ.get("FEDSPEC_PROFILE", "full")
 BEGUN = time.monotonic()
-LONG = ("slow", "night", "long")
-EACH = 3
-"""How many cases of one test quick tries, evenly spread over its table: what breaks a whole room shows in them."""
+LONG = ("long", "night")
 
 # A run in the background of a script, or under nohup, ignores signals, and so would the commands that are sent them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -46,13 +44,14 @@ def pytest_report_header() -> list[str]:
     import torch
 
     said = {
-        "quick": f"fewer cases, slow tests left out, {EACH} of each table",
+        "quick": "fewer cases, what takes long left out",
+        "test": "what takes very long, or many cases, is left to make outside",
+        "outside": "what is marked outside, and what make test leaves out",
         "soak": "all cases, all tests",
-        "outside": "what is marked outside, and nothing else",
     }
-    slow = said.get(PROFILE, "all cases; night is left to make soak, outside to make outside")
+    taken = said.get(PROFILE, "all that is not marked outside or night")
     devices = "cpu and cuda" if torch.cuda.is_available() else "cpu; no CUDA device here"
-    return [f"profile: {PROFILE} ({slow})", f"mirror: {devices}"]
+    return [f"profile: {PROFILE} ({taken})", f"mirror: {devices}"]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -64,43 +63,29 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """All profiles but soak leave out what is marked night or outside, quick what is marked slow and most of each table
-    too, and outside takes what is marked so alone; pytest says how many. After its own choice by -k and -m.
+    """Leave out what the profile does not run; pytest says how many. After its own choice by -k and -m.
 
-    Of what is marked shared(k) one case in k stays where it is, and the others are as if they were marked outside.
+    What is marked outside or night is run there alone. Of the rest test and quick run the share that they have time
+    for, and outside what test leaves, as far as its time goes. Soak runs everything, and who names no profile all that
+    is not marked.
     """
-    for item in _beyond_a_share(items):
-        item.add_marker(pytest.mark.outside)
-    left = {"quick": ("slow", "night", "outside"), "soak": (), "outside": ("night",)}.get(PROFILE, ("night", "outside"))
-    gone = {
-        item
-        for item in items
-        if any(map(item.get_closest_marker, left))
-        or (PROFILE == "outside" and item.get_closest_marker("outside") is None)
-    }
-    if PROFILE == "quick":
-        gone |= _beyond_a_sample([item for item in items if item not in gone])
-    config.hook.pytest_deselected(items=[item for item in items if item in gone])
-    items[:] = [item for item in items if item not in gone]
+    keep = set(_run(items))
+    config.hook.pytest_deselected(items=[item for item in items if item not in keep])
+    items[:] = [item for item in items if item in keep]
 
 
-def _beyond_a_share(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    """Of what is marked shared(k) all but each k-th case of its table."""
-    met: Counter[str] = Counter()
-    for item in items:
-        if mark := item.get_closest_marker("shared"):
-            table = item.nodeid.partition("[")[0]
-            if met[table] % mark.args[0]:
-                yield item
-            met[table] += 1
-
-
-def _beyond_a_sample(items: list[pytest.Item]) -> set[pytest.Item]:
-    """Of each test with a table of cases those that quick leaves out."""
-    tables: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        tables.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    return {item for cases in tables.values() for k, item in enumerate(cases) if k % -(-len(cases) // EACH)}
+def _run(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    if PROFILE == "soak":
+        yield from items
+        return
+    for name, cases in tables((item.nodeid, item) for item in items if not item.get_closest_marker("night")).items():
+        plain = [(id_, item) for id_, item in cases if not item.get_closest_marker("outside")]
+        share = {"quick": QUICK, "test": TEST, "outside": TEST}.get(PROFILE, ALL)
+        inside = share.of(name, plain)
+        if PROFILE == "outside":
+            yield from OUTSIDE.of(name, [(id_, item) for id_, item in cases if item not in set(inside)])
+        else:
+            yield from inside
 
 
 def pytest_collection_finish() -> None:

@@ -45,7 +45,7 @@ def loss(peer: Any, job: Job) -> float:
     return job.work.loss(trainer.model())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("workload", ["lr", "mlp"])
 def test_ours_the_loop_and_the_specification_end_with_one_loss(workload: str) -> None:
     """And whoever takes another rate, one step fewer or the examples in another order does not."""
@@ -189,7 +189,7 @@ SEVERAL = [pytest.param(name, marks=[] if name in ("cnn", "lora") else pytest.ma
 FEW = (("clients", 2), ("examples", 16), ("batch", 8), ("steps", 2))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ["fedavg", "fedada2"])
 @pytest.mark.parametrize("workload", SEVERAL)
 def test_ours_and_the_loop_train_real_modules_alike(workload: str, algorithm: str) -> None:
@@ -202,7 +202,7 @@ def test_ours_and_the_loop_train_real_modules_alike(workload: str, algorithm: st
     assert "another computation" in verdict(wrong, reference, start)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("workload", SEVERAL)
 def test_real_modules_in_jax_are_those_in_torch(workload: str) -> None:
     networks = importlib.import_module("fedspec_bench.peers.jax.networks")

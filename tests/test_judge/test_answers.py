@@ -59,7 +59,6 @@ MENDED = {
 """What is wrong in each rule, and what would be right."""
 
 
-@pytest.mark.slow
 def test_each_is_wrong_where_the_page_says_and_nowhere_else(tmp_path: Path) -> None:
     text = (ROOT / "examples" / "asked.py").read_text(encoding="utf-8")
     for wrong, right in MENDED.items():

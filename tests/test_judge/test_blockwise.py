@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pytest
 from test_judge.test_remembered import names
 
 from fedspec.contract import Case, Event, Messages, Offer, SubjectInfo
@@ -42,7 +41,6 @@ class Subject:
     start = FedExp
 
 
-@pytest.mark.slow
 def test_it_is_named() -> None:
     setting = setting_of(FedExp.offer)
     said = names(identify(bench_of(Inside(Subject()), FedExp.offer, setting), setting))
@@ -54,7 +52,6 @@ def test_it_is_looked_for_where_a_rule_reads_the_whole_model() -> None:
     assert {"fedexp", "normalised-sgd", "agdu"} <= asked and not {"fedavg", "fedadam", "adam", "median"} & asked
 
 
-@pytest.mark.slow
 def test_who_steps_layer_by_layer_does_what_it_claims() -> None:
     setting = setting_of(Offer("lamb", "client", "you-2020", {"phi": "identity"}, dtypes=("float64",)))
     (defect,) = of(setting)

@@ -84,7 +84,6 @@ WRITTEN: dict[str, tuple[str, Callable[[Scenario], Iterator[Array]]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", WRITTEN)
 def test_it_does_what_is_written(words: str) -> None:
     offer, by_hand = WRITTEN[words]
@@ -101,7 +100,6 @@ def test_it_does_what_is_written(words: str) -> None:
     assert shown > 1
 
 
-@pytest.mark.slow
 def test_a_delay_in_epochs_shows_on_the_samples() -> None:
     """An epoch of which the first step alone updates is another thing than an epoch of one step."""
     known = known_at("fedadaadagrad/round/fedada2")

@@ -10,8 +10,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import first_deviation, judge_offer
 from fedspec_suite.measure.inside import Inside
@@ -59,7 +57,6 @@ Path("fed_agreed.py").write_text(text.replace(left, right), encoding="utf-8")
 """
 
 
-@pytest.mark.slow
 def test_an_own_algorithm_is_called_by_its_own_id(tmp_path: Path) -> None:
     """A copy of FedAgree that does not deny what is false of it, under the command and under pytest."""
     subprocess.run([sys.executable, "-c", SPOILED.format(example=str(FED_AGREE))], cwd=tmp_path, check=True)

@@ -22,8 +22,6 @@ from fedspec_suite.judge.capsules.replay import replayed
 from fedspec_suite.judge.capsules.stored import digest, read
 from fedspec_suite.measure.inside import Inside
 
-pytestmark = pytest.mark.long
-
 COUNT = 250
 
 

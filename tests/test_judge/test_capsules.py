@@ -58,7 +58,6 @@ OFFERS = (
     *(replace(o, rates="each") for o in SUBJECT.info.offers if o.level == "client" and o.algorithm in {"sgd", "adam"}),
 )
 SETTINGS = [setting_of(o) for o in OFFERS]
-pytestmark = pytest.mark.long
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/mine.py"
 FEW = ("--profile", "quick", "--jobs", "1", "--law", "follows-x")
@@ -86,7 +85,6 @@ def asked_of(law: Law) -> Iterator[Offer]:
     return (o for o, s in zip(OFFERS, SETTINGS, strict=True) if not law.why_not(s, o.intermediates, concurrent=True))
 
 
-@pytest.mark.slow
 def test_a_case_of_every_law_comes_back_to_the_bit() -> None:
     wrong = []
     for k, law in enumerate(LAWS.values()):
@@ -165,7 +163,6 @@ def numpy_only(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_a_failure_plays_again(folder: Path) -> None:
     name, _ = names(folder)
     ran = fedspec("replay", name, "py:mine.py:Subject", "--json", cwd=folder)
@@ -175,7 +172,6 @@ def test_a_failure_plays_again(folder: Path) -> None:
     assert (right.code, {r["outcome"] for r in right.rows}) == (0, {Outcome.PASSES})
 
 
-@pytest.mark.slow
 def test_another_wrong_number_is_told(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text((folder / "mine.py").read_text().replace("- self.h", "- 3 * self.h"))
     ran = inside("replay", str(folder / names(folder)[0]), f"py:{tmp_path}/mine.py:Subject", "--details")
@@ -183,7 +179,6 @@ def test_another_wrong_number_is_told(folder: Path, tmp_path: Path) -> None:
     assert "now: fedavg.step" in ran.out and "event 1: client " in ran.out and "answer: x = {" in ran.out
 
 
-@pytest.mark.slow
 def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path, tmp_path: Path) -> None:
     _, text = names(folder)
     lines = (folder / text).read_text().splitlines()
@@ -206,7 +201,6 @@ def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path
     assert (without.returncode, without.stdout) == (1, ran.stdout), without.stderr
 
 
-@pytest.mark.slow
 def test_the_script_of_a_command_speaks_json_lines(tmp_path: Path) -> None:
     right = Path(standalone().partition(" ")[2].strip("'")).read_text(encoding="utf-8")
     (tmp_path / "mine.py").write_text(right.replace("x + self.h", "x - self.h"))

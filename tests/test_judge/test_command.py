@@ -64,10 +64,7 @@ def name_of(arguments: tuple[str, ...]) -> str:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        *(
-            pytest.param(*row, id=name_of(row[0]), marks=[pytest.mark.slow] * (k % 3 > 0))
-            for k, row in enumerate(REFUSED)
-        ),
+        *(pytest.param(*row, id=name_of(row[0])) for row in REFUSED),
     ],
 )
 def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
@@ -166,7 +163,6 @@ def test_report_and_json_say_the_same(tmp_path: Path) -> None:
         assert all(o["id"] == f"{o['law']}/{o['dtype']}" for o in row["obligations"])
 
 
-@pytest.mark.slow
 def test_several_implementations_one_line_each() -> None:
     both = ("--only", "fedavg/server/mcmahan-2017", "--law", "follows-x")
     ran = check(py("right:fedavg"), py("wrong:zero"), *both)
@@ -184,7 +180,6 @@ def with_hash_seed(seed: int, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("implementation", "law"),
     [
@@ -215,12 +210,10 @@ except Deviates as broken:
 """
 
 
-@pytest.mark.slow
 def test_the_first_of_two_differences_is_always_the_same() -> None:
     assert len({with_hash_seed(s, "-c", TWO_DIFFERENCES) for s in range(4)}) == 1
 
 
-@pytest.mark.slow
 def test_the_number_of_jobs_changes_nothing() -> None:
     arguments = ("check", py("right:fedavg"), "--law", "follows-*", "--profile", "quick", "--json")
     one, two = fedspec(*arguments, "--jobs", "1"), fedspec(*arguments, "--jobs", "2")
@@ -228,7 +221,6 @@ def test_the_number_of_jobs_changes_nothing() -> None:
     assert one.out == two.out
 
 
-@pytest.mark.slow
 def test_another_seed_draws_other_cases() -> None:
     def ratios(seed: str) -> list[Any]:
         (row,) = check(py("right:fedadam"), "--only", "*/server", "--law", "[fu]*", "--seed", seed).rows
@@ -237,7 +229,6 @@ def test_another_seed_draws_other_cases() -> None:
     assert ratios("0") != ratios("1")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -261,7 +252,6 @@ def test_details_hold_the_traceback_of_a_subject() -> None:
     assert ran.out.count("RuntimeError: no kernel for this device\n") == 1
 
 
-@pytest.mark.slow
 def test_an_adapter_beside_the_user_is_found(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         f"import sys; sys.path.insert(0, {str(SUBJECTS)!r})\nfrom right import fedavg as it\n"
@@ -276,11 +266,10 @@ def test_the_users_folder_is_left_as_it_was(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "columns",
     [
-        pytest.param("200", marks=pytest.mark.slow),
+        "200",
         "80",
     ],
 )

@@ -22,7 +22,6 @@ def test_a_wrong_one_is_named() -> None:
     assert row["found"][0]["equation"] == "" and row["found"][0]["parts"] == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("subject", "only", "kind", "names"),
     [
@@ -59,7 +58,6 @@ def test_what_a_variant_is_made_of_is_data() -> None:
     assert both.kind == "composed" and len(both.names) == 2
 
 
-@pytest.mark.slow
 def test_a_right_one_is_what_it_claims() -> None:
     ran = fedspec("identify", "spec", "--only", "fedavg/server", "--json")
     assert ran.code == 0
@@ -71,7 +69,6 @@ def test_a_right_one_is_what_it_claims() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_what_nothing_explains_is_said() -> None:
     ran = fedspec("identify", py("wrong:sorted_blocks"), "--json")
     (row,) = json.loads(ran.out)
@@ -81,12 +78,10 @@ def test_what_nothing_explains_is_said() -> None:
     assert "sorted_blocks (1)" in printed and "at other places" in " ".join(printed.split())
 
 
-@pytest.mark.slow
 def test_one_that_does_not_answer_is_an_error() -> None:
     assert fedspec("identify", py("wrong:raises")).code == 2
 
 
-@pytest.mark.slow
 def test_it_goes_on_after_a_subject_that_cannot_be_asked() -> None:
     ran = fedspec("identify", "cmd:/no/such/program", py("right:fedavg"), "--only", "fedavg/server", "--json")
     first, *others = json.loads(ran.out)
@@ -94,7 +89,6 @@ def test_it_goes_on_after_a_subject_that_cannot_be_asked() -> None:
     assert [(r["follows"], r["error"]) for r in others] == [(True, "")] * 2
 
 
-@pytest.mark.slow
 def test_what_is_unknown_counts_more_than_what_does_not_answer() -> None:
     assert fedspec("identify", py("wrong:raises"), py("wrong:sorted_blocks")).code == 1
 

@@ -13,7 +13,6 @@ from fedspec_suite.laws import LAWS
 from fedspec_suite.laws.invariants import INVARIANTS
 
 
-@pytest.mark.slow
 def test_all_of_them_with_what_their_laws_exercise() -> None:
     rows = inside("laws", "--invariants", "--json").rows
     assert [row["id"] for row in rows] == [v.id for v in INVARIANTS]

@@ -80,7 +80,6 @@ def test_says_where_the_stored_matrix_is_behind(monkeypatch: pytest.MonkeyPatch)
     assert "not in the stored matrix; fedspec mutants run newcomer --store" in inside("mutants", "show", "newcomer").out
 
 
-@pytest.mark.slow
 def test_runs_and_prints_the_matrix(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "matrix.json"
     ran = fedspec("mutants", "run", "nesterov-*", "--jobs", "1", "--out", str(out))
@@ -103,7 +102,6 @@ def test_runs_and_prints_the_matrix(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     lame = Mutant(
         id="lame",
@@ -121,7 +119,6 @@ def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) 
     assert f"  rate: kills {next(n for n, line in stored.load().lines.items() if 'rate' in line.killed)} and" in ran.out
 
 
-@pytest.mark.slow
 def test_store_renews_only_what_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "PATH", tmp_path / "matrix.json")
     few = ("--law", "follows-x", "--law", "unrolled", "--jobs", "1", "--store", "--json")
@@ -134,7 +131,6 @@ def test_store_renews_only_what_was_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert second.lines["dampened-stale"] == first.lines["dampened-stale"]
 
 
-@pytest.mark.slow
 def test_stale_renews_only_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of another edit is asked again, and the file is then to the byte what it was."""
     whole = stored.load()

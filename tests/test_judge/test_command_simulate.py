@@ -32,7 +32,6 @@ def calm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "PATIENCE", math.inf)
 
 
-@pytest.mark.slow
 def test_a_comparison_prints_draws_and_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     out = tmp_path / "deep" / "pair"
@@ -91,7 +90,6 @@ def test_a_picture_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.slow
 def test_the_same_command_gives_the_same_numbers(tmp_path: Path) -> None:
     said = []
     for name in ("a", "b"):
@@ -119,7 +117,6 @@ def test_what_is_to_be_known_of_the_data_is_said(tmp_path: Path, monkeypatch: py
     assert ran.code == 0 and "is another one than that of 3.11.7, 0000000000000000" in ran.err
 
 
-@pytest.mark.slow
 def test_a_decay_makes_the_rate_fall_after_every_round(tmp_path: Path) -> None:
     runs = []
     for decay in ("1", "0.5"):
@@ -204,7 +201,6 @@ def test_what_cannot_be_run_is_refused_by_name(words: tuple[str, ...], told: tup
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 def test_a_way_is_named_and_kept(tmp_path: Path) -> None:
     ran = inside("simulate", "fedavg", "--rounds", "1", "--way", "looped", "--out", str(tmp_path / "x"))
     assert ran.code == 0 and "gradients looped: as asked" in ran.out
@@ -249,7 +245,6 @@ def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
     ran.refused("diverged", "smaller eta_l")
 
 
-@pytest.mark.slow
 def test_a_log_of_each_run_has_every_round_once_and_the_record_is_json(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,7 +342,6 @@ def test_a_place_that_cannot_be_written_is_told_before_training(tmp_path: Path) 
         inside("simulate", "fedavg", *SMALL[:-2], *patience, *words).refused(told)
 
 
-@pytest.mark.slow
 def test_an_interrupt_ends_with_the_table_and_a_saved_run(tmp_path: Path) -> None:
     file = tmp_path / "run.pt"
     small = (*SMALL[:-2], "--out", "table", "--save", "run.pt", "--save-every", "0")

@@ -51,7 +51,6 @@ def test_what_is_said_of_one_algorithm_goes_before_what_is_said_of_all() -> None
         set_and_tried(["eta_l=1"], ["eta_l=1,2"], rows)
 
 
-@pytest.mark.slow
 def test_the_choice_trains_and_the_untuned_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     out, file = tmp_path / "pair", tmp_path / "run.pt"
@@ -97,7 +96,6 @@ def test_the_choice_trains_and_the_untuned_are_marked(tmp_path: Path, monkeypatc
     inside(*words, "--resume", str(file)).refused("run-fedavg-tuning.json is gone, which says what was tuned")
 
 
-@pytest.mark.slow
 def test_what_is_stopped_while_it_tunes_goes_on_with_what_was_tried(tmp_path: Path) -> None:
     small = (
         *SMALL[:-2],
@@ -130,7 +128,6 @@ def test_what_is_stopped_while_it_tunes_goes_on_with_what_was_tried(tmp_path: Pa
     inside("simulate", *words, "--resume", str(tmp_path / "none.pt")).refused("no such file, nor ")
 
 
-@pytest.mark.slow
 def test_a_rate_that_falls_is_tuned_by_its_first(tmp_path: Path) -> None:
     ran = inside(
         *("simulate", "fedavg", *SMALL, "--decay", "0.5", "--tune", "eta_l=0.1,0.2", "--tune", "eta=0.5,1"),

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from test_judge.support import fedspec, with_own
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -68,8 +68,6 @@ def test_its_edges_are_in_the_table(file: Path) -> None:
 
 
 @every
-@pytest.mark.slow
-@pytest.mark.shared(2)
 def test_it_conforms(file: Path) -> None:
     more = ("--only", module(file).ROW.id, "--profile", "quick", "--jobs", "1", "--json", "--plugin", str(file))
     judged = with_own("check", "spec", *more, cwd=HOME, cases=2)
@@ -78,7 +76,6 @@ def test_it_conforms(file: Path) -> None:
 
 
 @every
-@pytest.mark.slow
 def test_its_second_route_sees_its_mistakes(file: Path) -> None:
     m = module(file)
     asked = with_own(

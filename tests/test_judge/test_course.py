@@ -62,8 +62,6 @@ KINDS: dict[str, tuple[Callable[[int], float], str]] = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.shared(3)
 @pytest.mark.parametrize(("moved", "words"), KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize(("offer", "setting"), zip(OFFERS, map(setting_of, OFFERS), strict=True), ids=LEVELS)
 def test_its_course_is_told(offer: Any, setting: Setting, moved: Callable[[int], float], words: str) -> None:
@@ -71,7 +69,6 @@ def test_its_course_is_told(offer: Any, setting: Setting, moved: Callable[[int],
     assert course(bench, samples_of(setting)) == words
 
 
-@pytest.mark.slow
 def test_it_is_part_of_what_is_seen() -> None:
     (offer, *_) = OFFERS
     setting = setting_of(offer)

@@ -204,7 +204,6 @@ def test_a_column_that_would_reach_the_next_is_one_with_it() -> None:
     assert far is not None and far.tolist() == [[5, 50], [46, 50]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "seeds"), [(SEVEN[:1], 1), (SEVEN[1:3], 5), (SEVEN, 1), (SEVEN, 5), (TWELVE, 1), (TWELVE, 5)]
 )
@@ -229,7 +228,6 @@ def test_what_is_written_does_not_overlap_and_is_in_the_picture(names: Sequence[
         assert not any(names_in(axes) for axes in figure.axes)
 
 
-@pytest.mark.slow
 def test_each_name_is_joined_to_the_end_of_its_own_line() -> None:
     figure = figure_of(made(SEVEN, 3))
     joins = [figure.transFigure.transform(join.get_xydata()) for join in figure.artists]
@@ -423,7 +421,6 @@ def test_letters_are_of_18_points_on_a_slide() -> None:
 # Files.
 
 
-@pytest.mark.slow
 def test_files_are_what_their_suffixes_say_and_the_same_again(tmp_path: Path) -> None:
     runs = made(SEVEN[:2], 2)
     for suffix in (".png", ".svg", ".pdf"):

@@ -23,7 +23,6 @@ def withheld(row: dict[str, Any]) -> dict[str, str]:
     return {o["law"]: o["reason"] for o in row["obligations"] if o["status"] == "skip"}
 
 
-@pytest.mark.slow
 def test_what_is_not_shown_is_neither_required_nor_passed() -> None:
     shows, silent = line("shows", "--law", "follows-*"), line("silent", "--law", "follows-*")
     assert shows["passed"] == shows["required"] == silent["required"] + 3
@@ -32,7 +31,6 @@ def test_what_is_not_shown_is_neither_required_nor_passed() -> None:
     assert "not shown" in withheld(silent)["follows-m"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "skipped", "reason"),
     [
@@ -52,7 +50,6 @@ def test_what_cannot_be_set_is_withheld_and_the_rest_is_judged(name: str, skippe
     assert row["passed"] == row["exercised"] == row["required"] == len(statuses(row)["pass"])
 
 
-@pytest.mark.slow
 def test_one_session_at_a_time_is_not_asked_for_two() -> None:
     (row,) = check(py("wrong:honest_one_at_a_time")).rows
     assert withheld(row)["isolated"] == "not offered: one session at a time"
@@ -80,7 +77,6 @@ def test_a_pattern_without_offers_is_refused() -> None:
     check(py("odd:silent"), "--only", "fedavg").refused("fedavg", "offered: fedadam/server/reddi-2021")
 
 
-@pytest.mark.slow
 def test_a_reading_that_asks_more_than_is_fixed() -> None:
     ran = check(py("odd:small_v0"), "--law", "reading-requires")
     assert ran.code == 1

@@ -43,7 +43,6 @@ def misnamed(algorithm: str, flaws: Iterable[str]) -> dict[str, str]:
     return {flaw: words for flaw, words in said.items() if not re.search(SAID[flaw][1], words)}
 
 
-@pytest.mark.slow
 def test_some_flaws_are_called_by_their_names() -> None:
     assert misnamed("fedadam", SHORT) == {}
 

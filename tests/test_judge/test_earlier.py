@@ -32,7 +32,6 @@ def test_every_file_says_its_commit_and_is_judged() -> None:
     assert [head for head in heads if " at commit " not in head] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", CONFORM)
 def test_it_conforms(file: str) -> None:
     if file.endswith(".mjs") and shutil.which("node") is None:
@@ -43,7 +42,6 @@ def test_it_conforms(file: str) -> None:
     assert row["verdict"] == "conforms" and row["passed"] == row["required"] > 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("file", BROKEN)
 def test_what_broke_it_is_said_with_the_remedy(file: str, tmp_path: Path) -> None:
     later = BROKEN[file]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from test_judge.test_gates import setting
 from test_judge.test_remembered import edited, names
 
@@ -13,18 +12,14 @@ from fedspec_suite.diagnosis.comparing import apart
 from fedspec_suite.diagnosis.identify import in_words
 from fedspec_suite.diagnosis.known import known_of
 
-pytestmark = pytest.mark.long
-
 RULE = ("normalised-sgd", "client.normalised.normalised_sgd", "norm(g) + eps")
 
 
-@pytest.mark.slow
 def test_what_is_left_out_for_usual_numbers_alone_is_not_said_to_be_left_out() -> None:
     (said,) = names(edited(*RULE, "maximum(norm(g), eps)"))
     assert said.startswith("maximum(the length of g, eps) stands for (the length of g) + eps")
 
 
-@pytest.mark.slow
 def test_where_nothing_else_fits_it_is_said_where_it_does_not() -> None:
     d = edited(*RULE, "norm(g) + (0 if norm(g) > eps else 3 * eps)")
     assert not d.found

@@ -20,18 +20,15 @@ def judged(subject: str) -> None:
     assert row["verdict"] == "conforms" and row["passed"] == row["required"] > 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PYTHON)
 def test_an_example_conforms(name: str) -> None:
     judged(f"py:examples/{name}.py:SUBJECT")
 
 
-@pytest.mark.slow
 def test_the_smallest_example_conforms() -> None:
     judged("py:examples/mine.py:Subject")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 def test_the_example_in_javascript_conforms() -> None:
     judged("cmd:node examples/fedavg.mjs")
@@ -48,7 +45,6 @@ def test_every_adapter_of_the_folder_is_judged() -> None:
     assert adapters == {*PYTHON, "asked", "mine", "torch_adam", "outer_step"}
 
 
-@pytest.mark.slow
 def test_what_the_readme_says_of_torchs_adam(tmp_path: Path) -> None:
     """It is not what it is offered as; offered as what it is said to be, it conforms."""
     text = (ROOT / "examples/torch_adam.py").read_text(encoding="utf-8")

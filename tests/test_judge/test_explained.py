@@ -86,13 +86,11 @@ STATE = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", STATE)
 def test_what_becomes_of_the_state_has_a_name_at_level_round(words: str) -> None:
     assert words in in_words(diagnosed(STATE[words]), True)
 
 
-@pytest.mark.slow
 def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
     divided = next(e for e in edits(find("sgd"), "client") if e.words.startswith("divided"))
     d = diagnosed(Behind("sgd", "client", edits=(divided.mutant,)))
@@ -101,7 +99,6 @@ def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
     ]
 
 
-@pytest.mark.slow
 def test_two_mistakes_of_a_round_of_exchanges_are_named_together() -> None:
     """With one cluster the first does not show: the second is found alone there."""
     pooled = mutants.find("cafga-pooled")
@@ -116,7 +113,6 @@ def test_two_mistakes_of_a_round_of_exchanges_are_named_together() -> None:
     assert found and pooled.words in found[0].words and mutants.find("fedamsgrad-m-sum").words in found[0].words
 
 
-@pytest.mark.slow
 def test_two_catalogued_edits_of_one_rule_are_named_together() -> None:
     one, two = mutants.find("adam-m-sum"), mutants.find("adam-v-from-m")
     (both,) = combined((one,), (two,)) or ()
@@ -125,7 +121,6 @@ def test_two_catalogued_edits_of_one_rule_are_named_together() -> None:
     assert {name["mutant"] for name in found[0].names} == {one.id, two.id}
 
 
-@pytest.mark.slow
 def test_a_reading_and_a_defect_are_named_together() -> None:
     subject = Behind(
         "adam",
@@ -137,7 +132,6 @@ def test_a_reading_and_a_defect_are_named_together() -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_reading_is_named_beside_a_defect_though_neither_shows_alone() -> None:
     subject = Behind(
         "dsgd",
@@ -148,7 +142,6 @@ def test_a_reading_is_named_beside_a_defect_though_neither_shows_alone() -> None
     assert "reading gradient-at-combined at dsgd.step, and W is transposed" in in_words(diagnosed(subject), True)
 
 
-@pytest.mark.slow
 def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
     wrong = Behind("scaffold", "server", edits=(mutants.find("scaffold-participants"),))
     d = diagnosed(wrong)
@@ -192,7 +185,6 @@ def test_what_the_model_alone_agrees_with_is_not_said_of_the_rest() -> None:
     assert both == ["the dual variable moves the mean the wrong way"]
 
 
-@pytest.mark.slow
 def test_a_name_that_does_not_last_is_not_given() -> None:
     d = diagnosed(Behind("fedavgm", "server", take=forgetting(3)))
     assert not d.found and d.gates == ("from round 3 on",)
@@ -226,7 +218,6 @@ def test_what_shows_beside_x_in_some_cases_and_x_in_others_is_said_of_some() -> 
     assert in_words(d, model_failed=False) == "x follows the claimed reading, not v: no known variant"
 
 
-@pytest.mark.slow
 def test_a_server_that_skips_a_round_without_a_change_is_not_said_to_follow_in_x() -> None:
     class Server:
         def __init__(self, case: Case) -> None:
@@ -254,7 +245,6 @@ def test_a_reading_is_placed_where_its_correction_stands() -> None:
     assert placed["reading uncorrected"] == "lamb.m_hat"
 
 
-@pytest.mark.slow
 def test_a_mean_of_counts_that_is_rounded_is_named() -> None:
     rounded = mutants.Mutant(
         id="mean-steps-rounded",

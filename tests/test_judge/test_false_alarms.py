@@ -61,7 +61,7 @@ def sent(client: int, delta: Blocks, weight: int, setting: Setting) -> ClientMes
     return ClientMessage(client, delta, weight, 2, 2, control, loss)
 
 
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("offer", offers("server", "client"), ids=name)
 def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
     setting = setting_of(offer, dtype)
@@ -78,7 +78,6 @@ def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
     assert decided or setting.algorithm.has(Fact.ELECTING)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", range(0, len(SUBJECT.info.offers), 74))
 def test_a_sample_of_the_soak_is_clean(number: int) -> None:
     offer = SUBJECT.info.offers[number]
@@ -86,7 +85,6 @@ def test_a_sample_of_the_soak_is_clean(number: int) -> None:
     assert not [o for o in obligations if o.status not in {Status.PASS, Status.SKIP}]
 
 
-@pytest.mark.slow
 def test_zero_changes_of_uneven_clients_do_not_fail_afga() -> None:
     offer = next(o for o in offers("server") if name(o) == "fedamsgrad-server-afga-examples")
     obligations = judge_offer(Inside(SUBJECT), offer, profile="full", law="follows-v")
@@ -107,7 +105,6 @@ PRINTED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", PRINTED)
 def test_who_writes_down_the_printed_norm_is_right(algorithm: str) -> None:
     """With rho = 0.999 it cancels, which the specification's sum does not."""

@@ -44,7 +44,7 @@ def found(name: str) -> Deviation | None:
     return o.deviation
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in GATES])
+@pytest.mark.parametrize("name", GATES)
 def test_a_flaw_behind_a_gate_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "SHRINKING", 0)
     assert found(name)

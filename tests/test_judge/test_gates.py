@@ -108,10 +108,7 @@ FOLLOWED = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "words", [pytest.param(words, marks=[pytest.mark.slow] * (k % 3 > 0)) for k, words in enumerate(FOLLOWED)]
-)
+@pytest.mark.parametrize("words", FOLLOWED)
 def test_the_feature_that_decides_is_said_and_no_other(words: str) -> None:
     d = diagnosed(FOLLOWED[words])
     assert d.follows and d.gates == (words,)
@@ -123,12 +120,10 @@ def only_once(inner: Any, e: Any, k: int) -> Any:
     return {**answer, "x": answer["x"] + (len(e.computing) == 1)}
 
 
-@pytest.mark.slow
 def test_rounds_of_one_local_step_are_told_from_longer_ones() -> None:
     assert diagnosed(Behind("gossip-pga", "trace", take=only_once)).gates == ("with 1 local step of a round",)
 
 
-@pytest.mark.slow
 def test_it_is_said_too_where_the_samples_show_it() -> None:
     d = diagnosed(Behind("fedavg", "server", event=first(3)))
     assert not d.follows and not d.found and d.gates == ("from 4 clients on",)
@@ -137,7 +132,6 @@ def test_it_is_said_too_where_the_samples_show_it() -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_gate_that_a_case_played_contradicts_is_not_said() -> None:
     """With three clients it deviates too where the first has few examples: no number of clients decides alone."""
 
@@ -167,7 +161,6 @@ def test_the_words_do_not_depend_on_the_clock(monkeypatch: pytest.MonkeyPatch) -
     assert diagnosed(FOLLOWED[words]).gates == ()
 
 
-@pytest.mark.slow
 def test_a_right_one_deviates_nowhere() -> None:
     for algorithm, level in (("fedavg", "server"), ("momentum", "client"), ("fedavgm", "server")):
         d = diagnosed(Behind(algorithm, level))
@@ -206,7 +199,6 @@ def test_an_event_before_which_a_law_saw_it_deviate_is_not_said() -> None:
     assert not_before(other, ["round 1"]) == other
 
 
-@pytest.mark.slow
 def test_what_has_a_name_is_found_in_the_cases_that_deviate_where_no_sample_does() -> None:
     d = diagnosed(Behind("trimmed-mean", "server", edits=(find("trimmed-mean-clipped"),)))
     assert d.follows and [f.words for f in d.found] == ["what is left out counts as the nearest value that is kept"]

@@ -23,8 +23,6 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 
-pytestmark = pytest.mark.long
-
 
 def moved(when: Callable[[list[Any], set[int]], bool]) -> Callable[[Any, Any, int], Any]:
     """A subject that adds to the model in some events: by who takes part, and who did in events before."""
@@ -81,7 +79,6 @@ SAID = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", SAID)
 def test_it_is_said_what_clients_are_beside_one_another(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 5))

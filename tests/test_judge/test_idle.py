@@ -18,8 +18,6 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of
 
-pytestmark = pytest.mark.long
-
 
 class Averages:
     """A server that adds the mean change at a rate of its own, whatever else it is offered as."""
@@ -75,7 +73,6 @@ def test_what_has_no_effect_is_said_before_another_algorithm(subject: Averages, 
     assert told.startswith(said) and "; or " not in told and "fednova" not in told
 
 
-@pytest.mark.slow
 def test_it_is_said_where_nothing_has_a_name() -> None:
     assert "eta and beta have no effect" in words(Averages("fedavgm", "hsu-2019", odd=True))
 
@@ -87,7 +84,6 @@ def known(subject: Any, offer: Offer) -> tuple[Setting, tuple[str, ...]]:
     return setting, idle(setting, there, given, bench.play)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "level"), [("fedadam", "server"), ("admu", "client"), ("fedasync", "trace"), ("fed-lamb", "round")]
 )

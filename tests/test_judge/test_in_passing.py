@@ -18,8 +18,6 @@ from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import setting_of
 
-pytestmark = pytest.mark.slow
-
 
 def up_to_it(changes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
     mean, seen = 0 * changes[0], 0

@@ -111,7 +111,6 @@ def test_a_line_that_would_not_work_is_refused(line: str) -> None:
         [kind(m[1], requirement) for requirement in asked(m[1], m[2])]
 
 
-@pytest.mark.slow
 def test_messages_name_extras_that_there_are() -> None:
     calls = [
         node.args[0]

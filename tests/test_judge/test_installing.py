@@ -154,7 +154,6 @@ def test_without_uv_pip_installs(plain: None, monkeypatch: pytest.MonkeyPatch, t
     assert any("2.8 GB" in line for line in said)
 
 
-@pytest.mark.slow
 def test_what_uv_cannot_install_pip_does_in_a_fresh_environment(notes: Path, tmp_path: Path) -> None:
     (notes / "one.fails").write_text("")
     said: list[str] = []
@@ -166,7 +165,6 @@ def test_what_uv_cannot_install_pip_does_in_a_fresh_environment(notes: Path, tmp
     assert json.loads((notes / "one.pip").read_text()) == ["install", "-r", str(one.requirements)]
 
 
-@pytest.mark.slow
 def test_what_nobody_can_install_leaves_no_environment(notes: Path, tmp_path: Path) -> None:
     (notes / "one.fails").write_text("")
     (notes / "one.fails-too").write_text("")
@@ -176,7 +174,6 @@ def test_what_nobody_can_install_leaves_no_environment(notes: Path, tmp_path: Pa
     assert not one.is_ready
 
 
-@pytest.mark.slow
 def test_several_are_made_at_a_time(notes: Path, tmp_path: Path) -> None:
     """Each waits for the other, so that neither would be ready alone; one that fails fails alone."""
     (notes / "one.waits").write_text("two.pid")
@@ -226,7 +223,6 @@ def two_packages(notes: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     yield notes
 
 
-@pytest.mark.slow
 def test_a_package_is_judged_while_the_environment_of_another_is_made(two_packages: Path) -> None:
     """The results still come in the order of the names."""
     said: list[str] = []

@@ -10,7 +10,6 @@ from test_judge.support import check, fedspec, inside, py
 LAW = ("--law", "follows-x")
 
 
-@pytest.mark.slow
 def test_the_case_says_which_interface_is_meant() -> None:
     old, new = check(py("interfaces:both"), *LAW).rows
     assert (old["variant"], old["verdict"]) == ("old", "conforms")
@@ -19,13 +18,11 @@ def test_the_case_says_which_interface_is_meant() -> None:
     assert "added, not averaged" in new["nearest"]
 
 
-@pytest.mark.slow
 def test_both_variants_stand_in_the_name() -> None:
     old, _ = check(py("interfaces:below"), *LAW).rows
     assert old["subject"] == "Either (sdk, old)"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "found"),
     [
@@ -43,7 +40,6 @@ def test_a_pattern_of_no_variant_is_refused_with_those_that_there_are() -> None:
     check(py("interfaces:both"), "--only", "newer:fedavg").refused("newer:fedavg", "old:fedavg/server/", "VARIANT")
 
 
-@pytest.mark.slow
 def test_the_command_of_a_line_judges_that_line_alone() -> None:
     rows = check(py("interfaces:both"), *LAW).rows
     for row in rows:
@@ -52,7 +48,6 @@ def test_the_command_of_a_line_judges_that_line_alone() -> None:
         assert (again["id"], again["verdict"]) == (row["id"], row["verdict"])
 
 
-@pytest.mark.slow
 def test_the_table_has_a_heading_for_each_and_says_how_to_select() -> None:
     ran = fedspec("check", py("interfaces:both"), "--profile", "quick", "--jobs", "1", *LAW)
     assert "Either 1 (old)" in ran.out and "Either 1 (new)" in ran.out

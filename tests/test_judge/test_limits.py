@@ -32,7 +32,6 @@ def judged(algorithm: str, level: str, **limits: str) -> list[Obligation]:
     return judge_offer(Inside(subject), subject.offer, cases=2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "level"), TOGETHER)
 def test_who_runs_with_everybody_only_is_never_asked_for_less(algorithm: str, level: str) -> None:
     found = judged(algorithm, level, participation="all")
@@ -41,7 +40,6 @@ def test_who_runs_with_everybody_only_is_never_asked_for_less(algorithm: str, le
     assert sum(o.status is Status.SKIP for o in found) <= 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "level"), MATRICES)
 def test_who_takes_matrices_only_is_given_no_others(algorithm: str, level: str) -> None:
     found = judged(algorithm, level, blocks="matrices")
@@ -54,7 +52,6 @@ def test_who_takes_one_block_only_is_given_one(algorithm: str, level: str) -> No
     assert conclude(judged(algorithm, level, blocks="one"))[0] is Conformity.CONFORMS
 
 
-@pytest.mark.slow
 def test_what_needs_an_absent_client_is_skipped_with_the_reason() -> None:
     skipped = {o.law: o.reason for o in judged("joint-local", "round", participation="all") if o.status is Status.SKIP}
     assert skipped["bystander"] == "not offered: it has everyone in its cases: everybody takes part"
@@ -101,7 +98,6 @@ def test_the_report_says_what_was_kept_out(subject: str, claim: str, limit: str)
     assert f"not judged beyond what offers take: {limit}" in " ".join(ran.out.split())
 
 
-@pytest.mark.slow
 def test_the_json_says_it_too_and_a_zero_that_is_refused() -> None:
     (row,) = check(py("limited:average"), "--law", "repeats").rows
     assert (row["participation"], row["blocks"]) == ("all", "any")

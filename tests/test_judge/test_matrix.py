@@ -51,7 +51,6 @@ def cells(name: str, number: int) -> asking.Asked:
     return asking.ask(number, [name], tuple(LAWS), seed=0, count=4)[name]
 
 
-@pytest.mark.slow
 def test_what_changes_nothing_survives_every_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MUTANTS, "noticed", noticed())
     row = matrix.run(["noticed"], cases=4).rows[0]
@@ -60,7 +59,6 @@ def test_what_changes_nothing_survives_every_law(monkeypatch: pytest.MonkeyPatch
     assert sorted([*asked.survived, *(law for laws in asked.not_asked.values() for law in laws)]) == sorted(LAWS)
 
 
-@pytest.mark.slow
 def test_a_law_that_does_not_apply_is_not_asked() -> None:
     (number,) = asking.offers_of(MUTANTS["momentum-stale"])
     reasons = {law: why for why, laws in cells("momentum-stale", number).not_asked.items() for law in laws}
@@ -68,7 +66,6 @@ def test_a_law_that_does_not_apply_is_not_asked() -> None:
     assert reasons["follows-v"] == "momentum has no v"
 
 
-@pytest.mark.slow
 def test_a_rule_that_does_not_run_is_not_asked() -> None:
     server, round_ = (
         next(i for i in asking.offers_of(MUTANTS["proximal-sign"]) if SUBJECT.info.offers[i].level == level)
@@ -86,7 +83,6 @@ def test_a_mutant_that_raises_is_not_counted_as_killed(monkeypatch: pytest.Monke
     assert any("no_such_thing" in why for why in asked.not_asked)
 
 
-@pytest.mark.slow
 def test_what_a_mutant_remembers_ends_where_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """A buffer kept for a session shows in its second round only; one kept for good shows in a second run."""
     for name, leak, second in (("momentum-not-reset", "session", False), ("momentum-shared", "process", True)):
@@ -143,7 +139,6 @@ def test_a_rule_that_changes_makes_its_mutants_stale(monkeypatch: pytest.MonkeyP
     assert STORED.stale_mutants() == [mutant.id]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "old", "new", "stale"),
     [
@@ -194,7 +189,6 @@ def of_offer(setting: Setting) -> str:
     return next(n for n, i in fingerprints.offers().items() if said(asking.offered(i)) == said(setting))
 
 
-@pytest.mark.slow
 def test_offers_that_the_matrix_does_not_know_make_no_law_stale() -> None:
     gone = [name for name in STORED.offers if name.startswith("fedadam/")]
     before = [name for name in STORED.offers if name not in gone]
@@ -287,7 +281,6 @@ def test_a_file_that_is_no_matrix_is_refused(tmp_path: Path) -> None:
             stored.load(tmp_path / "matrix.json")
 
 
-@pytest.mark.slow
 def test_a_part_renews_its_own_lines_only(tmp_path: Path) -> None:
     known = {"adam-no-square", "momentum-stale"}
     old = stored.Stored(
@@ -314,7 +307,6 @@ def test_a_new_law_is_asked_alone() -> None:
     assert list(new.laws) == ["mirrors", "rate", "unrolled"] and new.laws["rate"] == "0"
 
 
-@pytest.mark.slow
 def test_the_stored_matrix_is_what_a_run_gives() -> None:
     """For a sample that stays the same; asked in processes of their own, without the tests' import hook."""
     ran = fedspec("mutants", "run", *SAMPLE, "--json", "--jobs", "2")
@@ -325,7 +317,6 @@ def test_the_stored_matrix_is_what_a_run_gives() -> None:
         assert (tuple(row["killed"]), len(row["offers"])) == (line.killed, line.offers), row["id"]
 
 
-@pytest.mark.slow
 def test_the_same_bytes_however_the_work_is_shared(tmp_path: Path) -> None:
     said = []
     for jobs in ("1", "2"):

@@ -30,7 +30,6 @@ def one(module: str, shown: str) -> Edit:
     return found
 
 
-@pytest.mark.slow
 def test_an_edit_that_gives_other_numbers_is_killed_and_stays_in_its_child() -> None:
     edit = one("fedspec.client.sgd", "return x - eta_l * g  ->  return x + eta_l * g")
     among = reaching(edit, vectors())

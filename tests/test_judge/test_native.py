@@ -52,31 +52,26 @@ def by_vectors(subject: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row["verdict"] == "conforms" and row["passed"] > 1 for row in ran.rows)
 
 
-@pytest.mark.slow
 @needs_node
 def test_javascript_is_judged() -> None:
     judged("cmd:node examples/native.mjs")
 
 
-@pytest.mark.slow
 @needs_node
 def test_javascript_by_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
     by_vectors("cmd:node examples/native.mjs", monkeypatch)
 
 
-@pytest.mark.slow
 @needs_cpp
 def test_cpp_is_judged(program: Path) -> None:
     judged(f"cmd:{program}")
 
 
-@pytest.mark.slow
 @needs_cpp
 def test_cpp_by_vectors(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_vectors(f"cmd:{program}", monkeypatch)
 
 
-@pytest.mark.slow
 @needs_cpp
 def test_cpp_judges_itself_by_the_vectors_alone(program: Path, lines: Path) -> None:
     ran = subprocess.run([str(program), str(lines)], capture_output=True, text=True, check=False)
@@ -84,7 +79,6 @@ def test_cpp_judges_itself_by_the_vectors_alone(program: Path, lines: Path) -> N
     assert ran.returncode == 0 and passed == played and int(passed) > 10, ran
 
 
-@pytest.mark.slow
 @needs_cpp
 def test_a_defect_in_cpp_is_named_by_the_vectors_alone(lines: Path, tmp_path: Path) -> None:
     """Epsilon inside the root, a common variant: its totals are those of that reading."""

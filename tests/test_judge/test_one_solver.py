@@ -56,7 +56,6 @@ class JointLocal:
         return {"x": {self.block: self.x}, "delta": {self.block: delta}}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kept", "ever", "said"),
     [

@@ -192,8 +192,6 @@ def same(known: Known, a: Variant, b: Variant) -> bool:
     )
 
 
-@pytest.mark.slow
-@pytest.mark.shared(5)
 @pytest.mark.parametrize("mutant", sorted(CATALOGUED, key=lambda mutant: CATALOGUED[mutant][0]))
 def test_a_generic_mistake_is_the_one_written_by_hand(mutant: str) -> None:
     offer, words = CATALOGUED[mutant]
@@ -259,7 +257,6 @@ FORMS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("words", FORMS)
 def test_what_waits_for_an_update_may_be_gathered(words: str) -> None:
     known = known_at("agdu/client/fedada2")
@@ -318,7 +315,6 @@ class Overwritten(Clients):
         self.x = self.x - sum(T) / n * eta_l * d.sum(axis=0) / n
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "words"),
     [
@@ -331,7 +327,6 @@ def test_what_goes_on_or_is_written_too_early_is_named(method: type[Clients], wo
     assert names(said_of(method, wrong=True)) == [words]
 
 
-@pytest.mark.slow
 def test_a_mean_of_means_counts_a_group_once() -> None:
     known = known_at("fedblended/round/fedada2")
     s = next(s for s in known.samples if isinstance(s.events[0], Round) and len(s.events[0].participants) > 2)
@@ -382,7 +377,6 @@ def test_statements_change_places_where_that_makes_a_difference() -> None:
     assert text.index("x = x - v") < text.index("v = v + g(x)") < text.index("u = 2 * x")
 
 
-@pytest.mark.slow
 def test_the_numbers_of_all_clients_may_be_those_of_the_server() -> None:
     known = known_of(setting_of(Offer("joint-local", "round", "fedada2", {"client": "adam", "server": "adam"})))
     v = called(known, "the clients take the server's beta1, beta2")
@@ -393,7 +387,6 @@ def test_the_numbers_of_all_clients_may_be_those_of_the_server() -> None:
     assert told["beta1"] == was["beta1_l"] and told["beta2"] == was["beta2_l"]
 
 
-@pytest.mark.slow
 def test_a_first_round_may_only_average() -> None:
     known = known_at("fedadam/server/reddi-2021")
     v = called(known, "the first event moves the model by Delta itself; the state begins with the second")
@@ -412,7 +405,6 @@ TWO: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("level", TWO)
 def test_the_plain_end_of_a_chain_shows_one_of_two_mistakes(level: str) -> None:
     offer, *said = TWO[level]

@@ -31,9 +31,7 @@ COMMANDS = [
 FULL = "fedspec: standard output: cannot be written: No space left on device\n"
 CLOSED = "fedspec: standard output: closed, so that nothing could be read of what is found\n"
 quick = pytest.mark.parametrize("words", COMMANDS[2:4] + COMMANDS[-1:], ids=" ".join)
-each = pytest.mark.parametrize(
-    "words", [pytest.param(c, marks=pytest.mark.slow) for c in COMMANDS[:2]] + COMMANDS[2:], ids=" ".join
-)
+each = pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 
 
 def ended(words: tuple[str, ...], **more: Any) -> tuple[int, str]:
@@ -79,7 +77,6 @@ def small_files() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "named"),
     [

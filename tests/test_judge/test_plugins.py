@@ -34,7 +34,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_what_is_written_is_shown_judged_and_drawn(written: Path) -> None:
     plugin = ("--plugin", "fed_mean.py")
     shown = with_own("show", "fed-mean", *plugin, cwd=written)
@@ -50,7 +49,6 @@ def test_what_is_written_is_shown_judged_and_drawn(written: Path) -> None:
     assert reasons["joint-moments", "round"] == said
 
 
-@pytest.mark.slow
 def test_what_is_written_conforms_and_its_mistakes_are_named(written: Path) -> None:
     judged = fedspec(
         *("check", "spec", "--only", "fed-mean", "--profile", "quick", "--jobs", "1", "--json"),
@@ -84,8 +82,6 @@ KINDS = {
 """By the kind: the level of its offers, what its first mistake is said to be, and laws that are no text of the rule."""
 
 
-@pytest.mark.slow
-@pytest.mark.shared(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_conforms_as_it_is_written_and_its_mistake_is_named(kind: str, tmp_path: Path) -> None:
     level, said, laws = KINDS[kind]
@@ -123,7 +119,6 @@ def test_the_mirror_vectors_and_mutants_of_each_kind(kind: str, tmp_path: Path) 
         assert done.code == 0 and (tmp_path / "out/simulate.json").is_file(), done.err
 
 
-@pytest.mark.slow
 def test_a_server_of_late_updates_without_a_closed_form_is_not_asked_for_one(tmp_path: Path) -> None:
     """What it shows as v, and a hyper-parameter called beta, are its own affair: it is not taken for ours."""
     assert with_own("new", "my-late", "--kind", "late", cwd=tmp_path).code == 0
@@ -135,7 +130,6 @@ def test_a_server_of_late_updates_without_a_closed_form_is_not_asked_for_one(tmp
     assert not {"arrivals-unrolled", "arrivals-telescope", "arrivals-conserved"} & asked
 
 
-@pytest.mark.slow
 def test_what_is_written_is_styled_like_fedspec(tmp_path: Path) -> None:
     for kind in ("server", *KINDS):
         assert with_own("new", f"a-{kind}", "--kind", kind, cwd=tmp_path).code == 0
@@ -235,7 +229,6 @@ STEPS = {}
 """
 
 
-@pytest.mark.slow
 def test_a_fact_asks_for_no_second_route_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(NEW + EXTRAPOLATES, encoding="utf-8")
     why = json.loads(with_own("laws", "--why", "own", "--plugin", "own.py", "--json", cwd=tmp_path).out)
@@ -243,7 +236,6 @@ def test_a_fact_asks_for_no_second_route_that_is_not_there(tmp_path: Path) -> No
     assert "no-shorter" in asked and not {"of-several", "unrolled"} & asked
 
 
-@pytest.mark.slow
 def test_a_mistake_that_no_second_route_could_show_may_say_so(tmp_path: Path) -> None:
     silent = NEW.replace("STEPS = {", "UNREAD = {").replace("EDGES = (", "UNASKED = (")
     for survives, code, said in (("", 1, "unexplained; a second route (STEPS, MOVES or MAPS)"), ("why", 0, "; why\n")):
@@ -290,7 +282,6 @@ class Subject:
 """
 
 
-@pytest.mark.slow
 def test_what_is_forgotten_of_who_sits_out_is_seen_in_what_participants_show(tmp_path: Path) -> None:
     """The rows of the state are of all clients, and those that are shown of the participants."""
     assert with_own("new", "my-clients", "--kind", "clients", cwd=tmp_path).code == 0
@@ -318,7 +309,6 @@ class Subject:
 """
 
 
-@pytest.mark.slow
 def test_a_plain_mean_is_called_fedavg_at_the_rate_1(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(FEDAVG_INSTEAD, encoding="utf-8")
     done = with_own("identify", "py:mine.py:Subject", "--json", "--plugin", str(FED_AGREE), cwd=tmp_path)
@@ -335,7 +325,6 @@ def test_what_cannot_be_taken_is_refused(name: str, tmp_path: Path) -> None:
     assert said in done.err and len(done.err.splitlines()) == 1, done.err
 
 
-@pytest.mark.slow
 def test_an_error_in_the_file_names_its_line(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         changed("    x = state.x + eta * m\n", "    x = state.y + eta * m\n").replace(
@@ -371,7 +360,6 @@ def ids(*words: str, cwd: Path, **env: str) -> tuple[set[str], str]:
     return {row["id"] for row in json.loads(done.out)}, done.err
 
 
-@pytest.mark.slow
 def test_who_names_it(written: Path, tmp_path: Path) -> None:
     """The environment, a pyproject.toml above, which is told, and an installed package."""
     before, told = ids(cwd=tmp_path)
@@ -395,7 +383,6 @@ def test_who_names_it(written: Path, tmp_path: Path) -> None:
     assert ids(cwd=written, PYTHONPATH=path)[0] - before == {"fed-mean"}
 
 
-@pytest.mark.slow
 def test_replay_runs_none_but_what_it_is_told_to(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text("raise SystemExit('ran')\n", encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text('[tool.fedspec]\nplugins = ["own.py"]\n', encoding="utf-8")
@@ -408,7 +395,6 @@ def test_replay_runs_none_but_what_it_is_told_to(tmp_path: Path) -> None:
     assert "ran" in with_own("list", cwd=tmp_path).err
 
 
-@pytest.mark.slow
 def test_new_writes_over_nothing(written: Path) -> None:
     for name, said in (("fed-mean", "is there already"), ("fedavg", "is called 'fedavg' already"), ("Fed", "small")):
         done = with_own("new", name, cwd=written)
@@ -444,7 +430,6 @@ def test_fed_agree_by_hand() -> None:
     assert [*state.x] == [3 / (1 + Fraction(1, 90))]
 
 
-@pytest.mark.slow
 def test_fed_agree_conforms_and_its_mistakes_do_not(tmp_path: Path) -> None:
     words = ("check", "spec", "mutant:fed-agree-sum", "--only", "fed-agree/server", "--profile", "quick", "--json")
     done = fedspec(*words, "--jobs", "1", "--plugin", str(FED_AGREE), cwd=tmp_path)
@@ -520,7 +505,6 @@ def test_the_mirror_trains_with_it_as_a_plain_loop_does(
     torch.testing.assert_close(run.x, flat, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_what_is_stored_in_fedspec_stays_its_own(written: Path) -> None:
     plugin = ("--plugin", "fed_mean.py")
     stored = with_own("mutants", "run", "fed-mean-*", "--store", *plugin, cwd=written)

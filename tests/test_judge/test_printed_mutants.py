@@ -45,7 +45,6 @@ OPEN = [
 """The offers whose printed text runs: what it leaves open has other values in some."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("offer", OPEN, ids=lambda o: f"{o.algorithm}-{o.level}-{o.reading}-{o.options}")
 def test_both_forms_answer_alike_beyond_the_small_cases(offer: Offer) -> None:
     """Epochs and a warm-up, which no box has, among them, and stabilisers of 0."""

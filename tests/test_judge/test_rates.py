@@ -54,13 +54,12 @@ def test_a_right_one_conforms(name: str) -> None:
     assert row["verdict"] == "conforms" and row["id"].endswith(f"rates={row['rates']}"), row
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "laws"),
     [
         ("mean", {"rates-linear", "rates-weightless"}),
-        pytest.param("first", {"rates-linear", "rates-reordered", "rates-weightless"}, marks=pytest.mark.slow),
-        pytest.param("before", {"rates-linear", "rates-constant"}, marks=pytest.mark.slow),
+        ("first", {"rates-linear", "rates-reordered", "rates-weightless"}),
+        ("before", {"rates-linear", "rates-constant"}),
     ],
 )
 def test_a_wrong_one_is_found_without_reading_the_rule_too(name: str, laws: set[str]) -> None:
@@ -70,13 +69,11 @@ def test_a_wrong_one_is_found_without_reading_the_rule_too(name: str, laws: set[
     assert failed & INDEPENDENT == laws and "rates-follow" in failed
 
 
-@pytest.mark.slow
 def test_a_verdict_names_a_wrong_one() -> None:
     (row,) = check(py("rated:mean"), "--law", "rates-*").rows
     assert row["nearest"].startswith("all clients have the mean of their rates")
 
 
-@pytest.mark.slow
 def test_who_says_nothing_of_rounds_is_sent_no_rates() -> None:
     (row,) = check(py("rated:strict")).rows
     assert row["verdict"] == "conforms"

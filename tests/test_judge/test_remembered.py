@@ -178,7 +178,6 @@ def test_what_is_mistaken_for_another_has_a_name(words: str) -> None:
     assert names(edited(*EDITED[words]))[0] == words
 
 
-@pytest.mark.slow
 def test_a_solver_that_remembers_has_a_name() -> None:
     """FedNova's Algorithm 2, whose clients begin a round with the buffer of their last."""
     d = edited(
@@ -198,7 +197,6 @@ def test_a_solver_that_remembers_has_a_name() -> None:
     assert names(d)[0] == "what a client's solver keeps lives on when its next round begins"
 
 
-@pytest.mark.slow
 def test_two_edits_at_once_are_named_where_one_gives_the_first_deviation() -> None:
     d = edited(
         "nesterov",
@@ -244,7 +242,6 @@ class OldAnchor:
         return {"x": {self.block: self.x}}
 
 
-@pytest.mark.slow
 def test_an_anchor_of_the_round_before_has_a_name() -> None:
     offer = Offer("fedprox", "round", "fednova", {"weights": "uniform"}, dtypes=("float64",))
     assert named(offer, OldAnchor) == ["the proximal term pulls to the model of the round before"]
@@ -279,7 +276,6 @@ class OldLengths:
         return {"x": dict(self.x)}
 
 
-@pytest.mark.slow
 def test_lengths_of_when_the_round_began_have_a_name() -> None:
     offer = Offer("lamb", "client", "you-2020", {"phi": "identity"}, dtypes=("float64",))
     (said,) = named(offer, OldLengths)

@@ -248,7 +248,6 @@ def test_a_full_disk_is_said_and_the_table_is_printed(suffix: str, tmp_path: Pat
     assert f"{path} is not complete" in ran.err and "Traceback" not in ran.err
 
 
-@pytest.mark.slow
 def test_an_interrupt_writes_what_is_judged_so_far(tmp_path: Path) -> None:
     main, lines, junit = "from fedspec_suite.cli import main; main()", tmp_path / "r.jsonl", tmp_path / "r.xml"
     more = ("--profile", "quick", "--law", "repeats", "--limit", "600", "--jobs", "2", "--report", str(lines))

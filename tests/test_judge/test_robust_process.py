@@ -60,7 +60,6 @@ def test_a_request_that_is_not_read_does_not_block() -> None:
         ours.exchange(b"x" * 2**22 + b"\n", 0.3)
 
 
-@pytest.mark.slow
 def test_answering_without_reading_is_not_enough() -> None:
     with piped("import time; print('{}', flush=True); time.sleep(600)") as ours, pytest.raises(TimeoutError):
         ours.exchange(b"x" * 2**22 + b"\n", 1.0)
@@ -177,7 +176,6 @@ def started(file: Path, times: int = 1) -> int:
     raise AssertionError("the subject was never started")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupt_in_the_handshake_stops_the_subject(sent: signal.Signals, code: int, tmp_path: Path) -> None:
     file = tmp_path / "pid"
@@ -189,7 +187,6 @@ def test_an_interrupt_in_the_handshake_stops_the_subject(sent: signal.Signals, c
     assert gone(pid)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_the_subject_ends_with_a_judge_that_is_killed(jobs: str, tmp_path: Path) -> None:
     file = tmp_path / "pid"

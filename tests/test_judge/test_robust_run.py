@@ -53,7 +53,7 @@ OPENED = [
 
 @pytest.mark.parametrize(
     ("bad", "says"),
-    [pytest.param(*row, id=row[1], marks=[pytest.mark.slow] * (k % 3 > 0)) for k, row in enumerate(OPENED)],
+    [pytest.param(*row, id=row[1]) for row in OPENED],
 )
 def test_a_subject_that_cannot_be_opened_is_a_line(bad: str, says: str) -> None:
     row = middle(*among(bad))
@@ -85,10 +85,7 @@ ANSWERED = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("fault", "says"), [pytest.param(*a, marks=[pytest.mark.slow] * (k % 3 > 0)) for k, a in enumerate(ANSWERED)]
-)
+@pytest.mark.parametrize(("fault", "says"), ANSWERED)
 def test_an_answer_that_is_none_is_an_error(fault: str, says: str) -> None:
     row = middle(*among(hostile(fault)))
     assert says in row["first_deviation"], row["first_deviation"]
@@ -113,7 +110,6 @@ def test_what_is_harmless_conforms(fault: str) -> None:
     assert (ran.code, ran.rows[0]["verdict"]) == (0, "conforms"), ran.rows[0]["first_deviation"]
 
 
-@pytest.mark.slow
 def test_what_is_shown_only_sometimes_is_found_out() -> None:
     ran = inside("check", hostile("shows-sometimes"), GOOD, *QUICK, "--law", "[fr]*", "--json")
     assert [r["verdict"] for r in ran.rows] == ["does not conform", "conforms"]
@@ -166,7 +162,6 @@ def test_a_full_disk_is_said_and_the_table_is_printed() -> None:
     assert "/dev/full is not complete" in ran.err and "Traceback" not in ran.err
 
 
-@pytest.mark.slow
 def test_when_the_budget_is_used_the_rest_is_not_asked() -> None:
     ran = inside("check", hostile("sleepy"), *QUICK, "--budget", "2", "--json")
     (slow,) = ran.rows
@@ -188,7 +183,6 @@ def test_the_limit_of_the_handshake_is_an_option(tmp_path: Path) -> None:
     inside("check", slow, *SOME, "--start-limit", "0.5").refused("no answer to 'hello' within 0.5 s")
 
 
-@pytest.mark.slow
 def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
     main, report = "from fedspec_suite.cli import main; main()", tmp_path / "report.jsonl"
     more = ("--profile", "quick", "--law", "follows-x", "--limit", "600", "--jobs", "2", "--report", str(report))
@@ -230,7 +224,6 @@ def test_a_task_may_become_known_while_others_are_done() -> None:
     assert given == [0, 1, 30, 31]
 
 
-@pytest.mark.slow
 def test_several_processes_say_the_same(tmp_path: Path) -> None:
     arguments = ("check", GOOD, hostile("name-number"), GOOD, "--law", "repeats", "--profile", "quick")
     one = inside(*arguments, "--jobs", "1", "--json", cases=PROFILES["quick"])

@@ -78,7 +78,6 @@ def test_the_table_prints_the_pattern_verbatim() -> None:
     assert "--law 'rat[a-f]'" in ran.rows[0]["command"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_reader_that_stops_changes_no_exit_code(more: tuple[str, ...]) -> None:
     read, write = os.pipe()
@@ -165,7 +164,6 @@ SHADOWS = ("json", "random", "typing", "numpy", "colorsys")
 """The last is one that nothing has imported before the subject does."""
 
 
-@pytest.mark.slow
 def test_the_users_folder_shadows_nothing(tmp_path: Path) -> None:
     for name in SHADOWS:
         (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")

@@ -35,9 +35,7 @@ def test_each_step_takes_its_own_rate_and_the_buffer_knows_none() -> None:
 SOLVERS = [a.id for a in CATALOGUE.values() if "client" in a.levels and "eta_l" in a.numbers]
 
 
-@pytest.mark.parametrize(
-    "algorithm", [pytest.param(a, marks=[pytest.mark.slow] * (k % 3 > 0)) for k, a in enumerate(SOLVERS)]
-)
+@pytest.mark.parametrize("algorithm", SOLVERS)
 def test_every_solver_of_the_catalogue_can_be_scheduled(algorithm: str) -> None:
     offer = Offer(algorithm, "client", CATALOGUE[algorithm].readings[0].name, dtypes=("float64",), rates="each")
     found = judge_offer(Inside(SUBJECT), offer, law="schedule-*", cases=6)
@@ -51,7 +49,6 @@ def test_a_right_one_conforms(name: str) -> None:
     assert row["id"].endswith("rates=each")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "laws"),
     [

@@ -33,7 +33,6 @@ from fedspec_suite.measure.inside import Inside, apart
 from fedspec_suite.measure.verdict import Status
 
 pytest_plugins = ["pytester"]
-pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW: dict[str, Any] = {"only": "fedavg/server/mcmahan-2017", "law": "follows-x"}
@@ -44,7 +43,6 @@ def test_a_right_object_conforms() -> None:
     assert (result.verdict, result.passed, result.command) == ("conforms", 1, "")
 
 
-@pytest.mark.slow
 def test_a_wrong_object_raises_what_the_command_prints() -> None:
     with pytest.raises(AssertionError) as raised:
         check_subject(wrong.uniform, **FEW)
@@ -119,7 +117,6 @@ def test_an_object_may_write_into_what_it_has_answered() -> None:
     assert result.said == "conforms" and result.passed == 6
 
 
-@pytest.mark.slow
 def test_an_object_breaks_no_law_but_the_one_about_its_input() -> None:
     """Two halves of a client send one array, which is none of the subject's business."""
     with pytest.raises(DoesNotConform) as raised:
@@ -203,7 +200,6 @@ reason = "the sign (#7)"
 """
 
 
-@pytest.mark.slow
 def test_a_wrong_example_under_pytest(tmp_path: Path) -> None:
     text = (ROOT / "examples/mine.py").read_text(encoding="utf-8")
     (tmp_path / "mine.py").write_text(text.replace("+ self.h", "- self.h"))
@@ -240,7 +236,6 @@ def test_the_right_example_under_pytest(pytester: pytest.Pytester, monkeypatch: 
     assert ran.ret == 0 and "not offered: delta is not shown" in str(ran.stdout)
 
 
-@pytest.mark.slow
 def test_a_zero_that_is_refused_costs_one_test(pytester: pytest.Pytester) -> None:
     laws = ("--fedspec-law", "follows-x", "--fedspec-law", "repeats", "--fedspec-law", "far-numbers")
     ran = run_inside(pytester, "--fedspec-impl", py("odd:no_zero"), *laws)

@@ -17,8 +17,6 @@ from fedspec_suite.diagnosis.search import Search
 from fedspec_suite.diagnosis.seen.fitting import Step, explained
 from fedspec_suite.diagnosis.variants import Variant
 
-pytestmark = pytest.mark.long
-
 
 def test_what_is_left_out_is_counted() -> None:
     far = Search()
@@ -34,7 +32,6 @@ def odd(inner: Any, e: Any, k: int) -> Any:
     return {**answer, "x": answer["x"] * (1 + 1e-3 * np.sin(np.arange(answer["x"].size) + k))}
 
 
-@pytest.mark.slow
 def test_an_unnamed_one_is_not_looked_at_for_longer_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 50))
     monkeypatch.setattr(known, "MOST", 100)

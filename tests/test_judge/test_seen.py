@@ -68,20 +68,18 @@ def of_digits(x: Any, digits: int) -> Any:
         return np.where(x == 0, 0.0, np.round(x / scale, digits - 1) * scale)
 
 
-@pytest.mark.slow
 def test_what_is_rounded_everywhere_is_called_rounded() -> None:
     assert "as if something were rounded to 3 digits inside" in said(lambda k, x: x.astype(np.float16).astype(x.dtype))
     assert "as if something were rounded to 4 digits inside" in said(lambda k, x: of_digits(x, 5))
     assert "as if it computed in float32 somewhere inside" in said(lambda k, x: x.astype(np.float32).astype(x.dtype))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "otherwise",
     [
         lambda k, x: x * (1 + 3e-3 * (k >= 2)),
-        pytest.param(lambda k, x: x * (1 + 3e-3), marks=pytest.mark.slow),
-        pytest.param(lambda k, x: np.where(x > np.median(x), x * (1 + 3e-3), x), marks=pytest.mark.slow),
+        lambda k, x: x * (1 + 3e-3),
+        lambda k, x: np.where(x > np.median(x), x * (1 + 3e-3), x),
     ],
     ids=["late", "always too far", "some coordinates"],
 )

@@ -146,7 +146,6 @@ def clips(k: int, e: Any) -> Any:
     return replace(e, g={n: a / max(1.0, length) for n, a in e.g.items()})
 
 
-@pytest.mark.slow
 def test_a_gradient_that_is_clipped_whole_is_told_so() -> None:
     d = diagnosed(Behind("lamb", "client", event=clips))
     assert names(d)[0] == "the gradient is clipped to length 1, all blocks together"
@@ -165,7 +164,6 @@ def test_what_a_sparse_optimiser_leaves_alone_is_said() -> None:
     assert "a coordinate whose gradient is zero is left alone, with its state" in names(d)
 
 
-@pytest.mark.slow
 def test_a_step_that_is_a_multiple_is_said_so_and_nothing_else() -> None:
     d = diagnosed(Behind("fedadagrad", "server", take=slower))
     assert not d.found and in_words(d, True) == "every step is the specified one times t^(-1/2) (t counts all steps)"
@@ -192,7 +190,6 @@ def test_every_state_takes_another_model() -> None:
             assert (getattr(after, "x", after) == 2 * x + 1).all(), a.id
 
 
-@pytest.mark.slow
 def test_every_edit_of_every_rule_is_a_text() -> None:
     for a in CATALOGUE.values():
         for level in a.levels:

@@ -170,7 +170,6 @@ WORDS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", [Dual, Place, *(pytest.param(m, marks=pytest.mark.night) for m in (Shared, Proximal))]
 )
@@ -179,7 +178,6 @@ def test_what_is_built_wrongly_is_named(method: type[Clients]) -> None:
     assert names(said_of(method, wrong=True))[0].startswith(WORDS[method])
 
 
-@pytest.mark.slow
 def test_two_edits_of_functions_that_call_each_other_are_both_made() -> None:
     known = known_of(setting_of(Offer("fednova-vr", "round", "fednova", {"solver": "momentum"})))
     inner = next(v for v in known.variants if v.words == "the mean direction is unweighted")
@@ -192,7 +190,6 @@ def test_two_edits_of_functions_that_call_each_other_are_both_made() -> None:
     assert all(not np.allclose(runs[2], run) for run in runs[:2])
 
 
-@pytest.mark.slow
 def test_a_printed_closed_form_is_edited_as_it_is_printed() -> None:
     known = known_of(setting_of(Offer("fednova-alg2", "round", "repaired")))
     words = "rho * (1 - rho ** tau) stands for rho * (1 - rho ** tau) / (1 - rho) in (tau"
@@ -212,7 +209,6 @@ def test_a_printed_closed_form_is_edited_as_it_is_printed() -> None:
     assert not [v for v in known.mechanical if "alpha stands" in v.words and "(tau - rho" in v.words]
 
 
-@pytest.mark.slow
 def test_what_is_divided_before_the_momentum_is_told() -> None:
     d = told(Written("fedadam", "reddi-2021", "divided"))
     assert names(d) == ["delta is divided by sqrt(v) + tau before the momentum takes it, not the momentum"]
@@ -251,7 +247,6 @@ def test_a_statement_of_a_loop_may_be_left_out_in_one_turn_or_done_in_one_alone(
     assert {r.symbol for r in found.values()} == {"X"}
 
 
-@pytest.mark.slow
 def test_a_step_that_the_last_turn_leaves_out_is_named() -> None:
     """Written out: the mean where the period ends comes in the place of the gradient step, not behind it."""
 
@@ -276,7 +271,6 @@ def test_a_step_that_the_last_turn_leaves_out_is_named() -> None:
     assert names(d)[0].startswith("X = sgd(X, ") and names(d)[0].endswith(" is left out in the last turn")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -337,7 +331,7 @@ def test_what_clients_begin_with_may_be_handed_on() -> None:
     assert "('client', 'y', i)" in found["y of a client begins a round as that client's last one left it"]
 
 
-@pytest.mark.parametrize("algorithm", ["scaffold", pytest.param("fed-lamb", marks=pytest.mark.slow), "joint-local"])
+@pytest.mark.parametrize("algorithm", ["scaffold", "fed-lamb", "joint-local"])
 def test_what_is_handed_on_stays_in_its_session(algorithm: str) -> None:
     reading = CATALOGUE[algorithm].readings_at("round")[0].name
     known = known_of(setting_of(Offer(algorithm, "round", reading)))
@@ -369,7 +363,6 @@ def test_counts_stand_for_numbers_and_not_the_other_way_round() -> None:
     assert "r" not in {c.new for c in exchanged(ast.parse("tau", mode="eval").body, there, "")}
 
 
-@pytest.mark.slow
 def test_numbers_that_hold_still_are_known_without_a_bound() -> None:
     known = known_of(setting_of(Offer("fedprox", "round", "fednova", {"weights": "examples"})))
     v = next(v for v in known.mechanical if v.words.startswith("x - anchor is divided by its length in"))
@@ -380,7 +373,6 @@ def test_numbers_that_hold_still_are_known_without_a_bound() -> None:
     assert not any(mask.any() for mask in steady(v, s, [x + 1e-6 for x in right]))
 
 
-@pytest.mark.slow
 def test_the_text_of_an_edit_is_that_of_a_function() -> None:
     known = known_of(setting_of(Offer("joint-direct", "round", "fedada2", {"server": "adagrad"})))
     rebuilt = [v for v in known.mechanical if "share the server's" in v.words]

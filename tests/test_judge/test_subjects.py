@@ -27,7 +27,6 @@ RIGHT = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("implementation", "only"),
     [
@@ -106,7 +105,6 @@ MANNERS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(Wrong._fields, [*NUMBERS, *MANNERS])
 def test_wrong_ones_do_not(subject: str, law: str, equation: str, says: str, nearest: str) -> None:
     ran = check(py(f"wrong:{subject}"), "--law", law, explained=bool(nearest))
@@ -124,7 +122,6 @@ def test_wrong_ones_do_not(subject: str, law: str, equation: str, says: str, nea
         assert "follows-x" in statuses(row)["fail"]
 
 
-@pytest.mark.slow
 def test_two_sessions_at_once_must_not_disturb_each_other() -> None:
     ran = check(py("wrong:one_at_a_time"), "--law", "isolated", explained=False)
     assert ran.code == 1 and ran.rows[0]["passed"] == 0
@@ -151,7 +148,6 @@ ERRORS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("implementation", "says"), ERRORS)
 def test_silence_and_nonsense_are_errors(implementation: str, says: str) -> None:
     ran = check(implementation, "--only", "fedavg/server", "--limit", "1")
@@ -164,14 +160,12 @@ def test_silence_and_nonsense_are_errors(implementation: str, says: str) -> None
     assert len(patience) == row["required"] - 3
 
 
-@pytest.mark.slow
 def test_a_model_that_is_not_finite_does_not_conform() -> None:
     ran = check(standalone("bare-nan"), "--only", "fedavg/server", "--law", "follows-x", explained=False)
     assert (ran.code, ran.rows[0]["verdict"]) == (1, "does not conform")
     assert "is nan" in ran.rows[0]["first_deviation"]
 
 
-@pytest.mark.slow
 def test_a_line_too_many_is_an_error() -> None:
     ran = check(standalone("twice"), "--only", "fedavg/server", "--law", "follows-x")
     assert (ran.code, ran.rows[0]["verdict"]) == (2, "error")

@@ -20,8 +20,6 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.mutants import MUTANTS, Mutant, Mutated
 
-pytestmark = pytest.mark.slow
-
 UNNAMED = (
     Mutant(
         id="first-gradient-again",

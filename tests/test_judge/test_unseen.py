@@ -36,7 +36,6 @@ from fedspec_suite.report.sarif import sarif
 from fedspec_suite.report.sentences import head, tally
 
 C = Unseen("scaffold.c", "c = c + sum over S of q_i (c_i^+ - c_i)", ("c",))
-pytestmark = pytest.mark.long
 
 SCAFFOLD = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", "server"))
 SAID = "conforms in x; c was not seen"
@@ -48,7 +47,6 @@ def judged(subject: Subject, offer: Offer, law: str = "follows-*") -> Result:
     return told(result_of(subject, offer, found), offer, compared(found))
 
 
-@pytest.mark.slow
 def test_an_average_over_the_wrong_clients_that_does_not_show_is_no_bare_conforms() -> None:
     """The defect of the adapter that shows x alone: at level server, no model depends on c."""
     for shows, verdict, said in (
@@ -123,7 +121,6 @@ def test_what_does_not_show_is_known_and_shows_elsewhere(claim: tuple[str, ...])
     assert unseen(offer, ("x", *fields)) == ()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("level", ["server", "round"])
 def test_defects_that_somebody_named_agree(level: str) -> None:
     """By another way: what a catalogued defect of SCAFFOLD's c changes, it changes in what is said to show c."""
@@ -205,7 +202,6 @@ def test_strict_is_inconclusive_where_something_was_not_seen() -> None:
         check_subject(Inside(SUBJECT), **few, strict=True)
 
 
-@pytest.mark.slow
 def test_the_command_says_it(tmp_path: Path) -> None:
     adapter = tmp_path / "mine.py"
     adapter.write_text(ADAPTER)

@@ -69,13 +69,11 @@ def test_every_offer_of_the_specification_has_vectors() -> None:
     assert without <= {"fed-lamb", "fed-ams"}
 
 
-@pytest.mark.slow
 def test_nothing_is_wrong_with_them() -> None:
     assert lint.lint(FOLDER) == []
     assert 0 < sum(p.stat().st_size for p in FOLDER.iterdir()) <= stored.LARGEST
 
 
-@pytest.mark.slow
 def test_a_sample_is_made_again_to_the_byte() -> None:
     """The stored ones were made under another hash seed."""
     ran = made("vectors", "make", *SMALL, "--check", "--jobs", "1", seed="2")
@@ -351,9 +349,7 @@ REFUSED: dict[str, tuple[str, Any, bool, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "what", [pytest.param(what, marks=[pytest.mark.slow] * (k % 5 > 0)) for k, what in enumerate(REFUSED)]
-)
+@pytest.mark.parametrize("what", REFUSED)
 def test_what_was_spoiled_is_refused_with_file_place_and_remedy(what: str, tmp_path: Path) -> None:
     name, change, digests, words = REFUSED[what]
     folder = spoiled(tmp_path, name, change, digests)

@@ -29,8 +29,6 @@ from fedspec_suite.report.sentences import head
 from fedspec_suite.vectors.judging import judged as vectors_say
 from fedspec_suite.vectors.stored import load
 
-pytestmark = pytest.mark.long
-
 
 def offer_of(algorithm: str, level: str, reading: str = "", **more: object) -> Offer:
     found = (o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
@@ -80,7 +78,6 @@ CLAIMS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "level", "reading", "name"), CLAIMS)
 def test_the_rest_is_judged_and_counted(algorithm: str, level: str, reading: str, name: str) -> None:
     offer = offer_of(algorithm, level, reading)
@@ -93,7 +90,6 @@ def test_the_rest_is_judged_and_counted(algorithm: str, level: str, reading: str
     assert (declared.verdict, declared.passed) == ("conforms", r.passed)
 
 
-@pytest.mark.slow
 def test_what_is_wrong_in_one_type_and_refuses_is_told_both() -> None:
     r = judged(Refusing(offer_of("momentum", "client"), "rho", wrong=True), "follows-*,far-numbers")
     assert r.verdict == "does not conform" and "; refuses rho = 0 (ValueError: rho must be positive" in head(r)

@@ -22,7 +22,7 @@ from fedspec_torch.run.rounds import run_step
 
 Array = npt.NDArray[Any]
 
-DTYPES = (torch.float64, pytest.param(torch.float32, marks=pytest.mark.slow))
+DTYPES = (torch.float64, pytest.param(torch.float32, marks=pytest.mark.long))
 DEVICES = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
 HYPER = {

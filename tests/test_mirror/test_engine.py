@@ -38,9 +38,9 @@ def broken(offer: Offer, law: str = "*", cases: int = 2) -> set[str]:
     return {o.law for o in obligations if o.status not in {Status.PASS, Status.SKIP}}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("algorithm", "variant"), [*SOME[:1], *(pytest.param(*s, marks=pytest.mark.slow) for s in SOME[1:])]
+    ("algorithm", "variant"), [*SOME[:1], *(pytest.param(*s, marks=pytest.mark.long) for s in SOME[1:])]
 )
 def test_the_engine_conforms(algorithm: str, variant: str) -> None:
     assert not broken(OFFERS[algorithm, variant])
@@ -57,7 +57,7 @@ def shaken(offer: Offer, **more: Any) -> set[str]:
     return broken(offer, **more) - {"bystander"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ["scaffold", "cafga", "cc-fedadam"])
 def test_shards_conform(algorithm: str) -> None:
     assert not shaken(SHARDED[algorithm])
@@ -69,7 +69,7 @@ def test_shards_of_every_algorithm_conform(algorithm: str) -> None:
     assert not shaken(SHARDED[algorithm], cases=12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("cloned", [True, False])
 def test_a_block_of_one_that_trains_the_servers_model_is_found(cloned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Known trap: one row that is expanded is contiguous already, so that it is no copy."""

@@ -144,7 +144,7 @@ def test_a_layer_that_is_unfrozen_later_is_refused() -> None:
         simulate("fedavg", federation, plan=cohorts(3), rounds=2, eta_l=0.1).step()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("way", [None, "stacked", "vmapped", "looped"])
 def test_a_parameter_without_a_number_is_not_trained(way: str | None) -> None:
     """SM3 has no row for it."""

@@ -56,11 +56,11 @@ def plans(takes: tuple[str, ...]) -> list[Plan]:
     return [Plan(WHO, STEPS, (1,) * n, **more), Plan(WHO[::-1], STEPS, (1,) * n, **turned)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
-    "size", [pytest.param(1, marks=pytest.mark.slow), 4, pytest.param(100, marks=pytest.mark.slow)]
+    "size", [pytest.param(1, marks=pytest.mark.long), 4, pytest.param(100, marks=pytest.mark.long)]
 )
 @pytest.mark.parametrize("row", ROWS, ids=lambda a: a.id)
 def test_blocks_of_any_size(

@@ -102,7 +102,6 @@ def test_every_way_trains_what_it_was_given_or_says_why_not(name: str) -> None:
     assert trains[None] == trains["looped"]
 
 
-@pytest.mark.shared(4)
 @pytest.mark.parametrize("name", KINDS)
 def test_every_algorithm_trains_what_it_was_given(name: str) -> None:
     for algorithm in ("scaffold", "fedada2", "dsgd", "fedasync"):

@@ -179,7 +179,7 @@ def away(algorithm: str, steps: Any) -> float:
     return float((last - best).norm() / best.norm())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_unequal_work_is_felt_where_it_is_a_clients_own() -> None:
     """What FedNova is about: such quadratics are in Figure 2 of its paper."""
     assert away("fedavg", (1, 16)) > 0.9 > 0.2 > away("fednova", (1, 16))

@@ -49,7 +49,7 @@ def test_a_step_below_eight_bits_is_not_lost() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["fedavg", *(pytest.param(n, marks=pytest.mark.slow) for n in ("fedada2", "fed-lamb", "afga", "cc-fedams"))]
+    "name", ["fedavg", *(pytest.param(n, marks=pytest.mark.long) for n in ("fedada2", "fed-lamb", "afga", "cc-fedams"))]
 )
 def test_it_is_no_float32_and_within_the_bound_of_bfloat16(name: str) -> None:
     a = find(name)

@@ -44,7 +44,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"folder": folder, "alone": alone, "recorded": recorded, "beside": beside, "ranks": out}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @by_id
 def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: dict[str, Any]) -> None:
     run, x = found["alone"][row.id]
@@ -53,7 +53,7 @@ def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: d
         assert out["losses"][row.id] == [done.loss for done in run.history]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["own-clients", "own-late", "scaffold", "joint-local"])
 def test_ranks_whose_clients_are_recorded_compute_what_one_process_does(name: str, found: dict[str, Any]) -> None:
     x, losses, alone = found["recorded"][name]
@@ -62,7 +62,7 @@ def test_ranks_whose_clients_are_recorded_compute_what_one_process_does(name: st
         assert alone and were and torch.equal(theirs, x) and said == losses
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_draws_and_running_statistics_do_not_depend_on_the_number_of_ranks(found: dict[str, Any]) -> None:
     assert not torch.equal(found["beside"]["averaged"][1], found["beside"]["kept"][1])
     for out in found["ranks"]:
@@ -71,7 +71,7 @@ def test_draws_and_running_statistics_do_not_depend_on_the_number_of_ranks(found
             assert torch.equal(theirs, x) and torch.equal(statistics, b)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ranked.KEPT)
 def test_a_run_goes_on_with_other_ranks_bit_for_bit(name: str, found: dict[str, Any]) -> None:
     _, x = found["alone"][name]
@@ -81,7 +81,7 @@ def test_a_run_goes_on_with_other_ranks_bit_for_bit(name: str, found: dict[str, 
     assert torch.equal(again.x, x)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sums_do_not_depend_on_the_number_of_ranks(found: dict[str, Any]) -> None:
     for alone, *theirs in zip(ranked.sums(Ranks()), *(out["sums"] for out in found["ranks"]), strict=True):
         assert all(torch.equal(alone, total) for total in theirs)
@@ -92,19 +92,19 @@ def test_sums_along_the_tree_are_sums() -> None:
         assert torch.allclose(total, torch.stack(ranked.values(count, d)).sum(0), rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rank_holds_the_rows_of_its_own_clients(found: dict[str, Any]) -> None:
     for name, stacks in {"scaffold": 1, "fed-lamb": 2, "dsgd": 1, "feddyn": 1, "fednova-vr": 1, "cafga": 1}.items():
         assert [out["held"][name] for out in found["ranks"]] == [[1] * stacks, [2] * stacks, [1] * stacks]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rank_sends_its_neighbours_the_rows_they_listen_to(found: dict[str, Any]) -> None:
     """In a ring whose clients are on four ranks each has two neighbours elsewhere; d = 6, two exchanges."""
     assert [out["sent"] for out in found["ranks"]] == [[2 * 6, 2 * 6]] * 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rank_0_alone_prints_and_writes(found: dict[str, Any]) -> None:
     (code, shown, _), *others = (out["command"] for out in found["ranks"])
     assert code == 0 and "fedavg" in shown and "written" in shown
@@ -117,7 +117,7 @@ def test_rank_0_alone_prints_and_writes(found: dict[str, Any]) -> None:
     assert losses[0] == pytest.approx(losses[1], rel=1e-4) and len(losses[0]) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_rank_is_told_of_a_round_and_rank_0_measures_and_logs(found: dict[str, Any]) -> None:
     alone = ranked.watched(found["folder"])
     for r, out in enumerate(found["ranks"]):
@@ -132,21 +132,21 @@ def test_every_rank_is_told_of_a_round_and_rank_0_measures_and_logs(found: dict[
     assert logs[0] == logs[1] and len(logs[0].splitlines()) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ranks_do_not_tune_and_rank_0_says_so(found: dict[str, Any]) -> None:
     (code, err), *others = (out["tuned"] for out in found["ranks"])
     assert code == 2 and "--tune: runs on one process; tune without torchrun" in err
     assert others == [(2, "")] * 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ranks_that_do_not_begin_alike_are_refused(found: dict[str, Any]) -> None:
     for out in found["ranks"]:
         assert "initial model: " in out["unlike"] and "on rank 3; make model, data and run alike" in out["unlike"]
         assert out["few"] == "PlanError: shards: 3 for 4 ranks; a rank holds one or more, so ask for as many"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_error_of_one_rank_is_told_to_the_others(found: dict[str, Any]) -> None:
     first, second, third = (out["torn"] for out in found["ranks"])
     assert third.startswith("ShapeError: data: client 3 has inputs (2, 6) and targets (3,)")
@@ -155,7 +155,7 @@ def test_an_error_of_one_rank_is_told_to_the_others(found: dict[str, Any]) -> No
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rank_that_is_killed_is_named_by_the_others(found: dict[str, Any]) -> None:
     for r, out in enumerate(found["ranks"]):
         assert out["killed"].startswith(f"RankError: rank {r}: rank 3 (process ")

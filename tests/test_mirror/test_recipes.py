@@ -82,7 +82,7 @@ def numbers(text: str) -> list[float]:
     return [float(n.replace(",", "")) for n in NUMBER.findall(text)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("id", names())
 def test_the_small_size_comes_to_its_sentence(id: str) -> None:
     """Word by word, its numbers up to what another build may round otherwise; on other processors less closely.

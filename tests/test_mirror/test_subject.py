@@ -98,7 +98,7 @@ def largest(value: Array | float) -> float:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=(pytest.mark.slow, pytest.mark.shared(3)))])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
 @pytest.mark.parametrize(("algorithm", "level"), [*entries()])
 def test_agrees_with_the_reference(
     algorithm: Algorithm, level: str, dtype: str, device: str, monkeypatch: pytest.MonkeyPatch
@@ -138,7 +138,7 @@ PROGRAMS = [a for a in CATALOGUE.values() if isinstance(a.run, Program)]
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=(pytest.mark.slow, pytest.mark.shared(3)))])
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
 @pytest.mark.parametrize("algorithm", PROGRAMS, ids=lambda a: a.id)
 def test_follows_the_programs_of_the_reference(
     algorithm: Algorithm, dtype: str, device: str, monkeypatch: pytest.MonkeyPatch

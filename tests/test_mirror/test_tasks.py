@@ -48,7 +48,7 @@ def test_nobody_trains_on_the_test_examples() -> None:
     assert not trained & {*held}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_learns(model: str) -> None:
     one = task("digits", model, clients=10, alpha=1.0, batch_size=16, seed=0)
@@ -75,7 +75,7 @@ def test_an_unknown_task_is_refused_by_name(data: str, model: str | None, words:
         task(data, model, clients=3, alpha=1.0, batch_size=8, seed=0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 def test_its_schedule_fits_every_algorithm(row: Algorithm) -> None:
     one = task("breast-cancer", "logistic", clients=9, alpha=1.0, batch_size=8, seed=0)

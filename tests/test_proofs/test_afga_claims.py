@@ -107,7 +107,7 @@ ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("claim", "module", "name", "other"), ANOTHER_RULE, ids=lambda x: getattr(x, "id", None))
 def test_with_another_rule_the_claim_falls(
     claim: Claim, module: Any, name: str, other: Any, monkeypatch: pytest.MonkeyPatch
@@ -131,14 +131,14 @@ def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     assert difference.eq_76().verdict is Verdict.UNKNOWN
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_bound_of_changes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer gradients than G, unnoticed by the check of Assumption 4.3, break it."""
     monkeypatch.setitem(changes.PATH_HOLDS, "4.3", lambda path: True)
     assert changes.lemma_f_8_repaired().verdict is Verdict.REFUTED
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_theorem_falls_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Setting.bound
     monkeypatch.setattr(convergence, "_without", lambda: {})

@@ -68,7 +68,7 @@ def test_clients_that_do_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
     _falls_with(monkeypatch, appendix_a, "local_change", _undivided, appendix_a.debiased_repaired)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_server_whose_momentum_is_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = momentum.averaged_momentum
 

@@ -44,7 +44,7 @@ def over(factor: int) -> Any:
     return lambda *a, **k: {name: term / factor for name, term in bounds.theorem_1_terms(*a, **k).items()}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "name", "other", "id"),
     [
@@ -89,7 +89,7 @@ def test_with_another_rule_a_claim_is_refuted(
     assert of_id(id)().verdict is Verdict.REFUTED
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "name", "other", "id"),
     [
@@ -144,7 +144,7 @@ def test_least_kappa_is_the_top_of_a_parabola() -> None:
     assert found > 20
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_least_kappa_in_two_coordinates_is_attained() -> None:
     """No point is above it, and a fine grid comes near."""
     rng, near = np.random.default_rng(5), 0

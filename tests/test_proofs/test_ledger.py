@@ -64,7 +64,7 @@ CHEAP, FREE = 0.1, 0.02
 def cheap(claims: dict[str, Claim]) -> list[object]:
     """The ids whose last stored run took no time, or that have none."""
     taken = {id: STORED[id].seconds if id in STORED else 0.0 for id in claims}
-    marks = {id: [pytest.mark.slow] if seconds > FREE else [] for id, seconds in taken.items()}
+    marks = {id: [pytest.mark.long] if seconds > FREE else [] for id, seconds in taken.items()}
     return [pytest.param(id, marks=marks[id]) for id, seconds in taken.items() if seconds <= CHEAP]
 
 

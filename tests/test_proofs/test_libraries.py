@@ -110,7 +110,7 @@ def test_a_stack_is_its_rows(label: str) -> None:
             close(rows, want, f"of row {i} in {library}")
 
 
-@pytest.mark.parametrize("library", [*QUICKLY, pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("library", [*QUICKLY, pytest.param("jax", marks=pytest.mark.long)])
 def test_layers_of_any_library(library: str) -> None:
     """LAMB's step cuts a stack into layers and joins them again: each client as if alone, compiled or not."""
     make, cuts, kw = LIBRARIES[library], (slice(0, 2), slice(2, 5)), {"eta_l": 0.5, "beta1": 0.5, "beta2": 0.75}

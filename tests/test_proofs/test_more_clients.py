@@ -32,7 +32,7 @@ def proof_of(found: dict[str, Any]) -> dict[str, Fraction]:
     return {name: Fraction(c) for name, c in found["proof"].items()}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("algorithm", ["fedavg", "fedprox"])
 def test_the_program_finds_one_number_for_any_number_of_clients(algorithm: str) -> None:
     """Without any multipliers: n = 2, 3, 5, 10 in floats."""
@@ -42,7 +42,7 @@ def test_the_program_finds_one_number_for_any_number_of_clients(algorithm: str) 
     assert largest(Round(algorithm, (2,), "1/2", 1)) < found[0] - 1e-2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_of_a_kind_may_come_nearer_than_more_of_it() -> None:
     ends = [largest(Round("fednova", steps, "1", 1)) for steps in ((1, 3), (1, 1, 3, 3), (1, 1, 1, 3, 3, 3))]
     assert ends[0] < ends[1] - 0.08 and ends[1] == pytest.approx(ends[2], abs=1e-6)

@@ -123,7 +123,7 @@ def test_jax_computes_what_numpy_does(label: str) -> None:
     assert along == pytest.approx((ahead - behind) / (2 * STEP), rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("labels", [SAMPLE, pytest.param([*CALLS, *ROUNDS], marks=pytest.mark.outside)], ids=len)
 def test_torch_compiles_in_one_graph(labels: list[str]) -> None:
     """``torch.compile(fullgraph=True)``; a stale exception fails."""

@@ -128,11 +128,10 @@ def test_a_number_that_depends_on_vectors_is_not_compared() -> None:
         assert basis("x") < 1
 
 
-SOME = [pytest.param(*c, id=": ".join(c), marks=[pytest.mark.slow] * (k % 4 > 0)) for k, c in enumerate(CASES)]
+SOME = [pytest.param(*c, id=": ".join(c)) for c in CASES]
 """In the quick run one of four."""
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize(("id", "case"), SOME)
 def test_a_certificate_that_is_spoiled_proves_nothing(id: str, case: str) -> None:
     found, certificate = certificates.CERTIFIED[id][case], certificates.load(id, case)
@@ -149,7 +148,6 @@ def test_a_certificate_that_is_spoiled_proves_nothing(id: str, case: str) -> Non
     assert "constant" in flaw(replace(problem, claimed=problem.claimed + 10**6), proof)
 
 
-@pytest.mark.shared(3)
 @pytest.mark.parametrize(("id", "case"), SOME)
 def test_functions_that_are_built_show_how_much_is_needed(id: str, case: str) -> None:
     """With a little less of the right side they break the claim; spoiled ones are no functions of the class."""

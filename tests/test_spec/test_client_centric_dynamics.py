@@ -39,7 +39,7 @@ def growth(delays: Sequence[int], a: float) -> float:
     return float((max(xs[-40:]) / max(xs[260:300])) ** (1 / 300))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("tau", range(7))
 def test_a_delay_is_stable_up_to_its_threshold(tau: int) -> None:
     """x_(t+1) = x_t - a x_(t-tau) converges iff 0 < a < 2 sin(pi / (2 (2 tau + 1)))."""
@@ -51,7 +51,7 @@ def test_a_delay_is_stable_up_to_its_threshold(tau: int) -> None:
         assert factor == pytest.approx(largest_root([tau], a), abs=5e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("tau", "limit"), list(enumerate((2, 2, 1.5, 1.17, 0.955, 0.804, 0.694))))
 def test_mixed_delays_are_stable_up_to_theirs(tau: int, limit: float) -> None:
     """A buffer with every delay 0..tau once is the mean of uniform delays; rates that far are those of the roots."""

@@ -40,7 +40,7 @@ def test_the_two_limits_are_the_known_numbers() -> None:
     assert float(weighted(False)) == pytest.approx(1.04922353255158, abs=5e-15)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("delays", [(0, 0), (1, 2)], ids=str)
 @pytest.mark.parametrize("name", SERVERS)
 def test_every_server_reaches_the_weighted_point(name: str, delays: tuple[int, int]) -> None:
@@ -50,7 +50,7 @@ def test_every_server_reaches_the_weighted_point(name: str, delays: tuple[int, i
     assert end(name, h, np.array([0.0]), TWO, plan)[0] == pytest.approx(float(weighted(True)), abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*SERVERS, "fedbuff"])
 def test_unnormalised_changes_favour_the_client_with_more_steps(name: str) -> None:
     plan = full(500, [Arrival(i, K, i) for i, K in enumerate(STEPS)])
@@ -93,7 +93,7 @@ def matrix_limit(plan: Sequence[tuple[int, int]], eta_l: F) -> Array:
     return point.astype(float)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("places", [((0, 1), (1, 3), (2, 4)), ((0, 2), (1, 3), (1, 3), (2, 1))], ids=["once", "twice"])
 def test_the_limit_in_three_dimensions(places: tuple[tuple[int, int], ...]) -> None:
     """A client that fills two places of every buffer has twice the weight."""
@@ -123,7 +123,7 @@ def test_bounded_gradients_cancel_at_zero(name: str) -> None:
     assert got[0] == pytest.approx(0, abs=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", SERVERS)
 def test_bounded_gradients_and_uneven_steps(name: str) -> None:
     """With K = 2 and 5 the limit is where the clients' means of gradients along their own paths cancel."""

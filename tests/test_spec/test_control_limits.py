@@ -58,7 +58,7 @@ def near(x: Array, want: Array, gap: float = 1e-10) -> bool:
     return float(np.abs(x - want).max()) < gap
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("plans", [everybody, changing])
 @pytest.mark.parametrize(
     "options",
@@ -152,7 +152,7 @@ def test_vrl_sgd_diverges_when_the_steps_change() -> None:
     assert max(sizes["fednova-vr"], sizes["scaffold"]) < 1e-7
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("plans", [everybody, in_turn, changing])
 @pytest.mark.parametrize(
     "options", [{}, {"control": "gradient-at-x"}, {"weights": "examples"}], ids=["option-2", "option-1", "weighted"]
@@ -164,14 +164,14 @@ def test_scaffold_reaches_the_minimum(options: dict[str, Any], plans: Any) -> No
     assert not near(end("fedavg", everybody(150), weights=options.get("weights", "uniform")), want, 1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("plans", [everybody, in_turn, changing])
 @pytest.mark.parametrize("mu", [1.0, 2.0])
 def test_feddyn_reaches_the_minimum(mu: float, plans: Any) -> None:
     assert near(end("feddyn", plans(500), mu=mu), PROBLEM.minimiser(UNIFORM))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["changes", "gradients"])
 @pytest.mark.parametrize("solver", [{"solver": "sgd"}, {"solver": "momentum", "rho": 0.5}], ids=["server", "hybrid"])
 def test_momentum_leaves_the_limit_of_fednova_where_it_is(solver: dict[str, Any], form: str) -> None:

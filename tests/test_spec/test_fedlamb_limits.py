@@ -89,7 +89,7 @@ def test_fed_ams_weighs_them_by_coordinate(steps: int) -> None:
     np.testing.assert_allclose(state.x, weighted(w), rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("beta1", [0.0, 0.9])
 @pytest.mark.parametrize("bias_correction", ["none", "moments"])
 def test_fed_ams_with_single_steps_reaches_the_optimum(beta1: float, bias_correction: str) -> None:
@@ -113,7 +113,7 @@ def star(radii: Sequence[float], centre: Array) -> Array:
     return centre + np.array(radii)[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("phi", ["identity", "constant", "clip"])
 @pytest.mark.parametrize("beta1", [0.0, 0.75])
 def test_fed_lamb_reaches_the_geometric_median_under_bounded_gradients(phi: str, beta1: float) -> None:
@@ -160,7 +160,7 @@ def test_every_layer_takes_its_own_median() -> None:
     assert np.linalg.norm(whole.x - state.x) > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("steps", [1, 3])
 def test_layers_of_one_coordinate_take_the_median_of_each(steps: int) -> None:
     """Sign steps do not shrink: with rates 1/r^0.7 the last one bounds how far the median is."""
@@ -179,7 +179,7 @@ def test_a_constant_rate_leaves_an_oscillation_of_its_length() -> None:
         assert abs(x[0] - 0.3125) == 0.0625
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_skewed_noise_moves_the_limit_of_sign_steps() -> None:
     """Noise 4, -1, -1, -1, -1 in turn, of mean 0: steps rest where it has median 0, at x = 1, not at the optimum 0."""
     noise = (4.0, -1.0, -1.0, -1.0, -1.0)

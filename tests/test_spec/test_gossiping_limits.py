@@ -226,7 +226,7 @@ def settled_dadam(denominators: Denominators, clients: Clients, rounds: int, mix
     return run(dadam.dadam, h, start(dadam.Dadam, dadam.init_adaptive, h), clients, plan, rounds)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_decentralised_adam_ends_off_the_mean_objective() -> None:
     """Own denominators weigh the gradients: at the end the weighed ones add up to zero, the plain ones do not."""
     state = settled_dadam(Denominators.LOCAL, scalars(), 500)
@@ -236,7 +236,7 @@ def test_decentralised_adam_ends_off_the_mean_objective() -> None:
     assert (D @ g).sum() == pytest.approx(0, abs=1e-9) and abs(g.sum()) > 0.1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_decentralised_adam_with_agreement_ends_at_the_mean_objective() -> None:
     """Chen et al. (2021): once the tracked moments agree, the gradients themselves add up to zero."""
     state = settled_dadam(Denominators.TRACKED, scalars(), 500)

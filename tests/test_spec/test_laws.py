@@ -34,7 +34,7 @@ def canonical(offer: Offer) -> bool:
 def offered(offer: Offer) -> Any:
     rates = [offer.rates] if offer.rates != "one" else []
     named = "/".join([offer.algorithm, offer.level, offer.reading, *offer.options.values(), *rates])
-    return pytest.param(offer, id=named, marks=() if canonical(offer) else (pytest.mark.slow, pytest.mark.shared(2)))
+    return pytest.param(offer, id=named, marks=() if canonical(offer) else pytest.mark.long)
 
 
 @pytest.mark.parametrize("offer", [offered(offer) for offer in SUBJECT.info.offers])

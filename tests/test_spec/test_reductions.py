@@ -64,7 +64,7 @@ def _asked(offer: Offer) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
     return offer.algorithm, offer.level, offer.reading, tuple(options.items())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("edge", [edge for edge in EDGES if unheard(edge)], ids=lambda edge: edge.id)
 def test_it_holds_as_a_law_where_the_laws_are_not_asked(edge: Edge) -> None:
     for offer in unheard(edge):
@@ -86,8 +86,7 @@ def test_it_holds_without_rounding(edge: Edge) -> None:
         assert arithmetics == {"fractions"}, f"{edge.id} takes irrational roots: say roots=True"
 
 
-@pytest.mark.slow
-@pytest.mark.shared(3)
+@pytest.mark.long
 @pytest.mark.parametrize(
     # The terms of those with noise are long, and their exact runs say the same.
     "edge",
@@ -103,8 +102,7 @@ def test_it_holds_on_symbols(edge: Edge) -> None:
         assert said == {Decided.IDENTITY}, f"{edge.id} is not proved: say undecided=True"
 
 
-@pytest.mark.slow
-@pytest.mark.shared(3)
+@pytest.mark.long
 @pytest.mark.parametrize("edge", [edge for edge in EDGES if restricts(edge)], ids=lambda edge: edge.id)
 def test_the_restriction_is_needed(edge: Edge) -> None:
     """Without it the two sides differ on some scenario, so that ``when`` says something."""

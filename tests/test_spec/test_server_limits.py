@@ -63,7 +63,7 @@ def rounds(name: str, numbers: dict[str, Any], clients: list[Oracle], steps: tup
     return float(state.x[0])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("weights", ["examples", "uniform"])
 @pytest.mark.parametrize("name", SERVERS)
 def test_the_server_does_not_move_the_limit(name: str, weights: str) -> None:
@@ -80,7 +80,7 @@ def bounded(scales: tuple[float, ...], centres: tuple[float, ...]) -> list[Oracl
     return [lambda k, x, s=s, c=c: s * np.tanh(x - c) for s, c in zip(scales, centres, strict=True)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", SERVERS)
 def test_bounded_gradients(name: str) -> None:
     """Two clients of one shape about 3 and -2: the midpoint, for every server."""
@@ -91,7 +91,7 @@ def test_bounded_gradients(name: str) -> None:
 ADAPTIVE = {"eta_l": 0.1, "eps": 0.25, "eta": 0.5, "beta1": 0.5, "tau": 0.25, "v0": 0.0625}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("client", ["adagrad", "adam"])
 @pytest.mark.parametrize("server", ["adagrad", "adam"])
 def test_a_sent_second_moment_leaves_two_clients_at_their_optimum(server: str, client: str) -> None:

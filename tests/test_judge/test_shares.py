@@ -1,0 +1,37 @@
+"""Every profile has its share of each test, and between make test and make outside no case is run twice."""
+
+from __future__ import annotations
+
+import pytest
+import shares
+from shares import Share, tables
+
+CASES = [(f"tests/t.py::test_t[{k}]", k) for k in range(100)]
+
+
+@pytest.fixture
+def timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred cases of half a second each."""
+    monkeypatch.setattr(shares, "TIMES", {"tests/t.py::test_t": [100, 50.0]})
+
+
+@pytest.mark.usefixtures("timed")
+@pytest.mark.parametrize(
+    ("share", "many"), [(Share(1, 3), 6), (Share(1, 0.1), 1), (Share(0.4, 3), 0), (Share(1, 50), 100)]
+)
+def test_as_many_as_there_is_time_for(share: Share, many: int) -> None:
+    assert len(share.of("tests/t.py::test_t", CASES)) == many
+    assert share.of("tests/t.py::test_other", CASES) == list(range(100))
+
+
+@pytest.mark.usefixtures("timed")
+def test_a_case_more_puts_out_at_most_one() -> None:
+    share = Share(1, 3)
+    before, after = (set(share.of("tests/t.py::test_t", CASES[:n])) for n in (99, 100))
+    assert len(before) == 6 and len(before - after) <= 1
+    assert share.of("tests/t.py::test_t", CASES[::-1]) == share.of("tests/t.py::test_t", CASES)
+
+
+def test_cases_of_one_test_are_one_table() -> None:
+    ids = [("a::t[x[y]]", 1), ("a::u", 2), ("a::t[z]", 3)]
+    assert tables(ids) == {"a::t": [ids[0], ids[2]], "a::u": [ids[1]]}
