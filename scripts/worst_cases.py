@@ -6,17 +6,21 @@ Writes contraction.json of the ledger (what is certified, with multipliers), the
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from fedspec_proofs.coefficients import Weighed
+from fedspec_proofs.coefficients_search import best, proved
 from fedspec_proofs.contraction import HELD, Round
 from fedspec_proofs.contraction_search import certified, largest
-from fedspec_proofs.fednova import round_numbers
+from fedspec_proofs.fednova import best_coefficients, round_numbers
 from fedspec_proofs.fednova.round_numbers import by_round
 from fedspec_suite.report import labels
 from fedspec_suite.report.styles import style_of
@@ -31,6 +35,11 @@ LOCAL = (1, 2, 4, 8)
 UNLIKE = (Fraction(0), Fraction(1, 16), Fraction(1, 4), Fraction(1))
 TRIED = ("1/32", "3/64", "1/16", "3/32", "1/8", "3/16", "1/4", "3/8", "1/2", "3/4", "1", "5/4", "3/2", "7/4")
 """Of FedAvg with K steps each and clients so unlike, the rates of which the best is certified."""
+
+UNEQUAL = (1, 1, 3, 3)
+"""The steps for which the best coefficients of a server are certified; APART how unlike clients are there."""
+
+APART = (Fraction(0), Fraction(1, 4), Fraction(1))
 
 MARKERS = {(1, 1): "o", (2, 2): "s", (4, 4): "^", (1, 3): "D"}
 """Of the steps that are drawn."""
@@ -61,6 +70,54 @@ def row_of(r: Round) -> dict[str, Any]:
     return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
 
 
+def weighed(asked: tuple[str, Fraction, str]) -> dict[str, Any]:
+    """A round with an algorithm's coefficients, or with the best that are made in a way, as the ledger keeps it."""
+    eta_l, zeta2, which = asked
+    r = Weighed(UNEQUAL, Fraction(eta_l), zeta2, ())
+    shown = {"steps": UNEQUAL, "eta_l": eta_l, "zeta2": str(zeta2), "which": which}
+    if which in best_coefficients.OWN:
+        one = replace(r, w=best_coefficients.OWN[which](r))
+        bound, proof = proved(one)
+        more: dict[str, Any] = {}
+    else:
+        found = best(r, best_coefficients.WAYS[which](r))
+        one, bound, proof = found.round, found.bound, found.proof
+        more = {
+            "least": str(Fraction(math.floor(found.least * 1000), 1000)),
+            "vectors": {name: [str(c) for c in v] for name, v in found.functions.vectors.items()},
+            "values": {name: str(c) for name, c in found.functions.values.items()},
+        }
+    numbers = {"w": [str(w) for w in one.w], "bound": str(bound), "proof": {name: str(c) for name, c in proof.items()}}
+    return {**shown, **numbers, **more}
+
+
+def of_coefficients(rows: list[dict[str, Any]]) -> str:
+    """The table of a server's coefficients, times n: those of clients with one step and with three, or tau_eff."""
+    heads = (
+        "zeta^2",
+        "eta_l",
+        "`fedavg`: 1; 1",
+        "`fednova`: 2; 2/3",
+        "best tau_eff",
+        "at least",
+        "best two",
+        "at least",
+    )
+    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
+    there = {(row["zeta2"], row["eta_l"], row["which"]): row for row in rows}
+    for zeta2, eta_l in product(map(str, APART), RATES):
+        four = [there[zeta2, eta_l, which] for which in ("fedavg", "fednova", "nova", "free")]
+        cells = []
+        for row in four:
+            said = "; ".join(
+                f"{float(len(UNEQUAL) * Fraction(w)):.4g}" for w in row["w"][: 2 - (row["which"] == "nova")]
+            )
+            number = f"{float(Fraction(row['bound'])):.3f}"
+            cells += [f"{said}: {number}", f"{float(Fraction(row['least'])):.3f}"] if "least" in row else [number]
+        lines.append(f"| {zeta2} | {eta_l} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
     """The tables of the page, by name."""
     certain = by_round(rows)
@@ -84,6 +141,7 @@ def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
         said = [f"{row['eta_l']}: {float(Fraction(row['bound'])):.3f}" for row in found]
         lines.append(f"| {K} | {' | '.join(said)} |")
     out["best"] = "\n".join(lines)
+    out["coefficients"] = of_coefficients(best_coefficients.rows())
     return out
 
 
@@ -137,9 +195,10 @@ def main() -> None:
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(row_of, asked()))
         there = by_round(rows)
-        best = pool.map(best_of, product(LOCAL, UNLIKE))
-        rows += [row for row in best if next(iter(by_round([row]))) not in there]
+        rows += [row for row in pool.map(best_of, product(LOCAL, UNLIKE)) if next(iter(by_round([row]))) not in there]
+        some = list(pool.map(weighed, product(RATES, APART, best_coefficients.WHICH)))
     round_numbers.PATH.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
+    best_coefficients.PATH.write_text("[\n" + ",\n".join(map(json.dumps, some)) + "\n]\n", encoding="utf-8")
     written(rows)
 
 

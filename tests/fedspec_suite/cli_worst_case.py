@@ -16,6 +16,7 @@ import typer
 from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
+from fedspec_suite import cli_coefficients
 from fedspec_suite.cli_settings import assigned
 from fedspec_suite.report import terminal, worst_case_chart
 from fedspec_suite.report.terminal import Json
@@ -45,6 +46,13 @@ def mount(app: typer.Typer) -> None:
             bool,
             typer.Option("--lyapunov", help="The factor of a quadratic form that falls in every round, for any zeta."),
         ] = False,
+        coefficients: Annotated[
+            str,
+            typer.Option(
+                metavar="best|W,...",
+                help="Of fedavg's or fednova's clients: the server's coefficients by numbers of steps, or the best.",
+            ),
+        ] = "",
         chart: Annotated[
             Path | None,
             typer.Option(metavar="PATH", help="Draw what is proved against the rate: a .svg, .png or .pdf."),
@@ -70,6 +78,12 @@ def mount(app: typer.Typer) -> None:
         drawing = worst_case_chart.drawing(chart)
         # What a solver doubts is rounded and then checked, or not taken.
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
+        if coefficients:
+            cli_coefficients.refuse(row, numbers, rates, rounds, lyapunov)
+            other = (_fraction("--mu", mu), _fraction("--zeta", zeta) ** 2)
+            one = cli_coefficients.told(row, counts, rates[0], coefficients, *other)
+            terminal.emit([one]) if as_json else _print(cli_coefficients.lines(one))
+            return
         more: dict[str, Any] = {"mu": _fraction("--mu", mu), "zeta2": _fraction("--zeta", zeta) ** 2, "rounds": rounds}
         told = []
         for rate in rates:
@@ -81,9 +95,13 @@ def mount(app: typer.Typer) -> None:
         if as_json:
             terminal.emit(told)
             return
-        console = terminal.console()
-        for line in _lines(told[0]) if len(told) == 1 else _rates(told):
-            console.print(line, highlight=False, markup=False)
+        _print(_lines(told[0]) if len(told) == 1 else _rates(told))
+
+
+def _print(lines: list[str]) -> None:
+    console = terminal.console()
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
 
 
 def _fraction(option: str, text: str) -> Fraction:

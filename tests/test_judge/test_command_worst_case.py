@@ -47,6 +47,17 @@ def test_a_form_that_falls_and_json() -> None:
     assert len(row["form"]) == 3 and all(Fraction(c) >= 0 for c in row["multipliers"].values())
 
 
+def test_coefficients_that_are_given_and_the_best() -> None:
+    asked = ("worst-case", "fednova", "--steps", "1,3", "--zeta", "1", "--json")
+    given = fedspec(*asked, "--coefficients", "1,1/3").rows[0]["coefficients"]
+    # FedNova's own: tau_eff / (n tau_i), tau_eff = 2; and the number is that of its round, whoever asks.
+    assert [row["bound"] for row in given] == [fedspec(*asked).rows[0]["bound"]] * 2
+    own, nova, best = fedspec(*asked, "--coefficients", "best").rows[0]["coefficients"]
+    assert own["w"] == ["1", "1/3"] and Fraction(nova["w"][0]) == 3 * Fraction(nova["w"][1])
+    assert Fraction(best["least"]) <= Fraction(best["bound"]) < Fraction(nova["least"]) <= Fraction(nova["bound"])
+    assert Fraction(best["bound"]) - Fraction(best["least"]) < Fraction(1, 500)
+
+
 def test_an_algorithm_of_ones_own(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "contrib" / "fedacg.py", tmp_path / "own.py")
     asked = ("worst-case", "fedacg", "--plugin", "own.py", "--steps", "1,1", "--set", "mu=1", "--set", "beta=1/2")
@@ -65,6 +76,9 @@ def test_an_algorithm_of_ones_own(tmp_path: Path) -> None:
         (("fedavg", "--lyapunov"), "fedavg is none of scaffold, feddyn"),
         (("fedadam",), "eta, beta1, beta2, tau, v0: not given; FedAdam needs them"),
         (("fedavgg",), "fedavg"),
+        (("scaffold", "--coefficients", "best"), "of a round of fedavg's clients, or fednova's; got scaffold"),
+        (("fedavg", "--coefficients", "1,2"), "expected best, or a fraction for each number of steps: 2"),
+        (("fedavg", "--coefficients", "best", "--rounds", "2"), "of one round at one rate"),
     ],
 )
 def test_what_cannot_be_asked_is_said(words: tuple[str, ...], says: str) -> None:

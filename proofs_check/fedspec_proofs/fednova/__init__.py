@@ -12,6 +12,7 @@ MODULES = (
     "strongly_convex",
     "round_numbers",
     "every_n",
+    "best_coefficients",
     "lemma_1",
     "nova",
     "assumptions",

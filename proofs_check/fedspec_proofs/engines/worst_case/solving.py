@@ -7,7 +7,7 @@ What is found is in floating point and shows nothing by itself: multipliers are 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
@@ -60,7 +60,7 @@ def _names(problem: Problem) -> list[str]:
     return sorted({n for v in (problem.claimed, *problem.given.values()) for n in v.values})
 
 
-def _closer(basis: list[str], scale: float) -> Floats:
+def closer(basis: list[str], scale: float) -> Floats:
     """The basis, by one that has a gradient's difference from its client's first one, enlarged, in place of it.
 
     Those of a round with small rates are nearly alike, which costs the program its accuracy.
@@ -81,7 +81,7 @@ def worst(problem: Problem, room: float | None = None, scale: float = 0.1) -> Wo
     cp: Any = import_module("cvxpy")
 
     basis, names = problem.basis, _names(problem)
-    G, f, T = cp.Variable((len(basis), len(basis)), PSD=True), cp.Variable(max(1, len(names))), _closer(basis, scale)
+    G, f, T = cp.Variable((len(basis), len(basis)), PSD=True), cp.Variable(max(1, len(names))), closer(basis, scale)
     fixed = 1.0 if problem.right.products else float(problem.right.constant) or 1.0
 
     def said(value: Value) -> Any:
@@ -238,23 +238,28 @@ def attaining(problem: Problem) -> Attained | None:
         there = worst(problem, room, scale)
         if not there.names:
             continue
-        size, ways = np.linalg.eigh(there.gram)
         goal = max(goal, there.value)
-        for rank in RANKS:
-            kept = size > rank * size.max()
-            factor = ways[:, kept] * np.sqrt(size[kept])
-            # Rotated so that the first vectors have few coordinates.
-            factor = factor @ np.linalg.qr(factor.T)[0]
-            for denominator in (10**3, 10**5, 10**7, 10**9):
-                rounded = Attained(
-                    {n: tuple(_near(c, denominator) for c in row) for n, row in zip(there.names, factor, strict=True)},
-                    {n: _near(f, denominator**2) for n, f in there.values.items()},
-                )
-                if not unfit(problem, rounded) and (best is None or _aim(problem, rounded) > _aim(problem, best)):
-                    best = rounded
-                    if _aim(problem, best) >= NEAR * goal:
-                        return best
+        for rounded in fractions_of(there):
+            if not unfit(problem, rounded) and (best is None or _aim(problem, rounded) > _aim(problem, best)):
+                best = rounded
+                if _aim(problem, best) >= NEAR * goal:
+                    return best
     return best
+
+
+def fractions_of(there: Worst) -> Iterator[Attained]:
+    """A Gram matrix and values as vectors in fractions, with more and more directions and digits."""
+    size, ways = np.linalg.eigh(there.gram)
+    for rank in RANKS:
+        kept = size > rank * size.max()
+        factor = ways[:, kept] * np.sqrt(size[kept])
+        # Rotated so that the first vectors have few coordinates.
+        factor = factor @ np.linalg.qr(factor.T)[0]
+        for denominator in (10**3, 10**5, 10**7, 10**9):
+            yield Attained(
+                {n: tuple(_near(c, denominator) for c in row) for n, row in zip(there.names, factor, strict=True)},
+                {n: _near(f, denominator**2) for n, f in there.values.items()},
+            )
 
 
 def _aim(problem: Problem, found: Attained) -> Fraction:

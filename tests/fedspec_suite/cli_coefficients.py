@@ -1,0 +1,97 @@
+"""``fedspec worst-case ... --coefficients``: what a server multiplies the changes of clients by whose steps differ."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from fedspec.entry import Algorithm
+from fedspec.errors import ParameterError
+from fedspec_suite.report import terminal
+
+BEST = "best"
+
+
+def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], rounds: int, lyapunov: bool) -> None:
+    """Refuse what coefficients are not for.
+
+    Raises:
+        ParameterError: another algorithm, more rounds, more rates, hyper-parameters, or a form that falls.
+    """
+    if row.id not in ("fedavg", "fednova"):
+        raise ParameterError(f"--coefficients: they are of a round of fedavg's clients, or fednova's; got {row.id}")
+    if rounds > 1 or len(rates) > 1 or numbers or lyapunov:
+        raise ParameterError("--coefficients: of one round at one rate, without --set and --lyapunov")
+
+
+def told(
+    row: Algorithm, steps: tuple[int, ...], eta_l: Fraction, text: str, mu: Fraction, zeta2: Fraction
+) -> dict[str, Any]:
+    """The number of coefficients that are given, or the best ones: of any, or of fednova those with any tau_eff."""
+    coefficients, search, rows = (
+        importlib.import_module(f"fedspec_proofs.{n}")
+        for n in ("coefficients", "coefficients_search", "fednova.best_coefficients")
+    )
+    r = coefficients.Weighed(steps, eta_l, zeta2, (), mu)
+    kinds = [steps[kind[0]] for kind in r.kinds]
+
+    def with_(which: str, w: tuple[Fraction, ...]) -> dict[str, Any]:
+        bound, proof = search.proved(coefficients.Weighed(steps, eta_l, zeta2, w, mu))
+        return _row(which, w, bound, proof)
+
+    with terminal.spinner() as said:
+        said(f"{row.id}: looking for coefficients")
+        given = None if text == BEST else _given(text, kinds)
+        found = [with_(row.id, rows.OWN[row.id](r))]
+        if given:
+            found.append(with_("given", given))
+        else:
+            for which, ways in (("best tau_eff", rows.WAYS["nova"]), ("best", rows.WAYS["free"])):
+                best = search.best(r, ways(r))
+                more = {"least": str(best.least), "functions": _words_of(best.functions.vectors)}
+                found.append(_row(which, best.round.w, best.bound, best.proof) | more)
+    about = {"algorithm": row.id, "steps": steps, "eta_l": str(eta_l), "mu": str(mu), "zeta2": str(zeta2)}
+    return {**about, "of_steps": kinds, "coefficients": found}
+
+
+def _row(which: str, w: tuple[Fraction, ...], bound: Fraction, proof: dict[str, Fraction]) -> dict[str, Any]:
+    multipliers = {n: str(c) for n, c in proof.items()}
+    return {"which": which, "w": [str(c) for c in w], "bound": str(bound), "multipliers": multipliers}
+
+
+def _words_of(vectors: Mapping[str, tuple[Fraction, ...]]) -> dict[str, list[str]]:
+    return {n: [str(c) for c in v] for n, v in vectors.items()}
+
+
+def _given(text: str, kinds: list[int]) -> tuple[Fraction, ...]:
+    try:
+        w = tuple(Fraction(word.strip()) for word in text.split(","))
+    except (ValueError, ZeroDivisionError):
+        w = ()
+    if len(w) != len(kinds):
+        said = ", ".join(map(str, kinds))
+        raise ParameterError(f"--coefficients {text}: expected {BEST}, or a fraction for each number of steps: {said}")
+    return w
+
+
+def lines(told: dict[str, Any]) -> list[str]:
+    """What is printed."""
+    kinds, found = told["of_steps"], told["coefficients"]
+    heads = ["", *(f"w of {tau} step{'s' * (tau > 1)}" for tau in kinds), "|x_+ - x*|^2 <=", "others may reach"]
+    table = [heads] + [[row["which"], *row["w"], _three(row["bound"]), _three(row.get("least"))] for row in found]
+    wide = [max(len(line[k]) for line in table) for k in range(len(heads))]
+    setting = f"eta_l = {told['eta_l']}; L = 1, mu = {told['mu']}, zeta^2 = {told['zeta2']}"
+    return [
+        f"{told['algorithm']}'s clients, steps {', '.join(map(str, told['steps']))}, {setting}",
+        "x_+ = x + sum_i w_i (x_i - x), from |x - x*| <= 1",
+        *("  ".join(cell.ljust(width) for cell, width in zip(line, wide, strict=True)).rstrip() for line in table),
+        "proved: multipliers and functions checked in fractions against the rule (--json has them)",
+    ]
+
+
+def _three(number: str | None) -> str:
+    """Down in the last digit but for what is proved, which is in thousandths."""
+    return f"{math.floor(Fraction(number) * 1000) / 1000:.3f}" if number else ""
