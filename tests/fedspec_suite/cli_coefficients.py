@@ -21,8 +21,11 @@ def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], 
     Raises:
         ParameterError: another algorithm, more rounds, more rates, hyper-parameters, or a form that falls.
     """
-    if row.id not in ("fedavg", "fednova"):
-        raise ParameterError(f"--coefficients: they are of a round of fedavg's clients, or fednova's; got {row.id}")
+    own = importlib.import_module("fedspec_proofs.fednova.best_coefficients").OWN
+    if row.id not in own:
+        raise ParameterError(
+            f"--coefficients: known for {' and '.join(own)}, whose changes they weigh; not for {row.id}"
+        )
     if rounds > 1 or len(rates) > 1 or numbers or lyapunov:
         raise ParameterError("--coefficients: of one round at one rate, without --set and --lyapunov")
 
@@ -30,7 +33,7 @@ def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], 
 def told(
     row: Algorithm, steps: tuple[int, ...], eta_l: Fraction, text: str, mu: Fraction, zeta2: Fraction
 ) -> dict[str, Any]:
-    """The number of coefficients that are given, or the best ones: of any, or of fednova those with any tau_eff."""
+    """The number of coefficients that are given, or the best ones: of any, or of those with any tau_eff."""
     coefficients, search, rows = (
         importlib.import_module(f"fedspec_proofs.{n}")
         for n in ("coefficients", "coefficients_search", "fednova.best_coefficients")

@@ -50,7 +50,7 @@ def mount(app: typer.Typer) -> None:
             str,
             typer.Option(
                 metavar="best|W,...",
-                help="Of fedavg's or fednova's clients: the server's coefficients by numbers of steps, or the best.",
+                help="The server's coefficients where steps differ, one for each number of steps; or the best.",
             ),
         ] = "",
         chart: Annotated[

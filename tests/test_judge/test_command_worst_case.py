@@ -76,7 +76,10 @@ def test_an_algorithm_of_ones_own(tmp_path: Path) -> None:
         (("fedavg", "--lyapunov"), "fedavg is none of scaffold, feddyn"),
         (("fedadam",), "eta, beta1, beta2, tau, v0: not given; FedAdam needs them"),
         (("fedavgg",), "fedavg"),
-        (("scaffold", "--coefficients", "best"), "of a round of fedavg's clients, or fednova's; got scaffold"),
+        (
+            ("scaffold", "--coefficients", "best"),
+            "known for fedavg and fednova, whose changes they weigh; not for scaffold",
+        ),
         (("fedavg", "--coefficients", "1,2"), "expected best, or a fraction for each number of steps: 2"),
         (("fedavg", "--coefficients", "best", "--rounds", "2"), "of one round at one rate"),
     ],

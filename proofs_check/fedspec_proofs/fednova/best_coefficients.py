@@ -69,12 +69,18 @@ def wrong_with(row: dict[str, Any]) -> str:
     return "" if reached >= Fraction(row["least"]) else f"its functions let some coefficients come to {float(reached)}"
 
 
-def _unlike(row: dict[str, Any]) -> Dropped:
+def _without(row: dict[str, Any]) -> dict[str, Dropped]:
+    """What becomes of a number where clients are less convex, steeper, or more unlike."""
     r = weighed_of(row)
+    made, alike = problem_of(r, Fraction(row["bound"])), {f"s{i}": Fraction(0) for i in range(len(r.steps) - 1)}
+    out = {}
+    for name, c in (("strong", -1), ("smooth", 100)):
+        words = f"F_i = {c} x^2/2, {r}, from x = 1"
+        out[name] = dropped(made, [Parabola(Fraction(c))] * len(r.steps), but="F", words=words, x=Fraction(1), **alike)
     clients = [Parabola(Fraction(1, 10), Fraction(c)) for c in (-100, -100, 100, 100)]
     words = f"F_1, F_2 = (x + 100)^2/20, F_3, F_4 = (x - 100)^2/20, {r}, from x = 1"
     slopes = {"s0": Fraction(10), "s1": Fraction(10), "s2": Fraction(-10)}
-    return dropped(problem_of(r, Fraction(row["bound"])), clients, but="zeta", words=words, x=Fraction(1), **slopes)
+    return {**out, "zeta": dropped(made, clients, but="zeta", words=words, x=Fraction(1), **slopes)}
 
 
 @claim(
@@ -99,4 +105,4 @@ def best_coefficients() -> Finding:
         f"{float(max(apart)):.4f} apart"
     )
     row = next(row for row in found if (row["which"], row["zeta2"], row["eta_l"]) == ("free", "1", "1/4"))
-    return Finding(Verdict.CERTIFIED, f"{evidence}; docs/worst-cases.md has them", {"zeta": _unlike(row)})
+    return Finding(Verdict.CERTIFIED, f"{evidence}; docs/worst-cases.md has them", _without(row))
