@@ -78,7 +78,7 @@ def test_an_algorithm_of_ones_own(tmp_path: Path) -> None:
         (("fedavgg",), "fedavg"),
         (
             ("scaffold", "--coefficients", "best"),
-            "known for fedavg and fednova, whose changes they weigh; not for scaffold",
+            "they weigh changes as fedavg and fednova do; not for scaffold",
         ),
         (("fedavg", "--coefficients", "1,2"), "expected best, or a fraction for each number of steps: 2"),
         (("fedavg", "--coefficients", "best", "--rounds", "2"), "of one round at one rate"),
