@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Iterable, Mapping
 from itertools import groupby
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy
@@ -27,6 +28,7 @@ from fedspec_suite import (
     cli_mutants,
     cli_new,
     cli_plugins,
+    cli_project,
     cli_replay,
     cli_reproduce,
     cli_simulate,
@@ -189,6 +191,12 @@ def subjects(as_json: Json = False) -> None:
     console().print(t)
 
 
+def _defaults() -> dict[str, Any]:
+    """Those of the project, where its implementations are to be judged."""
+    judged = next((w for w in sys.argv[1:] if not w.startswith("-")), "") == "check" and "--help" not in sys.argv
+    return {"check": cli_project.defaults(Path.cwd())} if judged else {}
+
+
 def main() -> None:
     """Run the command; what fedspec refuses is printed as it is, without a traceback, and exits 2."""
     # Nothing is to be left in the folder that the command runs in, by the processes that it starts either.
@@ -196,7 +204,7 @@ def main() -> None:
     with written():
         try:
             with terminable():
-                app(prog_name="fedspec")
+                app(prog_name="fedspec", default_map=_defaults())
         except FedspecError as error:
             complaints().print(f"fedspec: {error}")
             raise SystemExit(2) from None

@@ -18,6 +18,9 @@ from fedspec_suite.report import claimed, mirrored, page, table
 from fedspec_suite.report import graph as drawing
 from fedspec_suite.report.terminal import Json, console, emit
 
+WIDE = 140
+"""Columns of a terminal that shows a list whole; a narrower one has a line for each, without sources."""
+
 
 class Form(StrEnum):
     """How a graph is drawn; an enumeration, since Typer before 0.19 knows no literal types."""
@@ -42,11 +45,21 @@ def list_(
     if as_json:
         emit(rows)
         return
+    out = console()
+    if out.width < WIDE:
+        t = table.plain("id", "what")
+        for column in t.columns:
+            column.no_wrap, column.overflow = True, "ellipsis"
+        t.columns[0].min_width = max(len(row["id"]) for row in rows)
+        for row in rows:
+            t.add_row(row["id"], row["title"])
+        out.print(t)
+        return
     t = table.plain("id", "what", "levels", "readings (canonical first)", "source")
     for row in rows:
         also = "".join(f" ({name})" for name in row["aliases"])
         t.add_row(row["id"] + also, row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"])
-    console().print(t)
+    out.print(t)
 
 
 def show(

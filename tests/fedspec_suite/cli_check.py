@@ -130,7 +130,12 @@ def mount(app: typer.Typer) -> None:
         strict: Annotated[
             bool, typer.Option("--strict", help="End with exit code 3 where part of a claim was not seen.")
         ] = False,
-        details: Annotated[bool, typer.Option("--details", help="Print every obligation, note and command.")] = False,
+        details: Annotated[
+            bool, typer.Option("--details", "-v", help="Print every obligation, note and command.")
+        ] = False,
+        quiet: Annotated[
+            bool, typer.Option("--quiet", "-q", help="Print nothing but what is wrong; the exit code says the rest.")
+        ] = False,
         as_json: Json = False,
     ) -> None:
         """Judge implementations."""
@@ -156,11 +161,11 @@ def mount(app: typer.Typer) -> None:
         )
         begun = time.monotonic()
         kept = Capsules(capsules) if capsules else None
-        results, code, wrong = _run(request, [Report(path) for path in report or ()], kept, strict)
+        results, code, wrong = _run(request, [Report(path) for path in report or ()], kept, strict, quiet)
         with unbroken():
             if as_json:
                 emit([r.record() for r in results])
-            elif results:
+            elif results and not (quiet and code == 0):
                 verdicts.show(results, console(), ran(request, time.monotonic() - begun), details=details)
         for line in wrong:
             complaints().print(f"fedspec: {line}")
@@ -168,7 +173,7 @@ def mount(app: typer.Typer) -> None:
 
 
 def _run(
-    request: Request, reports: list[Report], capsules: Capsules | None, strict: bool
+    request: Request, reports: list[Report], capsules: Capsules | None, strict: bool, quiet: bool
 ) -> tuple[list[Result], int, list[str]]:
     """Judge, up to the end or to an interrupt: what came of it, the exit code, and what else went wrong."""
     results: list[Result] = []
@@ -177,7 +182,7 @@ def _run(
     begun, code = time.monotonic(), 2
     try:
         with spinner() as progress:
-            for result in check(request, progress):
+            for result in check(request, (lambda text: None) if quiet else progress):
                 results.append(capsules.keep(result) if capsules else result)
                 for report in reports:
                     report.write(results[-1])

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedspec.errors import PluginError
 from fedspec.plugins import ALONE, VARIABLE
+from fedspec_suite.cli_project import table
 
 OPTION = "--plugin"
 HELP = "A file (or module) with an own algorithm, for any command; repeatable. See docs/own-algorithms.md."
@@ -25,7 +25,8 @@ def prepare(words: Sequence[str]) -> list[str]:
     """The command line without its ``--plugin``, which the environment holds from now on.
 
     Raises:
-        PluginError: the option has no value, or pyproject.toml cannot be read.
+        PluginError: the option has no value, or pyproject.toml names what is no file.
+        FedspecError: pyproject.toml cannot be read.
     """
     rest, named = _taken(words)
     command = next((w for w in rest if not w.startswith("-")), "")
@@ -59,17 +60,12 @@ def _taken(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _of_project(folder: Path) -> Iterator[str]:
     """What the nearest pyproject.toml names; it may have come with a clone, so each is told before it is run."""
-    path = next((p for f in (folder, *folder.parents) if (p := f / "pyproject.toml").is_file()), None)
-    if path is None:
-        return
-    try:
-        tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
-    except (OSError, ValueError) as error:
-        raise PluginError(f"plugin: cannot read {path} ({error})") from error
-    said = tool.get("fedspec", {})
+    path, said = table(folder)
     named = said.get("plugins", [])
-    if not isinstance(named, list) or not all(isinstance(name, str) for name in named) or said.keys() - {"plugins"}:
-        raise PluginError(f'plugin: {path} has {said} under [tool.fedspec]; write plugins = ["my_algorithm.py"]')
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise PluginError(
+            f'plugin: {path} has plugins = {named!r} under [tool.fedspec]; write plugins = ["my_algorithm.py"]'
+        )
     for name in named:
         sys.stderr.write(f"fedspec: running {name}, which {path} names under [tool.fedspec] plugins\n")
         yield str((path.parent / name).resolve()) if name.endswith(".py") else name

@@ -343,10 +343,13 @@ def test_an_error_in_the_file_names_its_line(tmp_path: Path) -> None:
 
 
 def test_a_pyproject_that_says_something_else_is_refused(tmp_path: Path) -> None:
-    for text in ('plugins = "own.py"', 'plugin = ["own.py"]'):
+    for text, says in (
+        ('plugins = "own.py"', 'write plugins = ["my_algorithm.py"]'),
+        ('plugin = ["own.py"]', "[tool.fedspec] has plugin; known: plugins, check"),
+    ):
         (tmp_path / "pyproject.toml").write_text(f"[tool.fedspec]\n{text}\n", encoding="utf-8")
         done = with_own("list", cwd=tmp_path)
-        assert done.code == 2 and 'write plugins = ["my_algorithm.py"]' in done.err
+        assert done.code == 2 and says in done.err
 
 
 def test_the_option_wants_a_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +39,10 @@ def expand(implementation: str) -> tuple[str, ...]:
     names = environments.bundled()
     if implementation in names:
         return environments.expand(implementation)
-    raise UnknownNameError(f"subject: unknown {implementation!r}; give {'; '.join(KINDS)}: {', '.join(sorted(names))}")
+    near = difflib.get_close_matches(implementation, names)
+    said = f"nearest: {', '.join(near)}; " if near else ""
+    known = f"{'; '.join(KINDS)}: {', '.join(sorted(names))}"
+    raise UnknownNameError(f"subject: unknown {implementation!r}; {said}give {known}")
 
 
 @contextmanager
