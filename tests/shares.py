@@ -37,15 +37,15 @@ class Share:
         each = seconds / many
         if each > self.longest:
             return []
-        if seconds <= self.together:
+        if each * len(cases) <= self.together:
             return [case for _, case in cases]
         room = max(1, round(self.together / each))
         return [case for _, case in sorted(cases, key=lambda c: (zlib.crc32(c[0].encode()), c[0]))[:room]]
 
 
 QUICK = Share(0.3, 0.3)
-TEST = Share(2, 3)
-OUTSIDE = Share(inf, 10)
+TEST = Share(1.5, 2)
+OUTSIDE = Share(inf, 5)
 ALL = Share(inf, inf)
 
 

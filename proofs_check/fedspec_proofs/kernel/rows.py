@@ -55,13 +55,15 @@ class Cell:
 
 
 def cells(page: str) -> list[Cell]:
-    """The numbers of the page's tables, each once.
+    """The numbers of the page's tables of rounds as they stand, each once; not those of a server's coefficients.
 
     Raises:
         FedspecError: it says two numbers of one round.
     """
     found: dict[str, Cell] = {}
     for table, text in TABLE.findall(page):
+        if table == "coefficients":
+            continue
         head, _, *lines = ([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines())
         for c in chain.from_iterable((_best if table == "best" else _said)(head, line) for line in lines):
             if found.setdefault(c.name, c) != c:
