@@ -26,6 +26,7 @@ from fedspec_suite.measure.setting import Reach
 from fedspec_suite.measure.verdict import Result, exit_code
 from fedspec_suite.report import verdicts
 from fedspec_suite.report.files import KNOWN, Report
+from fedspec_suite.report.stored import line, run_of
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
 
 EXIT_CODES = (
@@ -159,16 +160,16 @@ def mount(app: typer.Typer) -> None:
             expect=read(expect) if expect else (),
             today=date.today(),
         )
-        begun = time.monotonic()
+        begun, run = time.monotonic(), run_of(request)
         kept = Capsules(capsules) if capsules else None
-        results, code, wrong = _run(request, [Report(path) for path in report or ()], kept, strict, quiet)
+        results, code, wrong = _run(request, [Report(path, run) for path in report or ()], kept, strict, quiet)
         with unbroken():
             if as_json:
-                emit([r.record() for r in results])
+                emit([line(r, run) for r in results])
             elif results and not (quiet and code == 0):
                 verdicts.show(results, console(), ran(request, time.monotonic() - begun), details=details)
-        for line in wrong:
-            complaints().print(f"fedspec: {line}")
+        for said in wrong:
+            complaints().print(f"fedspec: {said}")
         raise typer.Exit(code)
 
 

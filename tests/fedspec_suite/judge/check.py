@@ -8,14 +8,16 @@ from dataclasses import replace
 from functools import partial
 
 from fedspec.contract import Offer, Subject
+from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.identify import Diagnosis, as_data, identify, in_words, not_before, unrepeated
+from fedspec_suite.diagnosis.seen.course import followed
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.plan import Planned, Task, opened, planned
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
-from fedspec_suite.judge.runner import REQUIREMENT, judge_offer, laws_named, profile_named, result_of
+from fedspec_suite.judge.runner import REQUIREMENT, first, judge_offer, laws_named, profile_named, result_of
 from fedspec_suite.judge.turns import Turns
 from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import BEAT, shared
@@ -25,7 +27,7 @@ from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result, Status
 from fedspec_suite.subjects import side_by_side
 
 
@@ -169,6 +171,9 @@ def _lost(request: Request, task: Task, done: int, reason: str) -> Iterator[Resu
         yield failed(request, task.name, offer, task.among, reason)
 
 
+COURSES = 8
+"""Samples that are played until one shows a deviation."""
+
 MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 """Laws that can be broken while the numbers of the model are right."""
 
@@ -179,10 +184,18 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     try:
         failed = [o for o in result.obligations if o.status is Status.FAIL]
         d, words = explanation(subject, offer, failed)
+        result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
+        return replace(result, course=_course(subject, offer, first(failed)[0]))
     except Exception as error:
         # What was judged stands, whatever becomes of its explanation.
-        return replace(result, nearest=f"not diagnosed: {reason_of(error)}")
-    return replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
+        return replace(result, nearest=result.nearest or f"not diagnosed: {reason_of(error)}")
+
+
+def _course(subject: Subject, offer: Offer, o: Obligation) -> Course | None:
+    """How the deviation goes on that is looked at first, where a small case shows it."""
+    setting = setting_of(offer, o.dtype if o.dtype in offer.dtypes else "")
+    # Every case may run into the time limit of a subject that hangs.
+    return followed(bench_of(subject, offer, setting), setting, samples_of(setting)[:COURSES], _about(o))
 
 
 def _about(o: Obligation) -> str:

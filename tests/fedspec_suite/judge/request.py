@@ -7,10 +7,11 @@ import math
 import os
 import shlex
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Protocol
 
 from fedspec import plugins
 from fedspec.catalogue import id_of, rows_of
@@ -21,7 +22,7 @@ from fedspec_suite.measure.inert import inert
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.measure.setting import USUAL_REACH, Reach
-from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status, called, claimed, declared
+from fedspec_suite.measure.verdict import Conformity, Declares, Obligation, Result, Status, called, claimed, declared
 
 
 @dataclass(frozen=True)
@@ -63,18 +64,40 @@ class Request:
     given: Mapping[str, Subject] = field(default_factory=dict)
 
 
-def chosen(offers: Sequence[Offer], only: Sequence[str]) -> list[int]:
+class Called(Declares, Protocol):
+    """What a pattern may mean: an offer, or the result of one."""
+
+    @property
+    def algorithm(self) -> str:
+        """The algorithm."""
+        ...
+
+    @property
+    def level(self) -> str:
+        """Its level."""
+        ...
+
+    @property
+    def variant(self) -> str:
+        """The interface that it is of, where a subject has several."""
+        ...
+
+
+def chosen(offers: Sequence[Called], only: Sequence[str]) -> list[int]:
     """The offers that a pattern ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]`` matches, by number; no pattern matches all.
 
     READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
     matches nothing, for the two first, or for the reading alone.
     """
     patterns = [*map(_parts, only)]
-    for name in (declared, claimed, lambda offer: offer.reading):
+    for name in _NAMES:
         found = [i for i, o in enumerate(offers) if any(_matches(p, o, name(o)) for p in patterns)]
         if found or not only:
             break
     return found if only else list(range(len(offers)))
+
+
+_NAMES: tuple[Callable[[Called], str], ...] = (declared, claimed, lambda offer: offer.reading)
 
 
 def _parts(pattern: str) -> tuple[str, ...]:
@@ -84,7 +107,7 @@ def _parts(pattern: str) -> tuple[str, ...]:
     return (variant if named else "*", id_of(algorithm), *others)
 
 
-def _matches(pattern: tuple[str, ...], offer: Offer, reading: str) -> bool:
+def _matches(pattern: tuple[str, ...], offer: Called, reading: str) -> bool:
     variant, *others = pattern
     what = offer.algorithm, offer.level, reading
     return fnmatch.fnmatchcase(offer.variant, variant) and all(

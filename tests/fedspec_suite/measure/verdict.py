@@ -183,6 +183,25 @@ class Unseen:
         return "x" if tail == "step" else tail
 
 
+@dataclass(frozen=True)
+class Course:
+    """How far an implementation is off after each event of one case: of the number that is farthest off.
+
+    Attributes:
+        quantity: ``x``, or the intermediate that is looked at.
+        call: algorithm and level, and the hyper-parameters of the case.
+        where: the rounds or steps.
+        off: |got - want| of that number after each of them.
+        allowed: what rounding may make of it.
+    """
+
+    quantity: str
+    call: str
+    where: tuple[str, ...]
+    off: tuple[float, ...]
+    allowed: tuple[float, ...]
+
+
 def called(info: SubjectInfo, offer: Offer | None) -> str:
     """The name of a subject, with the variants that tell its interfaces apart."""
     variants = ", ".join(filter(None, (info.variant, offer.variant if offer else "")))
@@ -291,6 +310,8 @@ class Result:
     """The quantities that were compared with the rule, where all that was required passed."""
     unseen: tuple[Unseen, ...] = ()
     """The equations of the claim that show in none of them."""
+    course: Course | None = None
+    """How its deviation goes on, where it does not conform and a small case shows that."""
 
     @property
     def id(self) -> str:

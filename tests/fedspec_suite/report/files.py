@@ -13,6 +13,7 @@ from fedspec_suite.measure.verdict import Result
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.markdown import markdown
 from fedspec_suite.report.sarif import sarif
+from fedspec_suite.report.stored import Run, line
 
 Whole = Callable[[Sequence[Result], Sequence[Complaint], str], str]
 
@@ -32,14 +33,19 @@ KNOWN = ", ".join([f"{LINES} (a JSON object a line)", *(f"{suffix} ({words})" fo
 class Report:
     """A file about the offers; what stood in it goes when the first offer is judged, not before."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, run: Run = Run()) -> None:  # noqa: B008, it is frozen
         """Open it, so that a file that cannot be written is refused before the work.
+
+        Args:
+            path: the file.
+            run: what its lines say of the run.
 
         Raises:
             ParameterError: no form has its suffix.
             FedspecError: it cannot be written.
         """
         self.path = path
+        self.run = run
         self.failure = ""
         self._results: list[Result] = []
         self._new = not path.exists()
@@ -56,7 +62,7 @@ class Report:
         first = not self._results
         self._results.append(result)
         if self.path.suffix not in WHOLE:
-            self._put(json.dumps(result.record()) + "\n", afresh=first)
+            self._put(json.dumps(line(result, self.run)) + "\n", afresh=first)
 
     def close(self, complaints: Sequence[Complaint] = (), ran: str = "") -> None:
         """Write what is still to be written; where nothing was judged, leave things as they were."""

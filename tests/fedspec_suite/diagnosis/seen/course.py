@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from fedspec.arith import Array
 from fedspec.contract import Begin
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench
+from fedspec_suite.measure.call import call_of
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+from fedspec_suite.measure.scenario import Scenario, describe
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Beyond, Course, Deviates, Undecided
 
 ENOUGH = 4
 """On how many events, the first that deviates among them, something must be seen before it is said."""
@@ -65,14 +68,44 @@ def _course(bench: Bench, s: Scenario) -> str | None:
 
 def _sizes(bench: Bench, s: Scenario) -> list[float]:
     """How far off the model is after each event, 0 where rounding may be why; up to the first that is undecided."""
+    return [float(off.max()) if (off > allowed).any() else 0.0 for off, allowed in _apart(bench, s, "x")]
+
+
+def _apart(bench: Bench, s: Scenario, name: str) -> Iterator[tuple[Array, Array]]:
+    """After each event how far each number is off and what rounding allows; up to the first that is undecided."""
     eps, tiny = float(np.finfo(s.case.dtype).eps), float(np.finfo(s.case.dtype).tiny)
-    sizes = []
     for got, want in zip(bench.play(s), bench.expect(s), strict=True):
-        bounds, wanted = bounds_of(want["x"]), np.array([float(x) for x in want["x"]])
+        bounds, wanted = bounds_of(want[name]), np.array([float(x) for x in want[name]])
         if not (THRESHOLD * eps * bounds <= HOPELESS * max(float(np.abs(wanted).max()), eps)).all():
-            break
-        off = np.abs(got["x"] - wanted)
+            return
+        off = np.abs(got[name] - wanted)
         if not np.isfinite(off).all():
-            break
-        sizes.append(float(off.max()) if (off > THRESHOLD * (eps * bounds + tiny)).any() else 0.0)
-    return sizes
+            return
+        yield off, THRESHOLD * (eps * bounds + tiny)
+
+
+def followed(bench: Bench, setting: Setting, samples: Sequence[Scenario], name: str = "x") -> Course | None:
+    """How far off a quantity is after each event of the first sample in which it deviates; none where none shows it.
+
+    Args:
+        bench: the offer.
+        setting: what it is judged on.
+        samples: cases that are played until one shows it.
+        name: the quantity.
+    """
+    for s in map(longer, samples):
+        try:
+            found = [*_apart(bench, s, name)]
+        except (Undecided, SubjectError, Beyond, Deviates, FedspecError, KeyError):
+            continue
+        if not any((off > allowed).any() for off, allowed in found):
+            continue
+        farthest = [int(np.argmax(off / allowed)) for off, allowed in found]
+        return Course(
+            quantity=name,
+            call=call_of(setting, s, ""),
+            where=tuple(f"{describe(s.events[k])} {k + 1}" for k in range(len(found))),
+            off=tuple(float(off[j]) for (off, _), j in zip(found, farthest, strict=True)),
+            allowed=tuple(float(allowed[j]) for (_, allowed), j in zip(found, farthest, strict=True)),
+        )
+    return None
