@@ -1,4 +1,4 @@
-"""Pictures as SVG: badges, the neighbours of an algorithm, what the trials of a recipe came to."""
+"""Pictures as SVG: the neighbours of an algorithm, what the trials of a recipe came to."""
 
 from __future__ import annotations
 
@@ -7,29 +7,6 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from markupsafe import Markup, escape
-
-THIN, WIDE = "fijlrt.,:;|!' ()[]-", "mwMW"
-
-
-def width(text: str, size: float = 11) -> float:
-    """About how long a line of text is in a sans-serif face."""
-    return size * sum(0.36 if c in THIN else 0.92 if c in WIDE else 0.62 for c in text)
-
-
-def badge(label: str, message: str, colour: str) -> str:
-    """A badge of two fields."""
-    a, b = (math.ceil(width(t)) + 12 for t in (label, message))
-    label, message = escape(label), escape(message)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{a + b}" height="20" role="img" '
-        f'aria-label="{label}: {message}"><title>{label}: {message}</title>'
-        f'<rect width="{a + b}" height="20" rx="3" fill="{colour}"/>'
-        f'<path d="M3 0h{a - 3}v20H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="#3d444d"/>'
-        f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
-        f'<text x="{a / 2}" y="14" textLength="{a - 12}">{label}</text>'
-        f'<text x="{a + b / 2}" y="14" textLength="{b - 12}">{message}</text></g></svg>\n'
-    )
-
 
 ROW, BOX, HIGH = 34, 190, 24
 """Of the picture of neighbours: from line to line, and the size of a box."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fedspec.catalogue import CATALOGUE
 from fedspec_site import verdicts
-from fedspec_site.drawn import badge
 from fedspec_site.results import KINDS, Offer, by_package, offers
 from fedspec_site.writing import Source
+from fedspec_suite.report.badges import of_offer
 
 
 @dataclass(frozen=True)
@@ -88,8 +87,7 @@ def _span(dates: Sequence[str]) -> str:
 
 def _badges(source: Source, o: Offer) -> None:
     """A picture and the JSON that shields.io takes an endpoint's badge from."""
-    label, message = f"fedspec: {o.algorithm}", o.verdict if o.kind is verdicts.PART else o.kind.word
+    badge = of_offer(o.algorithm, o.verdict)
     where = f"_extra/badges/{o.package}/{o.slug}"
-    source.put(f"{where}.svg", badge(label, message, o.kind.badge))
-    body = {"schemaVersion": 1, "label": label, "message": message, "color": o.kind.shield}
-    source.put(f"{where}.json", json.dumps(body) + "\n")
+    source.put(f"{where}.svg", badge.svg())
+    source.put(f"{where}.json", badge.json())

@@ -1,0 +1,110 @@
+"""Badges: the kinds of verdicts with their signs and colours, and a badge as shields.io's JSON or as a picture."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from fedspec_suite.measure.verdict import Conformity, Result
+from fedspec_suite.report.html import text
+
+
+class Kind(NamedTuple):
+    """A kind of verdict: its name in addresses, its sign, its word of one and of many, the colours of its badge."""
+
+    name: str
+    sign: str
+    word: str
+    many: str
+    badge: str
+    shield: str
+
+
+CONFORMS = Kind("conforms", "✓", "conforms", "conform", "#1a7f37", "success")
+PART = Kind("part", "◐", "conforms in part", "conform in part", "#8a5a00", "yellow")
+DEVIATES = Kind("deviates", "✗", "deviates", "deviate", "#b3261e", "critical")
+NOT_OFFERED = Kind("not-offered", "–", "not offered", "not offered", "#57606a", "inactive")
+NO_ANSWER = Kind("error", "!", "gave no answer", "gave no answer", "#57606a", "inactive")
+EXPECTED = Kind("expected", "◐", "fails as expected", "fail as expected", "#8a5a00", "yellow")
+OPEN = Kind("open", "?", "is inconclusive", "are inconclusive", "#57606a", "inactive")
+
+WORST = (DEVIATES, NO_ANSWER, OPEN, EXPECTED, PART, CONFORMS)
+"""The kinds of a run, those first whose colour the badge of several offers has."""
+
+_OF = {
+    Conformity.CONFORMS: CONFORMS,
+    Conformity.EXPECTED: EXPECTED,
+    Conformity.DOES_NOT: DEVIATES,
+    Conformity.INCONCLUSIVE: OPEN,
+}
+
+
+def of(verdict: str) -> Kind:
+    """The kind of a verdict, in one word or as a table prints it: ``conforms in x; m was not seen`` is in part."""
+    found = _OF.get(verdict.partition(" (")[0])  # type: ignore[call-overload]
+    return found or (PART if verdict.startswith("conforms") else NO_ANSWER)
+
+
+def counted(kinds: Sequence[Kind], among: Iterable[Kind]) -> list[tuple[Kind, int]]:
+    """How many there are of each kind, in the order of those that there may be."""
+    return [(kind, n) for kind in among if (n := kinds.count(kind))]
+
+
+class Badge(NamedTuple):
+    """A badge: its two fields, its colour in a picture, and what shields.io calls that."""
+
+    label: str
+    message: str
+    colour: str
+    shield: str
+
+    def endpoint(self) -> dict[str, Any]:
+        """What shields.io takes a badge from: its schema of an endpoint."""
+        return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.shield}
+
+    def json(self) -> str:
+        """The same as a file."""
+        return json.dumps(self.endpoint()) + "\n"
+
+    def svg(self) -> str:
+        """The badge as a picture."""
+        a, b = (math.ceil(width(t)) + 12 for t in (self.label, self.message))
+        label, message = text(self.label), text(self.message)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{a + b}" height="20" role="img" '
+            f'aria-label="{label}: {message}"><title>{label}: {message}</title>'
+            f'<rect width="{a + b}" height="20" rx="3" fill="{self.colour}"/>'
+            f'<path d="M3 0h{a - 3}v20H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="#3d444d"/>'
+            f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
+            f'<text x="{a / 2}" y="14" textLength="{a - 12}">{label}</text>'
+            f'<text x="{a + b / 2}" y="14" textLength="{b - 12}">{message}</text></g></svg>\n'
+        )
+
+
+def of_offer(algorithm: str, verdict: str) -> Badge:
+    """The badge of one offer; one that conforms in part says in what."""
+    kind = of(verdict)
+    label = f"fedspec: {algorithm}" if algorithm else "fedspec"
+    return Badge(label, verdict if kind is PART else kind.word, kind.badge, kind.shield)
+
+
+def of_results(results: Sequence[Result]) -> Badge:
+    """The badge of one offer, or of several: how many conform, in the colour of the worst."""
+    if len(results) == 1:
+        return of_offer(results[0].algorithm, results[0].said)
+    kinds = [of(r.verdict) for r in results]
+    algorithms = {r.algorithm for r in results}
+    worst = next(kind for kind in WORST if kind in kinds)
+    good = kinds.count(CONFORMS)
+    label = "fedspec" + (f": {algorithms.pop()}" if len(algorithms) == 1 else "")
+    return Badge(label, f"{good} of {len(results)} conform{'s' * (good == 1)}", worst.badge, worst.shield)
+
+
+THIN, WIDE = "fijlrt.,:;|!' ()[]-", "mwMW"
+
+
+def width(text: str, size: float = 11) -> float:
+    """About how long a line of text is in a sans-serif face."""
+    return size * sum(0.36 if c in THIN else 0.92 if c in WIDE else 0.62 for c in text)
