@@ -30,6 +30,7 @@ from fedspec_suite import (
     cli_plugins,
     cli_project,
     cli_replay,
+    cli_report,
     cli_reproduce,
     cli_simulate,
     cli_vectors,
@@ -75,6 +76,7 @@ def common(
 
 cli_check.mount(app)
 cli_replay.mount(app)
+cli_report.mount(app)
 cli_catalogue.mount(app)
 cli_identify.mount(app)
 cli_simulate.mount(app)

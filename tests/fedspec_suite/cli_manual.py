@@ -7,7 +7,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 PURPOSES: dict[str, tuple[str, ...]] = {
-    "Judge an implementation": ("check", "replay", "identify", "smoke", "subjects"),
+    "Judge an implementation": ("check", "report", "replay", "identify", "smoke", "subjects"),
     "Look things up": ("list", "show", "graph", "laws", "papers", "vectors"),
     "Train with an algorithm": ("simulate",),
     "Bring an own algorithm": ("new",),
@@ -33,6 +33,8 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ("fedspec check py:mine.py:Subject", "judge an adapter in a file"),
         ("fedspec check 'cmd:node mine.mjs'", "judge a program in any language"),
         ("fedspec check flwr --only fedadam", "judge a bundled package"),
+        ("fedspec check IMPL --report r.jsonl", "keep what was found"),
+        ("fedspec report r.jsonl -o r.html", "make a page of it"),
         ("fedspec check IMPL --capsules kept", "keep what fails"),
         ("fedspec replay kept/FILE.json IMPL", "play it again"),
         ("fedspec show fedadam", "all about one algorithm"),

@@ -179,21 +179,31 @@ def _failed(r: Result) -> list[Obligation]:
     return [o for o in r.obligations if o.status is Status.FAIL]
 
 
+def looked_at(r: Result) -> Obligation | None:
+    """The failed obligation whose deviation is looked at first."""
+    return next((o for o in _failed(r) if o.said and r.first_deviation.startswith(o.said)), None)
+
+
+def shown(o: Obligation) -> str:
+    """What a deviation is of: x, or something else that is shown."""
+    return (LAWS[o.law].shows if o.law in LAWS else "") or (o.deviation.shown if o.deviation else "") or "x"
+
+
 def _first(r: Result) -> tuple[str, str]:
     """In which event the first deviation shows, if in one, and what is wrong there."""
-    o = next((o for o in _failed(r) if o.said and r.first_deviation.startswith(o.said)), None)
+    o = looked_at(r)
     if o is None or o.deviation is None:
         return "", one_line(r.first_deviation)
     d = o.deviation
-    name = (LAWS[o.law].shows if o.law in LAWS else "") or d.shown or "x"
+    name = shown(o)
     at = f"{name}[{d.component}]" if d.component is not None else name
-    numbers = f"{at} is {', not '.join(_apart(d.got, d.want))}" if d.got is not None and d.want is not None else ""
+    numbers = f"{at} is {', not '.join(apart(d.got, d.want))}" if d.got is not None and d.want is not None else ""
     said = "; ".join(filter(None, (numbers, d.note)))
     law = "" if o.reads or o.law == REQUIREMENT else f" (law {o.law}: {words(o.law)})"
     return d.where, one_line(said) + law
 
 
-def _apart(got: float, want: float) -> tuple[str, str]:
+def apart(got: float, want: float) -> tuple[str, str]:
     """Two numbers with as many digits as it takes to tell them apart, and at least nine."""
     for digits in range(9, 17):
         if (pair := (f"{got:.{digits}g}", f"{want:.{digits}g}"))[0] != pair[1]:

@@ -1,0 +1,85 @@
+"""The command ``fedspec report``: results of runs as a page, what changed between two, and badges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedspec.errors import FedspecError, ParameterError
+from fedspec_suite.judge.request import chosen
+from fedspec_suite.report import badges, changes, results_page, sentences
+from fedspec_suite.report.html import Html
+from fedspec_suite.report.stored import Stored, read
+from fedspec_suite.report.terminal import console, unbroken
+
+PAGES = (".html", ".htm")
+PICTURES = {".json": badges.Badge.json, ".svg": badges.Badge.svg}
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command."""
+
+    @app.command("report", epilog="Exit code: 0 it was written, whatever the verdicts are; 2 usage error.")
+    def report_(
+        results: Annotated[
+            list[Path], typer.Argument(metavar="RESULTS...", help="What `fedspec check --report FILE.jsonl` wrote.")
+        ],
+        out: Annotated[Path | None, typer.Option("--out", "-o", help="The page, a file that ends in .html.")] = None,
+        compare: Annotated[
+            bool, typer.Option("--compare", help="Say what changed from the first file to the second.")
+        ] = False,
+        badge: Annotated[
+            Path | None, typer.Option(help="A badge: .json (an endpoint for shields.io) or .svg (a picture).")
+        ] = None,
+        only: Annotated[
+            list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+        ] = None,
+    ) -> None:
+        """Write one page about your own runs, say what changed between two, make a badge."""
+        if compare and len(results) != 2:
+            raise ParameterError(
+                f"compare: got {len(results)} {'file' if len(results) == 1 else 'files'}; give OLD NEW"
+            )
+        if out is not None and out.suffix not in PAGES:
+            raise ParameterError(f"out: {out} ends in {out.suffix!r}; a page ends in {' or '.join(PAGES)}")
+        if badge is not None and badge.suffix not in PICTURES:
+            raise ParameterError(f"badge: {badge} ends in {badge.suffix!r}; known: {', '.join(PICTURES)}")
+        stored = [_narrowed(read(path), only or ()) for path in results]
+        if not compare and not any(one.results for one in stored):
+            raise _nothing(stored, only or ())
+        since, lines = Html(), []
+        if compare:
+            old, new = stored
+            found, others = changes.changes(old, new), changes.versions(old, new)
+            said = changes.tally(found, len(new.results))
+            since = results_page.since(old, found, said, others)
+            lines = [f"since {old.name}: {said}", *(f"  {c.name} {changes.KINDS[c.kind][0]}: {c.said}" for c in found)]
+            lines += [f"  also other than before: {'; '.join(others)}"] if others else []
+            stored = [new]
+        told = [r for one in stored for r in one.results]
+        if out is not None:
+            _write(out, results_page.page(stored, since))
+        if badge is not None:
+            _write(badge, PICTURES[badge.suffix](badges.of_results(told)))
+        with unbroken():
+            for line in (sentences.tally(told), *lines, *(f"written: {path}" for path in (out, badge) if path)):
+                console().print(line, soft_wrap=True)
+
+
+def _narrowed(stored: Stored, only: list[str] | tuple[str, ...]) -> Stored:
+    kept = chosen(stored.results, only)
+    return Stored(stored.name, tuple(stored.results[k] for k in kept), tuple(stored.runs[k] for k in kept))
+
+
+def _nothing(stored: list[Stored], only: list[str] | tuple[str, ...]) -> FedspecError:
+    return ParameterError(f"only: nothing in {', '.join(one.name for one in stored)} is called {', '.join(only)}")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise FedspecError(f"report: cannot write {path} ({error.strerror}); give another file") from error

@@ -1,0 +1,105 @@
+"""What is another from one run to the next: offers that newly fail, are mended, are new or gone, and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from fedspec_suite.measure.verdict import Conformity, Result
+from fedspec_suite.report import sentences
+from fedspec_suite.report.stored import Run, Stored
+
+FAILS = {Conformity.DOES_NOT, Conformity.ERROR}
+HOLDS = {Conformity.CONFORMS, Conformity.IN_PART}
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of one offer.
+
+    Attributes:
+        kind: one of KINDS.
+        name: what the offer is called.
+        said: how it was, and how it is.
+    """
+
+    kind: str
+    name: str
+    said: str
+
+
+KINDS = {
+    "fails": ("newly fails", "newly fail"),
+    "mended": ("is mended", "are mended"),
+    "otherwise": ("fails otherwise than before", "fail otherwise than before"),
+    "verdict": ("has another verdict", "have another verdict"),
+    "new": ("is new", "are new"),
+    "gone": ("is gone", "are gone"),
+}
+"""What is said of one and of several, the most urgent first."""
+
+
+def changes(old: Stored, new: Stored) -> list[Change]:
+    """What became of every offer that is not as it was, by kind."""
+    before, now = _named(old.results), _named(new.results)
+    found = [c for label, r in now.items() if (c := _change(before.get(label), r, label)) is not None]
+    found += [Change("gone", label, f"it was: {_verdict(r)}") for label, r in before.items() if label not in now]
+    return [c for kind in KINDS for c in found if c.kind == kind]
+
+
+def _named(results: Sequence[Result]) -> dict[str, Result]:
+    return {sentences.label(r, results): r for r in results}
+
+
+def _change(old: Result | None, new: Result, name: str) -> Change | None:
+    if old is None:
+        return Change("new", name, _verdict(new))
+    was, now = old.verdict, new.verdict
+    if was not in FAILS and now in FAILS:
+        return Change("fails", name, f"{_verdict(new)}; it was: {old.said}")
+    if was in FAILS and now in HOLDS:
+        return Change("mended", name, f"{new.said}; it was: {_verdict(old)}")
+    if old.said != new.said:
+        return Change("verdict", name, f"{_verdict(new)}; it was: {_verdict(old)}")
+    if now in FAILS and sentences.head(old) != sentences.head(new):
+        return Change("otherwise", name, f"{sentences.head(new)}; it was: {sentences.head(old)}")
+    return None
+
+
+def _verdict(r: Result) -> str:
+    """The verdict, and why where it fails."""
+    return f"{r.verdict}: {sentences.head(r)}" if r.verdict in FAILS else r.said
+
+
+def tally(found: Sequence[Change], offers: int) -> str:
+    """How many of each kind there are, in a sentence; ``offers`` are those of the later file."""
+    said = []
+    for kind, (one, many) in KINDS.items():
+        if n := sum(c.kind == kind for c in found):
+            said.append(f"{n} {one if n == 1 else many}")
+    same = offers - sum(c.kind != "gone" for c in found)
+    said += [f"{same} {'is' if same == 1 else 'are'} as before"] if same or not said else []
+    return ", ".join(said) + "."
+
+
+def versions(old: Stored, new: Stored) -> list[str]:
+    """What else is another, a phrase each: versions of subjects and of what judged them, profile, seed, laws."""
+    found = [*_apart(_subjects(old.results), _subjects(new.results))]
+    for f in fields(Run):
+        if f.name != "date":
+            a, b = (", ".join(dict.fromkeys(str(getattr(run, f.name)) for run in one.runs)) for one in (old, new))
+            found += [f"{_NAMES.get(f.name, f.name)} {a or 'unknown'} to {b or 'unknown'}"] if a != b else []
+    return found
+
+
+_NAMES = {"python": "Python", "numpy": "NumPy", "law": "laws"}
+
+
+def _subjects(results: Sequence[Result]) -> dict[str, str]:
+    return {r.subject: r.version for r in results}
+
+
+def _apart(old: dict[str, str], new: dict[str, str]) -> Iterator[str]:
+    for name, version in new.items():
+        if name in old and old[name] != version:
+            yield f"{name} {old[name]} to {version}"
