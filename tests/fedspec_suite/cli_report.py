@@ -10,7 +10,6 @@ import typer
 from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.judge.request import chosen
 from fedspec_suite.report import badges, changes, results_page, sentences
-from fedspec_suite.report.html import Html
 from fedspec_suite.report.stored import Stored, read
 from fedspec_suite.report.terminal import console, unbroken
 
@@ -49,7 +48,7 @@ def mount(app: typer.Typer) -> None:
         stored = [_narrowed(read(path), only or ()) for path in results]
         if not compare and not any(one.results for one in stored):
             raise _nothing(stored, only or ())
-        since, lines = Html(), []
+        since, lines = results_page.NOTHING, []
         if compare:
             old, new = stored
             found, others = changes.changes(old, new), changes.versions(old, new)

@@ -210,14 +210,14 @@ def test_sarif_names_the_file_of_the_adapter(tmp_path: Path, monkeypatch: pytest
     assert found["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "mine.py"}
 
 
-@pytest.mark.parametrize("name", ["r.json", "r.html", "r.XML"])
+@pytest.mark.parametrize("name", ["r.json", "r.pdf", "r.XML"])
 def test_an_unknown_suffix_is_refused_with_those_that_there_are(name: str, tmp_path: Path) -> None:
     ran = inside("check", "spec", "--report", str(tmp_path / "a.md"), "--report", str(tmp_path / name))
-    ran.refused(".jsonl", ".xml (JUnit)", ".md (Markdown)", ".sarif (SARIF)")
+    ran.refused(".jsonl", ".xml (JUnit)", ".md (Markdown)", ".sarif (SARIF)", ".html (a page)")
     assert not (tmp_path / name).exists()
 
 
-SUFFIXES = [".xml", ".md", ".sarif"]
+SUFFIXES = [".xml", ".md", ".sarif", ".html"]
 SOME = ("--profile", "quick", "--jobs", "1", "--law", "follows-x")
 
 

@@ -271,7 +271,7 @@ def test_the_help_has_every_command_once_and_the_exit_codes() -> None:
 def test_shells_complete_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"COMP_WORDS": "fedspec rep", "COMP_CWORD": "1", "_FEDSPEC_COMPLETE": "complete_bash"}.items():
         monkeypatch.setenv(name, value)
-    assert inside().out.split() == ["replay", "reproduce"]
+    assert inside().out.split() == ["replay", "report", "reproduce"]
 
 
 def test_the_example_for_actions_runs_commands_that_there_are() -> None:

@@ -12,8 +12,9 @@ from fedspec_suite.judge.expected import Complaint
 from fedspec_suite.measure.verdict import Result
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.markdown import markdown
+from fedspec_suite.report.results_page import page
 from fedspec_suite.report.sarif import sarif
-from fedspec_suite.report.stored import Run, line
+from fedspec_suite.report.stored import Run, Stored, line
 
 Whole = Callable[[Sequence[Result], Sequence[Complaint], str], str]
 
@@ -24,10 +25,15 @@ WHOLE: dict[str, tuple[str, Whole]] = {
 }
 """Forms that are written when everything is known."""
 
+PAGE = ".html"
+"""The page that `fedspec report` makes of lines."""
+
 LINES = ".jsonl"
 """One JSON object a line, written as the offers are judged; a file without a suffix is written so, too."""
 
-KNOWN = ", ".join([f"{LINES} (a JSON object a line)", *(f"{suffix} ({words})" for suffix, (words, _) in WHOLE.items())])
+_WORDS = {LINES: "a JSON object a line", **{suffix: words for suffix, (words, _) in WHOLE.items()}, PAGE: "a page"}
+
+KNOWN = ", ".join(f"{suffix} ({words})" for suffix, words in _WORDS.items())
 
 
 class Report:
@@ -49,7 +55,7 @@ class Report:
         self.failure = ""
         self._results: list[Result] = []
         self._new = not path.exists()
-        if path.suffix not in ("", LINES, *WHOLE):
+        if path.suffix not in ("", *_WORDS):
             raise ParameterError(f"report: {path} ends in {path.suffix!r}; known: {KNOWN}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -61,13 +67,16 @@ class Report:
         """Add an offer; the first failure is remembered, and nothing is written after it."""
         first = not self._results
         self._results.append(result)
-        if self.path.suffix not in WHOLE:
+        if self.path.suffix in ("", LINES):
             self._put(json.dumps(line(result, self.run)) + "\n", afresh=first)
 
     def close(self, complaints: Sequence[Complaint] = (), ran: str = "") -> None:
         """Write what is still to be written; where nothing was judged, leave things as they were."""
         if self._results and self.path.suffix in WHOLE:
             self._put(WHOLE[self.path.suffix][1](self._results, complaints, ran), afresh=True)
+        if self._results and self.path.suffix == PAGE:
+            stored = Stored("", tuple(self._results), (self.run,) * len(self._results))
+            self._put(page([stored], complaints=complaints), afresh=True)
         try:
             self._stream.close()
             if self._new and not self._results:

@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from fedspec.catalogue import find
 from fedspec.errors import FedspecError
+from fedspec_suite.judge.expected import Complaint
 from fedspec_suite.measure.extent import in_words
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report import badges, sentences
@@ -29,15 +30,18 @@ SIGNS = {
     Status.INCONCLUSIVE: ("?", "open"),
 }
 
+NOTHING = Html()
+
 Named = Sequence[tuple[Result, str]]
 
 
-def page(stored: Sequence[Stored], since: Html = Html()) -> str:  # noqa: B008, it cannot be changed
+def page(stored: Sequence[Stored], since: Html = NOTHING, complaints: Sequence[Complaint] = ()) -> str:
     """The whole file.
 
     Args:
         stored: files of results, whose offers are told one after another.
         since: what is said of an earlier run.
+        complaints: what is wrong with the expected failures.
     """
     results = [r for one in stored for r in one.results]
     named = [*zip(results, sentences.names(results), strict=True)]
@@ -46,6 +50,7 @@ def page(stored: Sequence[Stored], since: Html = Html()) -> str:  # noqa: B008, 
     body = tag(
         "main",
         tag("header", tag("h1", verdict), tag("p", _ran(stored), class_="quiet")),
+        _complaints(complaints),
         since,
         [_told(r, name, k) for k, (r, name) in enumerate(bad)],
         _rest(stored, named),
@@ -79,6 +84,13 @@ def _ran(stored: Sequence[Stored]) -> Part:
     said = runs[0].said if len(runs) == 1 else f"{len(runs)} runs, told at the end"
     subjects = ", ".join(dict.fromkeys(sentences.subject(r) for one in stored for r in one.results))
     return f"{subjects}: {said}"
+
+
+def _complaints(complaints: Sequence[Complaint]) -> Html:
+    if not complaints:
+        return NOTHING
+    listed = tag("ul", [tag("li", str(c)) for c in complaints])
+    return tag("section", tag("h2", "What is wrong with the expected failures"), listed, class_="changes")
 
 
 def _pill(r: Result) -> Html:
@@ -262,10 +274,8 @@ def _runs(stored: Sequence[Stored]) -> Part:
     for one in stored:
         runs = differing(one.runs)
         subjects = ", ".join(dict.fromkeys(sentences.subject(r) for r in one.results))
-        rows += [
-            tag("div", tag("dt", "file"), tag("dd", one.name)),
-            tag("div", tag("dt", "subjects"), tag("dd", subjects)),
-        ]
+        told = (("file", one.name), ("subjects", subjects))
+        rows += [tag("div", tag("dt", name), tag("dd", said)) for name, said in told if said]
         for run in runs:
             rows += [tag("div", tag("dt", name), tag("dd", said)) for name, said in _of_run(run)]
     return tag("dl", rows)
