@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -227,9 +228,11 @@ def test_heights_are_in_the_ratio_of_deviations() -> None:
 
 
 def test_far_apart_each_power_of_ten_is_one_step() -> None:
-    heights = [up for _, _, up in dots(course(2.0, 20.0, 200.0, 2000.0))]
+    heights = [up for _, _, up in dots(course(2e-3, 2e-2, 0.2, 2.0))]
     steps = [b - a for a, b in pairwise(heights)]
     assert steps[0] > 10 and steps == pytest.approx([steps[0]] * 3, abs=0.2)
+    # The axis is at the power of ten below.
+    assert heights[0] == pytest.approx(steps[0] * math.log10(2), abs=0.2)
 
 
 def test_what_rounding_explains_is_a_ring_on_the_axis() -> None:
@@ -244,14 +247,15 @@ def test_any_numbers_can_be_drawn(off: tuple[float, ...]) -> None:
 
 
 class Session:
-    """The specification, whose answers are moved after some events."""
+    """The specification, whose last number is moved after some events."""
 
     def __init__(self, case: Case, moved: Callable[[int], float]) -> None:
         self.right, self.moved, self.k = SUBJECT.start(case), moved, 0
 
     def step(self, event: Event) -> dict[str, Any]:
         answer = dict(self.right.step(event))
-        answer["x"] = answer["x"] + np.float64(self.moved(self.k))
+        answer["x"] = x = np.array(answer["x"])
+        x.flat[-1] += self.moved(self.k)
         self.k += 1
         return answer
 

@@ -159,6 +159,7 @@ def test_what_changed_is_told_by_kind() -> None:
         (silent, part, "mended"),
         (bad, worse, "otherwise"),
         (bad, silent, "verdict"),
+        (silent, bad, "verdict"),
         (GOOD, open_, "verdict"),
         (bad, open_, "verdict"),
         (GOOD, part, "verdict"),
