@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -136,3 +137,11 @@ def names(file: Path) -> set[str]:
 
 
 requires_sphinx = pytest.mark.skipif(bool(NEEDED), reason=WITHOUT)
+
+LACKING = [name for name in ("playwright", "axe_playwright_python") if find_spec(name) is None]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+requires_browser = (
+    pytest.mark.skipif(bool(LACKING), reason=f"no {' and no '.join(LACKING)}: make browser installs them"),
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH; on Debian: apt-get install chromium"),
+)

@@ -5,24 +5,13 @@ Screenshots of them are left in ``out/site-shots``.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from test_site.built import ROOT, Site, requires_sphinx
+from test_site.built import ROOT, Site, requires_browser, requires_sphinx
 from test_site.test_pages_of_site import LINES
 
-LACKING = [name for name in ("playwright", "axe_playwright_python") if find_spec(name) is None]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-pytestmark = [
-    pytest.mark.outside,
-    requires_sphinx,
-    pytest.mark.skipif(bool(LACKING), reason=f"no {' and no '.join(LACKING)}: make browser installs them"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on the PATH; on Debian: apt-get install chromium"),
-]
+pytestmark = [pytest.mark.outside, requires_sphinx, *requires_browser]
 
 SHOTS = ROOT / "out" / "site-shots"
 KINDS = (
@@ -47,18 +36,6 @@ KINDS = (
 OFFERS, ALGORITHMS = len(LINES), {line["algorithm"] for line in LINES}
 ALL = f"{OFFERS} of {OFFERS} offers"
 WAYS = [(scheme, width) for scheme in ("light", "dark") for width in (390, 1280)]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # As root, where there is no sandbox.
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 class Opened:

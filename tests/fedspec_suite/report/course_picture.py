@@ -82,6 +82,7 @@ def _axis(seen: Sequence[float], log: bool) -> tuple[float, float, list[float]]:
         step = 10.0 ** math.floor(math.log10(most / 2))
         step *= next(m for m in (5, 2, 1) if most / (step * m) >= 2)
         return 0.0, most * 1.08, [step * k for k in range(math.floor(most / step) + 1)]
-    first, last = math.floor(math.log10(min(seen))), math.ceil(math.log10(most))
+    # The least stands above the axis, where what rounding explains is.
+    first, last = math.floor(math.log10(0.9 * min(seen))), math.ceil(math.log10(most))
     every = math.ceil((last - first) / 5)
     return 10.0**first, 10.0**last, [10.0**k for k in range(first, last + 1, every)]

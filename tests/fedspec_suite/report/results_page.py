@@ -112,7 +112,7 @@ def _told(r: Result, name: str, number: int) -> Html:
         shown,
         _laws(r),
         tag("pre", [_command(line) for line in commands]) if commands else "",
-        _obligations(r, "every obligation"),
+        _obligations(r, name, "every obligation"),
         aria_labelledby=f"offer-{number}",
     )
 
@@ -184,7 +184,7 @@ def _laws(r: Result) -> Part:
     return parts
 
 
-def _obligations(r: Result, title: str, beside: str = "") -> Html:
+def _obligations(r: Result, name: str, title: str, beside: str = "") -> Html:
     """A line for each law, a column for each type; what was not offered is below."""
     asked = [o for o in r.obligations if o.status is not Status.SKIP]
     left = [o for o in r.obligations if o.status is Status.SKIP]
@@ -194,9 +194,11 @@ def _obligations(r: Result, title: str, beside: str = "") -> Html:
         mine = [o for o in asked if o.law == law]
         failed = any(o.status is Status.FAIL for o in mine)
         said = [tag("div", f"{o.dtype}: {found}") for o in mine if (found := sentences.told(o, r))]
-        name = tag("th", tag("code", law), said, scope="row")
+        told = tag("th", tag("code", law), said, scope="row")
         cells = [[_cell(o) for o in mine if o.dtype == dtype] for dtype in types]
-        rows.append(tag("tr", name, [tag("td", cell, class_="n") for cell in cells], class_="fail" if failed else ""))
+        rows.append(
+            tag("tr", told, [tag("td", cell, class_="n") for cell in cells], class_="fail" if failed else False)
+        )
     head = tag("tr", [tag("th", column, scope="col") for column in ("law", *types)])
     table = tag("table", tag("thead", head), tag("tbody", rows))
     reasons = dict.fromkeys(f"{o.law}: {o.reason.removeprefix('not offered: ')}" for o in left)
@@ -204,7 +206,7 @@ def _obligations(r: Result, title: str, beside: str = "") -> Html:
     return tag(
         "details",
         tag("summary", title, tag("span", beside, class_="quiet") if beside else ""),
-        _scrolled(table, f"obligations, {title}") if rows else "",
+        _scrolled(table, f"obligations of {name}") if rows else "",
         tag("p", "not offered: ", "; ".join(reasons), class_="quiet") if reasons else "",
         tag("p", f"cases: {in_words(r.extent)}", class_="quiet") if r.extent else "",
         tag("p", "what the subject says:", class_="quiet") if details else "",
@@ -265,7 +267,7 @@ def _quiet(r: Result, name: str) -> Html:
         beside = sentences.head(r)
     elif r.verdict is Conformity.EXPECTED:
         beside = r.said
-    return _obligations(r, name, beside)
+    return _obligations(r, name, name, beside)
 
 
 def _runs(stored: Sequence[Stored]) -> Part:
