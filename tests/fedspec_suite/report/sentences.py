@@ -67,7 +67,7 @@ def names(results: Sequence[Result]) -> list[str]:
 
 def _name(r: Result, results: Sequence[Result]) -> str:
     words = [subject(r), r.algorithm]
-    rivals = [o for o in results if (subject(o), o.algorithm) == (subject(r), r.algorithm)]
+    rivals = [o for o in results if o.algorithm == r.algorithm and subject(o) == subject(r)]
     for part in _PARTS:
         if any(part(o) != part(r) for o in rivals):
             words.append(part(r))
@@ -82,7 +82,7 @@ def label(r: Result, results: Sequence[Result]) -> str:
 
 def ordinal(r: Result, results: Sequence[Result]) -> str:
     """Which it is among offers that claim the very same; empty where there is no other."""
-    same = [o for o in results if (subject(o), o.id) == (subject(r), r.id)]
+    same = [o for o in results if o.algorithm == r.algorithm and (subject(o), o.id) == (subject(r), r.id)]
     return f"({1 + [o is r for o in same].index(True)} of {len(same)})" if len(same) > 1 else ""
 
 
