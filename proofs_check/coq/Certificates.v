@@ -169,7 +169,7 @@ Qed.
    A form whose coefficients are rounded down, the squares lowered by what the others' rounding may cost: e u v is above
    -u^2 - v^2 for e from 0 to 1. [due] is what the squares of the coming rows owe. *)
 Definition floor (q : Q) : Q := inject_Z (Qfloor q).
-Definition cost (q : Q) : Q := if Pos.eqb (Qden q) 1 then 0%Q else 1%Q.
+Definition cost (q : Q) : Q := if zero q || Pos.eqb (Qden q) 1 then 0%Q else 1%Q.
 
 Fixpoint costs (r : list Q) : Q := match r with [] => 0%Q | q :: r' => reduced Qplus (cost q) (costs r') end.
 
@@ -201,7 +201,9 @@ Qed.
 
 Lemma cost_of q x y : Q2R (floor q) * (x * y) - Q2R (cost q) * (x * x + y * y) <= Q2R q * (x * y).
 Proof.
-  unfold cost. destruct (Pos.eqb (Qden q) 1) eqn:E.
+  unfold cost. destruct (zero q) eqn:Z; [|destruct (Pos.eqb (Qden q) 1) eqn:E]; cbn [orb].
+  - apply Qeq_bool_eq in Z. assert (E := Qeq_eqR _ _ Z). rewrite E. unfold floor. rewrite Z.
+    change (inject_Z (Qfloor 0)) with 0%Q. rewrite Q2R_0. lra.
   - apply Pos.eqb_eq in E. destruct q as [a b]. cbn [Qden] in E. subst b.
     unfold floor, Qfloor. rewrite Z.div_1_r, Q2R_0. unfold inject_Z. lra.
   - rewrite Q2R_1. assert (F := floor_of q). set (e := Q2R q - Q2R (floor q)) in *.
