@@ -116,18 +116,7 @@ Qed.
 Lemma tv_product a b u : tv (product a b) u = ev a u * ev b u.
 Proof. unfold product. rewrite tv_outer, !ev_pad; [reflexivity | rewrite !length_pad; lia]. Qed.
 
-(* Positive semidefinite, by elimination: a pivot of zero has a row of zeros. *)
 Definition zero (q : Q) : bool := Qeq_bool q 0.
-
-Fixpoint psd (fuel : nat) (m : list (list Q)) : bool :=
-  match fuel, m with
-  | _, [] => true
-  | O, _ => false
-  | S fuel', [] :: m' => psd fuel' m'
-  | S fuel', (p :: r) :: m' =>
-      if zero p then forallb zero r && psd fuel' m'
-      else Qle_bool 0 p && psd fuel' (tadd m' (tmul (Qred (- / (4 * p))) (outer r r)))
-  end.
 
 Lemma ev_zeros r : forall u, forallb zero r = true -> ev r u = 0.
 Proof.
@@ -155,16 +144,7 @@ Proof.
   lra.
 Qed.
 
-Theorem psd_sound fuel : forall m u, psd fuel m = true -> 0 <= tv m u.
-Proof.
-  induction fuel as [|fuel IH]; intros [|[|p r] m] u H; cbn [psd] in H; try discriminate; try (simpl; lra).
-  - specialize (IH m (fun j => u (S j)) H). simpl. lra.
-  - destruct (zero p) eqn:Z; apply andb_prop in H as [P H]; specialize (IH _ (fun j => u (S j)) H).
-    + apply Qeq_bool_eq, Qeq_eqR in Z. cbn [tv ev]. rewrite Z, Q2R_0, (ev_zeros r) by exact P. lra.
-    + assert (K := pivot p r m u Z P). lra.
-Qed.
-
-(* The same in whole numbers, rounded down after every pivot, which is faster and may say no where [psd] says yes.
+(* Positive semidefinite, by elimination in whole numbers, rounded down after every pivot.
 
    A form whose coefficients are rounded down, the squares lowered by what the others' rounding may cost: e u v is above
    -u^2 - v^2 for e from 0 to 1. [due] is what the squares of the coming rows owe. *)
@@ -273,6 +253,7 @@ Proof.
   induction m as [|r m IH]; intros u; simpl; [reflexivity|]. unfold tmul_raw in IH. rewrite IH, L. reflexivity.
 Qed.
 
+(* A pivot of zero has a row of zeros. *)
 Fixpoint rounded (fuel : nat) (m : list (list Q)) : bool :=
   match fuel, m with
   | _, [] => true
@@ -294,17 +275,160 @@ Proof.
       rewrite tv_tadd_raw, tv_tadd, tv_tmul_raw, <- tv_tadd in B. simpl in B. lra.
 Qed.
 
-(* In units of 2^-32, then exactly. *)
+(* A form that is zero along v, where v_k = 1, is lost nothing with its row and column k: u - u_k v has no k-th part. *)
+Fixpoint coordinate (v : list Q) (j : nat) : R :=
+  match j with O => Q2R (hd 0%Q v) | S i => coordinate (tl v) i end.
+
+Fixpoint against (r v : list Q) : Q :=
+  match r with [] => 0%Q | p :: r' => reduced Qplus (p * hd 0%Q v) (against r' (tl v)) end.
+
+(* The linear form of u that is twice the bilinear one at u and v. *)
+Fixpoint polar (m : list (list Q)) (v : list Q) : list Q :=
+  match m with
+  | [] => []
+  | row :: m' =>
+      let c := hd 0%Q v in
+      reduced Qplus (2 * (hd 0%Q row * c)) (against (tl row) (tl v)) :: ladd (lmul c (tl row)) (polar m' (tl v))
+  end.
+
+Fixpoint cleared (k : nat) (r : list Q) : list Q :=
+  match r, k with [], _ => [] | _ :: r', O => 0%Q :: r' | p :: r', S j => p :: cleared j r' end.
+
+Fixpoint dropped (k : nat) (m : list (list Q)) : list (list Q) :=
+  match m, k with [], _ => [] | _ :: m', O => [] :: m' | row :: m', S j => cleared k row :: dropped j m' end.
+
+Fixpoint deflated (along : list (nat * list Q)) (m : list (list Q)) : list (list Q) :=
+  match along with
+  | [] => m
+  | (k, v) :: rest => deflated rest (if Qeq_bool (nth k v 0%Q) 1 && forallb zero (polar m v) then dropped k m else m)
+  end.
+
+Lemma ev_row row u : ev row u = Q2R (hd 0%Q row) * u 0%nat + ev (tl row) (fun j => u (S j)).
+Proof. destruct row; simpl; rewrite ?Q2R_0; ring. Qed.
+
+Lemma ev_against r : forall v, Q2R (against r v) = ev r (coordinate v).
+Proof.
+  induction r as [|p r IH]; intros v; simpl; [apply Q2R_0|]. unfold reduced.
+  rewrite Q2R_red, Q2R_plus, Q2R_mult, IH. reflexivity.
+Qed.
+
+Lemma ev_moved r : forall c u w, ev r (fun j => u j - c * w j) = ev r u - c * ev r w.
+Proof. induction r; intros c u w; simpl; [ring | rewrite IHr; ring]. Qed.
+
+Lemma tv_moved m : forall v c u, tv m (fun j => u j - c * coordinate v j)
+  = tv m u - c * ev (polar m v) u + c * c * (ev (polar m v) (coordinate v) / 2).
+Proof.
+  induction m as [|row m IH]; intros v c u; [simpl; field|]. cbn [tv polar ev]. specialize (IH (tl v) c (fun j => u (S j))).
+  cbn [coordinate]. rewrite (ev_row row u), (ev_row row), ev_moved, IH, !ev_ladd, !ev_lmul. unfold reduced.
+  rewrite Q2R_red, Q2R_plus, !Q2R_mult, ev_against. replace (Q2R 2) with 2 by (unfold Q2R; simpl; field).
+  cbn [coordinate]. change (fun j => coordinate (tl v) j) with (coordinate (tl v)). field.
+Qed.
+
+Lemma ev_cleared r : forall k u, u k = 0 -> ev (cleared k r) u = ev r u.
+Proof.
+  induction r as [|p r IH]; intros [|k] u Z; simpl; try reflexivity; [rewrite Q2R_0, Z; ring|].
+  rewrite IH by exact Z. reflexivity.
+Qed.
+
+Lemma tv_dropped m : forall k u, u k = 0 -> tv (dropped k m) u = tv m u.
+Proof.
+  induction m as [|row m IH]; intros [|k] u Z; cbn [dropped tv]; try reflexivity; [rewrite Z; simpl; ring|].
+  rewrite ev_cleared, IH by exact Z. reflexivity.
+Qed.
+
+Lemma coordinate_nth k : forall v, coordinate v k = Q2R (nth k v 0%Q).
+Proof. induction k; intros [|c v]; try reflexivity; simpl; rewrite IHk; [destruct k|]; reflexivity. Qed.
+
+Lemma deflated_sound along : forall m, (forall u, 0 <= tv (deflated along m) u) -> forall u, 0 <= tv m u.
+Proof.
+  induction along as [|[k v] rest IH]; intros m H u; [apply H|]. cbn [deflated] in H.
+  destruct (Qeq_bool _ _ && forallb zero (polar m v)) eqn:E; [|exact (IH m H u)].
+  apply andb_prop in E as [One Z]. apply Qeq_bool_eq, Qeq_eqR in One. rewrite Q2R_1, <- coordinate_nth in One.
+  assert (M := tv_moved m v (u k) u). rewrite !(ev_zeros _ _ Z) in M.
+  specialize (IH _ H (fun j => u j - u k * coordinate v j)).
+  rewrite tv_dropped in IH by (rewrite One; ring). lra.
+Qed.
+
+(* Such v, as they are modulo a prime: whether a form is zero along one is asked above. *)
+Definition prime : positive := 131071.
+Definition residue (z : Z) : Z := Z.modulo z (Zpos prime).
+Fixpoint power (a : Z) (e : positive) : Z :=
+  match e with
+  | xH => a
+  | xO e' => power (residue (a * a)) e'
+  | xI e' => residue (a * power (residue (a * a)) e')
+  end.
+Definition over (a b : Z) : Z := residue (residue a * power (residue b) (prime - 2)).
+Definition signed (z : Z) : Z := let r := residue z in if Z.ltb (Zpos prime) (2 * r) then (r - Zpos prime)%Z else r.
+
+Fixpoint padded (n : nat) (r : list Q) : list Z :=
+  match n with
+  | O => []
+  | S n' => (if zero (hd 0%Q r) then 0%Z else over (Qnum (hd 0%Q r)) (Zpos (Qden (hd 0%Q r)))) :: padded n' (tl r)
+  end.
+
+Fixpoint beside (r : list Z) (rows : list (list Z)) : list (list Z) :=
+  match r, rows with c :: r', row :: rows' => (c :: row) :: beside r' rows' | _, _ => [] end.
+
+(* The form's whole matrix, of n rows, twice. *)
+Fixpoint symmetric (n : nat) (m : list (list Q)) : list (list Z) :=
+  match n with
+  | O => []
+  | S n' =>
+      let row := padded n (hd [] m) in
+      (2 * hd 0%Z row :: tl row)%Z :: beside (tl row) (symmetric n' (tl m))
+  end.
+
+Fixpoint less (a : Z) (p r : list Z) : list Z :=
+  match p, r with x :: p', y :: r' => residue (y - a * x) :: less a p' r' | _, _ => r end.
+
+Fixpoint leading (k : nat) (r : list Z) : option nat :=
+  match r with [] => None | c :: r' => if Z.eqb c 0 then leading (S k) r' else Some k end.
+
+(* Rows by the column of their 1, where the others have 0; and another row. *)
+Definition joined_by (pivots : list (nat * list Z)) (r : list Z) : list (nat * list Z) :=
+  let r := fold_left (fun r cp => let a := nth (fst cp) r 0%Z in if Z.eqb a 0 then r else less a (snd cp) r) pivots r in
+  match leading 0 r with
+  | None => pivots
+  | Some k =>
+      let p := map (fun x => over x (nth k r 0%Z)) r in
+      (k, p) :: map (fun cp => (fst cp, less (nth k (snd cp) 0%Z) p (snd cp))) pivots
+  end.
+
+Fixpoint width (m : list (list Q)) : nat :=
+  match m with [] => O | row :: m' => Nat.max (length row) (S (width m')) end.
+
+Definition null (m : list (list Q)) : list (nat * list Q) :=
+  let n := width m in
+  let pivots := fold_left joined_by (symmetric n m) [] in
+  let column j := find (fun cp => Nat.eqb (fst cp) j) pivots in
+  let vector k := map (fun j => match column j with
+    | Some (_, p) => inject_Z (signed (- nth k p 0%Z))
+    | None => if Nat.eqb j k then 1%Q else 0%Q
+    end) (seq 0 n) in
+  flat_map (fun k => match column k with Some _ => [] | None => [(k, vector k)] end) (seq 0 n).
+
+(* In units of 2^-32; or of 2^-64, where a form is zero along such v without them. *)
 Definition unit_of : Q := 4294967296.
 Definition order (m : list (list Q)) : nat := S (length m + length (hd [] m)).
+Definition in_units (c : Q) (m : list (list Q)) : bool := rounded (order m) (lower (tmul c m) []).
 Definition semidefinite (m : list (list Q)) : bool :=
-  if rounded (order m) (lower (tmul unit_of m) []) then true else psd (order m) m.
+  if in_units unit_of m then true else in_units (unit_of * unit_of) (deflated (null m) m).
+
+Lemma in_units_sound c m : Qle_bool c 0 = false -> in_units c m = true -> forall u, 0 <= tv m u.
+Proof.
+  intros P E u. apply (rounded_sound _ _ u) in E. assert (B := lower_below (tmul c m) [] u).
+  rewrite tv_tmul in B. simpl in B.
+  assert (0 < Q2R c).
+  { rewrite <- Q2R_0. apply Qlt_Rlt, Qnot_le_lt. intros N. apply Qle_bool_iff in N. congruence. }
+  nra.
+Qed.
 
 Theorem semidefinite_sound m u : semidefinite m = true -> 0 <= tv m u.
 Proof.
-  unfold semidefinite. destruct (rounded _ _) eqn:E; intros H; [|exact (psd_sound _ m u H)].
-  apply (rounded_sound _ _ u) in E. assert (B := lower_below (tmul unit_of m) [] u).
-  rewrite tv_tmul in B. simpl in B. assert (0 < Q2R unit_of) by (unfold unit_of, Q2R; simpl; lra). nra.
+  unfold semidefinite. destruct (in_units unit_of m) eqn:E; intros H.
+  - exact (in_units_sound unit_of m eq_refl E u).
+  - exact (deflated_sound _ m (in_units_sound (unit_of * unit_of) _ eq_refl H) u).
 Qed.
 
 (* A number that is linear in function values and in inner products of the basis: by its coefficients. *)
