@@ -358,25 +358,28 @@ Fixpoint power (a : Z) (e : positive) : Z :=
   | xO e' => power (residue (a * a)) e'
   | xI e' => residue (a * power (residue (a * a)) e')
   end.
-Definition over (a b : Z) : Z := residue (residue a * power (residue b) (prime - 2)).
+Definition inverse (a : Z) : Z := power a (prime - 2).
 Definition signed (z : Z) : Z := let r := residue z in if Z.ltb (Zpos prime) (2 * r) then (r - Zpos prime)%Z else r.
 
-Fixpoint padded (n : nat) (r : list Q) : list Z :=
+(* A row in units of 1 / common, n entries of it. *)
+Fixpoint padded (common : Z) (n : nat) (r : list Q) : list Z :=
   match n with
   | O => []
-  | S n' => (if zero (hd 0%Q r) then 0%Z else over (Qnum (hd 0%Q r)) (Zpos (Qden (hd 0%Q r)))) :: padded n' (tl r)
+  | S n' =>
+      let q := hd 0%Q r in
+      (if zero q then 0%Z else residue (Qnum q * (common / Zpos (Qden q)))) :: padded common n' (tl r)
   end.
 
 Fixpoint beside (r : list Z) (rows : list (list Z)) : list (list Z) :=
   match r, rows with c :: r', row :: rows' => (c :: row) :: beside r' rows' | _, _ => [] end.
 
 (* The form's whole matrix, of n rows, twice. *)
-Fixpoint symmetric (n : nat) (m : list (list Q)) : list (list Z) :=
+Fixpoint symmetric (common : Z) (n : nat) (m : list (list Q)) : list (list Z) :=
   match n with
   | O => []
   | S n' =>
-      let row := padded n (hd [] m) in
-      (2 * hd 0%Z row :: tl row)%Z :: beside (tl row) (symmetric n' (tl m))
+      let row := padded common n (hd [] m) in
+      (2 * hd 0%Z row :: tl row)%Z :: beside (tl row) (symmetric common n' (tl m))
   end.
 
 Fixpoint less (a : Z) (p r : list Z) : list Z :=
@@ -391,7 +394,8 @@ Definition joined_by (pivots : list (nat * list Z)) (r : list Z) : list (nat * l
   match leading 0 r with
   | None => pivots
   | Some k =>
-      let p := map (fun x => over x (nth k r 0%Z)) r in
+      let c := inverse (nth k r 0%Z) in
+      let p := map (fun x => residue (c * x)) r in
       (k, p) :: map (fun cp => (fst cp, less (nth k (snd cp) 0%Z) p (snd cp))) pivots
   end.
 
@@ -400,7 +404,8 @@ Fixpoint width (m : list (list Q)) : nat :=
 
 Definition null (m : list (list Q)) : list (nat * list Q) :=
   let n := width m in
-  let pivots := fold_left joined_by (symmetric n m) [] in
+  let common := fold_left (fun c q => Z.lcm c (Zpos (Qden q))) (concat m) 1%Z in
+  let pivots := fold_left joined_by (symmetric common n m) [] in
   let column j := find (fun cp => Nat.eqb (fst cp) j) pivots in
   let vector k := map (fun j => match column j with
     | Some (_, p) => inject_Z (signed (- nth k p 0%Z))
