@@ -15,7 +15,7 @@ from fedspec_proofs import ledger
 from fedspec_proofs.fednova import round_numbers
 from fedspec_proofs.kernel import certificates, planted, rows
 from fedspec_proofs.kernel.refuted import THEOREMS
-from fedspec_proofs.kernel.running import checked, compiled, compiler
+from fedspec_proofs.kernel.running import checked, compiled, compiler, spent, told
 
 ROOT = Path(__file__).resolve().parents[1]
 COQ, PAGE, OUT = ROOT / "proofs_check/coq", ROOT / "docs/worst-cases.md", ROOT / "out/kernel"
@@ -38,6 +38,11 @@ def installed() -> bool:
     return bool(compiler())
 
 
+def say(line: str) -> None:
+    """Print a line of what is done, at once."""
+    print(line, flush=True)
+
+
 def main() -> int:
     """Write, check, print."""
     if not installed():
@@ -47,11 +52,13 @@ def main() -> int:
     shutil.rmtree(OUT, ignore_errors=True)
     page, stored = PAGE.read_text(encoding="utf-8"), round_numbers.rows()
     data = {"Tables": rows.written(page, stored), "Certified": certificates.written()}
-    found = checked(COQ, OUT, data, THEOREMS)
+    before = spent()
+    found = checked(COQ, OUT, data, THEOREMS, say)
     (OUT / "Planted.v").write_text(planted.written(page, stored), encoding="utf-8")
-    compiled("Planted", OUT)
+    with told("rows that are planted", say):
+        compiled("Planted", OUT)
     numbers = len(rows.cells(page))
-    print(f"Coq's kernel accepts {found.theorems} theorems ({found.seconds:.0f} s of processor):")
+    print(f"Coq's kernel accepts {found.theorems} theorems ({spent() - before:.0f} s of processor):")
     print(f"  {numbers} numbers of docs/worst-cases.md, and of each that its rule runs as the specification's does")
     print(f"  {len(data['Certified'][1])} certificates of the ledger, {len(THEOREMS)} refuted theorems")
     print(f"they rest on {', '.join(sorted(found.axioms))}, the reals of Coq's library, and on nothing else")

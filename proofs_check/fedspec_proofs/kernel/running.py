@@ -7,7 +7,8 @@ import re
 import resource
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,12 +38,10 @@ class Checked:
     Attributes:
         theorems: how many theorems, the lemmas of the texts by hand not counted.
         axioms: what all of them together rest on.
-        seconds: of processor.
     """
 
     theorems: int
     axioms: frozenset[str]
-    seconds: float
 
 
 def compiler() -> str | None:
@@ -66,6 +65,20 @@ def compiled(name: str, folder: Path) -> str:
     if done.returncode:
         raise RefusedError(f"kernel: {name}.v is refused: {' '.join((done.stderr or done.stdout).split())[:2000]}")
     return done.stdout
+
+
+def spent() -> float:
+    """Seconds of processor that Coq has taken so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def told(words: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Say what was checked and what it took, once it is."""
+    before = spent()
+    yield
+    say(f"{words}: {spent() - before:.0f} s of processor")
 
 
 def prepared(coq: Path, folder: Path, sources: Iterable[str] = SOURCES) -> None:
@@ -103,7 +116,13 @@ def _whole_name(name: str) -> str:
     return next((known for known in ALLOWED if known == name or known.endswith(f".{name}")), name)
 
 
-def checked(coq: Path, folder: Path, data: Mapping[str, tuple[str, list[str]]], own: Iterable[str] = ()) -> Checked:
+def checked(
+    coq: Path,
+    folder: Path,
+    data: Mapping[str, tuple[str, list[str]]],
+    own: Iterable[str] = (),
+    say: Callable[[str], None] = lambda _: None,
+) -> Checked:
     """Have Coq check everything.
 
     Args:
@@ -111,18 +130,21 @@ def checked(coq: Path, folder: Path, data: Mapping[str, tuple[str, list[str]]], 
         folder: where all is compiled.
         data: by the name of a file, its text and the names of its theorems.
         own: theorems of the texts by hand that are results too, with their modules.
+        say: what is told of each part.
 
     Raises:
         RefusedError: a file is not accepted, or more is assumed than the reals.
     """
-    prepared(coq, folder)
+    with told("what is proved by hand", say):
+        prepared(coq, folder)
     theorems = [*own]
     for name, (text, names) in data.items():
         (folder / f"{name}.v").write_text(text, encoding="utf-8")
-        compiled(name, folder)
+        with told(f"{name}.v, {len(names)} theorems", say):
+            compiled(name, folder)
         theorems += [f"{name}.{theorem}" for theorem in names]
-    axioms = resting_on(theorems, dict.fromkeys(t.partition(".")[0] for t in theorems), folder)
+    with told("what they rest on", say):
+        axioms = resting_on(theorems, dict.fromkeys(t.partition(".")[0] for t in theorems), folder)
     if axioms - ALLOWED:
         raise RefusedError(f"kernel: more is assumed than the reals of Coq's library: {sorted(axioms - ALLOWED)}")
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Checked(len(theorems), axioms, spent.ru_utime + spent.ru_stime)
+    return Checked(len(theorems), axioms)
