@@ -275,7 +275,8 @@ Proof.
       rewrite tv_tadd_raw, tv_tadd, tv_tmul_raw, <- tv_tadd in B. simpl in B. lra.
 Qed.
 
-(* A form that is zero along v, where v_k = 1, is lost nothing with its row and column k: u - u_k v has no k-th part. *)
+(* A form whose matrix is zero at v, with v_k = 1, is at u what it is at u - u_k v, whose k-th entry is zero: its row and
+   column k are not needed. With them it is singular, and to round it down would make it negative. *)
 Fixpoint coordinate (v : list Q) (j : nat) : R :=
   match j with O => Q2R (hd 0%Q v) | S i => coordinate (tl v) i end.
 
@@ -349,7 +350,8 @@ Proof.
   rewrite tv_dropped in IH by (rewrite One; ring). lra.
 Qed.
 
-(* Such v, as they are modulo a prime: whether a form is zero along one is asked above. *)
+(* Such v, by elimination modulo a prime, their entries being small whole numbers. Nothing is proved of this: [deflated]
+   asks of each v whether the form is zero there. *)
 Definition prime : positive := 131071.
 Definition residue (z : Z) : Z := Z.modulo z (Zpos prime).
 Fixpoint power (a : Z) (e : positive) : Z :=
@@ -413,7 +415,7 @@ Definition null (m : list (list Q)) : list (nat * list Q) :=
     end) (seq 0 n) in
   flat_map (fun k => match column k with Some _ => [] | None => [(k, vector k)] end) (seq 0 n).
 
-(* In units of 2^-32; or of 2^-64, where a form is zero along such v without them. *)
+(* In units of 2^-32; or of 2^-64, without the rows and columns of such v. *)
 Definition unit_of : Q := 4294967296.
 Definition order (m : list (list Q)) : nat := S (length m + length (hd [] m)).
 Definition in_units (c : Q) (m : list (list Q)) : bool := rounded (order m) (lower (tmul c m) []).

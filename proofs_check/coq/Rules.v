@@ -28,14 +28,20 @@ Proof.
   exact (phi_local n (fun _ => step forms begun) G x_star x (fun _ => origin) (fun _ => step vectors x) some St i k I).
 Qed.
 
+(* A step or a round on values: what clients sent is what they come to. *)
+Ltac by_values :=
+  intros; on_values; try reflexivity;
+  f_equal; repeat lazymatch goal with |- times _ _ = times _ _ => f_equal end;
+  apply mean_ext; intros i I; on_values;
+  match goal with E : forall i k, _ -> vec_of _ (local _ _ i k) = _ |- _ => unfold local in E; rewrite E by exact I end;
+  reflexivity.
+
 Theorem fedavg_row n tau eta_l mu L zeta2 bound s z proof :
   distance_check n mu L (fun _ => sgd eta_l) (fedavg n tau eta_l (answer n) begun) zeta2 bound s z proof = true ->
   distance (fun V => fedavg n tau eta_l) n mu L zeta2 bound.
 Proof.
   apply (distance_of (fun V => fedavg n tau eta_l) n mu L (fun V _ => sgd eta_l)).
-  - intros. unfold sgd. on_values. reflexivity.
-  - intros u G E. unfold fedavg. on_values. f_equal.
-    apply mean_ext. intros i I. on_values. unfold local in E. rewrite E by exact I. reflexivity.
+  all: unfold fedavg, sgd; by_values.
 Qed.
 
 Theorem fedprox_row n tau eta_l pull mu L zeta2 bound s z proof :
@@ -44,9 +50,7 @@ Theorem fedprox_row n tau eta_l pull mu L zeta2 bound s z proof :
   distance (fun V => fedprox n tau eta_l pull) n mu L zeta2 bound.
 Proof.
   apply (distance_of (fun V => fedprox n tau eta_l pull) n mu L (fun V => proximal eta_l pull)).
-  - intros. unfold proximal. on_values. reflexivity.
-  - intros u G E. unfold fedprox. on_values. f_equal.
-    apply mean_ext. intros i I. on_values. unfold local in E. rewrite E by exact I. reflexivity.
+  all: unfold fedprox, proximal; by_values.
 Qed.
 
 Theorem fednova_row n tau eta_l mu L zeta2 bound s z proof :
@@ -54,9 +58,7 @@ Theorem fednova_row n tau eta_l mu L zeta2 bound s z proof :
   distance (fun V => fednova n tau eta_l) n mu L zeta2 bound.
 Proof.
   apply (distance_of (fun V => fednova n tau eta_l) n mu L (fun V _ => sgd eta_l)).
-  - intros. unfold sgd. on_values. reflexivity.
-  - intros u G E. unfold fednova. on_values. f_equal.
-    do 2 f_equal. apply mean_ext. intros i I. on_values. unfold local in E. rewrite E by exact I. reflexivity.
+  all: unfold fednova, sgd; by_values.
 Qed.
 
 (* The beginning of a round on forms: the server's vector is the mean of the clients'. *)
