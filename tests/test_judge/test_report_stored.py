@@ -35,6 +35,13 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
     assert set(stored.runs) == {RUN} and stored.name.endswith("r.jsonl")
 
 
+def test_a_list_as_json_prints_it_is_read_too(tmp_path: Path) -> None:
+    lines = written(tmp_path / "r.jsonl", OFFERS)
+    listed = tmp_path / "r.json"
+    listed.write_text(json.dumps([line(r, RUN) for r in OFFERS], indent=2), encoding="utf-8")
+    assert replace(read(listed), name="") == replace(read(lines), name="")
+
+
 def test_lines_from_before_and_fields_of_tomorrow_are_read(tmp_path: Path) -> None:
     body = line(FAILED, RUN)
     old = {n: v for n, v in body.items() if n not in {"schema", "run", "course"}}
@@ -64,7 +71,7 @@ def without(name: str) -> Callable[[dict[str, Any]], Any]:
 
 
 SPOILED: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
-    (lambda body: [body], "it: got a list; want an object about one offer"),
+    (lambda body: [[body]], "it: got a list; want an object about one offer"),
     (lambda body: None, "it: got null; want an object"),
     (without("obligations"), "it has no obligations"),
     (without("verdict"), "it has no verdict"),

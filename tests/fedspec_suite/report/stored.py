@@ -10,6 +10,7 @@ import json
 import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -114,11 +115,19 @@ def read(path: Path) -> Stored:
         raise FedspecError(f"report: cannot read {path} ({error.strerror}); {WANTED}") from error
     except UnicodeDecodeError as error:
         raise FedspecError(f"report: {path}: it is no text in UTF-8; {WANTED}") from error
-    numbered = [(k, one) for k, one in enumerate(text.split("\n"), 1) if one.strip()]
+    numbered = [(k, one) for k, one in enumerate(_lines(text), 1) if one.strip()]
     if not numbered:
         raise FedspecError(f"report: {path}: it has no line; {WANTED}")
     found = [_line(one, f"report: {path}: line {k}") for k, one in numbered]
     return Stored(str(path), tuple(result for result, _ in found), tuple(run for _, run in found))
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a file; the objects of a list, which is what ``fedspec check --json`` prints."""
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            return [json.dumps(one) for one in json.loads(text)]
+    return text.split("\n")
 
 
 def _line(text: str, where: str) -> tuple[Result, Run]:
