@@ -275,8 +275,8 @@ Proof.
       rewrite tv_tadd_raw, tv_tadd, tv_tmul_raw, <- tv_tadd in B. simpl in B. lra.
 Qed.
 
-(* A form whose matrix is zero at v, with v_k = 1, is at u what it is at u - u_k v, whose k-th entry is zero: its row and
-   column k are not needed. With them it is singular, and to round it down would make it negative. *)
+(* A form whose matrix is zero at v, with v_k = 1, is at u what it is at u - u_k v, whose k-th entry is zero: its row
+   and column k are not needed. With them it is singular, and to round it down would make it negative. *)
 Fixpoint coordinate (v : list Q) (j : nat) : R :=
   match j with O => Q2R (hd 0%Q v) | S i => coordinate (tl v) i end.
 
@@ -319,7 +319,8 @@ Proof. induction r; intros c u w; simpl; [ring | rewrite IHr; ring]. Qed.
 Lemma tv_moved m : forall v c u, tv m (fun j => u j - c * coordinate v j)
   = tv m u - c * ev (polar m v) u + c * c * (ev (polar m v) (coordinate v) / 2).
 Proof.
-  induction m as [|row m IH]; intros v c u; [simpl; field|]. cbn [tv polar ev]. specialize (IH (tl v) c (fun j => u (S j))).
+  induction m as [|row m IH]; intros v c u; [simpl; field|]. cbn [tv polar ev].
+  specialize (IH (tl v) c (fun j => u (S j))).
   cbn [coordinate]. rewrite (ev_row row u), (ev_row row), ev_moved, IH, !ev_ladd, !ev_lmul. unfold reduced.
   rewrite Q2R_red, Q2R_plus, !Q2R_mult, ev_against. replace (Q2R 2) with 2 by (unfold Q2R; simpl; field).
   cbn [coordinate]. change (fun j => coordinate (tl v) j) with (coordinate (tl v)). field.
