@@ -199,6 +199,64 @@ Proof.
   rewrite Rabs_Ropp, Rabs_pos_eq in B; lra.
 Qed.
 
+(* AFGA, Lemma F.8, eq. (94): |v_hat_r| <= (m/n)^2 eta_l^2 I^2 G^2, whatever is drawn. One client (m = n = 1) takes one
+   local step (I = 1) with one of some noises, all alike likely; with one client 4.4 and 4.5 hold. Squares of both sides. *)
+Record moments := Moments { model_ : vec; m_ : vec; v_ : vec; v_hat_ : vec }.
+
+Definition amsgrad_round (f' : vec -> vec) (eta_l eta beta1 beta2 eps : R) (s : moments) (noise : vec) : moments :=
+  let Delta k := - (eta_l * (f' (model_ s) k + noise k)) in
+  let m k := beta1 * m_ s k + (1 - beta1) * Delta k in
+  let v k := beta2 * v_ s k + (1 - beta2) * (Delta k * Delta k) in
+  let v_hat k := Rmax (v_hat_ s k) (v k) in
+  Moments (fun k => model_ s k + eta * m k / sqrt (v_hat k + eps)) m v v_hat.
+
+Fixpoint amsgrad_run (f' : vec -> vec) (eta_l eta beta1 beta2 eps : R) (drawn : nat -> vec) (s : moments) (t : nat) :=
+  match t with
+  | O => s
+  | S r => amsgrad_round f' eta_l eta beta1 beta2 eps (amsgrad_run f' eta_l eta beta1 beta2 eps drawn s r) (drawn r)
+  end.
+
+Definition over (noise : list vec) (f : vec -> R) : R := fold_right (fun xi a => f xi + a) 0 noise / INR (length noise).
+
+Definition afga_lemma_f_8_v_hat : Prop :=
+  forall (d r : nat) (f' : vec -> vec) (noise : list vec) (drawn : nat -> vec) (x : vec),
+  forall L G sigma eta_l eta beta1 beta2 eps : R,
+  (forall x y : vectors, square d (f' x - f' y : vectors)%V <= L * L * square d (x - y)%V) ->      (* 4.1 *)
+  (forall k, (k < d)%nat -> over noise (fun xi => xi k) = 0) ->                      (* the gradients are unbiased *)
+  over noise (square d) <= sigma * sigma ->                                          (* 4.2 *)
+  (forall x xi, In xi noise -> square d (fun k => f' x k + xi k) <= G * G) ->        (* 4.3 *)
+  (forall t, In (drawn t) noise) ->
+  0 < L -> 0 < eta_l <= 1 / (8 * 1 * L) -> 0 < eta -> 0 <= beta1 < 1 -> 0 <= beta2 < 1 -> 0 < eps ->
+  let zero : vec := fun _ => 0 in
+  let v_hat := v_hat_ (amsgrad_run f' eta_l eta beta1 beta2 eps drawn (Moments x zero zero zero) r) in
+  square d v_hat <= eta_l * eta_l * (G * G) * (eta_l * eta_l * (G * G)).
+
+(* f = 0 and noise along one axis for two rounds, then along the other: each entry of v_hat keeps 3/4 of Delta^2. *)
+Definition along (j : nat) (c : R) : vec := fun k => if Nat.eqb j k then c else 0.
+
+Theorem afga_lemma_f_8_v_hat_is_false : ~ afga_lemma_f_8_v_hat.
+Proof.
+  intros H.
+  specialize (H 2%nat 4%nat (fun _ _ => 0) [along 0 1; along 1 1; along 0 (-1); along 1 (-1)]
+    (fun t => match t with O | 1%nat => along 0 1 | _ => along 1 1 end) (fun _ => 0)
+    (1 / 2) 1 1 (1 / 4) 1 0 (1 / 2) 1).
+  cbv zeta in H. set (v_hat := v_hat_ _) in H.
+  assert (A : 3 / 64 <= v_hat 0%nat).
+  { unfold v_hat; simpl. do 2 (eapply Rle_trans; [|apply Rmax_l]). eapply Rle_trans; [|apply Rmax_r].
+    unfold along; simpl. lra. }
+  assert (B : 3 / 64 <= v_hat 1%nat).
+  { unfold v_hat; simpl. eapply Rle_trans; [|apply Rmax_r]. unfold along; simpl. lra. }
+  assert (C : square 2 v_hat <= 1 / 4 * (1 / 4) * (1 * 1) * (1 / 4 * (1 / 4) * (1 * 1))).
+  { apply H; try lra.
+    - intros x y. assert (S := square_pos 2 (x - y)%V). set (q := square 2 (x - y)%V) in *.
+      unfold square, dot. simpl. rewrite Q2R_m1. lra.
+    - intros [|[|k]] K; [| |lia]; unfold over, along; simpl; lra.
+    - unfold over, along, square, dot; simpl; lra.
+    - intros x xi [<- | [<- | [<- | [<- | []]]]]; unfold along, square, dot; simpl; lra.
+    - intros [|[|t]]; simpl; auto. }
+  unfold square, dot in C. simpl in C. nra.
+Qed.
+
 (* FedAda2, Corollary 23: rates in range (A) make Algorithm 2 converge, min over t <= T of |grad f(x_(t-1))|^2 falls
    to 0 as T grows; here with eta_l = T^(-1/2) and eta constant, which is in the range, three clients that all take
    part in every round, one local step (K = z = 1) and one coordinate. F' i is the derivative of F i; a step shorter

@@ -147,6 +147,7 @@ class TestCoq:
             ),
             ("Refuted", "fun _ => 28 / 43", "fun _ => 28 / 44"),
             ("Refuted", "(1 - beta2) * 1 / v0.", "1 / v0."),
+            ("Refuted", "let v_hat k := Rmax (v_hat_ s k) (v k) in", "let v_hat k := v k in"),
         ],
     )
     def test_refuses_a_text_by_hand_that_is_spoiled(
