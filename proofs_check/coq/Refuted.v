@@ -200,7 +200,8 @@ Proof.
 Qed.
 
 (* AFGA, Lemma F.8, eq. (94): |v_hat_r| <= (m/n)^2 eta_l^2 I^2 G^2, whatever is drawn. One client (m = n = 1) takes one
-   local step (I = 1) with one of some noises, all alike likely; with one client 4.4 and 4.5 hold. Squares of both sides. *)
+   local step (I = 1) with one of some noises, all alike likely; with one client 4.4 and 4.5 hold. Squares of both
+   sides. *)
 Record moments := Moments { model_ : vec; m_ : vec; v_ : vec; v_hat_ : vec }.
 
 Definition amsgrad_round (f' : vec -> vec) (eta_l eta beta1 beta2 eps : R) (s : moments) (noise : vec) : moments :=
