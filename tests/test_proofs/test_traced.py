@@ -57,6 +57,10 @@ def floating(tree: Any) -> list[Any]:
     return [a for a in jax.tree.leaves(tree) if jax.numpy.issubdtype(jax.numpy.result_type(a), jax.numpy.floating)]
 
 
+PARTS = 24
+"""In which everything is compiled, a process each."""
+
+
 def shifted(t: Traced, by: float, seed: int = 0) -> Any:
     """What a function is differentiated by, some of it further along one direction."""
     rng = np.random.default_rng(seed)
@@ -124,7 +128,7 @@ def test_jax_computes_what_numpy_does(label: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("labels", [SAMPLE, pytest.param([*CALLS, *ROUNDS], marks=pytest.mark.outside)], ids=len)
+@pytest.mark.parametrize("labels", [[*CALLS, *ROUNDS][k::PARTS] for k in range(PARTS)], ids=range(PARTS))
 def test_torch_compiles_in_one_graph(labels: list[str]) -> None:
     """``torch.compile(fullgraph=True)``; a stale exception fails."""
     ran = subprocess.run(

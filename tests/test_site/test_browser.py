@@ -28,6 +28,7 @@ KINDS = (
     "train/index",
     "reference/command",
     "reference/python",
+    "reference/schemas",
     "docs/reading-a-verdict",
     "docs/catalogue",
     "docs/graph",

@@ -168,3 +168,14 @@ SIZES = {"index": 200, "conformance/index": 500, "ledger/*.*": 60}
 def test_pages_are_small(site: Site, name: str) -> None:
     found = [file for file in site.folder.glob(f"{name}.html")]
     assert found and max(file.stat().st_size for file in found) < SIZES[name] * 1000
+
+
+def test_the_reference_of_schemas_has_each_record_and_each_field(site: Site) -> None:
+    text = (site.folder / "reference/schemas.html").read_text(encoding="utf-8")
+    for file in sorted((ROOT / "spec/fedspec/schemas").glob("*.schema.json")):
+        assert (site.folder / "reference" / file.name).read_bytes() == file.read_bytes()
+        for name, record in json.loads(file.read_text(encoding="utf-8"))["$defs"].items():
+            anchor = f'id="{file.name.partition(".")[0]}-{name.replace("_", "-")}"'
+            assert anchor in text, anchor
+            part = text.partition(anchor)[2].partition("<h3")[0]
+            assert all(f"<code>{field}</code>" in part for field in record.get("properties", {})), (anchor, part)
