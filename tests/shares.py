@@ -45,7 +45,7 @@ class Share:
 
 QUICK = Share(0.3, 0.3)
 TEST = Share(1.5, 2)
-OUTSIDE = Share(inf, 5)
+OUTSIDE = Share(inf, 3)
 ALL = Share(inf, inf)
 
 
