@@ -1,0 +1,100 @@
+"""The prose of the README and of docs is short and plain: tests/test_judge/words.toml says how."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from test_judge.words import DATA, TURNS, faults, length, paragraphs, refused, sentences
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+WAITING: dict[str, int] = DATA["waiting"]
+
+PAGE = """\
+# A heading of a page that goes on for much longer than any sentence may
+
+One sentence. Another one: it has a colon; and a semicolon, eq. (4) of a
+paper, sec. 5. [A link of five words](https://example.org/a. B) ends here! Does it?
+
+```
+What a block says. It is no prose.
+```
+<!-- a comment. With two sentences. -->
+<!-- table: packages -->
+* Generated. Twice.
+<!-- end -->
+
+| a table. | With cells. |
+| --- | --- |
+
+    ratio = |got - want|. No prose.
+
+* First item
+  goes on. **Bold.** `code. More code` follows.
+* Second: Item
+1. third
+"""
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_a_page_is_cut_into_sentences() -> None:
+    assert list(sentences(PAGE)) == [
+        "One sentence.",
+        "Another one: it has a colon; and a semicolon, eq. (4) of a paper, sec. 5.",
+        "A link of five words ends here!",
+        "Does it?",
+        "First item goes on.",
+        "Bold.",
+        "`code. More code` follows.",
+        "Second:",
+        "Item",
+        "third",
+    ]
+    assert len(list(paragraphs(PAGE))) == 4
+
+
+def test_words_are_counted() -> None:
+    assert length("a `b c d` e (f g), h-i.") == 6
+    assert faults(" ".join("ab" for _ in range(25)) + ".") == []
+    assert faults(" ".join("ab" for _ in range(26)) + ".") == ["26 words: cut it in two"]
+
+
+@pytest.mark.parametrize("pair", DATA["strangers"], ids=lambda pair: " ".join(pair["old"].split()[:5]))
+def test_what_strangers_read_twice_is_refused_and_its_rewrite_is_not(pair: dict[str, str]) -> None:
+    assert refused(pair["old"]) and not refused(pair["new"])
+    now = " ".join(read(pair["page"]).split())
+    assert pair["old"] not in now and pair["new"] in now
+
+
+def test_there_are_strangers_for_length_and_for_turns() -> None:
+    old = [f for pair in DATA["strangers"] for found in refused(pair["old"]).values() for f in found]
+    assert len(DATA["strangers"]) >= 10
+    assert sum("cut it in two" in f for f in old) >= 5 and sum("cut it in two" not in f for f in old) >= 5
+
+
+@pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.plain)
+def test_a_remedy_is_no_turn_itself(turn: object) -> None:
+    plain = turn.plain  # type: ignore[attr-defined]
+    assert not [t.plain for t in TURNS if t.found.search(re.sub(r", not .*", "", plain))]
+
+
+def test_every_page_is_done_or_waits() -> None:
+    assert sorted([*DATA["done"], *WAITING]) == sorted(PAGES)
+
+
+@pytest.mark.parametrize("page", DATA["done"])
+def test_a_page_that_is_done_is_plain(page: str) -> None:
+    assert refused(read(page)) == {}
+
+
+@pytest.mark.parametrize("page", WAITING)
+def test_a_page_that_waits_only_gets_better(page: str) -> None:
+    found = refused(read(page))
+    assert len(found) <= WAITING[page], f"{len(found)} sentences are hard to read: {found}"
+    assert len(found) == WAITING[page], f"write {len(found)} for {page} in words.toml: it got better"
+    assert found, f"{page} is done: name it so in words.toml"
