@@ -23,9 +23,7 @@ def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], 
     """
     own = importlib.import_module("fedspec_proofs.fednova.best_coefficients").OWN
     if row.id not in own:
-        raise ParameterError(
-            f"--coefficients: known for {' and '.join(own)}, whose changes they weigh; not for {row.id}"
-        )
+        raise ParameterError(f"--coefficients: they weigh changes as {' and '.join(own)} do; not for {row.id}")
     if rounds > 1 or len(rates) > 1 or numbers or lyapunov:
         raise ParameterError("--coefficients: of one round at one rate, without --set and --lyapunov")
 

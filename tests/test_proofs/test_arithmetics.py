@@ -60,7 +60,8 @@ def agree(c: Call, got: dict[str, Any], same: Callable[[Any, Fraction], bool]) -
 def test_every_rule_is_called() -> None:
     rules = {r for a in CATALOGUE.values() for r in a.rules}
     assert len(rules) > 20
-    assert {name for name, _ in CALLS.values()} == set(RULES)
+    # Others that run in this process may have read own algorithms.
+    assert {name for name, _ in CALLS.values()} == {name for name in RULES if not name.startswith("fedspec.plugins.")}
     # FedNova's vectors and LAMB's layers are put together from rules.
     composed = {accumulation, *(r for r in rules if r.__module__ == "fedspec.client.lamb_solver")}
     assert rules - composed <= set(RULES.values())
