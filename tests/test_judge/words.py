@@ -24,6 +24,7 @@ NO_PROSE = re.compile(
 ITEM = re.compile(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )")
 HEAD = re.compile(r"^((?:[*-]|\d+\.) )?\*\*[^*]*(\.\*\*|\*\*( \([^)]*\))?[.:]) ")
 """A heading in the line that it heads."""
+BOLD = re.compile(r"\*\*(\S[^*`]*)\*\*")
 LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 CODE = re.compile(r"(`+)(?:(?!\1).)+\1")
 SHORTENED = re.compile(r"\b(?:App|Alg|Cor|Eq|Eqs|Fig|Prop|Sec|Thm|app|cf|e\.g|eq|eqs|fig|i\.e|sec|vs)\. ")
@@ -47,7 +48,7 @@ TURNS = tuple(Turn(re.compile(t["turn"], re.IGNORECASE), t["plain"]) for t in DA
 def paragraphs(text: str) -> Iterator[str]:
     """What a page says in sentences: paragraphs and items of lists, each on one line, without the targets of links."""
     for part in ITEM.split(NO_PROSE.sub("\n\n", text)):
-        words = LINK.sub(r"\1", HEAD.sub("", " ".join(part.split())).replace("**", ""))
+        words = LINK.sub(r"\1", BOLD.sub(r"\1", HEAD.sub("", " ".join(part.split()))))
         if words := re.sub(r"^(?:[*-]|\d+\.) ", "", words):
             yield words
 
