@@ -24,9 +24,11 @@ NO_PROSE = re.compile(
 ITEM = re.compile(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )")
 HEAD = re.compile(r"^((?:[*-]|\d+\.) )?\*\*[^*]*(\.\*\*|\*\*( \([^)]*\))?[.:]) ")
 """A heading in the line that it heads."""
-BOLD = re.compile(r"\*\*(\S[^*`]*)\*\*")
+BOLD = re.compile(r"(?<![\w)])\*\*(\S[^*]*)\*\*")
 LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 CODE = re.compile(r"(`+)(?:(?!\1).)+\1")
+QUOTED = re.compile(r"\*[^*]+\*")
+"""What a message says."""
 SHORTENED = re.compile(r"\b(?:App|Alg|Cor|Eq|Eqs|Fig|Prop|Sec|Thm|app|cf|e\.g|eq|eqs|fig|i\.e|sec|vs)\. ")
 JOINED = "\u00a0"
 """A blank at which no sentence ends."""
@@ -71,7 +73,8 @@ def length(sentence: str) -> int:
 
 def faults(sentence: str) -> list[str]:
     """What is hard to read in a sentence, each with its remedy."""
-    found = [f"'{m[0]}': {t.plain}" for t in TURNS if (m := t.found.search(CODE.sub("code", sentence)))]
+    ours = QUOTED.sub("quoted", CODE.sub("code", sentence))
+    found = [f"'{m[0]}': {t.plain}" for t in TURNS if (m := t.found.search(ours))]
     return found + ([f"{n} words: cut it in two"] if (n := length(sentence)) > WORDS else [])
 
 
