@@ -156,6 +156,10 @@ def mount(app: typer.Typer) -> None:
             places = Places(out, save, resume, save_every, len(rows) * seeds > 1, log)
             if ranks.rank == 0:
                 places.check()
+                # What was tried alone may be all that is saved.
+                each = product((r.id for r in rows), range(seed, seed + seeds))
+                if anew := [] if tuning else places.check_resumed(each):
+                    complaints().print(f"fedspec: --resume: nothing is saved of {'; '.join(anew)}: begun anew")
 
             def begin(row: Algorithm, s: int) -> tuple[Any, dict[str, Any], int]:
                 """A run, or what was saved of it, with its settings and its seed."""

@@ -68,6 +68,21 @@ class Places:
         """The file of one run: as it was asked for, or where there are several with algorithm and seed in its name."""
         return file.with_stem(f"{file.stem}-{algorithm}-{seed}") if self.several else file
 
+    def check_resumed(self, asked: Iterable[tuple[str, int]]) -> list[str]:
+        """Which of several runs, algorithm and seed, have no file to go on with, in words.
+
+        Raises:
+            PlaceError: none has.
+        """
+        if not self.resume or not self.several:
+            return []
+        files = {f"{name}, seed {seed}": self.of(self.resume, name, seed) for name, seed in asked}
+        lost = [words for words, file in files.items() if not file.exists()]
+        if len(lost) == len(files):
+            said = ", ".join(map(str, files.values()))
+            raise PlaceError(f"--resume {self.resume}: no such files: {said}; give what --save was given")
+        return lost
+
     def check(self) -> None:
         """Make the folder of what is written, before anybody trains for it.
 
@@ -130,7 +145,10 @@ def begun(mirror: Any, places: Places, run: Any, seed: int, *, tuned: bool = Fal
     ):
         if asked != there:
             raise PlaceError(f"--resume {file}: {what}: {other(there, asked)}; give the options that it was begun with")
-    again.rounds = max(run.rounds, len(again.history))
+    if len(again.history) > run.rounds:
+        played = len(again.history)
+        raise PlaceError(f"--resume {file}: {played} rounds are played; give --rounds {played} or more")
+    again.rounds = run.rounds
     return again
 
 

@@ -194,5 +194,5 @@ class Entry(_Test):
 
         mine = [o for asking in self.asked for o in asking.about(self.entry)]
         request = self.asked[0].request
-        if words := wrong(self.entry, mine, request.today, bool(request.only) or request.law != "*"):
+        if words := wrong(self.entry, mine, request.today, only=tuple(request.only), law=request.law):
             raise Unmet(str(Complaint(self.entry, words)))

@@ -112,8 +112,8 @@ def _verdict(r: Result) -> str:
 def complaints_of(request: Request, results: Sequence[Result]) -> list[Complaint]:
     """What is wrong with the expected failures, after everything was judged."""
     # What a subject that could not be started offers is not known.
-    narrowed = bool(request.only) or request.law != "*" or any(not r.algorithm for r in results)
-    return complaints(request.expect, results, request.today, narrowed)
+    only = None if any(not r.algorithm for r in results) else tuple(request.only)
+    return complaints(request.expect, results, request.today, only=only, law=request.law)
 
 
 def _entries(request: Request, task: Task, number: int) -> list[Expectation]:

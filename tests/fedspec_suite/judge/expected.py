@@ -156,7 +156,12 @@ def excused(obligations: Sequence[Obligation], entries: Sequence[Expectation], t
 
 
 def complaints(
-    entries: Sequence[Expectation], results: Sequence[Result], today: date | None, narrowed: bool
+    entries: Sequence[Expectation],
+    results: Sequence[Result],
+    today: date | None,
+    *,
+    only: Sequence[str] | None,
+    law: str,
 ) -> list[Complaint]:
     """What is wrong with the entries, after everything was judged.
 
@@ -164,20 +169,37 @@ def complaints(
         entries: all of the file.
         results: the offers, each with the numbers of the entries about it.
         today: the day.
-        narrowed: whether only some offers or laws were asked: entries about others are left alone.
+        only: the patterns of the offers that were asked alone; None where what is offered is not known.
+        law: the pattern of the laws that were asked. Entries about other offers and laws are left alone, and one of
+            which a part was asked is not called needless.
     """
     out = []
     for e in entries:
         mine = [r for r in results if e.number in r.expected]
         asked = [o for r in mine for o in r.obligations if e.about(o)]
         # What gave no answer was not asked everything.
-        if words := wrong(e, asked, today, narrowed or any(r.verdict is Conformity.ERROR for r in mine)):
+        broken = any(r.verdict is Conformity.ERROR for r in mine)
+        if words := wrong(e, asked, today, only=None if broken else only, law=law):
             out.append(Complaint(e, words))
     return out
 
 
-def wrong(e: Expectation, mine: Sequence[Obligation], today: date | None, narrowed: bool) -> str:
-    """What is wrong with an entry, given the obligations that it is about; empty where nothing is."""
+def wrong(
+    e: Expectation, mine: Sequence[Obligation], today: date | None, *, only: Sequence[str] | None, law: str
+) -> str:
+    """What is wrong with an entry, given the obligations that it is about; empty where nothing is.
+
+    Args:
+        e: the entry.
+        mine: the obligations, as far as they were asked.
+        today: the day.
+        only: the patterns of the offers that were asked alone; None where what is offered is not known.
+        law: the patterns of the laws that were asked.
+    """
+    narrowed = only is None or bool(only) or law != "*"
+    each = "*" not in e.law and "?" not in e.law
+    by_law = any(p in ("*", e.law) or (each and fnmatch.fnmatchcase(e.law, p)) for p in law.split(","))
+    by_offer = only is not None and (not only or any(f"{e.offer}/".startswith(f"{p}/") for p in only))
     asked = [o for o in mine if o.status is not Status.SKIP]
     if narrowed and not asked:
         return ""
@@ -187,6 +209,6 @@ def wrong(e: Expectation, mine: Sequence[Obligation], today: date | None, narrow
         about = f"{e.offer!r} and law {e.law!r}{f' in {e.dtype}' if e.dtype else ''}"
         what = "only what is not offered is" if mine else "nothing that was asked is"
         return f"{what} about {about}; correct the entry, or delete it"
-    if all(o.status is Status.PASS for o in asked):
+    if by_law and by_offer and all(o.status is Status.PASS for o in asked):
         return f"everything that it excuses passes now ({len(asked)} obligations); delete the entry"
     return ""
