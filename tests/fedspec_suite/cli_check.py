@@ -100,6 +100,7 @@ def mount(app: typer.Typer) -> None:
 
     @app.command("check", epilog=f"{EXIT_CODES[:-1]}, with --strict also where part of a claim was not seen.")
     def check_(
+        context: typer.Context,
         implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
         only: Annotated[
             list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
@@ -162,6 +163,9 @@ def mount(app: typer.Typer) -> None:
         )
         begun, run = time.monotonic(), run_of(request)
         kept = Capsules(capsules) if capsules else None
+        if report and (only or law) and _of_project(context, "report"):
+            complaints().print("fedspec: a part is judged, so that the project's reports stay as they are")
+            report = None
         results, code, wrong = _run(request, [Report(path, run) for path in report or ()], kept, strict, quiet)
         with unbroken():
             if as_json:
@@ -171,6 +175,12 @@ def mount(app: typer.Typer) -> None:
         for said in wrong:
             complaints().print(f"fedspec: {said}")
         raise typer.Exit(code)
+
+
+def _of_project(context: typer.Context, name: str) -> bool:
+    """Whether an option is as pyproject.toml says."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "DEFAULT_MAP"
 
 
 def _run(

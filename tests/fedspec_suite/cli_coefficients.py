@@ -54,6 +54,8 @@ def told(
                 best = search.best(r, ways(r))
                 more = {"least": str(best.least), "functions": _words_of(best.functions.vectors)}
                 found.append(_row(which, best.round.w, best.bound, best.proof) | more)
+                if which == "best tau_eff":
+                    found[-1]["tau_eff"] = str(len(steps) * kinds[0] * best.round.w[0])
     about = {"algorithm": row.id, "steps": steps, "eta_l": str(eta_l), "mu": str(mu), "zeta2": str(zeta2)}
     return {**about, "of_steps": kinds, "coefficients": found}
 
@@ -82,7 +84,7 @@ def lines(told: dict[str, Any]) -> list[str]:
     """What is printed."""
     kinds, found = told["of_steps"], told["coefficients"]
     heads = ["", *(f"w of {tau} step{'s' * (tau > 1)}" for tau in kinds), "|x_+ - x*|^2 <=", "others may reach"]
-    table = [heads] + [[row["which"], *row["w"], _three(row["bound"]), _three(row.get("least"))] for row in found]
+    table = [heads] + [[_label(row), *row["w"], _three(row["bound"]), _three(row.get("least"))] for row in found]
     wide = [max(len(line[k]) for line in table) for k in range(len(heads))]
     setting = f"eta_l = {told['eta_l']}; L = 1, mu = {told['mu']}, zeta^2 = {told['zeta2']}"
     return [
@@ -91,6 +93,10 @@ def lines(told: dict[str, Any]) -> list[str]:
         *("  ".join(cell.ljust(width) for cell, width in zip(line, wide, strict=True)).rstrip() for line in table),
         "proved: multipliers and functions checked in fractions against the rule (--json has them)",
     ]
+
+
+def _label(row: dict[str, Any]) -> str:
+    return f"{row['which']} = {row['tau_eff']}" if "tau_eff" in row else str(row["which"])
 
 
 def _three(number: str | None) -> str:

@@ -54,6 +54,7 @@ def test_coefficients_that_are_given_and_the_best() -> None:
     assert [row["bound"] for row in given] == [fedspec(*asked).rows[0]["bound"]] * 2
     own, nova, best = fedspec(*asked, "--coefficients", "best").rows[0]["coefficients"]
     assert own["w"] == ["1", "1/3"] and Fraction(nova["w"][0]) == 3 * Fraction(nova["w"][1])
+    assert Fraction(nova["tau_eff"]) == 2 * Fraction(nova["w"][0])
     assert Fraction(best["least"]) <= Fraction(best["bound"]) < Fraction(nova["least"]) <= Fraction(nova["bound"])
     assert Fraction(best["bound"]) - Fraction(best["least"]) < Fraction(1, 500)
 

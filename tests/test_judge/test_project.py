@@ -11,7 +11,7 @@ from test_judge.support import fedspec, py
 from fedspec.errors import FedspecError
 from fedspec_suite.cli_project import defaults
 
-TABLE = '[tool.fedspec.check]\nprofile = "quick"\nseed = 3\nreport = ["out.jsonl"]\nonly = ["fedavg/server"]\n'
+TABLE = '[tool.fedspec.check]\nprofile = "quick"\nseed = 3\nreport = ["out.jsonl"]\n'
 
 
 def project(folder: Path, text: str) -> Path:
@@ -23,18 +23,20 @@ def project(folder: Path, text: str) -> Path:
 
 def test_check_does_what_the_project_says_and_tells_it(tmp_path: Path) -> None:
     where = project(tmp_path, TABLE)
-    ran = fedspec("check", py("right:fedavg"), cwd=where)
+    ran = fedspec("check", py("right:fedavg"), cwd=where, cases=2)
     assert ran.code == 0 and "profile quick, seed 3" in ran.out
     assert "profile = quick, seed = 3" in ran.err and str(tmp_path / "pyproject.toml") in ran.err
     # A file lies where the project does, wherever the command is run.
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert {row["level"] for row in rows if "level" in row} == {"server"}
+    assert {row["level"] for row in rows} == {"server", "round"}
 
 
 def test_the_command_line_counts(tmp_path: Path) -> None:
     where = project(tmp_path, TABLE)
     ran = fedspec("check", py("right:fedavg"), "--seed", "4", "--only", "fedavg/round", cwd=where)
     assert "profile quick, seed 4" in ran.out and "fedavg     round" in ran.out and "fedavg     server" not in ran.out
+    # A part of it is no report of the project.
+    assert "reports stay as they are" in ran.err and not (tmp_path / "out.jsonl").exists()
 
 
 def test_no_other_command_reads_it(tmp_path: Path) -> None:
@@ -67,6 +69,13 @@ def test_quiet_prints_what_is_wrong_alone() -> None:
 def test_a_name_that_is_nearly_right_is_suggested() -> None:
     ran = fedspec("check", "flower")
     assert ran.code == 2 and "unknown 'flower'; nearest: flwr" in ran.err
+
+
+def test_a_file_without_its_attribute_is_told_what_to_say(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("", encoding="utf-8")
+    for said in ("mine.py", "py:mine.py"):
+        ran = fedspec("check", said, cwd=tmp_path)
+        assert ran.code == 2 and "say what in the file is judged: py:mine.py:Subject" in ran.err
 
 
 def test_a_narrow_terminal_has_a_line_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 
 from fedspec.contract import Subject
 from fedspec.errors import ContractError, UnknownNameError, to_install
@@ -33,6 +34,9 @@ def expand(implementation: str) -> tuple[str, ...]:
     Raises:
         UnknownNameError: it is neither a known kind nor a bundled name.
     """
+    path, _, name = implementation.removeprefix("py:").partition(".py")
+    if Path(f"{path}.py").is_file() and not name:
+        raise UnknownNameError(f"subject: {implementation}: say what in the file is judged: py:{path}.py:Subject")
     kind, _, rest = implementation.partition(":")
     if implementation in {"spec", "torch"} or (kind in {"py", "cmd", "mutant"} and rest):
         return (implementation,)
