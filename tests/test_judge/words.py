@@ -22,7 +22,7 @@ NO_PROSE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 ITEM = re.compile(r"\n\s*\n|\n(?=\s*(?:[*-]|\d+\.) )")
-HEAD = re.compile(r"^((?:[*-]|\d+\.) )?\*\*[^*]*(\.\*\*|\*\*( \([^)]*\))?[.:]) ")
+HEAD = re.compile(r"^((?:[*-]|\d+\.) )?\*\*[^*]*(\.\*\*|\*\*( \([^)]*\))?[.:])( |$)")
 """A heading in the line that it heads."""
 BOLD = re.compile(r"(?<![\w)])\*\*(\S[^*]*)\*\*")
 LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
