@@ -92,9 +92,16 @@ def test_a_page_that_is_done_is_plain(page: str) -> None:
     assert refused(read(page)) == {}
 
 
-@pytest.mark.parametrize("page", WAITING)
-def test_a_page_that_waits_only_gets_better(page: str) -> None:
-    found = refused(read(page))
-    assert len(found) <= WAITING[page], f"{len(found)} sentences are hard to read: {found}"
-    assert len(found) == WAITING[page], f"write {len(found)} for {page} in words.toml: it got better"
-    assert found, f"{page} is done: name it so in words.toml"
+def behind(page: str, found: int, stated: int) -> str:
+    """What is wrong with the number that words.toml states for a page that waits."""
+    if found > stated:
+        return f"{found} sentences of {page} are hard to read, {stated} were"
+    return "" if found == stated > 0 else f"write {found} for {page} in words.toml, or that it is done: it got better"
+
+
+def test_pages_that_wait_only_get_better() -> None:
+    assert [wrong for page, n in WAITING.items() if (wrong := behind(page, len(refused(read(page))), n))] == []
+    assert behind("a.md", 3, 3) == ""
+    assert behind("a.md", 4, 3) == "4 sentences of a.md are hard to read, 3 were"
+    assert behind("a.md", 2, 3).startswith("write 2 for a.md")
+    assert behind("a.md", 0, 0).startswith("write 0 for a.md")
