@@ -166,6 +166,13 @@ def test_the_command_counts_expected_failures_for_themselves(tmp_path: Path) -> 
     assert [(o["status"], o["reason"]) for o in row["obligations"]] == [("xfail", "an old sum")] * 2
 
 
+def test_an_entry_about_a_law_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(EXPECT.replace("follows-x", "folows-*"))
+    ran = fedspec("check", "spec", "--only", "sgd", "--expect", str(path), cases=2)
+    assert ran.code == 2 and f"expect: {path}:2 (entry 1): law: none is called 'folows-*'" in ran.err
+
+
 def test_the_command_fails_where_an_entry_is_wrong(tmp_path: Path) -> None:
     path, report = tmp_path / "e.toml", tmp_path / "r.xml"
     path.write_text(EXPECT.replace("sm3-ii", "sgd").replace("follows-x", "dtype"))

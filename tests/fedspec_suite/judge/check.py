@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from fedspec.contract import Offer, Subject
+from fedspec.errors import UnknownNameError
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.identify import Diagnosis, as_data, identify, in_words, not_before, unrepeated
 from fedspec_suite.diagnosis.seen.course import followed
@@ -42,6 +43,11 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
     """
     profile_named(request.profile)
     laws_named(request.law)
+    for entry in request.expect:
+        try:
+            laws_named(entry.law)
+        except UnknownNameError as error:
+            raise UnknownNameError(f"expect: {entry.place}: {error}") from error
     names = [n for i in request.implementations for n in ((i,) if i in request.given else locate.expand(i))]
     missing = side_by_side.missing(name for name in names if name not in request.given)
     with side_by_side.made(missing.values(), progress) as making:
