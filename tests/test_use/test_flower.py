@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,9 @@ def run(command: list[str], where: Path, **more: str) -> str:
 
 
 @pytest.mark.outside
-def test_a_run_of_flower_is_fednova_and_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_flower_is_fednova_and_is_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     # The app has its dependencies from the index, and fedspec from here.
     uv = [sys.executable, "-m", "uv"]
     run([*uv, "build", "-q", "--wheel", "-o", str(tmp_path / "wheel"), str(ROOT)], tmp_path)
@@ -47,6 +51,7 @@ def test_a_run_of_flower_is_fednova_and_is_resumed(tmp_path: Path, monkeypatch: 
     from flower_digits.task import start
 
     x = start()
+    request.addfinalizer(lambda: end(str(tmp_path / "venv")))
     for _ in range(2):
         told = run([str(flwr), "run", ".", "--stream"], app, PATH=path, **quiet)
         assert "accuracy" in told
@@ -54,6 +59,14 @@ def test_a_run_of_flower_is_fednova_and_is_resumed(tmp_path: Path, monkeypatch: 
         held = np.load(state)
         for name, want in x.items():
             assert np.allclose(held[f"x/{name}"], want, rtol=1e-12, atol=1e-14)
+
+
+def end(folder: str) -> None:
+    """End what was started from there: Flower leaves a server running, to which the next run would talk."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if folder in (process / "cmdline").read_text(errors="replace"):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def one_round(x: dict[str, Any]) -> dict[str, Any]:
