@@ -261,7 +261,7 @@ def test_every_verdict_has_a_badge_of_its_own_word() -> None:
 
 def test_a_complaint_is_told_before_the_offers(tmp_path: Path) -> None:
     entries = tmp_path / "e.toml"
-    entries.write_text('[[expect]]\noffer = "fedavg/server"\nreason = "was wrong"\n')
+    entries.write_text('[[expect]]\noffer = "fedavg/server/mcmahan-2017"\nlaw = "follows-x"\nreason = "was wrong"\n')
     few = ("--profile", "quick", "--jobs", "1", "--law", "follows-x", "--only", "fedavg/server/mcmahan-2017")
     page = tmp_path / "r.html"
     ran = inside("check", "spec", *few, "--expect", str(entries), "--report", str(page))
