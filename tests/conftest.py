@@ -83,7 +83,8 @@ def _run(items: list[pytest.Item]) -> Iterator[pytest.Item]:
         share = {"quick": QUICK, "test": TEST, "outside": TEST}.get(PROFILE, ALL)
         inside = share.of(name, plain)
         if PROFILE == "outside":
-            yield from OUTSIDE.of(name, [(id_, item) for id_, item in cases if item not in set(inside)])
+            taken = set(inside)
+            yield from OUTSIDE.of(name, [(id_, item) for id_, item in cases if item not in taken])
         else:
             yield from inside
 

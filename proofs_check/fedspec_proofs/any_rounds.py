@@ -19,11 +19,11 @@ from fedspec.arith import Vector
 from fedspec.entry import Algorithm, LocalSolver, Program
 from fedspec.errors import FedspecError, ParameterError
 from fedspec.plan import Oracle, Plan
-from fedspec_proofs.contraction import MU, clients_of, obeyed, rounds_after
+from fedspec_proofs.contraction import MU, clients_of, from_one, rounds_after
 from fedspec_proofs.engines.worst_case.attained import Attained
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.plays import play
-from fedspec_proofs.engines.worst_case.proof import Problem, flaw
+from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
 
 SPEC = Path(fedspec.__file__).parent
@@ -105,9 +105,7 @@ def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
     except (TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise NotLinearError(f"worst-case: {asked.row.id}: {_where(error)}") from error
     right = Value(constant=bound)
-    zeta = sum((square(s) for s in slopes), Value()) / len(slopes) - asked.zeta2
-    unlike = {"zeta": zeta} if asked.zeta2 else {}
-    given = {"start": square(x) - 1, **unlike, **obeyed(functions)}
+    given = from_one(x, functions, slopes, asked.zeta2)
     return Problem(square(played.ended[0]) - right, given, right, played)
 
 
@@ -154,21 +152,24 @@ def worst_case(asked: Rounds) -> Found:
     """
     # cvxpy is imported where it is used.
     from fedspec_proofs.engines.worst_case.attained import replayed, share
-    from fedspec_proofs.engines.worst_case.solving import attaining, prove, worst
+    from fedspec_proofs.engines.worst_case.solving import attaining, first_proved, worst
 
     problem = problem_of(asked)
     value = worst(problem).value
     if not math.isfinite(value):
         raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no largest distance at these numbers")
     unit = Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1)
-    for more in range(4):
-        bound = unit * (math.ceil(value / float(unit)) + more)
+
+    def claim_of(bound: Fraction) -> Problem:
         right = Value(constant=bound)
-        claim = replace(problem, claimed=problem.claimed - right, right=right)
-        proof = prove(claim)
-        if proof and not flaw(claim, proof):
-            found = attaining(claim)
-            if found and claim.play and (wrong := replayed(claim.play, found)):
-                raise NoWorstCaseError(f"worst-case: {asked.row.id}: {wrong}")
-            return Found(asked, bound, proof, found, share(claim, found) * bound if found else None, value)
-    raise NoWorstCaseError(f"worst-case: {asked.row.id}: no certificate was found near {value:.6g}")
+        return replace(problem, claimed=problem.claimed - right, right=right)
+
+    proved = first_proved(math.ceil(value / float(unit)), unit, claim_of)
+    if proved is None:
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: no certificate was found near {value:.6g}")
+    bound, proof = proved
+    claim = claim_of(bound)
+    found = attaining(claim)
+    if found and claim.play and (wrong := replayed(claim.play, found)):
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: {wrong}")
+    return Found(asked, bound, proof, found, share(claim, found) * bound if found else None, value)

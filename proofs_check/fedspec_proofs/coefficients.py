@@ -14,17 +14,15 @@ By symmetry clients with equally many steps have one coefficient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from fedspec.arith import Vector
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Oracle, Plan
-from fedspec_proofs.contraction import MU, Round, clients_of, obeyed, rounds_after
+from fedspec_proofs.contraction import MU, Round, clients_of, from_one, rounds_after
 from fedspec_proofs.engines.worst_case.attained import Attained, replayed, unfit
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.interpolation import added, dot
@@ -110,10 +108,8 @@ def _run(
 ) -> tuple[dict[str, Value], Play, Form]:
     functions, slopes = clients_of(len(r.steps), r.mu, unlike=bool(r.zeta2))
     x = basis("x")
-
     played = play(functions, lambda start, clients: run(start(x), clients))
-    zeta = sum((square(s) for s in slopes), Value()) / len(slopes) - r.zeta2
-    return {"start": square(x) - 1, **({"zeta": zeta} if r.zeta2 else {}), **obeyed(functions)}, played, x
+    return from_one(x, functions, slopes, r.zeta2), played, x
 
 
 def least(r: Weighed, found: Attained, ways: Ways) -> Fraction:
@@ -142,17 +138,10 @@ def off_plane(x: Sequence[Fraction], ways: Sequence[Sequence[Fraction]]) -> Frac
     return dot(rest, rest)
 
 
-def attained_of(vectors: Mapping[str, Sequence[str]], values: Mapping[str, str]) -> Attained:
-    """Functions as they are stored."""
-    return Attained(
-        {n: tuple(map(Fraction, v)) for n, v in vectors.items()}, {n: Fraction(v) for n, v in values.items()}
-    )
-
-
 def same_on_forms(r: Weighed, algorithm: str) -> bool:
     """Whether the coefficients are an algorithm's own: its round and this one are the same forms."""
     functions, _ = clients_of(len(r.steps), r.mu)
     x = basis("x")
     other = Round(algorithm, r.steps, r.eta_l, mu=str(r.mu))
     one, two = play(functions, lambda start, clients: [f(start(x), clients) for f in (r.after, other.after)]).ended
-    return bool(np.all(one == two))
+    return one == two

@@ -170,6 +170,12 @@ def obeyed(functions: Sequence[Function]) -> dict[str, Value]:
     return {name: q for f in functions for name, q in f.obeys().items()}
 
 
+def from_one(x: Form, functions: Sequence[Function], slopes: Sequence[Form], zeta2: Fraction) -> dict[str, Value]:
+    """What is given of clients whose gradients at x* have the mean square zeta^2, or are zero, and |x - x*| <= 1."""
+    unlike = {"zeta": _mean([square(s) for s in slopes]) - zeta2} if zeta2 else {}
+    return {"start": square(x) - 1, **unlike, **obeyed(functions)}
+
+
 def problem_of(r: Round, bound: Any = Fraction(0)) -> Problem:
     """That the distance after the round, or the sum that falls, is at most so much (times its value before)."""
     functions, slopes = clients_of(len(r.steps), Fraction(r.mu))

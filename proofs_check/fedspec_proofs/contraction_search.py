@@ -6,16 +6,18 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
 from fedspec.errors import FedspecError
 from fedspec_proofs.contraction import Round, problem_of, state_of
 from fedspec_proofs.engines.worst_case.falling import fitted, positive, rounded, without
 from fedspec_proofs.engines.worst_case.forms import form
-from fedspec_proofs.engines.worst_case.proof import Problem, flaw
-from fedspec_proofs.engines.worst_case.solving import prove, worst
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.solving import first_proved, worst
 
 DIGITS = 1000
+UNIT = Fraction(1, DIGITS)
 MOST = 4
 """The largest factor that a form is looked for with."""
 ROOM = 1e-6
@@ -103,10 +105,6 @@ def certified(r: Round) -> Certified:
     ones = [*falling(r)] if r.keeps else [r]
     for value, one in sorted(((largest(one), one) for one in ones), key=lambda found: found[0]):
         first = math.ceil(value * DIGITS)
-        for more in range(4):
-            bound = Fraction(first + more, DIGITS)
-            claim = problem_of(one, bound)
-            proof = prove(stilled(claim, one))
-            if proof and not flaw(claim, proof):
-                return Certified(one, value, bound, proof)
+        if found := first_proved(first, UNIT, partial(problem_of, one), partial(stilled, r=one)):
+            return Certified(one, value, *found)
     raise UncertifiedError(f"worst cases: no certificate for {r}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from fedspec_site.writing import ROOT, Source
+from fedspec_site.writing import ROOT, Source, slug
 
 FOLDER = ROOT / "spec/fedspec/schemas"
 FILES = ("request", "reply", "vectors")
@@ -22,7 +22,7 @@ def write(source: Source) -> None:
         file = FOLDER / f"{name}.schema.json"
         body = json.loads(file.read_text(encoding="utf-8"))
         source.copy(f"_extra/reference/{file.name}", file)
-        found.append({"name": name, "file": file.name, "title": body["title"], "objects": [*_objects(name, body)]})
+        found.append({"file": file.name, "title": body["title"], "objects": [*_objects(name, body)]})
     source.page("reference/schemas", "schemas", schemas=found)
 
 
@@ -55,7 +55,7 @@ def _kind(file: str, of: Mapping[str, Any]) -> Markup:
     """What a value is, with links to records."""
     if "$ref" in of:
         name = of["$ref"].rpartition("/")[2]
-        return Markup('<a href="#{}">{}</a>').format(f"{file}-{name}".replace("_", "-"), name)
+        return Markup('<a href="#{}">{}</a>').format(slug(f"{file}-{name}"), name)
     if "const" in of:
         return Markup("<code>{}</code>").format(json.dumps(of["const"]))
     if "enum" in of:

@@ -54,12 +54,16 @@ class PluginError(FedspecError):
 
 def none_called(what: str, name: str, known: Iterable[str], command: str) -> UnknownNameError:
     """What to raise for a name that nothing has: the names most like it, and the command that lists them all."""
+    return UnknownNameError(f"{what}: none is called {name!r}; {nearest(name, known)}`{command}` lists them")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The names most like one that nothing has, to go before the remedy; empty where none is."""
     # Only who has made a mistake waits for it.
     import difflib
 
     near = difflib.get_close_matches(name, [*known])
-    said = f"nearest: {', '.join(near)}; " if near else ""
-    return UnknownNameError(f"{what}: none is called {name!r}; {said}`{command}` lists them")
+    return f"nearest: {', '.join(near)}; " if near else ""
 
 
 def to_install(extras: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -52,7 +51,8 @@ def told(
         else:
             for which, ways in (("best tau_eff", rows.WAYS["nova"]), ("best", rows.WAYS["free"])):
                 best = search.best(r, ways(r))
-                more = {"least": str(best.least), "functions": _words_of(best.functions.vectors)}
+                vectors = {n: [str(c) for c in v] for n, v in best.functions.vectors.items()}
+                more = {"least": str(best.least), "functions": vectors}
                 found.append(_row(which, best.round.w, best.bound, best.proof) | more)
                 if which == "best tau_eff":
                     found[-1]["tau_eff"] = str(len(steps) * kinds[0] * best.round.w[0])
@@ -63,10 +63,6 @@ def told(
 def _row(which: str, w: tuple[Fraction, ...], bound: Fraction, proof: dict[str, Fraction]) -> dict[str, Any]:
     multipliers = {n: str(c) for n, c in proof.items()}
     return {"which": which, "w": [str(c) for c in w], "bound": str(bound), "multipliers": multipliers}
-
-
-def _words_of(vectors: Mapping[str, tuple[Fraction, ...]]) -> dict[str, list[str]]:
-    return {n: [str(c) for c in v] for n, v in vectors.items()}
 
 
 def _given(text: str, kinds: list[int]) -> tuple[Fraction, ...]:

@@ -36,7 +36,7 @@ SAMPLE = [
     "server.yogi.general_yogi-moments-inside-momentum",
     *(label for label in CANONICAL if label.partition("/")[0] in {"fedavg", "scaffold", "afga", "fedbuff"}),
 ]
-"""What is compiled and run whenever the tests are; all of it, in all readings, by ``make outside``."""
+"""What jax computes whenever the tests are run; of the rest, in all readings, `make outside` has its share."""
 
 STEP = 1e-6
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from fedspec_proofs import coefficients
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.coefficients import Ways, Weighed, attained_of, free, least, nova, problem_of, same_on_forms
+from fedspec_proofs.coefficients import Ways, Weighed, free, least, nova, problem_of, same_on_forms
+from fedspec_proofs.engines.worst_case.certificates import attained_of
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.fednova.round_numbers import RENEW
@@ -62,8 +63,11 @@ def wrong_with(row: dict[str, Any]) -> str:
         return wrong
     if own := OWN.get(row["which"]):
         return "" if r.w == own(r) and same_on_forms(r, row["which"]) else f"its round is not that of {row['which']}"
+    found = attained_of(row)
+    if found is None:
+        return "no functions show that others are no better"
     try:
-        reached = least(r, attained_of(row["vectors"], row["values"]), WAYS[row["which"]](r))
+        reached = least(r, found, WAYS[row["which"]](r))
     except ValueError as error:
         return str(error)
     return "" if reached >= Fraction(row["least"]) else f"its functions let some coefficients come to {float(reached)}"

@@ -18,13 +18,12 @@ from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.plan import Planned, Task, opened, planned
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
-from fedspec_suite.judge.runner import REQUIREMENT, first, judge_offer, laws_named, profile_named, result_of
+from fedspec_suite.judge.runner import REQUIREMENT, about, first, judge_offer, laws_named, profile_named, result_of
 from fedspec_suite.judge.turns import Turns
 from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import BEAT, shared
 from fedspec_suite.judge.zeros import obligations as refusals
 from fedspec_suite.judge.zeros import refused_by
-from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
@@ -201,13 +200,7 @@ def _course(subject: Subject, offer: Offer, o: Obligation) -> Course | None:
     """How the deviation goes on that is looked at first, where a small case shows it."""
     setting = setting_of(offer, o.dtype if o.dtype in offer.dtypes else "")
     # Every case may run into the time limit of a subject that hangs.
-    return followed(bench_of(subject, offer, setting), setting, samples_of(setting)[:COURSES], _about(o))
-
-
-def _about(o: Obligation) -> str:
-    """What a failed obligation found wrong: x, or something else that is shown."""
-    read = LAWS[o.law].shows if o.law in LAWS else ""
-    return read or (o.deviation.shown if o.deviation else "") or "x"
+    return followed(bench_of(subject, offer, setting), setting, samples_of(setting)[:COURSES], about(o))
 
 
 def explanation(subject: Subject, offer: Offer, failed: Sequence[Obligation]) -> tuple[Diagnosis, str]:
@@ -218,7 +211,7 @@ def explanation(subject: Subject, offer: Offer, failed: Sequence[Obligation]) ->
     if "repeats" in laws:
         d = unrepeated(d)
     d = not_before(d, [o.deviation.where for o in failed if o.deviation and o.law not in MANNERS])
-    in_x = any(o.law not in MANNERS and _about(o) == "x" for o in failed)
+    in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed)
     # Only the laws of large cases say that it is the size; a case of another law may be rare, and is small.
     small = all(law.startswith("far-") for law in laws - MANNERS)
     return d, in_words(d, in_x, small=small)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fedspec.contract import Subject
-from fedspec.errors import ContractError, UnknownNameError, to_install
+from fedspec.errors import ContractError, UnknownNameError, nearest, to_install
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite import mutants
 from fedspec_suite.measure.inside import Inside
@@ -43,10 +42,8 @@ def expand(implementation: str) -> tuple[str, ...]:
     names = environments.bundled()
     if implementation in names:
         return environments.expand(implementation)
-    near = difflib.get_close_matches(implementation, names)
-    said = f"nearest: {', '.join(near)}; " if near else ""
     known = f"{'; '.join(KINDS)}: {', '.join(sorted(names))}"
-    raise UnknownNameError(f"subject: unknown {implementation!r}; {said}give {known}")
+    raise UnknownNameError(f"subject: unknown {implementation!r}; {nearest(implementation, names)}give {known}")
 
 
 @contextmanager

@@ -320,6 +320,11 @@ def first(obligations: Sequence[Obligation]) -> list[Obligation]:
     )
 
 
+def about(o: Obligation) -> str:
+    """What a failed obligation found wrong: x, or something else that is shown."""
+    return (LAWS[o.law].shows if o.law in LAWS else "") or (o.deviation.shown if o.deviation else "") or "x"
+
+
 def first_deviation(obligations: Sequence[Obligation]) -> str:
     """The deviation to look at first; where nothing failed, why there was no answer."""
     for o in first(obligations):

@@ -11,6 +11,7 @@ from importlib.resources import files
 from fedspec.catalogue import find
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.expected import Complaint
+from fedspec_suite.judge.runner import about
 from fedspec_suite.measure.extent import in_words
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report import badges, sentences
@@ -143,7 +144,7 @@ def _deviation(r: Result, o: Obligation, d: Deviation) -> Iterator[tuple[str, Pa
         yield "equation", (tag("code", d.equation), f": {said}" if (said := _equation(r, d.equation)) else "")
     if d.where:
         yield d.where.partition(" ")[0], d.where.rpartition(" ")[2]
-    at = (sentences.shown(o) + (f"[{d.component}]" if d.component is not None else "")) if d.got is not None else ""
+    at = (about(o) + (f"[{d.component}]" if d.component is not None else "")) if d.got is not None else ""
     if d.got is not None and d.want is not None:
         got, want = sentences.apart(d.got, d.want)
         yield "got", tag("code", f"{at} = {got}")

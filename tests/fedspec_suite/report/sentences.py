@@ -10,7 +10,7 @@ from math import isfinite
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE, INSIDE
-from fedspec_suite.judge.runner import REQUIREMENT
+from fedspec_suite.judge.runner import REQUIREMENT, about
 from fedspec_suite.judge.zeros import TAKES_ZERO
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
@@ -184,18 +184,13 @@ def looked_at(r: Result) -> Obligation | None:
     return next((o for o in _failed(r) if o.said and r.first_deviation.startswith(o.said)), None)
 
 
-def shown(o: Obligation) -> str:
-    """What a deviation is of: x, or something else that is shown."""
-    return (LAWS[o.law].shows if o.law in LAWS else "") or (o.deviation.shown if o.deviation else "") or "x"
-
-
 def _first(r: Result) -> tuple[str, str]:
     """In which event the first deviation shows, if in one, and what is wrong there."""
     o = looked_at(r)
     if o is None or o.deviation is None:
         return "", one_line(r.first_deviation)
     d = o.deviation
-    name = shown(o)
+    name = about(o)
     at = f"{name}[{d.component}]" if d.component is not None else name
     numbers = f"{at} is {', not '.join(apart(d.got, d.want))}" if d.got is not None and d.want is not None else ""
     said = "; ".join(filter(None, (numbers, d.note)))

@@ -106,17 +106,18 @@ def load(id: str, case: str) -> Certificate:
         raise FedspecError(f"certificates: none for {case!r} of {id}; {RENEW.format(id)}") from None
     at = {Fraction(rate): _fractions(m) for rate, m in row["multipliers"].items()}
     lacking = {
-        term: _attained(one) or _fractions(one.get("multipliers", {})) or None
+        term: attained_of(one) or _fractions(one.get("multipliers", {})) or None
         for term, one in row.get("lacking", {}).items()
     }
     if "needs" not in row:
         return Certificate(at, lacking=lacking)
     needs = row["needs"]
     most, multipliers = Fraction(needs["most"]), _fractions(needs["multipliers"])
-    return Certificate(at, Needs(most, multipliers, _attained(needs)), lacking)
+    return Certificate(at, Needs(most, multipliers, attained_of(needs)), lacking)
 
 
-def _attained(row: Mapping[str, Any]) -> Attained | None:
+def attained_of(row: Mapping[str, Any]) -> Attained | None:
+    """Functions as they are stored; none where a row has none."""
     vectors = {n: tuple(map(Fraction, v)) for n, v in row.get("vectors", {}).items()}
     return Attained(vectors, _fractions(row["values"])) if vectors else None
 

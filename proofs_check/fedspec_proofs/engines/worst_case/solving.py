@@ -7,7 +7,7 @@ What is found is in floating point and shows nothing by itself: multipliers are 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
@@ -56,11 +56,11 @@ def in_floats(value: Value, basis: list[str], names: list[str]) -> tuple[Floats,
     return R, np.array([float(value.values.get(n, 0)) for n in names]), float(value.constant)
 
 
-def _names(problem: Problem) -> list[str]:
+def value_names(problem: Problem) -> list[str]:
     return sorted({n for v in (problem.claimed, *problem.given.values()) for n in v.values})
 
 
-def closer(basis: list[str], scale: float) -> Floats:
+def _closer(basis: list[str], scale: float) -> Floats:
     """The basis, by one that has a gradient's difference from its client's first one, enlarged, in place of it.
 
     Those of a round with small rates are nearly alike, which costs the program its accuracy.
@@ -80,14 +80,8 @@ def worst(problem: Problem, room: float | None = None, scale: float = 0.1) -> Wo
     """
     cp: Any = import_module("cvxpy")
 
-    basis, names = problem.basis, _names(problem)
-    G, f, T = cp.Variable((len(basis), len(basis)), PSD=True), cp.Variable(max(1, len(names))), closer(basis, scale)
+    said, there = unknown(problem, scale)
     fixed = 1.0 if problem.right.products else float(problem.right.constant) or 1.0
-
-    def said(value: Value) -> Any:
-        R, c, constant = in_floats(value, basis, names)
-        return cp.trace(T.T @ R @ T @ G) + (c @ f[: len(names)] if len(names) else 0) + constant
-
     limits = [said(q) <= -(room or 0) * fixed for q in problem.given.values()]
     if room is not None:
         limits += [said(problem.right) <= fixed] if problem.right.products else []
@@ -97,9 +91,25 @@ def worst(problem: Problem, room: float | None = None, scale: float = 0.1) -> Wo
         program.solve(solver=cp.CLARABEL)
     except cp.SolverError:
         return Worst(float("inf"), [], np.zeros((0, 0)), {})
-    if G.value is None:
-        return Worst(float("inf"), [], np.zeros((0, 0)), {})
-    return Worst(float(program.value), basis, T @ G.value @ T.T, dict(zip(names, f.value, strict=False)))
+    return there(program)
+
+
+def unknown(problem: Problem, scale: float = 0.1) -> tuple[Callable[[Value], Any], Callable[[Any], Worst]]:
+    """An unknown Gram matrix and unknown values: a number of them in a program, and what they are when it is solved."""
+    cp: Any = import_module("cvxpy")
+    basis, names = problem.basis, value_names(problem)
+    G, f, T = cp.Variable((len(basis), len(basis)), PSD=True), cp.Variable(max(1, len(names))), _closer(basis, scale)
+
+    def said(value: Value) -> Any:
+        R, c, constant = in_floats(value, basis, names)
+        return cp.trace(T.T @ R @ T @ G) + (c @ f[: len(names)] if len(names) else 0) + constant
+
+    def there(program: Any) -> Worst:
+        if G.value is None:
+            return Worst(float("inf"), [], np.zeros((0, 0)), {})
+        return Worst(float(program.value), basis, T @ G.value @ T.T, dict(zip(names, f.value, strict=False)))
+
+    return said, there
 
 
 SPARED = (0.5, 0.1, 0.02, 0.005)
@@ -118,11 +128,30 @@ def prove(problem: Problem) -> dict[str, Fraction]:
     return _proof(problem, 0.0)
 
 
+def first_proved(
+    first: int,
+    unit: Fraction,
+    claim_of: Callable[[Fraction], Problem],
+    simpler: Callable[[Problem], Problem] = lambda claim: claim,
+) -> tuple[Fraction, dict[str, Fraction]] | None:
+    """Of a few bounds, from so many units on, the first that multipliers prove, and these; none where none does.
+
+    Multipliers are looked for on what may be a simpler problem, and checked on the claim itself.
+    """
+    for more in range(4):
+        bound = unit * (first + more)
+        claim = claim_of(bound)
+        proof = prove(simpler(claim))
+        if proof and not flaw(claim, proof):
+            return bound, proof
+    return None
+
+
 def _proof(problem: Problem, spared: float) -> dict[str, Fraction]:
     """Those that leave the smallest eigenvalue as large as can be, rounded, the equalities restored in fractions."""
     cp: Any = import_module("cvxpy")
 
-    basis, names = problem.basis, _names(problem)
+    basis, names = problem.basis, value_names(problem)
     given = list(problem.given)
     multipliers, least = cp.Variable(len(given), nonneg=True), cp.Variable()
     parts = [in_floats(problem.given[name], basis, names) for name in given]
