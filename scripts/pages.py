@@ -33,7 +33,7 @@ AT_ONCE = ("cat", "make help", "python", "sed", *(f"fedspec {c}" for c in FAST))
 """How a command begins that needs neither minutes nor a published package."""
 
 FENCED = re.compile(r"^```\w*\n(?P<text>\$ .*?)^```$", re.MULTILINE | re.DOTALL)
-MADE = re.compile(r"(?: >|--capsules) (\S+)")
+MADE = re.compile(r"(?: >|--capsules|--report) (\S+)")
 SECONDS = re.compile(r"(?<=[ (])\d+(\.\d+)?(?= ?s\b)")
 CANDIDATES = re.compile(r"(?<=looked at )[\d,]+|(?<= of )[\d,]+(?= candidates)")
 ALL = re.compile(r"\b(\d+)/\1$")

@@ -79,7 +79,7 @@ def _given(text: str, kinds: list[int]) -> tuple[Fraction, ...]:
 def lines(told: dict[str, Any]) -> list[str]:
     """What is printed."""
     kinds, found = told["of_steps"], told["coefficients"]
-    heads = ["", *(f"w of {tau} step{'s' * (tau > 1)}" for tau in kinds), "|x_+ - x*|^2 <=", "others may reach"]
+    heads = ["", *(f"w of {tau} step{'s' * (tau > 1)}" for tau in kinds), "|x_+ - x*|^2 <=", "others at least"]
     table = [heads] + [[_label(row), *row["w"], _three(row["bound"]), _three(row.get("least"))] for row in found]
     wide = [max(len(line[k]) for line in table) for k in range(len(heads))]
     setting = f"eta_l = {told['eta_l']}; L = 1, mu = {told['mu']}, zeta^2 = {told['zeta2']}"
@@ -87,7 +87,7 @@ def lines(told: dict[str, Any]) -> list[str]:
         f"{told['algorithm']}'s clients, steps {', '.join(map(str, told['steps']))}, {setting}",
         "x_+ = x + sum_i w_i (x_i - x), from |x - x*| <= 1",
         *("  ".join(cell.ljust(width) for cell, width in zip(line, wide, strict=True)).rstrip() for line in table),
-        "proved: multipliers and functions checked in fractions against the rule (--json has them)",
+        "proved: multipliers and functions, checked in fractions (in --json)",
     ]
 
 

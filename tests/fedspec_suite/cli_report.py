@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -54,8 +56,9 @@ def mount(app: typer.Typer) -> None:
             found, others = changes.changes(old, new), changes.versions(old, new)
             said = changes.tally(found, len(new.results))
             since = results_page.since(old, found, said, others)
-            lines = [f"since {old.name}: {said}", *(f"  {c.name} {changes.KINDS[c.kind][0]}: {c.said}" for c in found)]
-            lines += [f"  also other than before: {'; '.join(others)}"] if others else []
+            lines = [f"{c.name} {changes.KINDS[c.kind][0]}: {c.said}" for c in found]
+            lines += [f"also other than before: {'; '.join(others)}"] if others else []
+            lines = [f"since {old.name}: {said}", *chain.from_iterable(map(_item, lines))]
             stored = [new]
         told = [r for one in stored for r in one.results]
         if out is not None:
@@ -65,6 +68,12 @@ def mount(app: typer.Typer) -> None:
         with unbroken():
             for line in (sentences.tally(told), *lines, *(f"written: {path}" for path in (out, badge) if path)):
                 console().print(line, soft_wrap=True)
+
+
+def _item(text: str) -> list[str]:
+    """A line of its own, as far in as needed for its next ones to hang below it."""
+    fill = textwrap.TextWrapper(console().width, "  ", "    ", break_long_words=False, break_on_hyphens=False)
+    return fill.wrap(text)
 
 
 def _narrowed(stored: Stored, only: list[str] | tuple[str, ...]) -> Stored:
