@@ -197,7 +197,9 @@ def test_the_sentence_counts_all(tmp_path: Path) -> None:
         f"since {old}: 2 newly fail, 1 is mended, 1 is new, 1 is gone, 1 is as before.",
     ]
     assert "also other than before: mine 0.1 to 0.2; NumPy 2.4.6 to 2.5.0; seed 7 to 8" in " ".join(ran.out.split())
-    assert "mine/sgd/server/mcmahan-2017 newly fails: does not conform: the mean is uniform" in " ".join(ran.out.split())
+    assert "mine/sgd/server/mcmahan-2017 newly fails: does not conform: the mean is uniform" in " ".join(
+        ran.out.split()
+    )
     text = page.read_text()
     assert f"Since {old}" in text and "2 newly fail, 1 is mended" in text and "NumPy 2.4.6 to 2.5.0" in text
     assert text.index("<h1>") < text.index("Since") < text.index("<article")
