@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
-from shares import ALL, OUTSIDE, QUICK, TEST, tables
+from shares import ALL, OUTSIDE, QUICK, TEST, once, tables
 from test_spec.watching import watched
 
 from fedspec import rules
@@ -81,10 +81,11 @@ def _run(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     for name, cases in tables((item.nodeid, item) for item in items if not item.get_closest_marker("night")).items():
         plain = [(id_, item) for id_, item in cases if not item.get_closest_marker("outside")]
         share = {"quick": QUICK, "test": TEST, "outside": TEST}.get(PROFILE, ALL)
-        inside = share.of(name, plain)
+        set_up = once(cases[0][1])
+        inside = share.of(name, plain, set_up)
         if PROFILE == "outside":
             taken = set(inside)
-            yield from OUTSIDE.of(name, [(id_, item) for id_, item in cases if item not in taken])
+            yield from OUTSIDE.of(name, [(id_, item) for id_, item in cases if item not in taken], set_up)
         else:
             yield from inside
 

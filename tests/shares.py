@@ -11,10 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 TIMES: dict[str, list[float]] = json.loads(Path(__file__).with_name("times.json").read_text(encoding="utf-8"))
-"""Of each test of a second or more, its cases together: how many there are, and how many seconds they took."""
+"""Of each test of a third of a second or more, its cases together: how many there are, and how many seconds they took; and what
+a file sets up once for many of its tests (`FILE::@FIXTURE`).
+"""
 
 T = TypeVar("T")
 
@@ -26,16 +28,18 @@ class Share:
     Attributes:
         longest: seconds; a test whose cases take longer on the average is left out.
         together: seconds of all its cases; one is run whatever it takes.
+        once: seconds; a test for which something is set up that takes longer is left out, though others may use it too.
     """
 
     longest: float
     together: float
+    once: float
 
-    def of(self, name: str, cases: list[tuple[str, T]]) -> list[T]:
+    def of(self, name: str, cases: list[tuple[str, T]], set_up: Iterable[str] = ()) -> list[T]:
         """Those of a test's cases that are run: those with the least checksums of their ids, which lie everywhere."""
         many, seconds = TIMES.get(name, (1, 0))
         each = seconds / many
-        if each > self.longest:
+        if each > self.longest or any(TIMES.get(row, (1, 0))[1] > self.once for row in set_up):
             return []
         if each * len(cases) <= self.together:
             return [case for _, case in cases]
@@ -43,10 +47,22 @@ class Share:
         return [case for _, case in sorted(cases, key=lambda c: (zlib.crc32(c[0].encode()), c[0]))[:room]]
 
 
-QUICK = Share(0.3, 0.3)
-TEST = Share(1.5, 2)
-OUTSIDE = Share(inf, 3)
-ALL = Share(inf, inf)
+QUICK = Share(0.4, 0.3, 1)
+TEST = Share(1.5, 1.5, 60)
+OUTSIDE = Share(inf, 3, inf)
+ALL = Share(inf, inf, inf)
+
+
+def once(item: Any) -> list[str]:
+    """What the file of a test sets up for more than one test, and this one uses."""
+    file = item.nodeid.partition("::")[0]
+    found = getattr(item, "_fixtureinfo", None)
+    used = found.name2fixturedefs.items() if found else ()
+    return [
+        f"{file}::@{name}"
+        for name, fixtures in used
+        if fixtures[-1].scope != "function" and fixtures[-1].baseid == file
+    ]
 
 
 def tables(ids: Iterable[tuple[str, T]]) -> dict[str, list[tuple[str, T]]]:

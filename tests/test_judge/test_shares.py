@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import shares
-from shares import Share, tables
+from shares import Share, once, tables
 
 CASES = [(f"tests/t.py::test_t[{k}]", k) for k in range(100)]
 
@@ -17,7 +17,7 @@ def timed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("timed")
 @pytest.mark.parametrize(
-    ("share", "many"), [(Share(1, 3), 6), (Share(1, 0.1), 1), (Share(0.4, 3), 0), (Share(1, 50), 100)]
+    ("share", "many"), [(Share(1, 3, 1), 6), (Share(1, 0.1, 1), 1), (Share(0.4, 3, 1), 0), (Share(1, 50, 1), 100)]
 )
 def test_as_many_as_there_is_time_for(share: Share, many: int) -> None:
     assert len(share.of("tests/t.py::test_t", CASES)) == many
@@ -26,10 +26,31 @@ def test_as_many_as_there_is_time_for(share: Share, many: int) -> None:
 
 @pytest.mark.usefixtures("timed")
 def test_a_case_more_puts_out_at_most_one() -> None:
-    share = Share(1, 3)
+    share = Share(1, 3, 1)
     before, after = (set(share.of("tests/t.py::test_t", CASES[:n])) for n in (99, 100))
     assert len(before) == 6 and len(before - after) <= 1
     assert share.of("tests/t.py::test_t", CASES[::-1]) == share.of("tests/t.py::test_t", CASES)
+
+
+def test_what_is_set_up_for_many_counts_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "TIMES", {"tests/t.py::@made": [1, 40.0]})
+    assert Share(1, 1, 30).of("tests/t.py::test_t", CASES, ["tests/t.py::@made"]) == []
+    assert len(Share(1, 1, 50).of("tests/t.py::test_t", CASES, ["tests/t.py::@made"])) == 100
+
+
+@pytest.fixture(scope="module")
+def made_once() -> int:
+    return 1
+
+
+@pytest.mark.usefixtures("made_once", "tmp_path")
+def test_what_a_file_sets_up_once_is_known(request: pytest.FixtureRequest) -> None:
+    assert once(request.node) == ["tests/test_judge/test_shares.py::@made_once"]
+
+
+@pytest.mark.usefixtures("tmp_path", "timed")
+def test_what_is_set_up_for_each_is_not_set_up_once(request: pytest.FixtureRequest) -> None:
+    assert once(request.node) == []
 
 
 def test_cases_of_one_test_are_one_table() -> None:
