@@ -49,7 +49,7 @@ class Share:
 
 QUICK = Share(0.4, 0.3, 1)
 TEST = Share(1.5, 1.5, 60)
-OUTSIDE = Share(inf, 3, inf)
+OUTSIDE = Share(inf, 1.5, inf)
 ALL = Share(inf, inf, inf)
 
 
