@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 TIMES: dict[str, list[float]] = json.loads(Path(__file__).with_name("times.json").read_text(encoding="utf-8"))
-"""Of each test of a third of a second or more, its cases together: how many there are, and how many seconds they took; and what
-a file sets up once for many of its tests (`FILE::@FIXTURE`).
+"""Of each test of a third of a second or more, its cases together: how many there are, and how many seconds they took;
+and what a file sets up once for many of its tests (`FILE::@FIXTURE`).
 """
 
 T = TypeVar("T")
