@@ -1,9 +1,9 @@
 """Judge the bundled packages and write down what came of it: ``python scripts/conformance.py [NAME ...]``.
 
 Without names all of them, with names these again, their old lines replaced. Writes docs/conformance/results.jsonl, one
-line for each offer, and docs/conformance/README.md, which is made of it and of remarks.toml. ``--page`` makes the
-page alone, ``--check`` only says whether it is current. A package that cannot be installed or started is a line
-that says so.
+line for each offer; changes.json, what came out otherwise than when a package was last judged; and
+docs/conformance/README.md, which is made of the results and of remarks.toml. ``--page`` makes the page alone,
+``--check`` only says whether it is current. A package that cannot be installed or started is a line that says so.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import sys
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
+from math import isfinite
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -26,12 +28,13 @@ from urllib.parse import unquote, urlsplit
 from fedspec.errors import FedspecError
 from fedspec_suite.judge.check import check
 from fedspec_suite.judge.request import Request
-from fedspec_suite.measure.verdict import Conformity, Result
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result
 from fedspec_suite.report import sentences
 from fedspec_suite.subjects import environments
 
 HERE = Path(__file__).resolve().parents[1] / "docs" / "conformance"
 RESULTS, REMARKS, PAGE = HERE / "results.jsonl", HERE / "remarks.toml", HERE / "README.md"
+CHANGES = HERE / "changes.json"
 PROFILE, SEED, WIDTH = "quick", 0, 100
 LIMIT = 300.0  # seconds that an answer may take: what a package computes must not depend on how busy the machine is
 
@@ -58,8 +61,13 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "sentence": str,
     "broken": list,
     "command": str,
+    "obligations": list,
 }
-"""What a line holds; ``wheel`` and ``sha256`` are null where pip finds none."""
+"""What a line holds; ``wheel`` and ``sha256`` are null where pip finds none.
+
+Of an obligation its id and status; the reason of one that was not decided or not asked; of one that is not met the
+call, and the number that came beside the right one.
+"""
 
 KINDS = {
     "variant": "A variant of the published rule",
@@ -105,6 +113,7 @@ def judged(name: str, jobs: int, progress: Callable[[str], None]) -> Iterator[Ro
     except FedspecError as error:
         results = []
         told = {"version": "", "algorithm": "", "level": "", "claimed": "", "passed": 0, "required": 1, "broken": []}
+        told["obligations"] = []
         # What follows names files of this machine.
         said = sentences.one_line(str(error)).partition(";")[0]
         verdict = {"verdict": str(Conformity.ERROR), "sentence": said, "command": f"fedspec check {name}"}
@@ -125,7 +134,37 @@ def row(r: Result) -> Row:
     kept["command"] = kept["command"].replace(f" --limit {LIMIT:g} --start-limit {LIMIT:g}", "")
     verdict = r.said if r.verdict is Conformity.IN_PART else str(r.verdict)
     said = {"claimed": r.declared, "verdict": verdict, "sentence": sentences.head(r)}
-    return {**kept, **said, "broken": sentences.broken(r) if sentences.unknown(r) else []}
+    broken = sentences.broken(r) if sentences.unknown(r) else []
+    return {**kept, **said, "broken": broken, "obligations": [obligation(o) for o in r.obligations]}
+
+
+def obligation(o: Obligation) -> Row:
+    """What is kept of one obligation."""
+    reason = {"reason": o.reason} if o.reason else {}
+    if o.deviation is None:
+        return {"id": o.id, "status": o.status, **reason}
+    found = {n: v for n, v in asdict(o.deviation).items() if v not in (None, "")}
+    # JSON has no word for inf and nan.
+    found = {n: str(v) if isinstance(v, float) and not isfinite(v) else v for n, v in found.items()}
+    return {"id": o.id, "status": o.status, **reason, "call": o.call, "deviation": found}
+
+
+def changed(old: Sequence[Row], new: Sequence[Row]) -> Row:
+    """What came out otherwise than when a package was last judged."""
+    before, now = ({offer(row): row for row in rows} for rows in (old, new))
+    others = [name for name in now if name in before and outcome(before[name]) != outcome(now[name])]
+    return {
+        "since": max((row["date"] for row in old), default=None),
+        "was": sorted({row["requirement"] for row in old}),
+        "new": [name for name in now if name not in before],
+        "gone": [name for name in before if name not in now],
+        "otherwise": [{"offer": n, "was": outcome(before[n]), "is": outcome(now[n])} for n in others],
+    }
+
+
+def outcome(row: Row) -> str:
+    """The verdict, and why."""
+    return f"{row['verdict']}: {row['sentence']}" if row["sentence"] != row["verdict"] else str(row["verdict"])
 
 
 def stored() -> list[Row]:
@@ -271,8 +310,11 @@ def main(arguments: Sequence[str]) -> int:
     for name in () if given.page else given.name or names:
         print(f"judging {name}", flush=True)
         new = list(judged(name, given.jobs, lambda text: None))
+        changes = json.loads(CHANGES.read_text(encoding="utf-8")) if CHANGES.exists() else {}
+        changes[name] = changed([r for r in stored() if package(r) == name], new)
+        CHANGES.write_text(json.dumps(dict(sorted(changes.items())), indent=1) + "\n", encoding="utf-8")
         kept = sorted([*(r for r in stored() if package(r) != name), *new], key=package)
-        RESULTS.write_text("".join(json.dumps(ordered(r)) + "\n" for r in kept), encoding="utf-8")
+        RESULTS.write_text("".join(json.dumps(r) + "\n" for r in kept), encoding="utf-8")
     PAGE.write_text(page(stored()), encoding="utf-8")
     return 0
 

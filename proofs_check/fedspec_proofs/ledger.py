@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from fedspec.errors import FedspecError, none_called
+from fedspec.errors import FedspecError, UnknownNameError, none_called
 from fedspec.papers import PAPERS, Paper
 from fedspec_proofs.claim import Claim, Extent, Verdict
 from fedspec_proofs.errata import filed
@@ -73,12 +73,14 @@ def find(id: str) -> Claim:
     """One claim or false variant.
 
     Raises:
-        UnknownNameError: there is none of that id.
+        UnknownNameError: there is none of that id; of what a paper prints under it, which claims there are.
     """
-    try:
+    if id in _all():
         return _all()[id]
-    except KeyError:
-        raise none_called("claim", id, _all(), "fedspec claims") from None
+    printed = [s for s in statements() if id.lower() in (s.label.lower(), f"{s.paper} {s.label}".lower())]
+    if about := list(dict.fromkeys(claim for s in printed for claim in s.claims)):
+        raise UnknownNameError(f"claim: {id!r} is what a paper prints; claims about it: {', '.join(about)}")
+    raise none_called("claim", id, _all(), "fedspec claims")
 
 
 @cache

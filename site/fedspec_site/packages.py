@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fedspec.catalogue import CATALOGUE
 from fedspec_site import verdicts
-from fedspec_site.results import KINDS, Offer, by_package, offers
+from fedspec_site.results import KINDS, Offer, by_package, changes, last_judged, offers
 from fedspec_site.writing import Source
 from fedspec_suite.report.badges import of_offer
 
@@ -69,6 +69,8 @@ def write(source: Source) -> None:
         without=[id for id in CATALOGUE if id not in lines],
         dates=_span([o.date for o in offers()]),
         judges=", ".join(dict.fromkeys(f"{o.judge}, profile {o.profile}, seed {o.seed}" for o in offers())),
+        changes=changes(),
+        before=_span(last_judged()) if last_judged() else "",
         algorithms=len(CATALOGUE),
         mark=verdicts.mark,
         NONE=verdicts.NOT_OFFERED,

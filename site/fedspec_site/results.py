@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -70,6 +70,24 @@ class Offer:
         return str(self.row["sentence"]).partition("; first seen in ")[0]
 
     @property
+    def numbers(self) -> list[Mapping[str, Any]]:
+        """Of the laws that are broken by a number, the first that came and the right one; of each law once."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for o in self.row["obligations"]:
+            if o["status"] == "fail" and {"got", "want"} <= {*o.get("deviation", ())}:
+                found.setdefault(o["id"].partition("/")[0], o)
+        return list(found.values())
+
+    @property
+    def left(self) -> Sequence[tuple[str, Sequence[str]]]:
+        """What was not asked or not decided, by the reason."""
+        found: dict[str, list[str]] = {}
+        for o in self.row["obligations"]:
+            if o["status"] not in ("pass", "fail"):
+                found.setdefault(f"{o['status']}: {o.get('reason', '')}", []).append(o["id"])
+        return list(found.items())
+
+    @property
     def mark(self) -> Any:
         """Its verdict on a page; one that conforms in part says in what."""
         return verdicts.mark(self.kind, self.row["verdict"] if self.kind is verdicts.PART else "")
@@ -86,6 +104,38 @@ def offers() -> tuple[Offer, ...]:
         key = f"{row['subject']}/{row['algorithm']}/{row['level']}/{row['claimed']}"
         out.append(Offer(row, said.get((key, row["version"]))))
     return tuple(out)
+
+
+@dataclass(frozen=True)
+class Change:
+    """An offer that is new, gone, or came out otherwise than when its package was last judged.
+
+    Attributes:
+        package: the package.
+        offer: which one.
+        said: what changed, in words.
+    """
+
+    package: str
+    offer: str
+    said: str
+
+
+def changes() -> tuple[Change, ...]:
+    """What came out otherwise than when a package was last judged."""
+    out = []
+    for package, found in json.loads((FOLDER / "changes.json").read_text(encoding="utf-8")).items():
+        since = f" ({', '.join(found['was'])}, judged {found['since']})" if found["since"] else ""
+        out += [Change(package, name, f"new{since and ', beside what there was' + since}") for name in found["new"]]
+        out += [Change(package, name, f"gone{since}") for name in found["gone"]]
+        out += [Change(package, c["offer"], f"{c['was']}{since}; now {c['is']}") for c in found["otherwise"]]
+    return tuple(out)
+
+
+def last_judged() -> list[str]:
+    """When packages were judged before."""
+    listed = json.loads((FOLDER / "changes.json").read_text(encoding="utf-8")).values()
+    return sorted({found["since"] for found in listed if found["since"]})
 
 
 def by_package() -> dict[str, list[Offer]]:

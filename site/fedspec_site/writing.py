@@ -26,7 +26,7 @@ class Source:
             lstrip_blocks=True,
             keep_trailing_newline=True,
         )
-        self.templates.filters.update(slug=slug, md=markdown, ticks=ticks)
+        self.templates.filters.update(slug=slug, md=markdown, ticks=ticks, digits=digits)
 
     def page(self, where: str, template: str, /, **given: Any) -> None:
         """Write a page under its name without an ending; ``root`` leads from it to the front page's folder."""
@@ -60,3 +60,8 @@ def ticks(text: str) -> Markup:
     """Words as HTML, with code between the ticks."""
     parts = str(escape(" ".join(text.split()))).split("`")
     return Markup("".join(f"<code>{part}</code>" if k % 2 else part for k, part in enumerate(parts)))
+
+
+def digits(number: float | str) -> str:
+    """A number of results.jsonl, as the command prints it; what JSON has no number for is a word there."""
+    return number if isinstance(number, str) else f"{number:.9g}"

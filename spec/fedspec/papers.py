@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fedspec.errors import UnknownNameError
+from fedspec.errors import UnknownNameError, nearest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,11 +157,12 @@ PAPERS: dict[str, Paper] = {p.key: p for p in (_FEDADA2, _FED_LAMB, _AFGA, _CLIE
 
 
 def find(key: str) -> Paper:
-    """The paper of that key.
+    """The paper of that key, in capitals too.
 
     Raises:
         UnknownNameError: none has it.
     """
-    if key not in PAPERS:
-        raise UnknownNameError(f"paper: got {key!r}; choose one of {', '.join(PAPERS)}")
-    return PAPERS[key]
+    known = key.lower()
+    if known not in PAPERS:
+        raise UnknownNameError(f"paper: got {key!r}; {nearest(known, PAPERS)}choose one of {', '.join(PAPERS)}")
+    return PAPERS[known]

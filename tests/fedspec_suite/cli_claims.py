@@ -37,10 +37,12 @@ def _part(name: str) -> Any:
     return importlib.import_module(f"fedspec_proofs.{name}")
 
 
+def _key(paper: str) -> str:
+    return papers.find(paper).key if paper else ""
+
+
 def _chosen(paper: str, verdict: str) -> dict[str, Any]:
     ledger = _part("ledger")
-    if paper:
-        papers.find(paper)
     if verdict and verdict not in ledger.verdicts():
         raise UnknownNameError(f"verdict: got {verdict!r}; choose one of {', '.join(ledger.verdicts())}")
     return {
@@ -53,7 +55,7 @@ def _chosen(paper: str, verdict: str) -> dict[str, Any]:
 @app.callback(invoke_without_command=True)
 def table(
     context: typer.Context,
-    paper: Annotated[str, typer.Option(help="Only this paper.")] = "",
+    paper: Annotated[str, typer.Option(help="Only this paper.", callback=_key)] = "",
     verdict: Annotated[str, typer.Option(help="The claims of this verdict.")] = "",
     everything: Annotated[bool, typer.Option("--all", help="Every claim: steps, assumptions, readings too.")] = False,
     as_json: Json = False,
@@ -102,7 +104,7 @@ def _with_links(ids: list[str], ledger: Any) -> list[str]:
 def run_(
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID...", help="Claims or false variants.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every claim, and every false variant.")] = False,
-    paper: Annotated[str, typer.Option(help="Every claim and false variant of this paper.")] = "",
+    paper: Annotated[str, typer.Option(help="Every claim and false variant of this paper.", callback=_key)] = "",
     upto: Annotated[float, typer.Option(help="Only those whose stored run took at most so many seconds.")] = math.inf,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
     limit: Annotated[float, typer.Option(help="Seconds of processor time that one claim may take.")] = 120.0,
@@ -118,8 +120,6 @@ def run_(
         raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
     ledger, store = _part("ledger"), _part("stored")
     known = {**ledger.claims(), **ledger.variants()}
-    if paper:
-        papers.find(paper)
     chosen = [ledger.find(id).id for id in ids or ()]
     if chain:
         chosen = _with_links(chosen, ledger)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import math
 import re
 import subprocess
 import sys
@@ -17,7 +19,7 @@ from test_judge.support import inside
 
 from fedspec.contract import LEVELS
 from fedspec.errors import ContractError
-from fedspec_suite.measure.verdict import Conformity, Unseen
+from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Status, Unseen
 from fedspec_suite.subjects import environments
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +62,47 @@ def test_every_line_has_every_field() -> None:
         assert row["level"] in {*LEVELS, ""}
         assert row["command"].startswith(f"fedspec check {row['impl']}")
         assert not re.search(r"/(root|home|work|tmp|Users)/", str(row)), "nothing of a machine"
+
+
+def test_every_obligation_is_kept_and_a_number_that_is_wrong_beside_the_right_one() -> None:
+    for row in ROWS:
+        of = row["obligations"]
+        assert sum(o["status"] == "pass" for o in of) == row["passed"]
+        assert sum(o["status"] not in ("pass", "skip") for o in of) == row["required"] - row["passed"]
+        for o in of:
+            assert ("deviation" in o) >= (o["status"] == "fail") and bool(o.get("reason")) >= (o["status"] == "skip")
+        assert row["verdict"] != "does not conform" or any({"got", "want"} <= {*o.get("deviation", ())} for o in of)
+
+
+def test_a_number_that_json_has_not_is_a_word() -> None:
+    wrong = Deviation("fedavg.step", "round 1", component=0, got=math.nan, want=1.5, ratio=math.inf)
+    (kept,) = [conformance.obligation(Obligation("follows-x", "float64", Status.FAIL, (), deviation=wrong, call="c"))]
+    assert json.loads(json.dumps(kept, allow_nan=False)) == {
+        "id": "follows-x/float64",
+        "status": "fail",
+        "call": "c",
+        "deviation": {
+            "equation": "fedavg.step",
+            "where": "round 1",
+            "component": 0,
+            "got": "nan",
+            "want": 1.5,
+            "ratio": "inf",
+        },
+    }
+
+
+def test_what_changed_since_a_package_was_last_judged() -> None:
+    a, b, c = (ROWS[0] | {"claimed": name, "date": "2026-01-01", "verdict": "conforms"} for name in "abc")
+    names = {row["claimed"]: conformance.offer(row) for row in (a, b, c)}
+    worse = b | {"date": "2026-02-02", "verdict": "does not conform", "sentence": "it steps uphill"}
+    found = conformance.changed([a, b], [worse, c])
+    assert found["since"] == "2026-01-01" and found["was"] == [a["requirement"]]
+    assert (found["gone"], found["new"]) == ([names["a"]], [names["c"]])
+    assert found["otherwise"] == [{"offer": names["b"], "was": "conforms", "is": "does not conform: it steps uphill"}]
+    same = conformance.changed([a, b], [a | {"passed": 1, "date": "2026-02-02"}, b])
+    assert not (same["gone"] or same["new"] or same["otherwise"])
+    assert conformance.changed([], [a])["since"] is None
 
 
 def test_every_bundled_package_was_judged_as_it_is_pinned() -> None:

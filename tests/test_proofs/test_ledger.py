@@ -205,7 +205,7 @@ FALSE_AS_PRINTED = {
     "client-centric": ("Theorem 4.1",),
     "fed-lamb": ("Lemma 1", "Lemma 2", "Theorem 1"),
     "fedada2": ("Lemma 15", "Theorem 20", "Lemma 28"),
-    "fednova": ("eqs. (97)-(99)", "Corollary 3"),
+    "fednova": ("Theorem 1, eqs. (97)-(99)", "Corollary 3"),
     "afga": ("Lemma F.1", "Lemma F.5", "Lemma F.8"),
 }
 
