@@ -60,6 +60,11 @@ def mount(app: typer.Typer) -> None:
             lines += [f"also other than before: {'; '.join(others)}"] if others else []
             lines = [f"since {old.name}: {said}", *chain.from_iterable(map(_item, lines))]
             stored = [new]
+        stored, twice = _once(stored)
+        if twice:
+            lines.append(
+                f"{twice} {'offer stands' if twice == 1 else 'offers stand'} in a later file too, which counts."
+            )
         told = [r for one in stored for r in one.results]
         if out is not None:
             _write(out, results_page.page(stored, since))
@@ -79,6 +84,16 @@ def _item(text: str) -> list[str]:
 def _narrowed(stored: Stored, only: list[str] | tuple[str, ...]) -> Stored:
     kept = chosen(stored.results, only)
     return Stored(stored.name, tuple(stored.results[k] for k in kept), tuple(stored.runs[k] for k in kept))
+
+
+def _once(stored: list[Stored]) -> tuple[list[Stored], int]:
+    """Of an offer that several files hold what the last of them says; and how many are left out for it."""
+    out, later = [], set[str]()
+    for one in reversed(stored):
+        kept = [k for k, r in enumerate(one.results) if r.id not in later]
+        later |= {r.id for r in one.results}
+        out.append(Stored(one.name, tuple(one.results[k] for k in kept), tuple(one.runs[k] for k in kept)))
+    return out[::-1], sum(len(one.results) for one in stored) - sum(len(one.results) for one in out)
 
 
 def _nothing(stored: list[Stored], only: list[str] | tuple[str, ...]) -> FedspecError:

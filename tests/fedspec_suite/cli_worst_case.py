@@ -16,6 +16,7 @@ import typer
 from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
+from fedspec.usual import usual
 from fedspec_suite import cli_coefficients
 from fedspec_suite.cli_settings import assigned
 from fedspec_suite.report import terminal, worst_case_chart
@@ -73,6 +74,7 @@ def mount(app: typer.Typer) -> None:
             n: v
             for n, (v, _) in assigned("--set", setting or [], [row], lambda t: _fraction("--set", t))[row.id].items()
         }
+        unsaid = {} if lyapunov else {n: Fraction(str(v)) for n, v in usual(row, given=numbers).items() if n != "eta_l"}
         rates = [_fraction("--eta-l", rate) for rate in eta_l.split(",")]
         counts = _counts(steps)
         drawing = worst_case_chart.drawing(chart)
@@ -87,8 +89,9 @@ def mount(app: typer.Typer) -> None:
         more: dict[str, Any] = {"mu": _fraction("--mu", mu), "zeta2": _fraction("--zeta", zeta) ** 2, "rounds": rounds}
         told = []
         for rate in rates:
-            begun, at = time.monotonic(), {**numbers, "eta_l": rate}
+            begun, at = time.monotonic(), {**numbers, **unsaid, "eta_l": rate}
             told.append(_factor(row, counts, at, more["mu"]) if lyapunov else _distance(row, counts, at, more))
+            told[-1]["usual"] = sorted(unsaid)
             told[-1]["seconds"] = round(time.monotonic() - begun, 1)
         if drawing:
             drawing(told)
@@ -169,8 +172,14 @@ def _factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction]
 
 
 def _about(told: dict[str, Any], but: str = "") -> str:
-    numbers = "".join(f", {n} = {c}" for n, c in told["numbers"].items() if n != but)
-    return f"{told['algorithm']}, steps {', '.join(map(str, told['steps']))}{numbers}; L = 1, mu = {told['mu']}"
+    others = {n: f"{n} = {c}" for n, c in told["numbers"].items() if n != but}
+    usual_ = ", ".join(text for n, text in others.items() if n in told["usual"])
+    numbers = "".join(f", {text}" for n, text in others.items() if n not in told["usual"])
+    numbers += f" ({usual_} as usual)" if usual_ else ""
+    convexity = "strong convexity" if "mu" in others else "mu"
+    return (
+        f"{told['algorithm']}, steps {', '.join(map(str, told['steps']))}{numbers}; L = 1, {convexity} = {told['mu']}"
+    )
 
 
 CHECKED = "proved: multipliers checked in fractions against the rule (--json has them)"

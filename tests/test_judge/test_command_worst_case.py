@@ -21,6 +21,15 @@ def test_it_says_what_is_proved_and_what_is_reached() -> None:
     assert "checked in fractions" in lines[2] and lines[3].startswith("reached: more than 1.41, in ")
 
 
+def test_what_is_not_given_is_as_usual_and_said() -> None:
+    ran = fedspec("worst-case", "feddyn", "--steps", "1,1", "--json")
+    assert (ran.rows[0]["usual"], ran.rows[0]["numbers"]["mu"]) == (["mu"], "1/100")
+    said = fedspec("worst-case", "fedavgm", "--steps", "1,1", "--set", "beta=1/2").out.splitlines()[0]
+    assert said == "fedavgm, steps 1, 1, beta = 1/2, eta_l = 1/4 (eta = 1 as usual); L = 1, mu = 1/10, zeta^2 = 0"
+    said = fedspec("worst-case", "feddyn", "--steps", "1,1", "--set", "mu=1/2").out.splitlines()[0]
+    assert said == "feddyn, steps 1, 1, mu = 1/2, eta_l = 1/4; L = 1, strong convexity = 1/10, zeta^2 = 0"
+
+
 def test_of_several_rates_the_best_is_said_and_drawn(tmp_path: Path) -> None:
     asked = ("worst-case", "fedavg", "--steps", "1,1", "--eta-l", "1,7/4,19/10")
     ran = fedspec(*asked, "--chart", "rates.svg", cwd=tmp_path)

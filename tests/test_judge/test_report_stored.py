@@ -210,11 +210,22 @@ def test_the_sentence_counts_all(tmp_path: Path) -> None:
 def test_nothing_changed_is_said(tmp_path: Path) -> None:
     path = str(written(tmp_path / "r.jsonl", [GOOD]))
     assert "1 is as before." in inside("report", path, path, "--compare").out
-    assert inside("report", path, path).out == "2 of 2 offers conform.\n"
+
+
+def test_an_offer_of_several_files_counts_where_it_stands_last(tmp_path: Path) -> None:
+    assert FAILED.id == GOOD.id
+    good, both = written(tmp_path / "a", [GOOD, GOOD]), written(tmp_path / "b", [FAILED, OTHER])
+    ran = inside("report", str(good), str(both), "-o", str(tmp_path / "r.html"))
+    assert ran.out.splitlines()[:2] == [
+        "1 of 2 offers conforms, 1 does not.",
+        "2 offers stand in a later file too, which counts.",
+    ]
+    assert inside("report", str(both), str(good)).out.splitlines()[0] == "3 of 3 offers conform."
 
 
 def test_files_are_joined(tmp_path: Path) -> None:
-    a, b = written(tmp_path / "a", [GOOD]), written(tmp_path / "b", [FAILED], replace(RUN, profile="full"))
+    other = replace(FAILED, algorithm="lamb")
+    a, b = written(tmp_path / "a", [GOOD]), written(tmp_path / "b", [other], replace(RUN, profile="full"))
     ran = inside("report", str(a), str(b), "-o", str(tmp_path / "r.html"))
     assert ran.out.startswith("1 of 2 offers conforms, 1 does not.")
     text = (tmp_path / "r.html").read_text()
