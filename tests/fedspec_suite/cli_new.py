@@ -67,8 +67,12 @@ def new(
     out = console()
     out.print(f"{path} holds {BEGINS[kind]}, under the name {name}. Look at it:")
     asks = [f"show {name}", f"check spec --only {name}", f"mutants run '{name}-*'"]
-    # A local solver alone is nothing to be simulated.
-    for asked in asks if kind is Kind.SOLVER else [*asks, f"simulate {name} --rounds 5"]:
+    # A local solver alone is nothing to be simulated; of rounds with a server linear ones have a worst case.
+    if kind is not Kind.SOLVER:
+        asks.append(f"simulate {name} --rounds 5")
+    if kind in (Kind.SERVER, Kind.CLIENTS):
+        asks.append(f"worst-case {name}")
+    for asked in asks:
         out.print(f"  fedspec {asked} --plugin {path}", soft_wrap=True, highlight=False)
 
 
