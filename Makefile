@@ -84,7 +84,7 @@ format: venv ## Apply ruff's fixes and formatting
 	$(BIN)/ruff format .
 
 .PHONY: types
-types: venv ## Check the types of the seven packages (mypy --strict)
+types: venv ## Check the types of the eight packages (mypy --strict)
 	$(BIN)/mypy --strict
 
 .PHONY: tests
@@ -174,6 +174,10 @@ wheel: venv ## Build the wheel and prove it in an empty environment
 	@rm -rf dist
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 	bash scripts/wheel_smoke.sh '$(BIN)/python' dist/fedspec-*.whl
+
+.PHONY: vectors-wheel
+vectors-wheel: venv ## Build the vectors as a wheel that needs Python alone (dist)
+	$(BIN)/python scripts/vectors_wheel.py
 
 .PHONY: test
 test: venv ## What must pass before a commit: lint, types, tests, claims, wheel

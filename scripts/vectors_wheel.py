@@ -1,0 +1,45 @@
+"""Lay the vectors into vectors/fedspec_vectors/v1, with the usual options of each reading, and build the wheel in dist.
+
+python scripts/vectors_wheel.py [--folder FOLDER]    with a folder: lay them there and build nothing
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from fedspec.catalogue import CATALOGUE
+
+ROOT = Path(__file__).resolve().parents[1]
+HERE = ROOT / "vectors"
+
+
+def lay(folder: Path) -> None:
+    """The files of all vectors, and what the options of a reading are where nobody says them."""
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([str(Path(sys.executable).with_name("fedspec")), "vectors", "export", str(folder)], check=True)
+    readings = {
+        id: {r.name: {n: str(v) for n, v in row.resolve(r.name, {}).items()} for r in row.readings}
+        for id, row in CATALOGUE.items()
+        if (folder / f"{id}.json").exists()
+    }
+    (folder / "readings.json").write_text(json.dumps(readings, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    asked.add_argument("--folder", type=Path, help="where to lay them, and nothing more")
+    if folder := asked.parse_args().folder:
+        lay(folder)
+        return
+    lay(HERE / "fedspec_vectors" / "v1")
+    build = ["-m", "build", "--wheel", "--no-isolation", "--outdir", str(ROOT / "dist"), str(HERE)]
+    subprocess.run([sys.executable, *build], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Small cases of federated optimisers with exact numbers, and how an implementation compares; nothing else is needed.
+
+A vector is a dictionary as a JSON file holds it: ``case``, ``events``, and of each event the numbers that are wanted.
+What its fields are: docs/vectors.md of fedspec. Numbers are compared as ``fedspec vectors check`` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["FOLDER", "algorithms", "flat", "told", "vectors"]
+
+FOLDER = files("fedspec_vectors") / "v1"
+"""Where the files lie, one for each algorithm."""
+
+SLACK = 30
+"""So many times what rounding may do to a right answer, estimated to first order, is still right."""
+
+
+def algorithms() -> list[str]:
+    """The ids that there are vectors of."""
+    return list(json.loads((FOLDER / "readings.json").read_text(encoding="utf-8")))
+
+
+def vectors(algorithm: str, level: str, reading: str = "", **options: str) -> list[dict[str, Any]]:
+    """The vectors of an algorithm at a level: client, server, round or trace.
+
+    Args:
+        algorithm: its id in fedspec.
+        level: where the implementation is driven.
+        reading: the published definition; the canonical one unless said.
+        options: those of its options that are not as usual.
+
+    Raises:
+        ValueError: there are none; what there is instead.
+    """
+    readings = json.loads((FOLDER / "readings.json").read_text(encoding="utf-8"))
+    if algorithm not in readings:
+        raise ValueError(f"no vectors of {algorithm!r}; there are some of {', '.join(readings)}")
+    reading = reading or next(iter(readings[algorithm]))
+    usual = readings[algorithm].get(reading, {})
+    held = json.loads((FOLDER / f"{algorithm}.json").read_text(encoding="utf-8"))
+    asked = {"level": level, "reading": reading, "options": {**usual, **options}}
+    found = [v for v in held["vectors"] if {name: v["case"][name] for name in asked} == asked]
+    if not found:
+        ones = dict.fromkeys(_said(v["case"]) for v in held["vectors"])
+        raise ValueError(
+            f"no vectors of {_said({'algorithm': algorithm, **asked})}; there are these: {'; '.join(ones)}"
+        )
+    return [{**v, "defects": held["defects"]} for v in found]
+
+
+def flat(values: Any) -> list[float]:
+    """All numbers of a model, of blocks by name, or of arrays, one after another."""
+    if isinstance(values, Mapping):
+        values = list(values.values())
+    elif hasattr(values, "tolist"):
+        values = values.tolist()
+    if isinstance(values, Sequence):
+        return [number for part in values for number in flat(part)]
+    return [float(values)]
+
+
+def told(
+    vector: Mapping[str, Any], shown: Sequence[Mapping[str, Any]], eps: float = 2.0**-52, tiny: float = 2.0**-1022
+) -> str:
+    """What is wrong first, and which known mistake gives these numbers; empty if nothing is.
+
+    Args:
+        vector: the case that was played.
+        shown: after each event, by name, what the implementation has: ``x``, and what else it shows.
+        eps: the machine epsilon of its type.
+        tiny: the smallest normal number of its type.
+
+    Raises:
+        ValueError: it shows other events, no x, or a quantity that the vector does not have.
+    """
+    wants, scales = vector["want"], vector["scale"]
+    if len(shown) != len(wants):
+        raise ValueError(f"{len(shown)} events are shown; {vector['id']} has {len(wants)}")
+    for k, (got, want, scale) in enumerate(zip(shown, wants, scales, strict=True), 1):
+        if strange := sorted({*got} - {*want}) or ([] if "x" in got else ["x"]):
+            what = "is not shown" if strange == ["x"] else f"is none of {', '.join(want)}"
+            raise ValueError(f"event {k}: {strange[0]} {what}")
+        for name, values in got.items():
+            if wrong := _first(flat(values), want[name], scale[name], eps, tiny):
+                return f"event {k}: {name}{wrong}{_alike(vector, shown)}"
+    return ""
+
+
+def _first(got: list[float], want: list[str], scale: Iterable[float], eps: float, tiny: float) -> str:
+    if len(got) != len(want):
+        return f" has {len(got)} numbers, not {len(want)}"
+    for j, (number, text, bound) in enumerate(zip(got, want, scale, strict=True)):
+        # A NaN is not within the bound either.
+        if not abs(number - float(Fraction(text))) <= SLACK * (eps * bound + tiny):
+            return f"[{j}] is {number:.9g}, not {text}"
+    return ""
+
+
+def _alike(vector: Mapping[str, Any], shown: Sequence[Mapping[str, Any]]) -> str:
+    """The known mistakes that give these totals after the last event."""
+    found: dict[str, None] = {}
+    for name, values in shown[-1].items():
+        numbers = flat(values)
+        near = 1e-5 * max(map(abs, numbers), default=0)
+        for seen in (name, f"{name} in float64"):
+            totals = vector["kills"].get(seen, {})
+            found |= {id: None for id, t in totals.items() if t is not None and abs(sum(numbers) - t) <= near}
+    words = [f"{vector['defects'][id]['words']} ({id})" for id in found]
+    return f"; as if {', or '.join(words)}" if words else ""
+
+
+def _said(case: Mapping[str, Any]) -> str:
+    options = (f"{name}={value}" for name, value in case["options"].items())
+    return " ".join([f"{case['algorithm']}/{case['level']}/{case['reading']}", *options])
