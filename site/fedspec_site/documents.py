@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fedspec_site.writing import ROOT, Source
 
-PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "examples/contrib/README.md")
+PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "examples/contrib/README.md", "vectors/README.md")
 ELSEWHERE = {"README.md": "index.md"}
 """What is another page here."""
 

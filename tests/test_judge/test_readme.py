@@ -64,3 +64,12 @@ def test_the_design_names_modules_and_extras_that_are_there() -> None:
     assert len(modules) > 20 and not [m for m in modules if not any(p.endswith(f"/{m}") for p in there)]
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert not [extra for extra in extras if f"[{extra}]`" not in DESIGN]
+
+
+def test_what_is_cited_is_this_version() -> None:
+    lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    cited = {key: rest.strip() for key, colon, rest in (line.partition(":") for line in lines) if colon}
+    for file in ("pyproject.toml", "vectors/pyproject.toml"):
+        project = tomllib.loads((ROOT / file).read_text(encoding="utf-8"))["project"]
+        assert (cited["version"], cited["license"]) == (project["version"], project["license"]), file
+        assert [cited["  - name"]] == [author["name"] for author in project["authors"]]
