@@ -24,7 +24,7 @@ from fedspec_suite.measure.interrupts import status
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.measure.setting import Reach
 from fedspec_suite.measure.verdict import Result, exit_code
-from fedspec_suite.report import verdicts
+from fedspec_suite.report import sentences, verdicts
 from fedspec_suite.report.files import KNOWN, Report
 from fedspec_suite.report.stored import line, run_of
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
@@ -161,6 +161,8 @@ def mount(app: typer.Typer) -> None:
             expect=read(expect) if expect else (),
             today=date.today(),
         )
+        if profile == "full" and not quiet and not as_json and complaints().is_terminal:
+            _quick(request)
         begun, run = time.monotonic(), run_of(request)
         kept = Capsules(capsules) if capsules else None
         if report and (only or law) and _of_project(context, "report"):
@@ -175,6 +177,18 @@ def mount(app: typer.Typer) -> None:
         for said in wrong:
             complaints().print(f"fedspec: {said}")
         raise typer.Exit(code)
+
+
+def _quick(request: Request) -> None:
+    """What few cases show, for a person who waits."""
+    with spinner() as progress:
+        results = list(check(replace(request, profile="quick", capsules=False), progress))
+    few, many = PROFILES["quick"], PROFILES["full"]
+    complaints().print(f"by {few} cases of each law: {sentences.tally(results)}")
+    for r in results:
+        if r.verdict in sentences.TOLD:
+            complaints().print(f"  {sentences.label(r, results)}: {sentences.head(r)}")
+    complaints().print(f"now {many} of each, and larger ones (--profile quick leaves them out)")
 
 
 def _of_project(context: typer.Context, name: str) -> bool:

@@ -217,5 +217,5 @@ def explanation(subject: Subject, offer: Offer, failed: Sequence[Obligation]) ->
     return d, in_words(d, in_x, small=small)
 
 
-def _below(progress: Callable[[str], None], where: str, law: str) -> None:
-    progress(f"{where} {law}")
+def _below(progress: Callable[[str], None], where: str, far: str) -> None:
+    progress(f"{where}: {far}")

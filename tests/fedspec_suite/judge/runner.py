@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import hypothesis
@@ -53,6 +54,9 @@ REQUIREMENT = "reading-requires"
 
 PATIENCE = 3
 """After so many answers that never came, the rest of an offer is not asked."""
+
+SOME = 4
+"""After so many obligations something is said of the time that is left."""
 
 SHRINKING = 80
 """Cases spent on making the first violation smaller."""
@@ -238,14 +242,16 @@ def judge_offer(
     """Every obligation of one offer, in each floating-point type it is made for; ``cases`` overrides the profile's."""
     out: list[Obligation] = []
     silent = 0
-    for dtype in offer.dtypes:
-        setting = setting_of(offer, dtype, reach)
+    settings = {dtype: setting_of(offer, dtype, reach) for dtype in offer.dtypes}
+    asked = {dtype: asked_of(setting, offer, subject.info.concurrent, law) for dtype, setting in settings.items()}
+    far = Far(sum(not skip for rules in asked.values() for _, skip in rules))
+    for dtype, setting in settings.items():
         bench = bench_of(subject, offer, setting)
-        for rule, skip in asked_of(setting, offer, subject.info.concurrent, law):
+        for rule, skip in asked[dtype]:
             if skip:
                 out.append(Obligation(rule.id, dtype, Status.SKIP, (), reason=skip))
                 continue
-            progress(f"{rule.id}/{dtype}")
+            progress(far.next(f"{rule.id}/{dtype}"))
             spent: str = getattr(subject, "spent", "")
             if spent or silent >= PATIENCE:
                 reason = spent or f"not asked: {PATIENCE} laws before it got no answer"
@@ -258,6 +264,28 @@ def judge_offer(
     if asks(law, REQUIREMENT):
         out += requirement_obligations(setting_of(offer))
     return out
+
+
+@dataclass
+class Far:
+    """How far the obligations of one offer are, for who waits.
+
+    Attributes:
+        all: how many there are.
+        done: how many of them were judged.
+        begun: when, in seconds of a clock.
+    """
+
+    all: int
+    done: int = -1
+    begun: float = field(default_factory=time.monotonic)
+
+    def next(self, name: str) -> str:
+        """How far it is as the next one begins; the time that is left is what as many took before."""
+        self.done += 1
+        taken = time.monotonic() - self.begun
+        left = f", {taken / self.done * (self.all - self.done):.0f} s left" if self.done >= SOME else ""
+        return f"{self.done} of {self.all} obligations{left}: {name}"
 
 
 def laws_named(patterns: str) -> str:
