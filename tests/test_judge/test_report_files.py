@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -67,6 +68,14 @@ def test_junit_has_a_case_for_each_obligation(tmp_path: Path) -> None:
     skipped = case.find("skipped")
     assert skipped is not None and skipped.get("type") == "xfail" and "known (#7)" in str(skipped.get("message"))
     assert suites[0].findall("testcase")[1][0].get("message") == "not offered: mean"
+
+
+def test_junit_says_how_long_each_took(tmp_path: Path) -> None:
+    slow = replace(RESULTS[0], obligations=tuple(replace(o, seconds=1.25) for o in RESULTS[0].obligations))
+    (suite, *_) = Xml.fromstring(written(tmp_path / "r.xml", [slow])).findall("testsuite")
+    assert [case.get("time") for case in suite][:2] == ["1.250", "1.250"] and suite.get("time") == "2.500"
+    # Lines are the same whenever they are written.
+    assert written(tmp_path / "a.jsonl", [slow]) == written(tmp_path / "b.jsonl", [RESULTS[0]])
 
 
 def test_markdown_shows_words_as_they_are(tmp_path: Path) -> None:

@@ -257,7 +257,9 @@ def judge_offer(
                 reason = spent or f"not asked: {PATIENCE} laws before it got no answer"
                 out.append(Obligation(rule.id, dtype, Status.ERROR, (), reason=reason))
                 continue
+            begun = time.monotonic()
             obligation = run_law(rule, bench, setting, cases or PROFILES[profile], seed)
+            obligation = replace(obligation, seconds=time.monotonic() - begun)
             # A deviation may come with a silence in another case.
             silent += obligation.status in {Status.ERROR, Status.FAIL} and bool(obligation.reason)
             out.append(obligation)

@@ -129,6 +129,8 @@ class Obligation:
     """The smallest case found that breaks the law; kept until the offer is judged."""
     call: str = ""
     """Where it failed: algorithm and level, round or step, and the hyper-parameters of the case."""
+    seconds: float = field(default=0.0, repr=False, compare=False)
+    """How long it took; in no record, which is the same whenever it is made."""
 
     @property
     def id(self) -> str:
@@ -156,9 +158,9 @@ class Obligation:
         return "" if equation.partition(".")[0] in {*CATALOGUE} - {mine} else equation
 
     def record(self) -> dict[str, Any]:
-        """The outcome as JSON values, without the case."""
+        """The outcome as JSON values, without the case and the time."""
         body = {"id": self.id, **asdict(replace(self, case=None))}
-        body.pop("case")
+        del body["case"], body["seconds"]
         return body
 
 

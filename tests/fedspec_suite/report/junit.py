@@ -24,7 +24,7 @@ def junit(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
         name = sentences.label(r, results)
         suite = Xml.SubElement(root, "testsuite", name=inert(name))
         for o in r.obligations:
-            case = Xml.SubElement(suite, "testcase", classname=inert(name), name=inert(o.id))
+            case = Xml.SubElement(suite, "testcase", classname=inert(name), name=inert(o.id), time=f"{o.seconds:.3f}")
             _outcome(case, o, r)
         if r.verdict is Conformity.IN_PART:
             case = Xml.SubElement(suite, "testcase", classname=inert(name), name=f"{sentences.SEEN}/any")
@@ -61,3 +61,4 @@ def _counted(suite: Xml.Element) -> None:
     """Say how many of each there are, as readers of the format want."""
     for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(name, str(len(list(suite.iter(tag)))))
+    suite.set("time", f"{sum(float(case.get('time', 0)) for case in suite.iter('testcase')):.3f}")
