@@ -39,6 +39,7 @@ PROFILE, SEED, WIDTH = "quick", 0, 100
 LIMIT = 300.0  # seconds that an answer may take: what a package computes must not depend on how busy the machine is
 
 MARKS = re.compile(r" (?=[-+*#] |>|\d+[.)] )")
+LOOKED = re.compile(r"; looked at [\d,]+ of [\d,]+ candidates")
 HELD = "\x1f"  # a blank at which textwrap does not break a line
 
 FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -163,8 +164,9 @@ def changed(old: Sequence[Row], new: Sequence[Row]) -> Row:
 
 
 def outcome(row: Row) -> str:
-    """The verdict, and why."""
-    return f"{row['verdict']}: {row['sentence']}" if row["sentence"] != row["verdict"] else str(row["verdict"])
+    """The verdict, and why; without how many candidates were looked at."""
+    said = LOOKED.sub("", row["sentence"])
+    return f"{row['verdict']}: {said}" if said != row["verdict"] else str(row["verdict"])
 
 
 def stored() -> list[Row]:

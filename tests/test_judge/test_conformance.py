@@ -95,11 +95,17 @@ def test_a_number_that_json_has_not_is_a_word() -> None:
 def test_what_changed_since_a_package_was_last_judged() -> None:
     a, b, c = (ROWS[0] | {"claimed": name, "date": "2026-01-01", "verdict": "conforms"} for name in "abc")
     names = {row["claimed"]: conformance.offer(row) for row in (a, b, c)}
-    worse = b | {"date": "2026-02-02", "verdict": "does not conform", "sentence": "it steps uphill"}
+    worse = b | {
+        "date": "2026-02-02",
+        "verdict": "does not conform",
+        "sentence": "it steps uphill; looked at 1,234 of 5,678 candidates; first seen in round 1",
+    }
     found = conformance.changed([a, b], [worse, c])
     assert found["since"] == "2026-01-01" and found["was"] == [a["requirement"]]
     assert (found["gone"], found["new"]) == ([names["a"]], [names["c"]])
-    assert found["otherwise"] == [{"offer": names["b"], "was": "conforms", "is": "does not conform: it steps uphill"}]
+    assert found["otherwise"] == [
+        {"offer": names["b"], "was": "conforms", "is": "does not conform: it steps uphill; first seen in round 1"}
+    ]
     same = conformance.changed([a, b], [a | {"passed": 1, "date": "2026-02-02"}, b])
     assert not (same["gone"] or same["new"] or same["otherwise"])
     assert conformance.changed([], [a])["since"] is None

@@ -60,6 +60,8 @@ def _constant(task: Mapping[str, Any], of: Mapping[str, Sequence[Mapping[str, An
     said += [words.format(task[n]) for n, words in ALIKE.items() if task.get(n) is not None]
     said += [f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in _alike(runs).items()]
     yield ("Alike for all: " if len(of) > 1 else "") + "; ".join(said) + "."
+    if own := list(_own(of)):
+        yield f"Their own: {'; '.join(own)}."
     if differ := unlike(runs):
         yield f"Not alike: {'; '.join(differ)}."
 
@@ -68,6 +70,21 @@ def _alike(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Settings that every run has, with one value."""
     first, *others = (run["hyper"] for run in runs)
     return {n: v for n, v in first.items() if all(n in other and other[n] == v for other in others)}
+
+
+def _own(of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+    """Of each algorithm the settings that are not alike for all; of a seed for which another was chosen they differ."""
+    shared = _alike([run for some in of.values() for run in some])
+    for algorithm, some in of.items():
+        found: dict[str, list[Any]] = {}
+        for name, value in (item for run in some for item in run["hyper"].items() if item[0] not in shared):
+            if value not in found.setdefault(name, []):
+                found[name].append(value)
+        words = (
+            f"{n} = {' or '.join(f'{v:g}' if isinstance(v, float) else str(v) for v in vs)}" for n, vs in found.items()
+        )
+        if found:
+            yield f"{algorithm} {', '.join(words)}"
 
 
 def _lines(of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
