@@ -140,7 +140,10 @@ def test_the_picture_has_the_lines_of_all_pictures_and_their_names(tmp_path: Pat
     assert all(f"<!-- {name} -->" in drawn for name in (*named, "fednova, steps 1, 3"))
 
 
-@pytest.mark.parametrize("bounded", [row for row in ROWS if not row["zeta2"] and row["algorithm"] == "fedavg"], ids=str)
+ALIKE = [row for row in ROWS if not row["zeta2"] and row["algorithm"] == "fedavg"]
+
+
+@pytest.mark.parametrize("bounded", ALIKE, ids=[f"{row['steps']}-{row['eta_l']}" for row in ALIKE])
 def test_at_one_minimiser_it_is_the_known_factor(bounded: dict[str, Any]) -> None:
     """Each client contracts by (1 - eta_l mu) a step; equal functions of that curvature attain the mean of it."""
     factors = [(1 - Fraction(bounded["eta_l"]) * MU) ** tau for tau in bounded["steps"]]
