@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from fedspec_proofs import ledger
-from fedspec_proofs.fednova import round_numbers
-from fedspec_proofs.kernel import certificates, planted, rows
+from fedspec_proofs.fednova import best_coefficients, round_numbers
+from fedspec_proofs.kernel import certificates, planted, rows, weighed
 from fedspec_proofs.kernel.refuted import THEOREMS
 from fedspec_proofs.kernel.running import checked, compiled, compiler, spent, told
 
@@ -50,14 +50,18 @@ def main() -> int:
         return 1
     ledger.claims()
     shutil.rmtree(OUT, ignore_errors=True)
-    page, stored = PAGE.read_text(encoding="utf-8"), round_numbers.rows()
-    data = {"Tables": rows.written(page, stored), "Certified": certificates.written()}
+    page, stored, of_servers = PAGE.read_text(encoding="utf-8"), round_numbers.rows(), best_coefficients.rows()
+    data = {
+        "Tables": rows.written(page, stored),
+        "Weighed": weighed.written(page, of_servers),
+        "Certified": certificates.written(),
+    }
     before = spent()
     found = checked(COQ, OUT, data, THEOREMS, say)
     (OUT / "Planted.v").write_text(planted.written(page, stored), encoding="utf-8")
     with told("rows that are planted", say):
         compiled("Planted", OUT)
-    numbers = len(rows.cells(page))
+    numbers = len(rows.cells(page)) + len(weighed.weights(page))
     print(f"Coq's kernel accepts {found.theorems} theorems ({spent() - before:.0f} s of processor):")
     print(f"  {numbers} numbers of docs/worst-cases.md, and of each that its rule runs as the specification's does")
     print(f"  {len(data['Certified'][1])} certificates of the ledger, {len(THEOREMS)} refuted theorems")

@@ -110,7 +110,7 @@ def of_coefficients(rows: list[dict[str, Any]]) -> str:
         cells = []
         for row in four:
             said = "; ".join(
-                f"{float(len(UNEQUAL) * Fraction(w)):.4g}" for w in row["w"][: 2 - (row["which"] == "nova")]
+                f"{float(len(UNEQUAL) * Fraction(w)):.5g}" for w in row["w"][: 2 - (row["which"] == "nova")]
             )
             number = f"{float(Fraction(row['bound'])):.3f}"
             cells += [f"{said}: {number}", f"{float(Fraction(row['least'])):.3f}"] if "least" in row else [number]

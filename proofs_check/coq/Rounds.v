@@ -51,6 +51,12 @@ Definition fednova (g : nat -> nat -> V -> V) (x : V) : V :=
   let tau_eff := ((1 / whole n) * fold_right Qplus 0 (map (fun i => whole (tau i)) (seq 0 n)))%Q in
   (x - tau_eff * mean n (fun i => eta_l * d i))%V.
 
+(* x_i = x;  tau_i times: x_i = x_i - eta_l g_i(x_i)
+   x = x + sum_i w_i (x_i - x) *)
+Definition weighed (w : nat -> Q) (g : nat -> nat -> V -> V) (x : V) : V :=
+  let x_ i := solve sgd (g i) x (tau i) in
+  (x + total n (fun i => w i * (x_ i - x)))%V.
+
 (* What is kept between rounds: the model, a vector of the server's and one of each client's. *)
 Record state := State { model : V; server : V; kept : nat -> V }.
 

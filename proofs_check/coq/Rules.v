@@ -61,6 +61,16 @@ Proof.
   all: unfold fednova, sgd; by_values.
 Qed.
 
+Theorem weighed_row n tau eta_l w mu L zeta2 bound s z proof :
+  distance_check n mu L (fun _ => sgd eta_l) (weighed n tau eta_l w (answer n) begun) zeta2 bound s z proof = true ->
+  distance (fun V => weighed n tau eta_l w) n mu L zeta2 bound.
+Proof.
+  apply (distance_of (fun V => weighed n tau eta_l w) n mu L (fun V _ => sgd eta_l)).
+  - unfold sgd. by_values.
+  - intros u G Lo. unfold weighed. on_values. rewrite phi_total. f_equal. apply total_ext. intros i I. on_values.
+    unfold local in Lo. rewrite Lo by exact I. reflexivity.
+Qed.
+
 (* The beginning of a round on forms: the server's vector is the mean of the clients'. *)
 Definition start (n : nat) : state forms := State begun (mean n (held n)) (held n).
 
@@ -144,6 +154,8 @@ Definition fedprox_forms n tau eta_l pull : list (list Q) :=
   asked n tau (fun _ => proximal eta_l pull begun) ++ [fedprox n tau eta_l pull (answer n) begun].
 Definition fednova_forms n tau eta_l : list (list Q) :=
   asked n tau (fun _ => sgd eta_l) ++ [fednova n tau eta_l (answer n) begun].
+Definition weighed_forms n tau eta_l w : list (list Q) :=
+  asked n tau (fun _ => sgd eta_l) ++ [weighed n tau eta_l w (answer n) begun].
 
 Definition listed (n : nat) (s : state forms) : list (list Q) := model s :: server s :: map (kept s) (seq 0 n).
 Definition scaffold_forms n tau eta_l eta : list (list Q) :=

@@ -43,3 +43,6 @@ Definition falls (one_round : keeping_rule) (n : nat) (mu L : Q) (P : list (list
 
 (* tau, as a list in the rows. *)
 Definition steps (tau : list nat) (i : nat) : nat := nth i tau O.
+
+(* What a server multiplies the clients' changes by, as a list in the rows. *)
+Definition weights (w : list Q) (i : nat) : Q := nth i w 0%Q.

@@ -1,13 +1,13 @@
 """The tables of docs/worst-cases.md as theorems of Coq, with the multipliers of contraction.json as their proofs.
 
 What a theorem says is read off the page; the stored row has to prove it. Where the page has FedNova as FedAvg, it is
-FedNova of which the theorem is, by FedAvg's multipliers.
+FedNova of which the theorem is, by FedAvg's multipliers. The table of a server's coefficients is in :mod:`weighed`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -55,7 +55,7 @@ class Cell:
 
 
 def cells(page: str) -> list[Cell]:
-    """The numbers of the page's tables of rounds as they stand, each once; not those of a server's coefficients.
+    """The numbers of the page's tables of rounds as they stand, each once; :mod:`weighed` has a server's coefficients.
 
     Raises:
         FedspecError: it says two numbers of one round.
@@ -104,14 +104,23 @@ def proof(cell: Cell, row: Mapping[str, Any]) -> str:
     Raises:
         FedspecError: one is of no inequality between two points of a client.
     """
-    found, pairs = dict(row["proof"]), []
-    ends = [] if cell.algorithm in HELD else [number(found.pop(name, 0)) for name in ("start", "zeta")]
-    for name, c in found.items():
-        pair = PAIR.fullmatch(name)
+    return multipliers(cell.name, row["proof"], () if cell.algorithm in HELD else ("start", "zeta"))
+
+
+def multipliers(name: str, proof: Mapping[str, str], ends: Sequence[str]) -> str:
+    """Those of what is given by a name of its own, in this order, and the list of the others.
+
+    Raises:
+        FedspecError: one is of no inequality between two points of a client.
+    """
+    found, pairs = dict(proof), []
+    first = [number(found.pop(end, 0)) for end in ends]
+    for words, c in found.items():
+        pair = PAIR.fullmatch(words)
         if not pair:
-            raise FedspecError(f"kernel: {cell.name}: there is no inequality {name!r}")
+            raise FedspecError(f"kernel: {name}: there is no inequality {words!r}")
         pairs.append(f"({pair[1]}%nat, {pair[2]}%nat, {pair[3]}%nat, {number(c)})")
-    return " ".join([*ends, listed(pairs)])
+    return " ".join([*first, listed(pairs)])
 
 
 def argument(cell: Cell, row: Mapping[str, Any]) -> str:
@@ -141,13 +150,18 @@ def run(cell: Cell) -> list[list[Fraction]]:
     """What the specification's rule asks and comes to, on forms: coefficients over Coq's basis."""
     r = Round(cell.algorithm, cell.steps, cell.eta_l)
     n = len(cell.steps)
-    functions, _ = clients_of(n)
     each = [basis(f"c{i}") for i in range(n)]
 
     def after(start: Start, clients: Any) -> list[Any]:
         x = start(basis("x"))
         return r.kept(x, [start(c) for c in each], clients) if r.keeps else [r.after(x, clients)]
 
+    return on_forms(n, after)
+
+
+def on_forms(n: int, after: Callable[[Start, Any], Sequence[Any]]) -> list[list[Fraction]]:
+    """The points at which a round asks, client by client, and what it comes to: coefficients over Coq's basis."""
+    functions, _ = clients_of(n)
     played: Play = play(functions, after)
     # The first point of each client is x*, where nobody asks.
     points = [x for f in functions for x in [*f.points][1:]]
