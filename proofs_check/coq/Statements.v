@@ -46,3 +46,21 @@ Definition steps (tau : list nat) (i : nat) : nat := nth i tau O.
 
 (* What a server multiplies the clients' changes by, as a list in the rows. *)
 Definition weights (w : list Q) (i : nat) : Q := nth i w 0%Q.
+
+(* The same round on vectors, its coefficients any real numbers, one for each number of steps. *)
+Definition weighed_by (n : nat) (tau : nat -> nat) (eta_l : Q) (w : nat -> R) (G : nat -> vec -> vec) (x : vec) : vec :=
+  let x_ i := solve (V := vectors) (sgd eta_l) (exact G i) x (tau i) in
+  fun k => x k + sum n (fun i => w (tau i) * (x_ i k - x k)).
+
+Definition any (w : nat -> R) : Prop := True.
+Definition nova (n : nat) (w : nat -> R) : Prop := exists tau_eff : R, forall t, w t = tau_eff / (INR n * INR t).
+
+(* There are functions of the class, their clients and a model within 1 of x_star, from where the round ends this far
+   from x_star or further, in squares, whatever its coefficients are, of those that are allowed. *)
+Definition no_nearer (allowed : (nat -> R) -> Prop) (n : nat) (tau : nat -> nat) (eta_l mu L zeta2 least : Q) : Prop :=
+  exists (d : nat) (F : nat -> vec -> R) (G : nat -> vec -> vec) (x_star x : vec),
+  (forall i, (i < n)%nat -> of_class d (Q2R mu) (Q2R L) (F i) (G i)) /\
+  minimises n F x_star /\
+  / INR n * sum n (fun i => square d (G i x_star)) <= Q2R zeta2 /\
+  square d (x - x_star)%V <= 1 /\
+  forall w, allowed w -> Q2R least <= square d (weighed_by n tau eta_l w G x - x_star)%V.

@@ -126,7 +126,13 @@ def least(r: Weighed, found: Attained, ways: Ways) -> Fraction:
 
 
 def off_plane(x: Sequence[Fraction], ways: Sequence[Sequence[Fraction]]) -> Fraction:
-    """The least |x + sum_k w_k D_k|^2: x and the D_k made orthogonal one after another."""
+    """The least |x + sum_k w_k D_k|^2."""
+    rest = across(x, ways)
+    return dot(rest, rest)
+
+
+def across(x: Sequence[Fraction], ways: Sequence[Sequence[Fraction]]) -> tuple[Fraction, ...]:
+    """The shortest x + sum_k w_k D_k: x and the D_k made orthogonal one after another."""
     rest, made = tuple(x), list[tuple[Fraction, ...]]()
     for way in ways:
         new = tuple(way)
@@ -135,7 +141,7 @@ def off_plane(x: Sequence[Fraction], ways: Sequence[Sequence[Fraction]]) -> Frac
         if any(new):
             made.append(new)
             rest = added(rest, -dot(rest, new) / dot(new, new), new)
-    return dot(rest, rest)
+    return rest
 
 
 def same_on_forms(r: Weighed, algorithm: str) -> bool:

@@ -1,7 +1,8 @@
-"""The page's table of a server's coefficients as theorems of Coq, with the multipliers of coefficients.json.
+"""The page's table of a server's coefficients as theorems of Coq, with what coefficients.json has as their proofs.
 
 A round ends at x_+ = x + sum_i w_i (x_i - x). What a theorem says is read off the page: the rate, zeta, the w_i and the
-number. The stored row has to prove it. FedAvg's and FedNova's own coefficients are held to the specification's rule.
+number. The stored row has to prove it: a number of the w_i that are printed by multipliers, and one that no w_i are
+below by functions in numbers. FedAvg's and FedNova's own coefficients are held to the specification's rule.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import Any
 
 from fedspec.errors import FedspecError
-from fedspec_proofs.coefficients import Weighed
+from fedspec_proofs.coefficients import Weighed, across, plane_of
 from fedspec_proofs.contraction import MU, Round
+from fedspec_proofs.engines.worst_case.certificates import attained_of
 from fedspec_proofs.engines.worst_case.forms import basis
+from fedspec_proofs.fednova.best_coefficients import WAYS
 from fedspec_proofs.kernel.rows import HEAD as ROWS_HEAD
 from fedspec_proofs.kernel.rows import TABLE, multipliers, on_forms
 from fedspec_proofs.kernel.text import identifier, listed, naturals, number, numbers
@@ -27,9 +30,15 @@ ALIKE = "1000000000"
 """A multiplier of zeta^2 <= 0, which is as large as one likes: stored rows have no gradients at x* there."""
 
 BEST = {"best tau_eff": "nova", "best two": "free"}
-"""The columns whose cells say the coefficients, by their headings; the others' headings say the coefficients."""
+"""The columns whose cells say the coefficients; of the others the headings do."""
 
-HEAD = ROWS_HEAD.replace("contraction.json", "coefficients.json")
+ALLOWED = {"nova": "(nova {n})", "free": "any"}
+"""Which coefficients come no nearer, in Coq."""
+
+HEAD = ROWS_HEAD.replace("contraction.json", "coefficients.json").replace(" Rules.", " Rules Reached.")
+
+OWN = ("Reached.weighed_is",)
+"""That any coefficients, if they are fractions, make the round of which the upper numbers are."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,7 @@ class Weights:
         zeta2: the mean square of their gradients at x*.
         w: what each client's change is multiplied by.
         bound: the number.
+        least: what others of their kind are surely not below, if the page says it.
         steps: of each client.
     """
 
@@ -50,6 +60,7 @@ class Weights:
     zeta2: Fraction
     w: tuple[Fraction, ...]
     bound: Fraction
+    least: Fraction | None
     steps: tuple[int, ...] = STEPS
 
     @property
@@ -58,17 +69,24 @@ class Weights:
         return identifier(f"coefficients {self.which} rate {self.eta_l} zeta2 {self.zeta2}")
 
     @property
+    def round(self) -> str:
+        """The clients, their steps and their rate."""
+        return f"{len(self.steps)} (steps {naturals(self.steps)}) {number(self.eta_l)}"
+
+    @property
     def rule(self) -> str:
-        """The round's numbers."""
-        return f"{len(self.steps)} (steps {naturals(self.steps)}) {number(self.eta_l)} (weights {numbers(self.w)})"
+        """The same, and the coefficients."""
+        return f"{self.round} (weights {numbers(self.w)})"
+
+    @property
+    def weighed(self) -> Weighed:
+        """The round as the ledger has it: coefficients by numbers of steps."""
+        of = dict(zip(self.steps, self.w, strict=True))
+        return Weighed(self.steps, Fraction(self.eta_l), self.zeta2, (*of.values(),))
 
 
 def weights(page: str) -> list[Weights]:
-    """The numbers of the page's table.
-
-    Raises:
-        FedspecError: a column is none of the table's.
-    """
+    """The numbers of the page's table."""
     text = next(text for table, text in TABLE.findall(page) if table == "coefficients")
     head, _, *lines = ([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines())
     return [*chain.from_iterable(_said(head, line) for line in lines)]
@@ -76,13 +94,14 @@ def weights(page: str) -> list[Weights]:
 
 def _said(head: Sequence[str], line: Sequence[str]) -> list[Weights]:
     zeta2, eta_l, found = Fraction(line[0]), line[1], list[Weights]()
-    for column, words in zip_longest(head[2:], line[2:]):
+    for k, (column, words) in enumerate(zip(head, line, strict=True)):
         name, _, own = column.partition(": ")
-        if name == "at least":
+        if k < 2 or name == "at least":
             continue
-        which = BEST.get(name) or name.strip("`")
         said, bound = (own, words) if own else words.split(": ")
-        found.append(Weights(which, eta_l, zeta2, _each(which, said), Fraction(bound)))
+        which = name.strip("`") if own else BEST[name]
+        least = None if own else Fraction(line[k + 1])
+        found.append(Weights(which, eta_l, zeta2, _each(which, said), Fraction(bound), least))
     return found
 
 
@@ -110,11 +129,7 @@ def argument(cell: Weights, row: Mapping[str, Any]) -> str:
 
 def run(cell: Weights) -> list[list[Fraction]]:
     """What the specification's rule asks and comes to, on forms: an algorithm's, or FedAvg's of each client alone."""
-    if cell.which in BEST.values():
-        of = dict(zip(cell.steps, cell.w, strict=True))
-        r: Weighed | Round = Weighed(cell.steps, Fraction(cell.eta_l), cell.zeta2, (*of.values(),))
-    else:
-        r = Round(cell.which, cell.steps, cell.eta_l)
+    r = cell.weighed if cell.which in WAYS else Round(cell.which, cell.steps, cell.eta_l)
     return on_forms(len(cell.steps), lambda start, clients: [r.after(start(basis("x")), clients)])
 
 
@@ -126,6 +141,48 @@ def theorem(cell: Weights, row: Mapping[str, Any]) -> str:
         f"Theorem {cell.name}_runs :\n  alike (weighed_forms {cell.rule})\n"
         f"  {listed(map(numbers, run(cell)))} = true.\n"
         "Proof. vm_cast_no_check (eq_refl true). Qed.\n"
+    )
+
+
+def statement_below(cell: Weights) -> str:
+    """What the theorem says of any other coefficients.
+
+    Raises:
+        FedspecError: the page says nothing of them.
+    """
+    if cell.least is None:
+        raise FedspecError(f"kernel: {cell.name}: the page says nothing of other coefficients")
+    allowed = ALLOWED[cell.which].format(n=len(cell.steps))
+    return f"no_nearer {allowed} {cell.round} {number(MU)} 1 {number(cell.zeta2)} {number(cell.least)}"
+
+
+def argument_below(cell: Weights, row: Mapping[str, Any]) -> str:
+    """Functions of the row in numbers, and the soundness of their check; it lacks that the check says yes.
+
+    Raises:
+        FedspecError: the row has none.
+    """
+    found = attained_of(row)
+    if found is None:
+        raise FedspecError(f"kernel: {cell.name}: there are no functions")
+    problem, begun, moves = plane_of(cell.weighed, WAYS[cell.which](cell.weighed))
+    assert problem.play
+    x = found.at(begun)
+    points = [[*f.points.values()] for f in problem.play.functions]
+    gradients = listed(listed(numbers(found.at(p.g)) for p in of) for of in points)
+    heights = listed(numbers(found.of(p.f) for p in of) for of in points)
+    # At right angles to where x goes, whatever the coefficients.
+    across_ = numbers(across(x, [found.at(move) for move in moves]))
+    rest = f" {max(cell.steps) + 1}" if cell.which == "free" else ""
+    sound = "any_sound" if cell.which == "free" else "nova_sound"
+    return f"{sound} _ _ _ _ _ {found.d} {numbers(x)} {gradients} {heights} {across_} _ _{rest}"
+
+
+def theorem_below(cell: Weights, row: Mapping[str, Any]) -> str:
+    """That no others come nearer."""
+    return (
+        f"Theorem {cell.name}_others :\n  {statement_below(cell)}.\n"
+        f"Proof. refine ({argument_below(cell, row)} _). vm_cast_no_check (eq_refl true). Qed.\n"
     )
 
 
@@ -143,5 +200,11 @@ def written(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[str
     stored, said = by_cell(rows), {(c.which, c.eta_l, c.zeta2): c for c in weights(page)}
     if {*said} != {*stored}:
         raise FedspecError(f"kernel: of the page or the rows alone: {sorted(map(str, {*said} ^ {*stored}))}")
-    texts = [theorem(c, stored[key]) for key, c in said.items()]
-    return HEAD + "\n".join(texts), [name for c in said.values() for name in (c.name, f"{c.name}_runs")]
+    texts, names = list[str](), list[str]()
+    for key, c in said.items():
+        texts.append(theorem(c, stored[key]))
+        names += [c.name, f"{c.name}_runs"]
+        if c.least is not None:
+            texts.append(theorem_below(c, stored[key]))
+            names.append(f"{c.name}_others")
+    return HEAD + "\n".join(texts), names
