@@ -58,7 +58,7 @@ def main() -> int:
     }
     before = spent()
     found = checked(COQ, OUT, data, (*THEOREMS, *weighed.OWN), say)
-    (OUT / "Planted.v").write_text(planted.written(page, stored), encoding="utf-8")
+    (OUT / "Planted.v").write_text(planted.written(page, stored, of_servers), encoding="utf-8")
     with told("rows that are planted", say):
         compiled("Planted", OUT)
     of_rounds, of_weights = rows.cells(page), weighed.weights(page)
@@ -69,7 +69,7 @@ def main() -> int:
     print(f"  {lower} numbers of it that no other coefficients of a server are below")
     print(f"  {len(data['Certified'][1])} certificates of the ledger, {len(THEOREMS)} refuted theorems")
     print(f"they rest on {', '.join(sorted(found.axioms))}, the reals of Coq's library, and on nothing else")
-    print(f"{len(planted.spoiled(page, stored))} planted rows, false or without their proof, are refused")
+    print(f"{len(planted.spoiled(page, stored, of_servers))} planted rows, false or without their proof, are refused")
     return 0
 
 

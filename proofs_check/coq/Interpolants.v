@@ -57,17 +57,43 @@ Qed.
 Lemma clamped_inside t : 0 <= t <= 1 -> Rmax 0 (Rmin t 1) = t.
 Proof. intros T. rewrite Rmin_left, Rmax_right by lra. reflexivity. Qed.
 
-Lemma near_continuous (f : R -> R) K c : 0 <= K -> (forall t u, f t - f u <= K * Rabs (t - u)) -> continuity_pt f c.
+(* A function of one number has its largest value on [0, 1] at the end of where it stays away from that value. *)
+Lemma attained_on_line (f : R -> R) K : 0 <= K -> (forall t u, f t - f u <= K * Rabs (t - u)) ->
+  exists c, 0 <= c <= 1 /\ forall u, 0 <= u <= 1 -> f u <= f c.
 Proof.
-  intros P H e E. exists (e / (K + 1)). split; [apply Rdiv_lt_0_compat; lra|].
-  intros t [_ T]. simpl in *. unfold R_dist in *.
-  assert (A := H t c). assert (B := H c t). rewrite (Rabs_minus_sym c t) in B.
-  assert (D : Rabs (t - c) * (K + 1) < e).
-  { apply Rmult_lt_reg_r with (/ (K + 1)); [apply Rinv_0_lt_compat; lra|].
-    rewrite Rmult_assoc, Rinv_r by lra. unfold Rdiv in T. lra. }
-  assert (0 <= Rabs (t - c)) by apply Rabs_pos.
-  apply Rle_lt_trans with (K * Rabs (t - c)); [|nra].
-  apply Rabs_le. lra.
+  intros P H.
+  destruct (completeness (fun y => exists u, 0 <= u <= 1 /\ y = f u)) as [M [Up Lub]].
+  { exists (f 0 + K). intros y [u [U ->]]. assert (A := H u 0). rewrite Rminus_0_r, Rabs_pos_eq in A by lra. nra. }
+  { exists (f 0), 0. split; [lra | reflexivity]. }
+  assert (Below : forall u, 0 <= u <= 1 -> f u <= M) by (intros u U; apply Up; exists u; auto).
+  destruct (Rle_lt_dec M (f 0)) as [Z | Z].
+  { exists 0. split; [lra|]. intros u U. specialize (Below u U). lra. }
+  pose (away := fun t => 0 <= t <= 1 /\ exists e, 0 < e /\ forall u, 0 <= u <= t -> f u <= M - e).
+  destruct (completeness away) as [c [Cu Cl]].
+  { exists 1. intros t [T _]. lra. }
+  { exists 0. split; [lra|]. exists (M - f 0). split; [lra|]. intros u U. replace u with 0 by lra. lra. }
+  assert (C : 0 <= c <= 1).
+  { split; [|apply Cl; intros t [T _]; lra]. apply Cu. split; [lra|].
+    exists (M - f 0). split; [lra|]. intros u U. replace u with 0 by lra. lra. }
+  exists c. split; [exact C|]. enough (M <= f c) by (intros u U; specialize (Below u U); lra).
+  destruct (Rle_lt_dec M (f c)) as [|L]; [assumption|]. exfalso.
+  pose (e := (M - f c) / 2). pose (r := e / (K + 1)).
+  assert (E : 0 < e) by (unfold e; lra). assert (R_ : 0 < r) by (apply Rdiv_lt_0_compat; lra).
+  assert (Kr : K * r <= e).
+  { replace e with (r * (K + 1)) by (unfold r; field; lra). nra. }
+  assert (Near : forall u, Rabs (u - c) <= r -> f u <= M - e).
+  { intros u U. assert (A := H u c). assert (K * Rabs (u - c) <= K * r) by (apply Rmult_le_compat_l; assumption).
+    unfold e in *. lra. }
+  enough (B : is_upper_bound away (c - r)) by (assert (A := Cl _ B); lra).
+  intros t [T [e' [E' A]]]. destruct (Rle_lt_dec t (c - r)) as [|F]; [assumption|]. exfalso.
+  pose (least := Rmin e e'). assert (least <= e /\ least <= e') by (split; [apply Rmin_l | apply Rmin_r]).
+  assert (0 < least) by (apply Rmin_pos; assumption).
+  assert (G : forall u, 0 <= u <= c + r -> f u <= M - least).
+  { intros u U. destruct (Rle_lt_dec u t) as [V | V]; [specialize (A u ltac:(lra)); lra|].
+    assert (f u <= M - e) by (apply Near, Rabs_le; lra). lra. }
+  destruct (Rle_lt_dec (c + r) 1) as [I | I].
+  - assert (A' : away (c + r)) by (split; [lra | exists least; auto]). apply Cu in A'. lra.
+  - assert (A' : M <= M - least) by (apply Lub; intros y [u [U ->]]; apply G; lra). lra.
 Qed.
 
 (* A steady function has its largest value at some shares. *)
@@ -114,8 +140,7 @@ Proof.
       - intros j J. destruct S_ as [P _]. rewrite !blend_first by exact J.
         rewrite <- Rmult_minus_distr_r, Rabs_mult, (Rabs_pos_eq (s j)) by auto. reflexivity. }
     rewrite Q in A. assert (V := clamped_near t u). fold (c t) (c u) in V. nra. }
-  destruct (continuity_ab_maj f 0 1 ltac:(lra)) as [t [T I]].
-  { intros u _. apply (near_continuous f (2 * K)); [lra | exact Near]. }
+  destruct (attained_on_line f (2 * K) ltac:(lra) Near) as [t [I T]].
   destruct (B t) as [s [S_ U]]. assert (C := clamped t). fold (c t) in C.
   exists (blend m (c t) s). split; [apply blend_shares; assumption|].
   intros r [P O]. cbn [sum] in O.

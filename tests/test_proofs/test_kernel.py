@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.worst_case.forms import basis
-from fedspec_proofs.fednova import round_numbers
-from fedspec_proofs.kernel import planted, rows
+from fedspec_proofs.fednova import best_coefficients, round_numbers
+from fedspec_proofs.kernel import planted, rows, weighed
 from fedspec_proofs.kernel.refuted import REFUTES
 from fedspec_proofs.kernel.running import ALLOWED, SOURCES, RefusedError, compiled, compiler, prepared, resting_on
 
 ROOT = Path(__file__).resolve().parents[2]
 COQ, PAGE = ROOT / "proofs_check/coq", (ROOT / "docs/worst-cases.md").read_text(encoding="utf-8")
-ROWS = round_numbers.rows()
-SPOILED = planted.spoiled(PAGE, ROWS)
+ROWS, OF_SERVERS = round_numbers.rows(), best_coefficients.rows()
+SPOILED = planted.spoiled(PAGE, ROWS, OF_SERVERS)
 
 needs_coq = pytest.mark.skipif(compiler() is None, reason="there is no coqc; `make kernel` says how to have it")
 
@@ -35,6 +38,26 @@ def test_the_page_and_the_rows_say_the_same_and_all_numbers_are_asked() -> None:
 def test_a_page_without_a_row_is_no_text() -> None:
     with pytest.raises(rows.FedspecError, match="alone"):
         rows.written(PAGE, ROWS[1:])
+
+
+def test_the_table_of_coefficients_and_its_rows_say_the_same_and_all_is_asked() -> None:
+    text, names = weighed.written(PAGE, OF_SERVERS)
+    assert len(names) == len({*names}) == 2 * 48 + 24
+    assert text.count("Theorem") == len(names)
+    for row in OF_SERVERS:
+        cell = weights(row["which"], row["eta_l"], row["zeta2"])
+        assert cell.bound == Fraction(row["bound"])
+        assert cell.least == (Fraction(row["least"]) if "least" in row else None)
+        assert dict(zip(cell.steps, cell.w, strict=True)) == dict(zip((1, 3), map(Fraction, row["w"]), strict=True))
+
+
+def test_coefficients_without_a_row_are_no_text() -> None:
+    with pytest.raises(rows.FedspecError, match="alone"):
+        weighed.written(PAGE, OF_SERVERS[1:])
+    with pytest.raises(rows.FedspecError, match="nothing of other coefficients"):
+        weighed.statement_below(weights("fednova", "1/4", 1))
+    with pytest.raises(rows.FedspecError, match="there are no functions"):
+        weighed.argument_below(BEST, {**row_of(BEST), "vectors": {}})
 
 
 def test_what_a_rule_must_not_know_is_no_form() -> None:
@@ -60,9 +83,26 @@ AVG = next(c for c in rows.cells(PAGE) if c.name == "fedavg_steps_1_3_rate_1_4_z
 SCAFFOLD = next(c for c in rows.cells(PAGE) if c.name == "scaffold_steps_1_3_rate_1_4")
 
 
+def weights(which: str, eta_l: str, zeta2: str | int, page: str = PAGE) -> weighed.Weights:
+    key = (which, eta_l, Fraction(zeta2))
+    return next(c for c in weighed.weights(page) if (c.which, c.eta_l, c.zeta2) == key)
+
+
+def row_of(cell: weighed.Weights) -> Mapping[str, Any]:
+    return weighed.by_cell(OF_SERVERS)[cell.which, cell.eta_l, cell.zeta2]
+
+
+BEST = weights("free", "1/4", 1)
+
+
+def both(cell: weighed.Weights) -> str:
+    """A number of coefficients, and that no others are below another."""
+    return weighed.theorem(cell, row_of(cell)) + (weighed.theorem_below(cell, row_of(cell)) if cell.least else "")
+
+
 def offered(folder: Path, text: str) -> None:
     """Have Coq take a text after the head of the tables'."""
-    (folder / "Offered.v").write_text(rows.HEAD + text, encoding="utf-8")
+    (folder / "Offered.v").write_text(weighed.HEAD + text, encoding="utf-8")
     compiled("Offered", folder)
 
 
@@ -92,8 +132,9 @@ def printed(cell: rows.Cell, number: str) -> str:
 @needs_coq
 class TestCoq:
     def test_takes_rows_as_they_are_and_they_rest_on_the_reals(self, folder: Path) -> None:
-        offered(folder, row(AVG) + row(SCAFFOLD))
-        found = resting_on([f"Offered.{AVG.name}", f"Offered.{SCAFFOLD.name}"], ["Offered"], folder)
+        offered(folder, row(AVG) + row(SCAFFOLD) + both(BEST))
+        names = (AVG.name, SCAFFOLD.name, BEST.name, f"{BEST.name}_others")
+        found = resting_on([*(f"Offered.{name}" for name in names), *weighed.OWN], ["Offered", "Reached"], folder)
         assert found
         assert found <= ALLOWED
 
@@ -106,9 +147,8 @@ class TestCoq:
 
     @pytest.mark.parametrize("words", [*SPOILED])
     def test_refuses_a_certificate_or_row_that_is_spoiled(self, folder: Path, words: str) -> None:
-        cell, spoiled = SPOILED[words]
         with pytest.raises(RefusedError, match="true = true"):
-            offered(folder, planted.attempt("spoiled", cell, spoiled, "Qed."))
+            offered(folder, SPOILED[words].text("spoiled", "Qed."))
 
     @pytest.mark.parametrize("k", range(10))
     def test_refuses_a_number_of_the_page_that_is_smaller(self, folder: Path, k: int) -> None:
@@ -124,6 +164,41 @@ class TestCoq:
         assert less.bound == cell.bound - Fraction(1, 50)
         with pytest.raises(RefusedError, match="true = true"):
             offered(folder, row(less))
+
+    @pytest.mark.parametrize(
+        ("column", "was", "is_"),
+        [
+            ("zeta^2", "1", "2"),
+            ("eta_l", "1/4", "1/2"),
+            ("`fedavg`: 1; 1", "1.420", "1.400"),
+            ("`fednova`: 2; 2/3", "0.928", "0.908"),
+            ("best tau_eff", "6.8: 0.771", "6.8: 0.751"),
+            ("best tau_eff", "6.8: 0.771", "9.8: 0.771"),
+            ("best two", "6.92; 2.44: 0.746", "6.92; 2.44: 0.726"),
+            ("best two", "6.92; 2.44: 0.746", "6.92; 2.84: 0.746"),
+            ("at least", "0.770", "0.790"),
+            ("at least", "0.745", "0.765"),
+        ],
+    )
+    def test_refuses_a_cell_of_coefficients_that_is_spoiled(
+        self, folder: Path, column: str, was: str, is_: str
+    ) -> None:
+        """In the row of eta_l = 1/4, zeta^2 = 1, by the proofs that are stored for it."""
+        line = next(line for line in PAGE.splitlines() if line.startswith("| 1 | 1/4 | 1.420 |"))
+        cells, head = line.split(" | "), next(x for x in PAGE.splitlines() if "best tau_eff |" in x).split(" | ")
+        k = next(
+            k
+            for k, (h, c) in enumerate(zip(head, cells, strict=True))
+            if (h.strip("| "), c.strip("| ")) == (column, was)
+        )
+        spoiled = PAGE.replace(line, " | ".join([*cells[:k], cells[k].replace(was, is_), *cells[k + 1 :]]))
+        changed = [c for c in weighed.weights(spoiled) if c not in weighed.weights(PAGE)]
+        assert changed
+        for cell in changed:
+            stored = row_of(replace(cell, eta_l="1/4", zeta2=Fraction(1)))
+            text = weighed.theorem(cell, stored)
+            with pytest.raises(RefusedError, match="true = true"):
+                offered(folder, text + (weighed.theorem_below(cell, stored) if cell.least else ""))
 
     @pytest.mark.parametrize(
         ("name", "was", "is_"),
@@ -145,6 +220,18 @@ class TestCoq:
                 "(forall i, (i < n)%nat -> v i = w i) -> mean n v",
                 "(forall i, (i < n)%nat -> True) -> mean n v",
             ),
+            ("Rounds", "total n (fun i => w i * (x_ i - x)))%V", "total n (fun i => w i * x_ i))%V"),
+            ("Statements", "w (tau i) * (x_ i k - x k)", "w (tau i) * (x k - x_ i k)"),
+            ("Statements", "forall t, w t = tau_eff / (INR n * INR t)", "forall t, w t = tau_eff / INR n"),
+            ("Statements", "minimises n F x_star /\\", "minimises 1 F x_star /\\"),
+            ("Interpolants", "1 / (2 * b) * square d (fun k => g i k - g j k)", "0"),
+            ("Interpolants", "(fun x => F x + mu / 2 * square d x)", "F"),
+            ("Interpolants", "Hypothesis bends : 0 < b.", "Hypothesis bends : 0 <= b."),
+            ("Reached", "forallb (fits i a) points", "fits i a 0%nat"),
+            ("Reached", "  && forallb zero (total n (fun i => recorded i 0) : forms)\n", ""),
+            ("Reached", "Qle_bool least (2 * against p x - against p p)", "Qle_bool least (2 * against p x)"),
+            ("Reached", "  && zero (qsum n (fun i => 1 / whole (tau i) * against p (drift i))%Q)", ""),
+            ("Reached", "then against p (drift i) else 0%Q)))", "then 0%Q else 0%Q)))"),
             ("Refuted", "fun _ => 28 / 43", "fun _ => 28 / 44"),
             ("Refuted", "(1 - beta2) * 1 / v0.", "1 / v0."),
             ("Refuted", "let v_hat k := Rmax (v_hat_ s k) (v k) in", "let v_hat k := v k in"),
@@ -161,4 +248,4 @@ class TestCoq:
         with pytest.raises(RefusedError):
             for after in SOURCES[SOURCES.index(name) :]:
                 compiled(after, tmp_path / "spoiled")
-            offered(tmp_path / "spoiled", row(AVG) + row(SCAFFOLD))
+            offered(tmp_path / "spoiled", row(AVG) + row(SCAFFOLD) + both(BEST))

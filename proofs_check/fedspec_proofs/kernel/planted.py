@@ -3,17 +3,113 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from fedspec_proofs.contraction import HELD
 from fedspec_proofs.fednova.round_numbers import by_round
-from fedspec_proofs.kernel.rows import HEAD, Cell, argument, cells, statement
+from fedspec_proofs.kernel import weighed
+from fedspec_proofs.kernel.rows import Cell, argument, cells, statement
+
+Rows = Sequence[Mapping[str, Any]]
 
 
-def spoiled(page: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Cell, Mapping[str, Any]]]:
-    """Ten rows of which one thing is not as it was, by what was done to them."""
+@dataclass(frozen=True)
+class Attempt:
+    """A theorem and what is to prove it.
+
+    Attributes:
+        says: what it says.
+        by: the soundness of a check; it lacks that the check says yes.
+    """
+
+    says: str
+    by: str
+
+    def text(self, name: str, end: str) -> str:
+        """The same as Coq reads it, and how the proof ends."""
+        proved = f"Proof. refine ({self.by} _). vm_cast_no_check (eq_refl true). {end}"
+        return f"Theorem {name} :\n  {self.says}.\n{proved}\n"
+
+
+def _row(cell: Cell, row: Mapping[str, Any]) -> Attempt:
+    return Attempt(statement(cell, row["form"] if cell.algorithm in HELD else []), argument(cell, row))
+
+
+def _upper(cell: weighed.Weights, row: Mapping[str, Any]) -> Attempt:
+    return Attempt(weighed.statement(cell), weighed.argument(cell, row))
+
+
+def _lower(cell: weighed.Weights, row: Mapping[str, Any]) -> Attempt:
+    return Attempt(weighed.statement_below(cell), weighed.argument_below(cell, row))
+
+
+def whole(page: str, rows: Rows, of_servers: Rows) -> list[Attempt]:
+    """Four rows as they are."""
+    stored, found = by_round(rows), {(c.by, c.steps, c.eta_l, c.zeta2): c for c in cells(page)}
+    keys = [("fedavg", (1, 3), "1/4", Fraction(1)), ("scaffold", (1, 3), "1/4", Fraction(0))]
+    cell, row = _weights(page, of_servers, "free")
+    return [*(_row(found[key], stored[key]) for key in keys), _upper(cell, row), _lower(cell, row)]
+
+
+def _weights(page: str, of_servers: Rows, which: str, zeta2: int = 1) -> tuple[weighed.Weights, dict[str, Any]]:
+    key = (which, "1/4", Fraction(zeta2))
+    cell = next(c for c in weighed.weights(page) if (c.which, c.eta_l, c.zeta2) == key)
+    return cell, dict(weighed.by_cell(of_servers)[key])
+
+
+def spoiled(page: str, rows: Rows, of_servers: Rows) -> dict[str, Attempt]:
+    """Rows of which one thing is not as it was, by what was done to them: ten of rounds, others of coefficients."""
+    of_rounds = {words: _row(*one) for words, one in _rounds(page, rows).items()}
+    return of_rounds | _coefficients(page, of_servers)
+
+
+def _coefficients(page: str, of_servers: Rows) -> dict[str, Attempt]:
+    """Of a server's coefficients: numbers of some, and numbers that no others are below."""
+    best, row = _weights(page, of_servers, "free")
+    nova, nova_row = _weights(page, of_servers, "nova")
+    alike, alike_row = _weights(page, of_servers, "free", 0)
+    own, own_row = _weights(page, of_servers, "fednova")
+    first = next(name for name in row["proof"] if name.startswith("F2"))
+    gradients = row["vectors"]
+    assert best.least is not None and nova.least is not None
+    less = Fraction(1, 50)
+    uppers = {
+        "a smaller bound": (replace(best, bound=best.bound - less), row),
+        "another w": (replace(best, w=(best.w[0] + 1, *best.w[1:])), row),
+        "FedNova's w at the best number": (replace(own, bound=nova.bound), own_row),
+        "other steps": (replace(best, steps=(1, 1, 4, 4)), row),
+        "another rate": (replace(best, eta_l="3/8"), row),
+        "clients less alike": (replace(best, zeta2=Fraction(2)), row),
+        "clients not alike": (replace(alike, zeta2=Fraction(1, 100)), alike_row),
+        "zeta left out": (best, _proof(row, {"zeta": None})),
+        "a multiplier left out": (best, _proof(row, {first: None})),
+        "a multiplier negative": (best, _proof(row, {first: "-1/10"})),
+    }
+    lowers = {
+        "further than the functions show": (replace(best, least=best.least + Fraction(1, 500)), row),
+        "any w by FedNova's functions": (replace(best, least=nova.least), nova_row),
+        "more steps": (replace(best, steps=(1, 1, 2, 2)), row),
+        "a shorter rate": (replace(best, eta_l="1/8"), row),
+        "clients more alike": (replace(best, zeta2=Fraction(1, 4)), row),
+        "a start further away": (best, {**row, "vectors": {**gradients, "x": _doubled(gradients["x"])}}),
+        "another gradient": (best, {**row, "vectors": {**gradients, "F2.g1": _doubled(gradients["F2.g1"])}}),
+        "another gradient at x*": (best, {**row, "vectors": {**gradients, "s0": _doubled(gradients["s0"])}}),
+        "another value": (best, {**row, "values": {**row["values"], "F0.f0": "7"}}),
+    }
+    made = {words: _upper(*one) for words, one in uppers.items()} | {
+        words: _lower(*one) for words, one in lowers.items()
+    }
+    return {f"coefficients: {words}": one for words, one in made.items()}
+
+
+def _doubled(vector: Sequence[str]) -> list[str]:
+    return [str(2 * Fraction(c)) for c in vector]
+
+
+def _rounds(page: str, rows: Rows) -> dict[str, tuple[Cell, Mapping[str, Any]]]:
+    """Of rounds."""
     stored = by_round(rows)
     found = {(c.algorithm, c.steps, c.eta_l, c.zeta2): c for c in cells(page)}
 
@@ -49,23 +145,12 @@ def _proof(row: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[st
     return {**row, "proof": {name: c for name, c in proof.items() if c is not None}}
 
 
-def attempt(name: str, cell: Cell, row: Mapping[str, Any], end: str) -> str:
-    """A row as a theorem, and how its proof ends."""
-    form = row["form"] if cell.algorithm in HELD else []
-    proved = f"Proof. refine ({argument(cell, row)} _). vm_cast_no_check (eq_refl true). {end}"
-    return f"Theorem {name} :\n  {statement(cell, form)}.\n{proved}\n"
+def written(page: str, rows: Rows, of_servers: Rows) -> str:
+    """Coq's text: rows as they are, which it takes, and the others.
 
-
-def written(page: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Coq's text: two rows as they are, which it takes, and the ten.
-
-    Coq accepts this text only if each of the ten is refused, and at its end: where the check is to say yes.
+    Coq accepts this text only if each of the others is refused, and at its end: where the check is to say yes.
     """
-    stored, whole = by_round(rows), {(c.by, c.steps, c.eta_l, c.zeta2): c for c in cells(page)}
-    out = [
-        attempt(f"control_{k}", whole[key], stored[key], "Qed.")
-        for k, key in enumerate([("fedavg", (1, 3), "1/4", Fraction(1)), ("scaffold", (1, 3), "1/4", Fraction(0))])
-    ]
-    for k, (words, (cell, row)) in enumerate(spoiled(page, rows).items()):
-        out.append(f"(* {words} *)\n{attempt(f'planted_{k}', cell, row, 'Fail Qed. Abort.')}")
-    return HEAD + "\n".join(out)
+    out = [one.text(f"control_{k}", "Qed.") for k, one in enumerate(whole(page, rows, of_servers))]
+    for k, (words, one) in enumerate(spoiled(page, rows, of_servers).items()):
+        out.append(f"(* {words.replace('*', '_star')} *)\n{one.text(f'planted_{k}', 'Fail Qed. Abort.')}")
+    return weighed.HEAD + "\n".join(out)
