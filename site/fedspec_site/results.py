@@ -114,11 +114,13 @@ class Change:
         package: the package.
         offer: which one.
         said: what changed, in words.
+        verdict: whether the verdict is another, or only what is said of it.
     """
 
     package: str
     offer: str
     said: str
+    verdict: bool = True
 
 
 def changes() -> tuple[Change, ...]:
@@ -128,7 +130,9 @@ def changes() -> tuple[Change, ...]:
         since = f" ({', '.join(found['was'])}, judged {found['since']})" if found["since"] else ""
         out += [Change(package, name, f"new{since and ', beside what there was' + since}") for name in found["new"]]
         out += [Change(package, name, f"gone{since}") for name in found["gone"]]
-        out += [Change(package, c["offer"], f"{c['was']}{since}; now {c['is']}") for c in found["otherwise"]]
+        for c in found["otherwise"]:
+            verdict = c["was"].partition(":")[0] != c["is"].partition(":")[0]
+            out.append(Change(package, c["offer"], f"{c['was']}{since}; now {c['is']}", verdict))
     return tuple(out)
 
 
