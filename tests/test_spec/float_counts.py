@@ -114,7 +114,8 @@ def begun(a: Algorithm, h: Any, setup: Setup) -> Any:
             return replace(state, versions=(traced(x, ("x",)),))
         server = trace_state(state.server, path=("server",))
         return replace(state, server=server, versions=(getattr(server, "x", server),))
-    return trace_state(state)
+    # What a first round only makes, later ones read.
+    return trace_state(replace(state, begun=True) if hasattr(state, "begun") else state)
 
 
 def owner(path: Path, state: Any) -> str:

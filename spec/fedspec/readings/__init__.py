@@ -19,6 +19,8 @@ from fedspec.readings.external import (
     Neighbours,
     Origin,
     Rated,
+    TrackerStart,
+    Tracking,
     Unit,
 )
 from fedspec.readings.fedada2 import (
@@ -129,6 +131,8 @@ __all__ = [
     "Stored",
     "Strategy",
     "TauEff",
+    "TrackerStart",
+    "Tracking",
     "Unit",
     "WarmUp",
     "Weighting",

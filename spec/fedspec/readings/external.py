@@ -126,6 +126,26 @@ class Rated(StrEnum):
     """What enters the buffer: v = beta v + eta Delta, x = x + eta Delta + beta v."""
 
 
+class TrackerStart(StrEnum):
+    """What clients that track the mean gradient know of it before their first step."""
+
+    GRADIENT = "gradient"
+    """Y = G(X), each its own gradient at the model that it begins with."""
+    ZERO = "zero"
+    """Y = 0, and the gradient before the first counts as 0: the first step only mixes."""
+
+
+class Tracking(StrEnum):
+    """What clients that track the mean gradient mix: what they know of it apart from its use, or together with it."""
+
+    DIGING = "diging"
+    """X = W X - eta_l Y;  Y = W Y + G(X) - G(X_before)."""
+    SEMI_ATC = "semi-atc"
+    """X = W (X - eta_l Y), Y as before: models are mixed after they were adapted."""
+    ATC = "atc"
+    """The same, and Y = W (Y + G(X) - G(X_before)): both are adapted, then combined."""
+
+
 class Unit(StrEnum):
     """What the levels of a quantiser are shares of."""
 

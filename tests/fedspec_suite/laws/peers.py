@@ -18,7 +18,7 @@ from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
 from fedspec_suite.laws.affine import exchanged, unit
 from fedspec_suite.laws.asked import both, entry, fact, option, unless
-from fedspec_suite.laws.closed_forms import peers
+from fedspec_suite.laws.closed_forms import peers, tracked
 from fedspec_suite.laws.gossip import TRACE, drawn, exactly
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.exchanges import exchanges, size, unmixed
@@ -76,6 +76,28 @@ def _sums_up(bench: Bench, s: Scenario) -> None:
         bench.finite("x", got["x"], f"round {k + 1}")
         mean = (exactly(got["x"]).reshape(n, -1).sum(axis=0) / n).astype(float)
         bench.compare("x", mean, want, f"round {k + 1}", bounds_of(scale[k]["x"]).reshape(n, -1).max(axis=0))
+
+
+def _remembers_nothing(bench: Bench, s: Scenario) -> None:
+    """The models follow from one another."""
+    bench.follows(s, tracked.PATHS[s.case.algorithm](s))
+
+
+def _tracks(bench: Bench, s: Scenario) -> None:
+    """The mean of the trackers is the mean gradient at the models shown."""
+    scale, n = bench.expect(s), size(s)
+    problem = s.case.problem
+    assert problem is not None
+    for k, got in enumerate(bench.play(s)):
+        if "Y" not in got:
+            continue
+        X = got["x"].astype(float).reshape(n, -1)
+        want = tracked.slopes(problem, X).sum(axis=0) / n
+        # A model may be off by its bound, and each product by a rounding.
+        off = bounds_of(scale[k]["x"]).reshape(n, -1) + np.abs(X)
+        slack = np.stack([np.abs(H_i) @ r + np.abs(e_i) for H_i, r, e_i in zip(problem.H, off, problem.e, strict=True)])
+        bounds = bounds_of(scale[k]["Y"]).reshape(n, -1).max(axis=0) + slack.max(axis=0)
+        bench.compare("Y", got["Y"].astype(float).reshape(n, -1).mean(axis=0), want, f"round {k + 1}", bounds)
 
 
 def _on_their_own(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -210,6 +232,24 @@ LAWS = (
         cases=lambda setting: exchange_scenarios(setting).map(linear),
         check=_sums_up,
         applies=entry(peers.steps, "closed form of its steps (STEPS in its file)"),
+    ),
+    Law(
+        id="peers-recursion",
+        words="on quadratics each model follows from the last ones and their gradients, whatever else is kept",
+        levels=TRACE,
+        source="ours: what is kept, put in terms of models",
+        cases=drawn,
+        check=_remembers_nothing,
+        applies=entry(tracked.PATHS, "recursion of its models (PATHS)"),
+    ),
+    Law(
+        id="trackers-sum",
+        words="what clients know of the mean gradient has the mean gradient for its mean, whatever W",
+        levels=TRACE,
+        source="external: Nedic, Olshevsky and Shi (2017): 1' W = 1'",
+        cases=drawn,
+        check=_tracks,
+        shows="Y",
     ),
     Law(
         id="peers-alone",

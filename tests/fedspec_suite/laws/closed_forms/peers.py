@@ -21,7 +21,12 @@ def _descent(past: Any, h: Any, o: Any) -> Any:
     return -h["eta_l"] * past[-1]
 
 
-MEANS: dict[str, Step] = {"dsgd": _descent, "gossip-pga": _descent}
+def _tracked(past: Any, h: Any, o: Any) -> Any:
+    """Trackers have the mean of the gradients, but for a first step without any."""
+    return 0 * past[0] if len(past) == 1 and o["start"] == "zero" else -h["eta_l"] * past[-1]
+
+
+MEANS: dict[str, Step] = {"dsgd": _descent, "gossip-pga": _descent, "diging": _tracked}
 """The last move of the clients' mean model from their mean gradients of all steps: mixing moves no mean."""
 
 

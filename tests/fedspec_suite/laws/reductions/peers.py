@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from fedspec.arith import Array
@@ -9,6 +11,7 @@ from fedspec.contract import Event, Exchange, Round
 from fedspec.params import flatten
 from fedspec_suite.laws.reductions.edge import Edge, fixing, told
 from fedspec_suite.laws.reductions.exchanges import FOUR, changed, complete, size, unmixed
+from fedspec_suite.laws.reductions.rounds import ALONE, FIRST
 from fedspec_suite.measure.scenario import Scenario
 
 
@@ -49,6 +52,10 @@ def _minibatches(s: Scenario) -> Scenario:
 
 def _as_dsgd(s: Scenario) -> Scenario:
     return told(s, "dsgd", options={"order": "adapt-then-combine"})
+
+
+def _one_step(s: Scenario) -> Scenario:
+    return told(s, "dsgd", options={"order": "combine-then-adapt"})
 
 
 def _alone(s: Scenario) -> Scenario:
@@ -95,6 +102,46 @@ EDGES = (
         carry=_as_dsgd,
         narrow=changed(complete),
         draw=FOUR,
+    ),
+    Edge(
+        id="diging-begins-as-dsgd",
+        source="diging",
+        target="dsgd",
+        when="it is the first local step",
+        cited="external: Nedic, Olshevsky and Shi (2017): Y = G(X) at first",
+        level="trace",
+        carry=_one_step,
+        narrow=changed(lambda e: replace(e, computing=e.computing[:1])),
+        options={"tracking": "diging", "start": "gradient"},
+        draw=FIRST,
+    ),
+    Edge(
+        id="diging-alone-is-dsgd",
+        source="diging",
+        target="dsgd",
+        when="there is one client",
+        cited="external: Nedic, Olshevsky and Shi (2017): Y = G(X)",
+        level="trace",
+        carry=_one_step,
+        options={"start": "gradient"},
+        draw=ALONE,
+    ),
+    *(
+        Edge(
+            id=f"{name}-diging-is-fedavg",
+            source="diging",
+            target="fedavg",
+            when=f"W = J ({words}): rounds of one local step of everybody",
+            cited="external: Nedic, Olshevsky and Shi (2017): J Y is the mean gradient",
+            level="trace",
+            carry=_minibatches,
+            narrow=changed(complete),
+            options={"tracking": name, "start": "gradient"},
+            back=_for_everyone,
+            at=_after_steps,
+            draw=FOUR,
+        )
+        for name, words in (("semi-atc", "semi-ATC"), ("atc", "ATC"))
     ),
     Edge(
         id="dadam-is-fedamsgrad",
