@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import diging
+from fedspec.algorithms import d2, diging, k_gt, led
+from fedspec.algorithms.d2 import D2
 from fedspec.algorithms.diging import Diging
+from fedspec.algorithms.k_gt import Kgt
+from fedspec.algorithms.led import Led
 from fedspec.plan import Exchange, Setup
 
 SLOPES, PULLS = (F(1), F(2), F(1, 2)), (F(3), F(-2), F(4))
@@ -48,8 +51,11 @@ def followed(module: Any, h: Any, steps: list[int], W: Any = LOPSIDED) -> tuple[
     """The models after some exchanges, and what the last one shows."""
     state, shown = module.init(h, np.array(STARTS, dtype=object), setup()), {}
     for n in steps:
-        state, shown = module.step(h, state, clients(), exchange(W, n))
+        state, shown = STEPS[module](h, state, clients(), exchange(W, n))
     return list(state.x), shown
+
+
+STEPS: dict[Any, Any] = {diging: diging.step, d2: d2.step, k_gt: k_gt.k_gt, led: led.led}
 
 
 # DIGing.
@@ -124,3 +130,96 @@ def test_the_first_round_asks_for_a_gradient_more() -> None:
         state, _ = diging.step(h, state, [counting(i) for i in range(3)], exchange(LOPSIDED, 2))
         counts.append(len(asked))
     assert counts == [9, 15]
+
+
+# K-GT, LED and D2.
+
+
+def local(x: F, i: int, push: F, eta: F, tau: int) -> F:
+    """Where local steps end under a constant force beside the gradient."""
+    for _ in range(tau):
+        x = x - eta * (grad(i, x) + push)
+    return x
+
+
+def test_k_gt_is_the_loop_over_clients() -> None:
+    """With memories of its own: each client knows the sum of what it has sent and of what it has heard."""
+    eta, eta_s, rounds = F(1, 4), F(1, 2), [2, 1, 3]
+    x, sent, heard = list(STARTS), [F(0)] * 3, [F(0)] * 3
+    for tau in rounds:
+        ends = [local(x[i], i, heard[i] - sent[i], eta, tau) for i in range(3)]
+        went = [(a - b) / (tau * eta) for a, b in zip(x, ends, strict=True)]
+        sent = [a + b for a, b in zip(sent, went, strict=True)]
+        heard = [a + b for a, b in zip(heard, mixed(LOPSIDED, went), strict=True)]
+        x = mixed(LOPSIDED, [a + eta_s * (b - a) for a, b in zip(x, ends, strict=True)])
+    models, shown = followed(k_gt, Kgt(eta_l=eta, eta=eta_s), rounds)
+    assert models == x and list(shown["V"]) == went
+    assert list(shown["C"]) == [a - b for a, b in zip(heard, sent, strict=True)]
+
+
+def test_led_is_the_loop_over_clients() -> None:
+    eta, rounds = F(1, 4), [2, 1, 3]
+    x, lost = list(STARTS), [F(0)] * 3
+    for tau in rounds:
+        ends = [local(x[i], i, lost[i] / (tau * eta), eta, tau) for i in range(3)]
+        x = mixed(LOPSIDED, ends)
+        lost = [a + b - c for a, b, c in zip(lost, ends, x, strict=True)]
+    models, shown = followed(led, Led(eta_l=eta), rounds)
+    assert models == x and list(shown["dual"]) == lost
+
+
+@pytest.mark.parametrize("matrix", ["whole", "half"])
+def test_d2_is_exact_diffusion_of_each_client(matrix: Any) -> None:
+    """Adapt, correct, combine, as exact diffusion is written: psi is where a plain step would lead."""
+    eta, x = F(1, 4), list(STARTS)
+    psi = list(x)
+    for _ in range(6):
+        ahead = [x[i] - eta * grad(i, x[i]) for i in range(3)]
+        phi = [a + b - c for a, b, c in zip(ahead, x, psi, strict=True)]
+        halves = [(a + b) / 2 for a, b in zip(phi, mixed(LOPSIDED, phi), strict=True)]
+        x, psi = halves if matrix == "half" else mixed(LOPSIDED, phi), ahead
+    assert followed(d2, D2(eta_l=eta, matrix=matrix), [2, 1, 3])[0] == x
+
+
+def ring(n: int, own: float) -> Any:
+    W = np.eye(n) * own
+    for i in range(n):
+        W[i, (i + 1) % n] += (1 - own) / 2
+        W[i, (i - 1) % n] += (1 - own) / 2
+    return W
+
+
+def run_on(W: Any, module: Any, h: Any, rounds: int, tau: int) -> Any:
+    """Models after rounds of four clients x_i -> a_i (x - b_i), in floats."""
+    a, b = (1.0, 0.5, 2.0, 1.5), (1.0, -2.0, 3.0, 0.0)
+    oracles = [lambda t, x, a=p, b=q: a * (x - b) for p, q in zip(a, b, strict=True)]
+    state = module.init(h, np.zeros(4), setup(4))
+    for _ in range(rounds):
+        state, _ = STEPS[module](h, state, oracles, Exchange((), (tuple(range(4)),) * tau, W))
+    return state
+
+
+RING_BEST = (1.0 * 1 - 0.5 * 2 + 2.0 * 3) / 5
+
+
+@pytest.mark.parametrize(
+    ("module", "h", "tau"),
+    [(k_gt, Kgt(eta_l=0.05, eta=1), 5), (k_gt, Kgt(eta_l=0.05, eta=0.5), 5), (led, Led(eta_l=0.05), 5)],
+    ids=["k-gt", "k-gt-slow", "led"],
+)
+def test_local_steps_do_not_move_the_limit(module: Any, h: Any, tau: int) -> None:
+    state = run_on(ring(4, 0.5), module, h, 600, tau)
+    assert np.allclose(state.x, RING_BEST, atol=1e-11)
+    if module is led:
+        slopes = np.array([1.0, 0.5, 2.0, 1.5]) * (RING_BEST - np.array([1.0, -2.0, 3.0, 0.0]))
+        assert np.allclose(state.dual[:, 0], -tau * 0.05 * slopes, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("own", "matrix", "ends"), [(0.34, "whole", True), (0.32, "whole", False), (0.2, "half", True)]
+)
+def test_d2_needs_eigenvalues_above_minus_a_third(own: float, matrix: Any, ends: bool) -> None:
+    """The least eigenvalue of a ring of four is 2 own - 1: -0.32 and -0.36 on either side, -0.6 halved to 0.2."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = run_on(ring(4, own), d2, D2(eta_l=0.01, matrix=matrix), 2000, 1).x
+    assert bool(np.allclose(x, RING_BEST, atol=1e-6)) is ends

@@ -48,3 +48,58 @@ def tracker(Y: Stack, before: Stack, after: Stack, W: Mixing, *, tracking: Track
         combined: Stack = W @ (Y + after - before)
         return combined
     return W @ Y + after - before
+
+
+@rule
+def towards_mean(Z: Stack, G: Stack, C: Stack, *, eta_l: Scalar) -> Stack:
+    """One local step of K-GT, whose gradient is corrected towards the mean one.
+
+        Z = Z - eta_l (G(Z) + C)                   k-gt.Z
+
+    External: Liu, Lin, Koloskova and Stich (2024), as ``OscarYau525/FSPDA`` has it, ``pcode/optim/k_gt.py``, lines
+    132-140 at 0808887.
+    """
+    return Z - eta_l * (G + C)
+
+
+@rule
+def mean_direction(X: Stack, Z: Stack, *, steps: int, eta_l: Scalar) -> Stack:
+    """What a client's local steps went along, each corrected gradient counted once.
+
+        V = (X - Z) / (eta_l tau)                  k-gt.V
+
+    External: the same, line 149.
+    """
+    return (X - Z) / (eta_l * steps)
+
+
+@rule
+def correction(C: Stack, V: Stack, W: Mixing) -> Stack:
+    """What clients add to their gradients from now on; it sums to what it summed to, which is 0.
+
+        C = C - V + W V                            k-gt.C
+
+    Raises:
+        MixingError: W is not doubly stochastic.
+
+    External: the same, line 161.
+    """
+    check_mixing(W)
+    corrected: Stack = C - V + W @ V
+    return corrected
+
+
+@rule
+def along_directions(X: Stack, V: Stack, W: Mixing, *, steps: int, eta_l: Scalar, eta: Scalar) -> Stack:
+    """The models after an exchange: those of before it, moved along the directions, and mixed.
+
+        X = W (X - eta eta_l tau V)                k-gt.step
+
+    Raises:
+        MixingError: W is not doubly stochastic.
+
+    External: the same, line 165.
+    """
+    check_mixing(W)
+    mixed: Stack = W @ (X - eta * eta_l * steps * V)
+    return mixed

@@ -90,6 +90,15 @@ class Middle(StrEnum):
     """The smaller of these two, which is one of the values."""
 
 
+class MixedBy(StrEnum):
+    """By which matrix D2 mixes."""
+
+    WHOLE = "whole"
+    """W, as D2 has it."""
+    HALF = "half"
+    """(I + W) / 2, as exact diffusion has it."""
+
+
 class Neighbours(StrEnum):
     """To how many others Krum measures the distances of a change, of n of which f may be anything."""
 

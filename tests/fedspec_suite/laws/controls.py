@@ -53,7 +53,7 @@ def _longer_at_largest_rate(setting: Setting) -> st.SearchStrategy[Scenario]:
     return _largest_rate(setting, rounds=(2, 3))
 
 
-def _cancels(name: str, weights: Callable[[Scenario], list[Any]]) -> Callable[[Bench, Scenario], None]:
+def cancels(name: str, weights: Callable[[Scenario], list[Any]]) -> Callable[[Bench, Scenario], None]:
     """The last client's is what cancels the others': sum_i W_i c_i = 0."""
 
     def check(bench: Bench, s: Scenario) -> None:
@@ -132,7 +132,7 @@ LAWS = (
         levels=ROUND,
         source="FedNova, L204",
         cases=_longer_at_largest_rate,
-        check=_cancels("c_i", shares),
+        check=cancels("c_i", shares),
         applies=fact(Fact.CROSS_CLIENT),
         shows="c_i",
     ),
@@ -143,7 +143,7 @@ LAWS = (
         levels=ROUND,
         source="external: Liang et al. (2019), where all tau are one",
         cases=_largest_rate,
-        check=_cancels("v_i", _drift_weights),
+        check=cancels("v_i", _drift_weights),
         applies=option("divisor"),
         shows="v_i",
     ),
@@ -153,7 +153,7 @@ LAWS = (
         levels=ROUND,
         source="external: Mishchenko et al. (2022): x is the mean of the x_i",
         cases=_longer_at_largest_rate,
-        check=_cancels("h_i", lambda s: [1] * len(shares(s))),
+        check=cancels("h_i", lambda s: [1] * len(shares(s))),
         shows="h_i",
     ),
     Law(

@@ -19,6 +19,7 @@ from fedspec.readings import Solver
 from fedspec_suite.laws.affine import exchanged, unit
 from fedspec_suite.laws.asked import both, entry, fact, option, unless
 from fedspec_suite.laws.closed_forms import peers, tracked
+from fedspec_suite.laws.controls import cancels
 from fedspec_suite.laws.gossip import TRACE, drawn, exactly
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.reductions.exchanges import exchanges, size, unmixed
@@ -235,9 +236,9 @@ LAWS = (
     ),
     Law(
         id="peers-recursion",
-        words="on quadratics each model follows from the last ones and their gradients, whatever else is kept",
+        words="on quadratics the models by another recursion, without what is kept or with another thing",
         levels=TRACE,
-        source="ours: what is kept, put in terms of models",
+        source="ours: what is kept, put in terms of models, or of sums over all exchanges",
         cases=drawn,
         check=_remembers_nothing,
         applies=entry(tracked.PATHS, "recursion of its models (PATHS)"),
@@ -250,6 +251,21 @@ LAWS = (
         cases=drawn,
         check=_tracks,
         shows="Y",
+    ),
+    *(
+        Law(
+            id=f"{what}-cancel",
+            words=f"{words} cancels: its sum over the clients is 0 in every round, whatever W",
+            levels=TRACE,
+            source=f"external: {source}: 1' W = 1'",
+            cases=lambda setting: exchange_scenarios(setting, clients=(2, 4)),
+            check=cancels(name, lambda s: [1] * size(s)),
+            shows=name,
+        )
+        for what, name, words, source in (
+            ("corrections-of-gossip", "C", "what clients add to their gradients", "Liu et al. (2024)"),
+            ("duals-of-gossip", "dual", "what mixing has undone of the clients' steps", "Alghunaim (2024)"),
+        )
     ),
     Law(
         id="peers-alone",

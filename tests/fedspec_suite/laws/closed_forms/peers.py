@@ -26,7 +26,16 @@ def _tracked(past: Any, h: Any, o: Any) -> Any:
     return 0 * past[0] if len(past) == 1 and o["start"] == "zero" else -h["eta_l"] * past[-1]
 
 
-MEANS: dict[str, Step] = {"dsgd": _descent, "gossip-pga": _descent, "diging": _tracked}
+def _scaled(past: Any, h: Any, o: Any) -> Any:
+    """Corrections have the mean 0, and an exchange moves by eta times the local steps."""
+    return -h["eta"] * h["eta_l"] * past[-1]
+
+
+MEANS: dict[str, Step] = {
+    **dict.fromkeys(("dsgd", "gossip-pga", "led", "d2"), _descent),
+    "diging": _tracked,
+    "k-gt": _scaled,
+}
 """The last move of the clients' mean model from their mean gradients of all steps: mixing moves no mean."""
 
 

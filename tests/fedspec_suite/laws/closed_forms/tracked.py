@@ -1,19 +1,22 @@
-"""Clients without a server that keep more than their models: the models alone, as a recursion without what is kept.
+"""Clients without a server that keep more than their models: the models on quadratics, by another recursion.
 
-What neighbours keep is put in terms of models and gradients, so that two or more models in a row say the next: no
-tracker, correction or dual variable is ever held. All on quadratics, in fractions.
+DIGing goes without a tracker: the last two models say the next. K-GT and LED go by matrices of whole rounds and by sums
+over all exchanges; D2 by what mixing has undone, where its rule goes by the model before. In fractions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Exchange, Quadratics
 from fedspec.params import flatten
+from fedspec.problems.quadratic import local_matrix
+from fedspec.readings import Solver
 from fedspec_suite.measure.scenario import Scenario, lift
 
 Path = Callable[[Scenario], list[Array]]
@@ -67,5 +70,67 @@ def _diging(s: Scenario) -> list[Array]:
     return out
 
 
-PATHS: dict[str, Path] = {"diging": _diging}
+def _rounds(s: Scenario) -> Iterator[tuple[Array, int]]:
+    """The matrix of every exchange, and the number of its local steps."""
+    for e in s.events:
+        assert isinstance(e, Exchange)
+        yield e.mixing, len(e.computing)
+
+
+def _lengths(problem: Quadratics, tau: int, eta_l: Any) -> list[Array]:
+    """By which matrix tau steps under a constant force move each client: eta_l times a sum of powers of I - eta_l H."""
+    return [local_matrix(Solver.SGD, H_i, tau, eta_l=eta_l) for H_i in problem.H]
+
+
+def _apply(matrices: list[Array], X: Array) -> Array:
+    return np.stack([M @ x for M, x in zip(matrices, X, strict=True)])
+
+
+def _k_gt(s: Scenario) -> list[Array]:
+    """Directions by powers of matrices; what corrects them is the sum of what exchanges have changed them by."""
+    s = lift(s, Fraction)
+    problem, h = s.case.problem, s.case.hyper
+    assert problem is not None
+    X, out, past = rows(s), list[Array](), list[tuple[Array, Array]]()
+    for W, tau in _rounds(s):
+        apart = sum((W_t @ V_t - V_t for W_t, V_t in past), start=0 * X)
+        moved = _apply(_lengths(problem, tau, h["eta_l"]), slopes(problem, X) + apart)
+        past.append((W, moved / (tau * h["eta_l"])))
+        X = W @ (X - h["eta"] * moved)
+        out.append(X.reshape(-1))
+    return out
+
+
+def _led(s: Scenario) -> list[Array]:
+    """Where local steps end by powers of matrices; the dual is the sum of what exchanges have changed these ends by."""
+    s = lift(s, Fraction)
+    problem, eta_l = s.case.problem, s.case.hyper["eta_l"]
+    assert problem is not None
+    X, out, past = rows(s), list[Array](), list[tuple[Array, Array]]()
+    for W, tau in _rounds(s):
+        undone = sum((ends - W_t @ ends for W_t, ends in past), start=0 * X)
+        force = slopes(problem, X) + undone / (tau * eta_l)
+        past.append((W, X - _apply(_lengths(problem, tau, eta_l), force)))
+        X = W @ past[-1][1]
+        out.append(X.reshape(-1))
+    return out
+
+
+def _d2(s: Scenario) -> list[Array]:
+    """A step of decentralised SGD less all that mixing has undone so far: no model before the last is needed."""
+    s = lift(s, Fraction)
+    problem, eta_l = s.case.problem, s.case.hyper["eta_l"]
+    assert problem is not None
+    X, out = rows(s), list[Array]()
+    undone = 0 * X
+    for W, ends in matrices(s):
+        ahead = X - eta_l * slopes(problem, X) - undone
+        X = (ahead + W @ ahead) / 2 if s.case.options["matrix"] == "half" else W @ ahead
+        undone = undone + ahead - X
+        if ends:
+            out.append(X.reshape(-1))
+    return out
+
+
+PATHS: dict[str, Path] = {"diging": _diging, "k-gt": _k_gt, "led": _led, "d2": _d2}
 """The models after each exchange, by algorithm."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Event, Exchange, Round
 from fedspec.params import flatten
 from fedspec_suite.laws.reductions.edge import Edge, fixing, told
-from fedspec_suite.laws.reductions.exchanges import FOUR, changed, complete, size, unmixed
+from fedspec_suite.laws.reductions.exchanges import FOUR, changed, complete, exchanges, size, unmixed
 from fedspec_suite.laws.reductions.rounds import ALONE, FIRST
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
 
 
 def _first_row(s: Scenario) -> dict[str, Array]:
@@ -44,6 +46,16 @@ def _local_sgd(s: Scenario) -> Scenario:
     return told(s, "fedavg", events, level="round", options=options, hyper={"eta": 1.0}, x0=_first_row(s))
 
 
+def _local_sgd_at_its_rate(s: Scenario) -> Scenario:
+    there = _local_sgd(s)
+    return with_hyper(there, eta=s.case.hyper["eta"])
+
+
+def _complete_and_alike(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    tau = draw(st.integers(1, 3))
+    return exchanges(s, lambda e: replace(complete(e), computing=(tuple(range(size(s))),) * tau))
+
+
 def _minibatches(s: Scenario) -> Scenario:
     options = {"weights": "uniform"}
     events = _single_steps(s)
@@ -58,6 +70,31 @@ def _one_step(s: Scenario) -> Scenario:
     return told(s, "dsgd", options={"order": "combine-then-adapt"})
 
 
+def _as_tracking(s: Scenario) -> Scenario:
+    return told(s, "diging", options={"tracking": "semi-atc", "start": "gradient"})
+
+
+def _as_d2(s: Scenario) -> Scenario:
+    return told(s, "d2", options={"matrix": "whole"})
+
+
+def _as_scaffold(s: Scenario) -> Scenario:
+    everyone = tuple(range(size(s)))
+    events = [Round(everyone, (tau,) * len(everyone)) for tau in _steps(s)]
+    options = {"control": "mean-gradient", "weights": "uniform"}
+    return told(
+        s, "scaffold", events, level="round", options=options, hyper={"eta": 1.0, **s.case.hyper}, x0=_first_row(s)
+    )
+
+
+def _single(e: Exchange) -> Exchange:
+    return replace(e, computing=e.computing[:1])
+
+
+def _of_single_steps(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    return with_hyper(exchanges(s, _single), eta=1.0)
+
+
 def _alone(s: Scenario) -> Scenario:
     """Rounds of one local step with rate 1: the change is minus the gradient."""
     hyper = {"eta": s.case.hyper["eta_l"], "eta_l": 1.0}
@@ -65,6 +102,9 @@ def _alone(s: Scenario) -> Scenario:
     events = _single_steps(s)
     return told(s, "fedamsgrad", events, level="round", options=options, hyper=hyper, x0=_first_row(s))
 
+
+LIU = "external: Liu, Lin, Koloskova and Stich (2024)"
+ALGHUNAIM = "external: Alghunaim (2024)"
 
 EDGES = (
     Edge(
@@ -111,7 +151,7 @@ EDGES = (
         cited="external: Nedic, Olshevsky and Shi (2017): Y = G(X) at first",
         level="trace",
         carry=_one_step,
-        narrow=changed(lambda e: replace(e, computing=e.computing[:1])),
+        narrow=changed(_single),
         options={"tracking": "diging", "start": "gradient"},
         draw=FIRST,
     ),
@@ -142,6 +182,99 @@ EDGES = (
             draw=FOUR,
         )
         for name, words in (("semi-atc", "semi-ATC"), ("atc", "ATC"))
+    ),
+    Edge(
+        id="k-gt-of-single-steps-is-diging",
+        source="k-gt",
+        target="diging",
+        when="a round has one local step and eta = 1: semi-ATC tracking, Y = G + C",
+        cited=f"{LIU}: C = 0 at first",
+        level="trace",
+        carry=_as_tracking,
+        narrow=_of_single_steps,
+        needs=("eta",),
+    ),
+    Edge(
+        id="k-gt-is-scaffold",
+        source="k-gt",
+        target="scaffold",
+        when="W = J: option II of everybody, C = c - c_i",
+        cited=f"{LIU} beside Karimireddy et al. (2020)",
+        level="trace",
+        carry=_as_scaffold,
+        narrow=changed(complete),
+        back=_for_everyone,
+        draw=FOUR,
+    ),
+    Edge(
+        id="k-gt-alone-is-fedavg",
+        source="k-gt",
+        target="fedavg",
+        when="there is one client",
+        cited=f"{LIU}: C stays 0",
+        level="trace",
+        carry=_local_sgd_at_its_rate,
+        back=_for_everyone,
+        draw=ALONE,
+    ),
+    Edge(
+        id="led-of-single-steps-is-d2",
+        source="led",
+        target="d2",
+        when="a round has one local step",
+        cited=f"{ALGHUNAIM} beside Tang et al. (2018)",
+        level="trace",
+        carry=_as_d2,
+        narrow=changed(_single),
+    ),
+    Edge(
+        id="led-is-scaffold",
+        source="led",
+        target="scaffold",
+        when="W = J and all rounds have equally many local steps: option II of everybody at eta = 1",
+        cited=f"{ALGHUNAIM} beside Karimireddy et al. (2020): c_i - c = -dual / (eta_l tau)",
+        level="trace",
+        carry=_as_scaffold,
+        narrow=_complete_and_alike,
+        back=_for_everyone,
+        draw=FOUR,
+    ),
+    Edge(
+        id="d2-begins-as-dsgd",
+        source="d2",
+        target="dsgd",
+        when="it is the first local step: first adapted, then combined",
+        cited="external: Tang et al. (2018): X = W (X - eta_l G) at first",
+        level="trace",
+        carry=_as_dsgd,
+        narrow=changed(_single),
+        options={"matrix": "whole"},
+        draw=FIRST,
+    ),
+    Edge(
+        id="d2-is-fedavg",
+        source="d2",
+        target="fedavg",
+        when="W = J: rounds of one local step of everybody",
+        cited="external: Tang et al. (2018): the mean model moves by the mean gradient",
+        level="trace",
+        carry=_minibatches,
+        narrow=changed(complete),
+        options={"matrix": "whole"},
+        back=_for_everyone,
+        at=_after_steps,
+        draw=FOUR,
+    ),
+    Edge(
+        id="exact-diffusion-alone-is-dsgd",
+        source="d2",
+        target="dsgd",
+        when="there is one client",
+        cited="external: Yuan et al. (2018): nothing is mixed",
+        level="trace",
+        carry=_as_dsgd,
+        options={"matrix": "half"},
+        draw=ALONE,
     ),
     Edge(
         id="dadam-is-fedamsgrad",
