@@ -147,6 +147,9 @@ DOMAINS: dict[str, Parameter] = {
         "probability p with which clients communicate after a local step",
         of_clients=True,
     ),
+    "consensus": Parameter(
+        SHARE, "share of what neighbours' known models differ by that a client's model moves", of_clients=True
+    ),
     "f": Parameter(WHOLE, "number of messages that may be anything"),
     "keep": Parameter(COUNT, "number of messages that are kept"),
     "smooth": Parameter(POSITIVE, "distance that shorter ones count as"),

@@ -49,6 +49,7 @@ BY_NAME: dict[str, float] = {
     "chance": 0.2,
     "levels": 16,
     "kept": 64,
+    "consensus": 0.1,
     "phi_m": 0.01,
     "phi_M": 10.0,
 }

@@ -51,6 +51,7 @@ NUMBERS: dict[str, float] = {
     "chance": 0.5,
     "levels": 3,
     "kept": 2,
+    "consensus": 0.5,
     "q": 0.5,
 }
 

@@ -70,6 +70,7 @@ HYPER = {
     "chance": 0.5,
     "levels": 3,
     "kept": 2,
+    "consensus": 0.5,
 }
 """A value for every hyper-parameter of the catalogue."""
 

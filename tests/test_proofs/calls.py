@@ -56,6 +56,7 @@ HYPER = {
     "lam": "1/2",
     "guard": "1/8",
     "chance": "3/8",
+    "consensus": "3/8",
     "R": "4",
     "wd": "1/2",
     "phi_m": "5/4",

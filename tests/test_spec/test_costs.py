@@ -28,6 +28,7 @@ NOT_COUNTED = {
     ("fednova-alg2", "server"): "the mean of the d_i is made from those that the clients keep",
     ("fednova-alg2", "down"): "the mean of the d_i is made from those that the clients keep",
     ("gossip-pga", "down"): "the exact mean has no server in the specification",
+    ("choco", "gossip"): "it mixes all that neighbours know, where they are told of k entries",
     ("mime", "down"): "the mean gradient is made from those that the clients send first",
     ("fedpaq", "up"): "levels have no slope by which they could be told apart",
 }
@@ -150,7 +151,7 @@ def test_a_client_receives_what_its_points_depend_on(a: Algorithm) -> None:
     assert sum(received) == down
 
 
-@rows(Program)
+@rows(Program, "gossip")
 def test_gossip_moves_what_the_links_carry(a: Algorithm) -> None:
     """All clients send, so that nobody hears the model from a neighbour first."""
     run = play(a, rounds=1)

@@ -38,7 +38,17 @@ NUMBERS: dict[str, Any] = {
     **{"eta_l": 0.3, "eta": 0.7, "beta1": 0.9, "beta2": 0.75, "beta3": 0.25, "beta": 0.5, "eps": 0.25, "tau": 0.5},
     **{"v0": 0.25, "v0_l": 0.125, "m0_l": 0.5, "beta1_l": 0.8, "beta2_l": 0.6, "eps_s": 1.5, "rho": 0.6, "mu": 0.2},
     **{"mix": 0.4, "buffer": 2, "clip_norm": 1.5, "sigma": 0.3, "lam": 0.2, "wd": 0.2, "levels": 3, "kept": 2},
-    **{"P": 2, "overlap": 1, "own": 0.3, "chance": 0.25, "f": 0, "keep": 2, "smooth": 0.5, "passes": 2},
+    **{
+        "P": 2,
+        "overlap": 1,
+        "own": 0.3,
+        "chance": 0.25,
+        "consensus": 0.4,
+        "f": 0,
+        "keep": 2,
+        "smooth": 0.5,
+        "passes": 2,
+    },
 }
 SETUP = Setup((1, 2, 3, 4), {"w": (2, 2), "b": (1,)})
 W = np.array([[0.5, 0.25, 0.25, 0], [0.25, 0.5, 0.25, 0], [0.25, 0.25, 0.5, 0], [0, 0, 0, 1]])

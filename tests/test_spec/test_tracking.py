@@ -1,4 +1,4 @@
-"""Gradient tracking by hand, in fractions, beside loops over clients and numbers; where it comes to rest."""
+"""Gradient tracking and CHOCO by hand, in fractions, beside loops over clients and numbers; where they come to rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms import d2, diging, k_gt, led
+from fedspec.algorithms import choco, d2, diging, k_gt, led
+from fedspec.algorithms.choco import Choco
 from fedspec.algorithms.d2 import D2
 from fedspec.algorithms.diging import Diging
 from fedspec.algorithms.k_gt import Kgt
@@ -223,3 +224,85 @@ def test_d2_needs_eigenvalues_above_minus_a_third(own: float, matrix: Any, ends:
     with np.errstate(over="ignore", invalid="ignore"):
         x = run_on(ring(4, own), d2, D2(eta_l=0.01, matrix=matrix), 2000, 1).x
     assert bool(np.allclose(x, RING_BEST, atol=1e-6)) is ends
+
+
+# CHOCO.
+
+
+def test_two_steps_of_two_clients_who_send_one_entry() -> None:
+    """Gradients (2, -4) and (0, 2), k = 1, W = J, consensus 1/2, eta_l = 1/2; nothing is known at first.
+
+    The models go to (-1, 2) and (0, -1): 2 and -1 in the second entry are sent, their mean is 1/2, and the models move
+    half the way from what is known of them: -3/4 and 3/4.
+    """
+    gradients = [np.array([F(2), F(-4)]), np.array([F(0), F(2)])]
+    oracles = [lambda t, x, g=g: g for g in gradients]
+    J = [[F(1, 2), F(1, 2)]] * 2
+    h = Choco(eta_l=F(1, 2), consensus=F(1, 2), kept=1)
+    state = choco.init(h, np.array([F(0)] * 4, dtype=object), setup(2))
+    state, shown = choco.step(h, state, oracles, exchange(J, 1))
+    assert state.X.tolist() == [[-1, F(5, 4)], [0, F(-1, 4)]]
+    assert list(shown["X_hat"]) == [0, 2, 0, -1]
+    # (-2, 13/4) and (0, -5/4) less what is known: (-2, 5/4) and (0, -1/4).
+    state, shown = choco.step(h, state, oracles, exchange(J, 1))
+    assert list(shown["X_hat"]) == [-2, 2, 0, F(-5, 4)]
+    assert state.X.tolist() == [[F(-3, 2), F(39, 16)], [F(-1, 2), F(-7, 16)]]
+
+
+@pytest.mark.parametrize("known", ["nothing", "models"])
+@pytest.mark.parametrize("exchanged", ["told", "mixed"])
+@pytest.mark.parametrize("compressor", ["top-k", "scaled-sign"])
+def test_choco_is_the_loop_over_neighbours(compressor: Any, exchanged: Any, known: Any) -> None:
+    """Each client keeps a copy of what it has heard of everybody, and no stack."""
+    rng = np.random.default_rng(3)
+    eta, gamma, n, d = F(1, 4), F(1, 2), 3, 3
+    pulls = [[F(int(v), 4) for v in rng.integers(-9, 10, d)] for _ in range(n)]
+    x = [[F(int(v), 8) for v in rng.integers(-9, 10, d)] for _ in range(n)]
+    start = np.array(x, dtype=object).reshape(-1)
+    copies = [[list(row) if known == "models" else [F(0)] * d for row in x] for _ in range(n)]
+
+    def message(v: list[F]) -> list[F]:
+        if compressor == "scaled-sign":
+            size = sum(map(abs, v)) / d
+            return [size * ((a > 0) - (a < 0)) for a in v]
+        best = max(range(d), key=lambda j: (abs(v[j]), -j))
+        return [a if j == best else F(0) for j, a in enumerate(v)]
+
+    def tell() -> None:
+        for i in range(n):
+            q = message([a - b for a, b in zip(x[i], copies[i][i], strict=True)])
+            for own in copies:
+                own[i] = [a + b for a, b in zip(own[i], q, strict=True)]
+
+    def mix() -> None:
+        for i in range(n):
+            for j in range(n):
+                w = gamma * LOPSIDED[i][j]
+                x[i] = [a + w * (b - c) for a, b, c in zip(x[i], copies[i][j], copies[i][i], strict=True)]
+
+    for _ in range(5):
+        for i in range(n):
+            x[i] = [a - eta * ((i + 1) * a - b) for a, b in zip(x[i], pulls[i], strict=True)]
+        for act in (tell, mix) if exchanged == "told" else (mix, tell):
+            act()
+    more = {"kept": 1} if compressor == "top-k" else {}
+    h = Choco(eta_l=eta, consensus=gamma, compressor=compressor, exchanged=exchanged, known=known, **more)
+    oracles = [lambda t, y, i=i: (i + 1) * y - np.array(pulls[i], dtype=object) for i in range(n)]
+    state = choco.init(h, start, setup())
+    for steps in (2, 3):
+        state, shown = choco.step(h, state, oracles, exchange(LOPSIDED, steps))
+    assert state.X.tolist() == x
+    assert shown["X_hat"].reshape(n, d).tolist() == copies[0]
+
+
+def test_choco_agrees_on_the_mean_and_runs_away_where_it_mixes_too_much() -> None:
+    """One entry of five is sent, four clients on a ring, no gradient."""
+    start, oracles = np.random.default_rng(1).normal(size=(4, 5)), [lambda t, x: 0 * x] * 4
+    ends = {}
+    for gamma in (0.3, 1.0):
+        h = Choco(eta_l=0.1, consensus=gamma, kept=1)
+        state = choco.init(h, start.reshape(-1), setup(4))
+        for _ in range(60):
+            state, _ = choco.step(h, state, oracles, Exchange((), (tuple(range(4)),) * 10, ring(4, 1 / 3)))
+        ends[gamma] = np.abs(state.X - start.mean(axis=0)).max()
+    assert ends[0.3] < 1e-9 and ends[1.0] > 1e3

@@ -26,8 +26,7 @@ from fedspec.arith import Scalar, Stack, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Program, Reading
 from fedspec.hyper import Hyper
-from fedspec.mixing.diffusion import held_back, undone
-from fedspec.mixing.gossip import gossip
+from fedspec.mixing.diffusion import combined, held_back, undone
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.records import record
@@ -59,7 +58,7 @@ def led(h: Led, state: Dual, clients: Clients, plan: Exchange) -> tuple[Dual, di
     Phi, everyone, tau = state.X, range(len(clients)), len(plan.computing)
     for t in range(tau):
         Phi = held_back(Phi, gradients(clients, everyone, t, Phi), state.dual, steps=tau, eta_l=h.eta_l)
-    X = gossip(Phi, plan.mixing)
+    X = combined(Phi, plan.mixing)
     dual = undone(state.dual, Phi, X)
     return Dual(X, dual), {"dual": dual.reshape(-1)}
 
@@ -71,7 +70,7 @@ ROW = Algorithm(
     title="exact diffusion with local steps",
     source="external: Alghunaim (2024), LED",
     levels=("trace",),
-    rules=(held_back, gossip, undone),
+    rules=(held_back, combined, undone),
     readings=(
         Reading(
             name="alghunaim-2024",

@@ -43,6 +43,21 @@ def held_back(Phi: Stack, G: Stack, dual: Stack, *, steps: int, eta_l: Scalar) -
 
 
 @rule
+def combined(Phi: Stack, W: Mixing) -> Stack:
+    """The models after an exchange of where the local steps ended.
+
+        X = W Phi                                  led.step
+
+    Raises:
+        MixingError: W is not doubly stochastic.
+
+    External: the same, line 154.
+    """
+    check_mixing(W)
+    return W @ Phi
+
+
+@rule
 def undone(dual: Stack, Phi: Stack, X: Stack) -> Stack:
     """What mixing has undone of all steps so far; over the clients it sums to 0.
 

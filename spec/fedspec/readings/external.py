@@ -61,6 +61,15 @@ class Divisor(StrEnum):
     """The unweighted mean of all tau_i, the same for everybody: then sum_i p_i v_i = 0."""
 
 
+class FirstExchanged(StrEnum):
+    """What CHOCO's neighbours do first in a step, after the gradients were taken."""
+
+    TOLD = "told"
+    """They are told what they do not know, and mix what they then know."""
+    MIXED = "mixed"
+    """They mix what they knew before, and are told what they do not know of the mixed models."""
+
+
 class FirstMessage(StrEnum):
     """What EF21's clients send in the first round."""
 
@@ -79,6 +88,15 @@ class InnerState(StrEnum):
     """Every round begins without moments, and counts from 1."""
     AVERAGED = "averaged"
     """Whoever takes part in a round goes on from the round's mean moments, with its own count."""
+
+
+class KnownStart(StrEnum):
+    """What CHOCO's neighbours know of each other's models before the first step."""
+
+    NOTHING = "nothing"
+    """X_hat = 0."""
+    MODELS = "models"
+    """X_hat = X: all begin from one model, or have sent theirs whole."""
 
 
 class Middle(StrEnum):

@@ -32,7 +32,7 @@ def _scaled(past: Any, h: Any, o: Any) -> Any:
 
 
 MEANS: dict[str, Step] = {
-    **dict.fromkeys(("dsgd", "gossip-pga", "led", "d2"), _descent),
+    **dict.fromkeys(("dsgd", "gossip-pga", "led", "d2", "choco"), _descent),
     "diging": _tracked,
     "k-gt": _scaled,
 }

@@ -1,7 +1,8 @@
 """Clients without a server that keep more than their models: the models on quadratics, by another recursion.
 
 DIGing goes without a tracker: the last two models say the next. K-GT and LED go by matrices of whole rounds and by sums
-over all exchanges; D2 by what mixing has undone, where its rule goes by the model before. In fractions.
+over all exchanges; D2 by what mixing has undone, where its rule goes by the model before; CHOCO by what neighbours do
+not know of each other. In fractions.
 """
 
 from __future__ import annotations
@@ -132,5 +133,39 @@ def _d2(s: Scenario) -> list[Array]:
     return out
 
 
-PATHS: dict[str, Path] = {"diging": _diging, "k-gt": _k_gt, "led": _led, "d2": _d2}
+def _sent(p: Array, kept: Any) -> Array:
+    """Of one vector: the largest entries by their order, or its signs where no number of them is given."""
+    if kept is None:
+        size = sum(abs(a) for a in p) / len(p)
+        return np.array([size if a > 0 else -size if a < 0 else size * 0 for a in p], dtype=object)
+    first = sorted(range(len(p)), key=lambda j: (-abs(p[j]), j))[: int(kept)]
+    return np.array([a if j in first else a * 0 for j, a in enumerate(p)], dtype=object)
+
+
+def _choco(s: Scenario) -> list[Array]:
+    """By what neighbours do not know of each other's models; what they know is never held."""
+    s = lift(s, Fraction)
+    problem, h, o = s.case.problem, s.case.hyper, s.case.options
+    assert problem is not None
+    X, out = rows(s), list[Array]()
+    missing = 0 * X if o["known"] == "models" else X
+    for W, ends in matrices(s):
+        move = -h["eta_l"] * slopes(problem, X)
+        missing = missing + move
+        if o["exchanged"] == "mixed":
+            known = X + move - missing
+            pull = h["consensus"] * (W @ known - known)
+            move, missing = move + pull, missing + pull
+        missing = missing - np.stack([_sent(p, h.get("kept")) for p in missing])
+        X = X + move
+        if o["exchanged"] == "told":
+            known = X - missing
+            pull = h["consensus"] * (W @ known - known)
+            X, missing = X + pull, missing + pull
+        if ends:
+            out.append(X.reshape(-1))
+    return out
+
+
+PATHS: dict[str, Path] = {"diging": _diging, "k-gt": _k_gt, "led": _led, "d2": _d2, "choco": _choco}
 """The models after each exchange, by algorithm."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from hypothesis import strategies as st
@@ -85,6 +86,14 @@ def _as_scaffold(s: Scenario) -> Scenario:
     return told(
         s, "scaffold", events, level="round", options=options, hyper={"eta": 1.0, **s.case.hyper}, x0=_first_row(s)
     )
+
+
+def _in_order(s: Scenario, order: str) -> Scenario:
+    return told(s, "dsgd", options={"order": order})
+
+
+def _all_told(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    return with_hyper(s, kept=flatten(s.case.x0).size // size(s), consensus=1.0)
 
 
 def _single(e: Exchange) -> Exchange:
@@ -275,6 +284,24 @@ EDGES = (
         carry=_as_dsgd,
         options={"matrix": "half"},
         draw=ALONE,
+    ),
+    *(
+        Edge(
+            id=f"choco-{name}-is-dsgd",
+            source="choco",
+            target="dsgd",
+            when=f"all entries are sent and consensus = 1: {words}",
+            cited="external: Koloskova, Stich and Jaggi (2019): then X_hat is X",
+            level="trace",
+            carry=partial(_in_order, order=order),
+            narrow=_all_told,
+            options={"compressor": "top-k", **options},
+            needs=("kept", "consensus"),
+        )
+        for name, words, order, options in (
+            ("told", "first adapted, then combined", "adapt-then-combine", {"exchanged": "told"}),
+            ("mixed", "first combined", "combine-then-adapt", {"exchanged": "mixed", "known": "models"}),
+        )
     ),
     Edge(
         id="dadam-is-fedamsgrad",

@@ -1,0 +1,48 @@
+"""Gossip of what neighbours were told of each other's models, where little may be sent. Row i of a stack is client i's.
+
+External to the five papers.
+"""
+
+from __future__ import annotations
+
+from fedspec.arith import Mixing, Scalar, Stack
+from fedspec.mixing.gossip import check_mixing
+from fedspec.rules import rule
+
+
+@rule
+def untold(X: Stack, X_hat: Stack) -> Stack:
+    """What a client's neighbours do not know of its model.
+
+        P = X - X_hat                              choco.P
+
+    External: Koloskova, Stich and Jaggi (2019), as ``liboyue/Network-Distributed-Algorithm`` has it,
+    ``nda/optimizers/decentralized_distributed/CHOCO_SGD.py`` at 7f661e9.
+    """
+    return X - X_hat
+
+
+@rule
+def told(X_hat: Stack, Q: Stack) -> Stack:
+    """What they know of it once they have heard the message; the client knows that they do.
+
+        X_hat = X_hat + Q                          choco.X_hat
+
+    External: the same.
+    """
+    return X_hat + Q
+
+
+@rule
+def towards_told(X: Stack, X_hat: Stack, W: Mixing, *, consensus: Scalar) -> Stack:
+    """The models, moved by what the neighbours' known models differ from the own known one.
+
+        X = X + consensus (W X_hat - X_hat)        choco.step
+
+    Raises:
+        MixingError: W is not doubly stochastic.
+
+    External: the same.
+    """
+    check_mixing(W)
+    return X + consensus * (W @ X_hat - X_hat)
