@@ -348,6 +348,7 @@ VARIED: tuple[tuple[str, Level, str, dict[str, str], Literal["rounds", "clients"
     ("diloco", "server", "rate-inside", {}, "rounds"),
     ("slowmo", "round", "", {}, "rounds"),
     ("mifa", "round", "", {}, "rounds"),
+    ("fedcm", "round", "", {}, "rounds"),
     ("mime", "round", "", {}, "clients"),
     ("fedbuff", "trace", "", {}, "rounds"),
     ("dsgd", "trace", "", {}, "rounds"),

@@ -38,6 +38,7 @@ SHARED = {
     "vrl-sgd": {"eta_l"},
     "scaffnew": {"eta_l"},
     "slowmo": {"eta_l"},
+    "fedcm": {"eta_l"},
     "mifa": {"eta_l"},
     "q-fedavg": {"eta_l"},
     "feddyn": {"mu"},

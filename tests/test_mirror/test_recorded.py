@@ -240,6 +240,8 @@ RUN = [
     ("mifa", {}),
     ("mime-lite", {}),
     ("mime", {}),
+    ("fedcm", {}),
+    ("fedcm", {"reading": "ghbm"}),
     ("ef21", {}),
     ("ef21", {"compressor": "scaled-sign"}),
 ]
@@ -283,6 +285,9 @@ def test_a_run_of_a_text_is_the_specification(name: str, options: dict[str, Any]
     elif name in SINGLE_ALONE:
         # All together, then those of one, of two and of three steps.
         assert are_recorded == [False, True, False, False] * ROUNDS
+    elif "ghbm" in options.values():
+        # What is divided by a client's steps counts them: it is recorded where all take equally many.
+        assert are_recorded == [False, True, True, True] * ROUNDS
     else:
         # Scaled signs tell no entries apart.
         on_tensors = name in ON_TENSORS and options.get("compressor") != "scaled-sign"

@@ -52,6 +52,15 @@ class Decay(StrEnum):
     """The new model by eta_l wd, the step included."""
 
 
+class Direction(StrEnum):
+    """What FedCM's server keeps of a round, for the next one's steps to go along; the same where K and eta_l stay."""
+
+    GRADIENT = "gradient"
+    """-Delta / (eta_l K), in which K is the mean number of steps: a round with more steps goes farther along it."""
+    CHANGE = "change"
+    """-Delta, which client i divides by its own eta_l tau_i: whatever these are, a round adds rho of it."""
+
+
 class Divisor(StrEnum):
     """By how many steps VRL-SGD divides what a client has moved apart from the mean."""
 

@@ -49,6 +49,7 @@ BROKEN = {
     "sampled_weights": "w",
     "sampled_steps": "tau_eff",
     "buffer_holds": "v",
+    "direction": "D",
     "cover": "nu",
     "idle": "nu",
     "start": "u",

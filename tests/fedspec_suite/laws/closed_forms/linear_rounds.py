@@ -11,6 +11,7 @@ from typing import Any
 
 from fedspec.arith import Array
 from fedspec.contract import Round
+from fedspec_suite.laws.closed_forms.sums import average
 from fedspec_suite.measure.scenario import Scenario
 
 
@@ -79,6 +80,19 @@ def _mime_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]
     return moves
 
 
+def _fedcm_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]:
+    """All rounds go along an average over rounds, of mean gradients or of what FedAvg would have made of each."""
+    changes, moves, averages = list[Array](), [], s.case.options["direction"] == "gradient"
+    for e in s.events:
+        assert isinstance(e, Round)
+        weight = sum(p[i] for i in e.participants)
+        steps = {i: p[i] / weight * tau for i, tau in zip(e.participants, e.steps, strict=True)}
+        scale = h["eta_l"] * sum(steps.values()) if averages else 1
+        changes.append(sum((h["eta_l"] * n / scale * g[i] for i, n in steps.items()), start=0 * g[0]))
+        moves.append(-h["eta"] * scale * average(h["rho"], changes))
+    return moves
+
+
 MOVES: dict[str, Callable[[Scenario, Any, Array, list[Fraction]], list[Array]]] = {
     "scaffold": _scaffold_moves,
     "feddyn": _feddyn_moves,
@@ -86,4 +100,5 @@ MOVES: dict[str, Callable[[Scenario, Any, Array, list[Fraction]], list[Array]]] 
     "mifa": _mifa_moves,
     "mime-lite": _mime_moves,
     "mime": _mime_moves,
+    "fedcm": _fedcm_moves,
 }

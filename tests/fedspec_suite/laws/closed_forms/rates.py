@@ -100,6 +100,19 @@ def _mime(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
     return moves
 
 
+def _fedcm(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
+    """Of a gradient a round takes as many steps as its own, at its own rate; of a change a share, whatever its rate."""
+    moves, D, averages = [], 0 * g[0], case.options["direction"] == "gradient"
+    for e in events:
+        p, n, (eta,) = shares(case, e), len(e.participants), said(case, e, "eta")
+        lengths = [eta_l * tau for eta_l, tau in zip(said(case, e, "eta_l", n), e.steps, strict=True)]
+        parts = zip(p, e.participants, lengths, said(case, e, "rho", n), strict=True)
+        down = total(p_i * ((1 - rho) * far * g[i] + rho * (far if averages else 1) * D) for p_i, i, far, rho in parts)
+        moves.append(-eta * down)
+        D = down / total(p_i * far for p_i, far in zip(p, lengths, strict=True)) if averages else down
+    return moves
+
+
 def _scaffold(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
     """A control variate is the client's gradient once it has taken part, at whatever rate."""
     seen: set[int] = set()
@@ -137,6 +150,7 @@ MOVES: dict[str, tuple[Moves, dict[str, tuple[str, ...]]]] = {
     "scaffold": (_scaffold, {"weights": ("uniform",), "control": ("mean-gradient", "gradient-at-x")}),
     "mifa": (_mifa, {}),
     **dict.fromkeys(("mime-lite", "mime"), (_mime, {"weights": ("uniform", "examples")})),
+    "fedcm": (_fedcm, {"weights": ("uniform", "examples"), "direction": ("gradient", "change")}),
     "slowmo": (_slowmo, {"weights": ("uniform", "examples")}),
     "fedbuff": (_fedbuff, {"staleness": ("constant",)}),
 }

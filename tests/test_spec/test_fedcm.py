@@ -1,0 +1,93 @@
+"""FedCM by hand, in fractions, and beside a loop over numbers whose batches have gradients of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction as F
+
+import pytest
+from test_spec.control_runs import Run, line, vec
+
+from fedspec.algorithms.fedcm import FedCM, init, step
+from fedspec.plan import Plan, Setup
+from fedspec.varying import stepped
+
+PULLED = line(1, -3, h=(1, 3))
+"""F_1 = (x - 1)^2 / 2 and F_2 = 3 (x + 1)^2 / 2, but for constants."""
+
+
+@pytest.mark.parametrize("direction", ["gradient", "change"])
+def test_three_rounds_of_three_steps_by_hand(direction: str) -> None:
+    """Of 0.9 of the direction and 0.1 of the gradient, from 2: the last model is told to its last digit."""
+    hyper = {"eta_l": F(1, 10), "rho": F(9, 10), "direction": direction}
+    run = Run("fedcm", hyper, PULLED.clients, (1, 1), vec(2))
+    assert f"{float(run.rounds([(3, 3)] * 3)[0]):.5f}" == "1.23184"
+
+
+def test_single_steps_by_hand() -> None:
+    """The mean gradient is 2 x + 1, eta_l = rho = 1/2: D is 5/2 at 2, then 5/2 / 2 + 7/4 / 2 at 3/4."""
+    run = Run("fedcm", {"eta_l": F(1, 2), "rho": F(1, 2)}, PULLED.clients, (1, 1), vec(2))
+    shown = [(run.round((1, 1))["D"][0], run.x[0]) for _ in range(2)]
+    assert shown == [(F(5, 2), F(3, 4)), (F(5, 2), F(-1, 2))]
+
+
+SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((0, 1, 2), (4, -1, 0)), ((5, 1, -2), (1, 2, 0)))
+"""Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
+
+
+def gradient(i: int, k: int, x: F) -> F:
+    a, b = (F(column[k]) for column in SLOPES[i])
+    return a * x - b
+
+
+def looped(
+    rounds: Sequence[dict[int, int]], rates: Sequence[F], n: Sequence[int], *, server: F, alpha: F, of_gradient: bool
+) -> list[F]:
+    """One number after another, as codes have it; what is sent is a gradient, or what the model went up by."""
+    x, sent, models = F(3), F(0), []
+    for steps, lr in zip(rounds, rates, strict=True):
+        weight, fall, K = sum(n[i] for i in steps), F(0), F(0)
+        for i, tau in steps.items():
+            y, factor = x, F(1) if of_gradient else 1 / (lr * tau)
+            for k in range(tau):
+                y -= lr * (alpha * gradient(i, k, y) + (1 - alpha) * factor * sent)
+            fall += F(n[i], weight) * (x - y)
+            K += F(n[i] * tau, weight)
+        x, sent = x - server * fall, fall / K / lr if of_gradient else fall
+        models.append(x)
+    return models
+
+
+ROUNDS = [{0: 3, 1: 1}, {2: 2}, {0: 1, 1: 2, 2: 3}, {1: 3}]
+
+
+@pytest.mark.parametrize("weights", ["uniform", "examples"])
+@pytest.mark.parametrize("direction", ["gradient", "change"])
+def test_it_is_the_loop_over_batches(direction: str, weights: str) -> None:
+    clients = [lambda k, x, i=i: vec(gradient(i, k, x[0])) for i in range(3)]
+    hyper = {"eta_l": F(1, 8), "eta": F(3, 4), "rho": F(2, 3), "direction": direction, "weights": weights}
+    run = Run("fedcm", hyper, clients, (2, 1, 5), vec(3))
+    got = [run.rounds([steps])[0] for steps in ROUNDS]
+    n = (2, 1, 5) if weights == "examples" else (1, 1, 1)
+    loop = {"server": F(3, 4), "alpha": F(1, 3), "of_gradient": direction == "gradient"}
+    assert got == looped(ROUNDS, [F(1, 8)] * 4, n, **loop)
+
+
+@pytest.mark.parametrize(("direction", "x"), [("gradient", F(-7, 4)), ("change", F(-2))])
+def test_a_rate_that_is_halved_halves_what_a_gradient_moves(direction: str, x: F) -> None:
+    """The gradient is 2. A step at 1 leads to -1, with D = 1; one at 1/2 goes 1/2, and along D by 1/4 or by 1/2."""
+    clients = [lambda k, x: vec(2)]
+    h = FedCM(eta_l=F(1), rho=F(1, 2), direction=direction)
+    state = init(h, vec(0), Setup((1,), {"w": (1,)}))
+    for eta_l in (F(1), F(1, 2)):
+        state, _ = stepped(step, h, state, clients, Plan((0,), (1,), (1,), hyper={"eta_l": eta_l}))
+    assert state.x[0] == x
+
+
+def test_more_steps_go_farther_along_a_gradient_and_not_along_a_change() -> None:
+    """Without slopes a direction of 1, made in one step: three steps go along it three times, or once in all."""
+    for direction, far in (("gradient", F(3)), ("change", F(1))):
+        clients = [lambda k, x: vec(1 if x[0] == 0 else 0)]
+        run = Run("fedcm", {"eta_l": F(1), "rho": F(1, 2), "direction": direction}, clients, (1,), vec(0))
+        before = run.rounds([(1,)])[0]
+        assert before - run.rounds([(3,)])[0] == far / 2 * F(1, 2)
