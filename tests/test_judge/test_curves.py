@@ -374,8 +374,8 @@ def test_the_caption_says_what_was_alike_and_what_was_not_tuned() -> None:
     assert told(figure) == (
         "Alike for all: digits, mlp of 9,610 parameters; 100 clients; Dirichlet(0.3) by label; 10 in a round where an "
         "algorithm does not take all; local steps 2-8; batch 16; eta_l = 0.1. Their own: fedavg eta = 6; fedprox eta "
-        "= 7. Lines: the median of 2 seeds at each round; bands: from the least to the greatest. Floats: numbers sent to "
-        "clients, from them and between them. "
+        "= 7. Lines: the median of 2 seeds at each round; bands: from the least to the greatest. Floats: numbers sent "
+        "to clients, from them and between them. "
         "Nobody tuned the settings."
     )
     alone = told(figure_of(made(["fedavg"]), **ONE))
