@@ -16,8 +16,9 @@ from fedspec.algorithms import afga, cafga, dadam, peers
 from fedspec.algorithms.afga import AdaptedAfga, Afga
 from fedspec.algorithms.cafga import AdaptedCafga, Cafga
 from fedspec.arith import digits
-from fedspec.catalogue import CATALOGUE, Program
+from fedspec.catalogue import CATALOGUE, Algorithm, Program
 from fedspec.contract import Case, Quadratics
+from fedspec.domains import COUNT, DOMAINS
 from fedspec.errors import FedspecError, MixingError, PlanError, ShapeError
 from fedspec.linear import eye
 from fedspec.mixing import topology
@@ -376,13 +377,18 @@ def test_changes_are_bounded_by_what_reaches_the_senders() -> None:
 ROWS = [a for a in CATALOGUE.values() if isinstance(a.run, Program) and a.run.event == "exchange"]
 
 
+def quarters(row: Algorithm) -> dict[str, float]:
+    """A quarter for every hyper-parameter, but for what counts."""
+    return {n: 1 if DOMAINS[n].domain is COUNT else 0.25 for n in row.numbers}
+
+
 def session(name: str, options: dict[str, str] | None = None) -> Any:
     """Three clients, whatever the row."""
     row = CATALOGUE[name]
     assert isinstance(row.run, Program)
     x0 = np.zeros((3, 1)) if "peers" in row.run.takes else np.zeros(1)
     problem = Quadratics(np.ones((3, 1, 1)), np.ones((3, 1)), np.ones(3))
-    numbers = {n: 0.25 for n in row.numbers}
+    numbers = quarters(row)
     defaults = {**row.defaults(), **(options or {})}
     return SUBJECT.start(Case(name, "trace", row.readings[0].name, defaults, "float64", {"w": x0}, numbers, problem))
 
@@ -424,14 +430,14 @@ def test_a_round_without_senders_is_refused(name: str) -> None:
         session(name).step(plan_for(name, topology.ring(3), senders=(), computing=()))
 
 
-@pytest.mark.parametrize("name", ["dsgd", "dadam", "gossip-pga"])
+@pytest.mark.parametrize("name", ["dsgd", "dadam", "gossip-pga", "diging", "k-gt", "led", "d2", "choco"])
 def test_peers_have_no_server_and_all_compute(name: str) -> None:
     with pytest.raises(PlanError, match="no server"):
         session(name).step(Exchange((0,), ((0, 1, 2),), topology.ring(3)))
     with pytest.raises(PlanError, match=r"computing\[0\]: \(0, 1\) of 3 clients"):
         session(name).step(Exchange((), ((0, 1),), topology.ring(3)))
     row, problem = CATALOGUE[name], Quadratics(np.ones((3, 1, 1)), np.ones((3, 1)), np.ones(3))
-    numbers = {n: 0.25 for n in row.numbers}
+    numbers = quarters(row)
     case = Case(name, "trace", "", row.defaults(), "float64", {"w": np.zeros(4)}, numbers, problem)
     with pytest.raises(ShapeError, match="4 coordinates for 3 clients"):
         SUBJECT.start(case)
@@ -458,7 +464,7 @@ def test_one_client_is_a_network_too() -> None:
         problem = Quadratics(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1))
         assert isinstance(row.run, Program)
         x0 = np.zeros((1, 1) if "peers" in row.run.takes else 1)
-        case = Case(row.id, "trace", "", row.defaults(), "float64", {"w": x0}, {n: 0.25 for n in row.numbers}, problem)
+        case = Case(row.id, "trace", "", row.defaults(), "float64", {"w": x0}, quarters(row), problem)
         senders = () if "peers" in row.run.takes else (0,)
         plan = Exchange(senders, ((0,),), np.ones((1, 1)))
         assert float(np.ravel(SUBJECT.start(case).step(plan)["x"])[0]) > 0
