@@ -134,6 +134,7 @@ DOMAINS: dict[str, Parameter] = {
     "twice_a": Parameter(COUNT, "twice the exponent of the polynomial staleness"),
     "hinge_a": Parameter(NONNEGATIVE, "slope of the hinge staleness"),
     "hinge_b": Parameter(WHOLE, "delay after which the hinge staleness weighs less"),
+    "tau_c": Parameter(WHOLE, "delay beyond which a server's step is shorter"),
     "trim": Parameter(
         Domain("in [0, 1/2)", lambda x: 0 <= 2 * x < 1),
         "share of the messages that is left out at either end of each coordinate",

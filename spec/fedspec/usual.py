@@ -37,6 +37,7 @@ BY_NAME: dict[str, float] = {
     "twice_a": 1,
     "hinge_a": 1.0,
     "hinge_b": 4,
+    "tau_c": 1,
     "trim": 0.1,
     "f": 1,
     "keep": 3,

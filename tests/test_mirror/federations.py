@@ -35,6 +35,7 @@ NUMBERS: dict[str, float] = {
     "rho": 0.5,
     "gamma": 0.75,
     "mix": 0.5,
+    "tau_c": 1,
     "buffer": 3,
     "clip_norm": 1.0,
     "sigma": 0.125,

@@ -67,6 +67,7 @@ HYPER = {
     "twice_a": 1,
     "hinge_a": 0.5,
     "hinge_b": 1,
+    "tau_c": 1,
     "chance": 0.5,
     "levels": 3,
     "kept": 2,

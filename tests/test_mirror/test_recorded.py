@@ -230,6 +230,7 @@ RUN = [
     ("fedbuff", {}),
     ("fedasync", {}),
     ("delayed-nesterov", {}),
+    ("fadas", {}),
     ("diloco", {}),
     ("streaming-diloco", {}),
     ("scaffnew", {}),

@@ -268,6 +268,8 @@ def _value(name: str, note: str, rng: np.random.Generator, d: int, table: Mappin
                 "clients": 4,
                 "twice_a": 3,
                 "hinge_b": 1,
+                "tau_c": 1,
+                "tau_max": 3,
                 "tau": 3,
                 "b": 1,
                 "N": 2,

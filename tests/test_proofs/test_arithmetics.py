@@ -35,6 +35,7 @@ NUMBERS = (
     "mixing.nova.effective_steps-fixed",
     "mixing.sampling.sampled_steps-fixed",
     "mixing.arrivals.discount",
+    "algorithms.fadas.slowed",
     "mixing.accumulation.momentum_norm",
     "mixing.accumulation.code_norm",
 )

@@ -162,6 +162,15 @@ class Rated(StrEnum):
     """What enters the buffer: v = beta v + eta Delta, x = x + eta Delta + beta v."""
 
 
+class Slowing(StrEnum):
+    """The rate of FADAS's server where an update of its buffer is later than tau_c; tau_max is the largest delay."""
+
+    OVER = "over-delay"
+    """eta / tau_max."""
+    CAPPED = "capped"
+    """min(eta, 1 / tau_max): nothing is slowed while eta is below 1 / tau_max."""
+
+
 class TrackerStart(StrEnum):
     """What clients that track the mean gradient know of it before their first step."""
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.asked import both, either, fact, measured, settable, stabilised, unless
+from fedspec_suite.laws.asked import both, either, fact, if_option, measured, option, settable, stabilised, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import THRESHOLD, Bench
@@ -31,7 +31,7 @@ def _in_other_units(s: Scenario, c: float) -> Scenario:
     small = abs(c) ** (2 if s.case.options.get("epsilon") == "inside" else 1)
     new = {n: h[n] * small for n in ("tau", "eps") if n in h}
     if new:
-        new |= {"eta": h["eta"] * abs(c), "v0": h["v0"] * c * c}
+        new |= {"eta": h["eta"] * abs(c)} | {n: h[n] * c * c for n in ("v0",) if n in h}
     x0 = {n: a * c for n, a in s.case.x0.items()}
     return with_hyper(replace(s, case=replace(s.case, x0=x0, problem=replace(problem, e=problem.e * c))), **new)
 
@@ -97,7 +97,11 @@ LAWS = (
         source="homogeneity of every rule",
         cases=_scaled,
         check=_scales,
-        applies=both(fact(Fact.LATE), either(unless(stabilised), settable("eta", of=measured))),
+        applies=both(
+            fact(Fact.LATE),
+            unless(option("slowing", "capped"), "its rate is compared with a delay"),
+            either(unless(stabilised), settable("eta", of=measured)),
+        ),
     ),
     Law(
         id="arrivals-louder",
@@ -117,7 +121,7 @@ LAWS = (
         source="Client-Centric, L554, by Cauchy-Schwarz",
         cases=_convergent,
         check=_bounded,
-        applies=fact(Fact.LATE, Fact.ADAPTIVE),
+        applies=both(fact(Fact.LATE, Fact.ADAPTIVE), if_option("bias_correction", "none")),
         needs=("beta1",),
     ),
 )

@@ -60,9 +60,10 @@ def _constant(task: Mapping[str, Any], of: Mapping[str, Sequence[Mapping[str, An
     said += [words.format(task[n]) for n, words in ALIKE.items() if task.get(n) is not None]
     said += [f"{n} = {v:g}" if isinstance(v, float) else f"{n} = {v}" for n, v in _alike(runs).items()]
     yield ("Alike for all: " if len(of) > 1 else "") + "; ".join(said) + "."
-    if own := list(_own(of)):
+    differ = unlike(runs)
+    if own := list(_own(of, {clause.partition(":")[0] for clause in differ})):
         yield f"Their own: {'; '.join(own)}."
-    if differ := unlike(runs):
+    if differ:
         yield f"Not alike: {'; '.join(differ)}."
 
 
@@ -72,9 +73,9 @@ def _alike(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {n: v for n, v in first.items() if all(n in other and other[n] == v for other in others)}
 
 
-def _own(of: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[str]:
+def _own(of: Mapping[str, Sequence[Mapping[str, Any]]], told: Collection[str]) -> Iterator[str]:
     """Of each algorithm the settings that are not alike for all; of a seed for which another was chosen they differ."""
-    shared = _alike([run for some in of.values() for run in some])
+    shared = {*_alike([run for some in of.values() for run in some]), *told}
     for algorithm, some in of.items():
         found: dict[str, list[Any]] = {}
         for name, value in (item for run in some for item in run["hyper"].items() if item[0] not in shared):

@@ -147,10 +147,19 @@ def _others(a: Algorithm) -> dict[Equation, str]:
         only = [said.partition("=")[::2] for said, rules in a.when.items() if rule in rules]
         for e in printed(rule):
             where = dict.fromkeys((*only, *sorted(e.when)))
-            if where and e not in known and {option for option, _ in where} <= own and _can_be_claimed(a, where):
-                others = [f"{option} = {value}" for option, value in where if usual[option] != value]
-                found[e] = ", ".join(others)
+            if not where or e in known:
+                continue
+            # What the row has settled is no option of its.
+            free = [(option, value) for option, value in where if a.under.get(option) != value]
+            if {option for option, _ in free} <= own and _can_be_claimed(a, free):
+                others = [f"{option} = {value}" for option, value in free or _settled(a, e) if usual[option] != value]
+                found |= {e: ", ".join(others)} if others else {}
     return found
+
+
+def _settled(a: Algorithm, e: Equation) -> list[tuple[str, str]]:
+    """What the first reading that has an equation settles; nothing where none has."""
+    return next(([*r.fixes.items()] for r in a.readings if e in a.running(a.resolve(r.name, {}))), [])
 
 
 def _can_be_claimed(a: Algorithm, where: Iterable[tuple[str, str]]) -> bool:

@@ -94,6 +94,16 @@ def _delayed(past: Sequence[Array], h: Numbers, o: Options) -> Array:
     return moved
 
 
+def _slowed(past: Sequence[Array], late: int, h: Numbers, o: Options) -> Array:
+    """FADAS's last move: AMSGrad's, at a rate that the latest update of the last buffer has shortened."""
+    eta_t = h["eta"]
+    if late > h["tau_c"]:
+        # The smaller of eta and 1 / tau_max by what is the larger of their product and 1.
+        eta_t = h["eta"] / (late if o["slowing"] == "over-delay" else max(1, late * h["eta"]))
+    moved: Array = eta_t * direction("amsgrad", past, h, {**o, "epsilon": "outside"}, h["eps"])
+    return moved
+
+
 Move = Callable[[Any, Any, Any], Any]
 
 _ADAPTIVE = ("cc-fedadagrad", "cc-fedadam", "cc-fedams")
@@ -102,6 +112,9 @@ MOVES: dict[str, Move] = dict.fromkeys(("cc-fedavg", "cc-fedsgd", "cc-fedavgm", 
 
 AT_ONCE: dict[str, Move] = {"delayed-nesterov": _delayed}
 """That of a server that takes every change as it comes, from all changes so far."""
+
+LATE: dict[str, Callable[[Any, int, Any, Any], Any]] = {"fadas": _slowed}
+"""That of a server with a buffer which reads how late the latest update of the last buffer was."""
 
 MIXES = ("fedasync",)
 """Those that take every model as it comes, and no means of changes."""
@@ -115,22 +128,24 @@ def moves() -> dict[str, Move]:
 
 def known() -> list[str]:
     """The algorithms that have a closed form here."""
-    return [*moves(), *MIXES]
+    return [*moves(), *LATE, *MIXES]
 
 
 def models(s: Scenario, change: Change) -> list[Array]:
     """The model after each arrival of a scenario."""
     h, o = s.case.hyper, s.case.options
-    move = moves().get(s.case.algorithm)
+    move, slowed = moves().get(s.case.algorithm), LATE.get(s.case.algorithm)
     versions, out = [flatten(s.case.x0)], []
     waiting: list[Array] = []
     rows: list[Array] = []
     shares: list[Any] = []
+    delays: list[int] = []
     for e in s.events:
         assert isinstance(e, Arrival)
         x_mu = versions[-1 - e.delay]
         moved = change(e, x_mu)
-        if move is None:
+        delays.append(e.delay)
+        if not move and not slowed:
             rows.append(x_mu + moved)
             shares.append(h["mix"] * discount(s, e.delay))
             left = [math.prod(1 - a for a in shares[t:]) for t in range(len(shares) + 1)]
@@ -140,8 +155,12 @@ def models(s: Scenario, change: Change) -> list[Array]:
             waiting.append(moved / e.steps if o.get("normalise") == "per-step" else discount(s, e.delay) * moved)
             if len(waiting) == buffer_of(s):
                 rows.append(total(waiting) / len(waiting))
-                waiting = []
-                moved = total([move(rows[:t], h, o) for t in range(1, len(rows) + 1)])
+                waiting, m = [], buffer_of(s)
+                latest = [max(delays[k * m : (k + 1) * m]) for k in range(len(rows))]
+                moved = total(
+                    slowed(rows[:t], latest[t - 1], h, o) if slowed else move(rows[:t], h, o) if move else 0
+                    for t in range(1, len(rows) + 1)
+                )
                 versions.append(versions[0] + moved)
         out.append(versions[-1])
     return out

@@ -109,7 +109,80 @@ def _never_beaten(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     return with_hyper(s, v0=2.0**20, eps=3 * 2.0**20 if inside else 2.0**10)
 
 
+def _late_at_most(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    """Nothing is later than tau_c."""
+    return with_hyper(s, tau_c=max([0, *(e.delay for e in s.events if isinstance(e, Arrival))]))
+
+
+def _late_at_most_single(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    """The same, in single steps, which are changes per step."""
+    single = replace(s, events=tuple(replace(e, steps=1) for e in s.events if isinstance(e, Arrival)))
+    return _late_at_most(draw, setting, single)
+
+
+def _never_slowed(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    """Every delay counts, and none reaches 1 / eta; single steps."""
+    return with_hyper(_late_at_most_single(draw, setting, s), tau_c=0, eta=2.0**-10)
+
+
+WANG = "external: Wang, Wang, Lu and Chen (2024)"
+
+
+def _told_cc(s: Scenario) -> Scenario:
+    return told(s, "cc-fedams", options={"normalise": "none"}, hyper={"v0": 0 * s.case.hyper["eps"]})
+
+
+SLOWED = (
+    *(
+        Edge(
+            id=f"fadas-is-{target}",
+            source="fadas",
+            target=target,
+            when=f"every client fills one place of every buffer in time{said}",
+            cited=f"{WANG}, their code: its optimizer is that of Wang, Lin and Chen (2022)",
+            level="trace",
+            carry=_synchronous(target, numbers, options),
+            narrow=_in_time,
+            options=needed,
+            needs=("buffer",),
+            at=_full,
+            roots=True,
+        )
+        for target, said, numbers, options, needed in (
+            ("fedamsgrad", "; eps is outside the root", lambda s, K: {}, {"epsilon": "outside"}, {}),
+            ("fedams-code", "; v_hat_0 = 0 there", lambda s, K: {"v_hat0": 0}, {}, {"bias_correction": "moments"}),
+        )
+    ),
+    Edge(
+        id="fadas-is-cc-fedams",
+        source="fadas",
+        target="cc-fedams",
+        when="every update is of one step, none is later than tau_c, and v_0 = 0 there",
+        cited=f"{WANG} beside Client-Centric, Alg. 2",
+        level="trace",
+        carry=_told_cc,
+        narrow=_late_at_most_single,
+        options={"bias_correction": "none"},
+        needs=("tau_c",),
+        roots=True,
+    ),
+    Edge(
+        id="fadas-capped-is-cc-fedams",
+        source="fadas",
+        target="cc-fedams",
+        when="every update is of one step, none is 1 / eta versions late, and v_0 = 0 there",
+        cited=f"{WANG}, as restated: min(eta, 1 / tau_max) is eta",
+        level="trace",
+        carry=_told_cc,
+        narrow=_never_slowed,
+        options={"slowing": "capped", "bias_correction": "none"},
+        needs=("tau_c", "eta"),
+        roots=True,
+    ),
+)
+
 EDGES = (
+    *SLOWED,
     Edge(
         id="cc-fedavg-is-cc-fedsgd",
         source="cc-fedavg",
