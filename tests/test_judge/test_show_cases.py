@@ -268,6 +268,7 @@ def test_what_is_shown_that_is_no_model_has_its_shape() -> None:
         "d_i": of_participants,
         "b_i": "[participants]",
         "tau_eff": "(a number)",
+        "eta_t": "(a number)",
         "mix_t": "(a number)",
         "rate": "(a number)",
     }

@@ -140,7 +140,7 @@ def show_general(a: Algorithm, out: Console) -> None:
 
 def _others(a: Algorithm) -> dict[Equation, str]:
     """The equations that stand in the place of canonical ones under other options, each with these options."""
-    known, own, found = set(a.equations), a.options.keys(), {}
+    known, own, found = set(a.equations), a.options.keys(), dict[Equation, str]()
     usual = a.resolve(a.readings[0].name, {})
     for rule in a.rules:
         # The values of options under which alone the rule runs.
