@@ -207,6 +207,7 @@ PLANNED: dict[str, tuple[Domain, str]] = {
     "clients": (COUNT, "number of clients"),
     "b": (WHOLE, "number of values that are left out at either end"),
     "delay": (WHOLE, "number of versions of the model since the update was begun"),
+    "tau_max": (WHOLE, "largest number of versions of the model since one of some updates was begun"),
 }
 """What a rule counts and a plan says; no hyper-parameter, though a server's stabiliser is called tau as well."""
 
