@@ -48,7 +48,7 @@ def test_few_cases_are_told_first_and_only_there(tmp_path: Path) -> None:
     out, seen = before_a_terminal(*ASKED, "--dim", "9", folder=tmp_path)
     assert "by 12 cases of each law: 1 of 1 offer conforms." in seen and "now 60 of each" in seen
     assert out.startswith("1 of 1 offer conforms.") and "by 12 cases" not in out and "profile full" in out
-    assert "mine.py:Subject fedavg/server: 1 of 2 obligations: " in seen
+    assert "mine.py:Subject fedavg/server, 1 of 2 obligations, " in seen
     for more in (("--profile", "quick"), ("--quiet",), ("--json",)):
         assert "by 12 cases" not in before_a_terminal(*ASKED, "--dim", "9", *more, folder=tmp_path)[1], more
 
@@ -68,8 +68,8 @@ def test_the_time_that_is_left_is_what_as_many_took(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: next(now)))
     far = Far(10, begun=0)
     said = [far.next(f"law-{k}") for k in range(10)]
-    assert said[0] == "0 of 10 obligations: law-0" and said[3] == "3 of 10 obligations: law-3"
-    assert said[4:6] == ["4 of 10 obligations, 18 s left: law-4", "5 of 10 obligations, 15 s left: law-5"]
+    assert said[0] == "0 of 10 obligations, law-0" and said[3] == "3 of 10 obligations, law-3"
+    assert said[4:6] == ["4 of 10 obligations, 18 s left, law-4", "5 of 10 obligations, 15 s left, law-5"]
 
 
 def test_all_that_are_asked_are_counted() -> None:
@@ -77,7 +77,7 @@ def test_all_that_are_asked_are_counted() -> None:
     offer = Offer("fedavg", "server", "mcmahan-2017", {"weights": "examples"})
     asked = judge_offer(Reference(), offer, cases=1, progress=said.append)
     status = {o.id: o.status for o in asked if o.law != runner.REQUIREMENT}
-    told = [line.partition(": ")[2] for line in said]
+    told = [line.rpartition(", ")[2] for line in said]
     # Of a few it comes out only then that they are not about this offer.
     assert told == [id for id in status if id in told] and {status[id] for id in status if id not in told} <= {"skip"}
     assert [line.partition(" obl")[0] for line in said] == [f"{k} of {len(said)}" for k in range(len(said))]

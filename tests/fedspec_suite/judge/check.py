@@ -218,4 +218,4 @@ def explanation(subject: Subject, offer: Offer, failed: Sequence[Obligation]) ->
 
 
 def _below(progress: Callable[[str], None], where: str, far: str) -> None:
-    progress(f"{where}: {far}")
+    progress(f"{where}, {far}")

@@ -287,7 +287,7 @@ class Far:
         self.done += 1
         taken = time.monotonic() - self.begun
         left = f", {taken / self.done * (self.all - self.done):.0f} s left" if self.done >= SOME else ""
-        return f"{self.done} of {self.all} obligations{left}: {name}"
+        return f"{self.done} of {self.all} obligations{left}, {name}"
 
 
 def laws_named(patterns: str) -> str:
