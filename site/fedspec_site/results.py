@@ -123,10 +123,16 @@ class Change:
     verdict: bool = True
 
 
+@cache
+def _stored_changes() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / "changes.json").read_text(encoding="utf-8"))
+    return found
+
+
 def changes() -> tuple[Change, ...]:
     """What came out otherwise than when a package was last judged."""
     out = []
-    for package, found in json.loads((FOLDER / "changes.json").read_text(encoding="utf-8")).items():
+    for package, found in _stored_changes().items():
         since = f" ({', '.join(found['was'])}, judged {found['since']})" if found["since"] else ""
         out += [Change(package, name, f"new{since and ', beside what there was' + since}") for name in found["new"]]
         out += [Change(package, name, f"gone{since}") for name in found["gone"]]
@@ -138,8 +144,7 @@ def changes() -> tuple[Change, ...]:
 
 def last_judged() -> list[str]:
     """When packages were judged before."""
-    listed = json.loads((FOLDER / "changes.json").read_text(encoding="utf-8")).values()
-    return sorted({found["since"] for found in listed if found["since"]})
+    return sorted({found["since"] for found in _stored_changes().values() if found["since"]})
 
 
 def by_package() -> dict[str, list[Offer]]:

@@ -19,6 +19,7 @@ import pytest
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
+from fedspec_suite.measure.bench import THRESHOLD
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "vectors" / "README.md").read_text(encoding="utf-8")
@@ -67,6 +68,10 @@ def test_the_wheel_is_small_and_holds_all(package: Path, tmp_path: Path) -> None
         about = names.read(next(n for n in names.namelist() if n.endswith("METADATA"))).decode()
     assert {f"fedspec_vectors/v1/{path.name}" for path in (package / "fedspec_vectors" / "v1").iterdir()} <= files
     assert "fedspec_vectors/py.typed" in files and "Requires-Dist" not in about
+
+
+def test_it_allows_what_the_judge_allows(held: ModuleType) -> None:
+    assert held.SLACK == THRESHOLD
 
 
 def test_it_needs_python_alone(package: Path) -> None:

@@ -18,6 +18,7 @@ from fedspec_proofs.fednova import best_coefficients, round_numbers
 from fedspec_proofs.kernel import planted, rows, weighed
 from fedspec_proofs.kernel.refuted import REFUTES
 from fedspec_proofs.kernel.running import ALLOWED, SOURCES, RefusedError, compiled, compiler, prepared, resting_on
+from fedspec_proofs.kernel.text import checked_theorem
 
 ROOT = Path(__file__).resolve().parents[2]
 COQ, PAGE = ROOT / "proofs_check/coq", (ROOT / "docs/worst-cases.md").read_text(encoding="utf-8")
@@ -148,7 +149,7 @@ class TestCoq:
     @pytest.mark.parametrize("words", [*SPOILED])
     def test_refuses_a_certificate_or_row_that_is_spoiled(self, folder: Path, words: str) -> None:
         with pytest.raises(RefusedError, match="true = true"):
-            offered(folder, SPOILED[words].text("spoiled", "Qed."))
+            offered(folder, checked_theorem("spoiled", SPOILED[words].says, SPOILED[words].by))
 
     @pytest.mark.parametrize("k", range(10))
     def test_refuses_a_number_of_the_page_that_is_smaller(self, folder: Path, k: int) -> None:

@@ -23,7 +23,7 @@ SLACK = 30
 
 def algorithms() -> list[str]:
     """The ids that there are vectors of."""
-    return list(json.loads((FOLDER / "readings.json").read_text(encoding="utf-8")))
+    return list(_held("readings"))
 
 
 def vectors(algorithm: str, level: str, reading: str = "", **options: str) -> list[dict[str, Any]]:
@@ -38,12 +38,12 @@ def vectors(algorithm: str, level: str, reading: str = "", **options: str) -> li
     Raises:
         ValueError: there are none; what there is instead.
     """
-    readings = json.loads((FOLDER / "readings.json").read_text(encoding="utf-8"))
+    readings = _held("readings")
     if algorithm not in readings:
         raise ValueError(f"no vectors of {algorithm!r}; there are some of {', '.join(readings)}")
     reading = reading or next(iter(readings[algorithm]))
     usual = readings[algorithm].get(reading, {})
-    held = json.loads((FOLDER / f"{algorithm}.json").read_text(encoding="utf-8"))
+    held = _held(algorithm)
     asked = {"level": level, "reading": reading, "options": {**usual, **options}}
     found = [v for v in held["vectors"] if {name: v["case"][name] for name in asked} == asked]
     if not found:
@@ -52,6 +52,11 @@ def vectors(algorithm: str, level: str, reading: str = "", **options: str) -> li
             f"no vectors of {_said({'algorithm': algorithm, **asked})}; there are these: {'; '.join(ones)}"
         )
     return [{**v, "defects": held["defects"]} for v in found]
+
+
+def _held(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return found
 
 
 def flat(values: Any) -> list[float]:

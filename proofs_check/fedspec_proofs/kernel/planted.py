@@ -11,6 +11,7 @@ from fedspec_proofs.contraction import HELD
 from fedspec_proofs.fednova.round_numbers import by_round
 from fedspec_proofs.kernel import weighed
 from fedspec_proofs.kernel.rows import Cell, argument, cells, statement
+from fedspec_proofs.kernel.text import checked_theorem
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -26,11 +27,6 @@ class Attempt:
 
     says: str
     by: str
-
-    def text(self, name: str, end: str) -> str:
-        """The same as Coq reads it, and how the proof ends."""
-        proved = f"Proof. refine ({self.by} _). vm_cast_no_check (eq_refl true). {end}"
-        return f"Theorem {name} :\n  {self.says}.\n{proved}\n"
 
 
 def _row(cell: Cell, row: Mapping[str, Any]) -> Attempt:
@@ -150,7 +146,8 @@ def written(page: str, rows: Rows, of_servers: Rows) -> str:
 
     Coq accepts this text only if each of the others is refused, and at its end: where the check is to say yes.
     """
-    out = [one.text(f"control_{k}", "Qed.") for k, one in enumerate(whole(page, rows, of_servers))]
+    out = [checked_theorem(f"control_{k}", one.says, one.by) for k, one in enumerate(whole(page, rows, of_servers))]
     for k, (words, one) in enumerate(spoiled(page, rows, of_servers).items()):
-        out.append(f"(* {words.replace('*', '_star')} *)\n{one.text(f'planted_{k}', 'Fail Qed. Abort.')}")
+        text = checked_theorem(f"planted_{k}", one.says, one.by, "Fail Qed. Abort.")
+        out.append(f"(* {words.replace('*', '_star')} *)\n{text}")
     return weighed.HEAD + "\n".join(out)

@@ -18,7 +18,7 @@ from fedspec_proofs.contraction import HELD, MU, OTHERS, Round, clients_of
 from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.fednova.round_numbers import by_round
-from fedspec_proofs.kernel.text import identifier, listed, naturals, number, numbers
+from fedspec_proofs.kernel.text import checked_theorem, identifier, listed, naturals, number, numbers
 
 TABLE = re.compile(r"<!-- worst: (\w+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 COLUMN = re.compile(r"`(\w+)`(?:, zeta\^2 = (\d+))?")
@@ -138,12 +138,9 @@ def theorem(cell: Cell, row: Mapping[str, Any]) -> str:
     """A theorem, and that the rule it is about is the specification's."""
     n, rate = len(cell.steps), number(cell.eta_l)
     forms = f"{cell.algorithm}_forms {n} (steps {naturals(cell.steps)}) {_numbers(cell, rate)}"
-    return (
-        f"Theorem {cell.name} :\n  {statement(cell, row['form'])}.\n"
-        f"Proof. refine ({argument(cell, row)} _). vm_cast_no_check (eq_refl true). Qed.\n"
-        f"Theorem {cell.name}_runs :\n  alike ({forms})\n  {listed(map(numbers, run(cell)))} = true.\n"
-        "Proof. vm_cast_no_check (eq_refl true). Qed.\n"
-    )
+    runs = f"alike ({forms})\n  {listed(map(numbers, run(cell)))} = true"
+    proved = checked_theorem(cell.name, statement(cell, row["form"]), argument(cell, row))
+    return proved + checked_theorem(f"{cell.name}_runs", runs)
 
 
 def run(cell: Cell) -> list[list[Fraction]]:

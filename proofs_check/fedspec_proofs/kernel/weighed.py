@@ -21,7 +21,7 @@ from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.fednova.best_coefficients import WAYS
 from fedspec_proofs.kernel.rows import HEAD as ROWS_HEAD
 from fedspec_proofs.kernel.rows import TABLE, multipliers, on_forms
-from fedspec_proofs.kernel.text import identifier, listed, naturals, number, numbers
+from fedspec_proofs.kernel.text import checked_theorem, identifier, listed, naturals, number, numbers
 
 STEPS = (1, 1, 3, 3)
 """Half of the clients take one step, half three: the fewest of which the page speaks."""
@@ -135,13 +135,8 @@ def run(cell: Weights) -> list[list[Fraction]]:
 
 def theorem(cell: Weights, row: Mapping[str, Any]) -> str:
     """A theorem, and that its round is the specification's."""
-    return (
-        f"Theorem {cell.name} :\n  {statement(cell)}.\n"
-        f"Proof. refine ({argument(cell, row)} _). vm_cast_no_check (eq_refl true). Qed.\n"
-        f"Theorem {cell.name}_runs :\n  alike (weighed_forms {cell.rule})\n"
-        f"  {listed(map(numbers, run(cell)))} = true.\n"
-        "Proof. vm_cast_no_check (eq_refl true). Qed.\n"
-    )
+    runs = f"alike (weighed_forms {cell.rule})\n  {listed(map(numbers, run(cell)))} = true"
+    return checked_theorem(cell.name, statement(cell), argument(cell, row)) + checked_theorem(f"{cell.name}_runs", runs)
 
 
 def statement_below(cell: Weights) -> str:
@@ -180,10 +175,7 @@ def argument_below(cell: Weights, row: Mapping[str, Any]) -> str:
 
 def theorem_below(cell: Weights, row: Mapping[str, Any]) -> str:
     """That no others come nearer."""
-    return (
-        f"Theorem {cell.name}_others :\n  {statement_below(cell)}.\n"
-        f"Proof. refine ({argument_below(cell, row)} _). vm_cast_no_check (eq_refl true). Qed.\n"
-    )
+    return checked_theorem(f"{cell.name}_others", statement_below(cell), argument_below(cell, row))
 
 
 def by_cell(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, Fraction], Mapping[str, Any]]:

@@ -34,12 +34,18 @@ def slopes(problem: Quadratics, X: Array) -> Array:
     return np.stack([H_i @ x_i - e_i for H_i, x_i, e_i in zip(problem.H, X, problem.e, strict=True)])
 
 
-def matrices(s: Scenario) -> Iterator[tuple[Array, bool]]:
-    """The matrix of every local step, and whether an exchange ends with it."""
+def _rounds(s: Scenario) -> Iterator[tuple[Array, int]]:
+    """The matrix of every exchange, and the number of its local steps."""
     for e in s.events:
         assert isinstance(e, Exchange)
-        for t in range(len(e.computing)):
-            yield e.mixing, t == len(e.computing) - 1
+        yield e.mixing, len(e.computing)
+
+
+def matrices(s: Scenario) -> Iterator[tuple[Array, bool]]:
+    """The matrix of every local step, and whether an exchange ends with it."""
+    for W, tau in _rounds(s):
+        for t in range(tau):
+            yield W, t == tau - 1
 
 
 def _diging(s: Scenario) -> list[Array]:
@@ -69,13 +75,6 @@ def _diging(s: Scenario) -> list[Array]:
         if ends:
             out.append(X.reshape(-1))
     return out
-
-
-def _rounds(s: Scenario) -> Iterator[tuple[Array, int]]:
-    """The matrix of every exchange, and the number of its local steps."""
-    for e in s.events:
-        assert isinstance(e, Exchange)
-        yield e.mixing, len(e.computing)
 
 
 def _lengths(problem: Quadratics, tau: int, eta_l: Any) -> list[Array]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from hypothesis import strategies as st
@@ -67,7 +66,7 @@ def _as_dsgd(s: Scenario) -> Scenario:
     return told(s, "dsgd", options={"order": "adapt-then-combine"})
 
 
-def _one_step(s: Scenario) -> Scenario:
+def _as_dsgd_that_combines_first(s: Scenario) -> Scenario:
     return told(s, "dsgd", options={"order": "combine-then-adapt"})
 
 
@@ -86,10 +85,6 @@ def _as_scaffold(s: Scenario) -> Scenario:
     return told(
         s, "scaffold", events, level="round", options=options, hyper={"eta": 1.0, **s.case.hyper}, x0=_first_row(s)
     )
-
-
-def _in_order(s: Scenario, order: str) -> Scenario:
-    return told(s, "dsgd", options={"order": order})
 
 
 def _all_told(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
@@ -159,7 +154,7 @@ EDGES = (
         when="it is the first local step",
         cited="external: Nedic, Olshevsky and Shi (2017): Y = G(X) at first",
         level="trace",
-        carry=_one_step,
+        carry=_as_dsgd_that_combines_first,
         narrow=changed(_single),
         options={"tracking": "diging", "start": "gradient"},
         draw=FIRST,
@@ -171,7 +166,7 @@ EDGES = (
         when="there is one client",
         cited="external: Nedic, Olshevsky and Shi (2017): Y = G(X)",
         level="trace",
-        carry=_one_step,
+        carry=_as_dsgd_that_combines_first,
         options={"start": "gradient"},
         draw=ALONE,
     ),
@@ -293,14 +288,14 @@ EDGES = (
             when=f"all entries are sent and consensus = 1: {words}",
             cited="external: Koloskova, Stich and Jaggi (2019): then X_hat is X",
             level="trace",
-            carry=partial(_in_order, order=order),
+            carry=carry,
             narrow=_all_told,
             options={"compressor": "top-k", **options},
             needs=("kept", "consensus"),
         )
-        for name, words, order, options in (
-            ("told", "first adapted, then combined", "adapt-then-combine", {"exchanged": "told"}),
-            ("mixed", "first combined", "combine-then-adapt", {"exchanged": "mixed", "known": "models"}),
+        for name, words, carry, options in (
+            ("told", "first adapted, then combined", _as_dsgd, {"exchanged": "told"}),
+            ("mixed", "first combined", _as_dsgd_that_combines_first, {"exchanged": "mixed", "known": "models"}),
         )
     ),
     Edge(
