@@ -155,7 +155,7 @@ def _judged(
             seed=request.seed,
             law=request.law,
             reach=request.reach,
-            progress=partial(_below, progress, f"{task.name} {offer.algorithm}/{offer.level}"),
+            progress=partial(_below, progress, f"{offer.algorithm}/{offer.level} of {task.name}"),
         )
         obligations = ask(offer)
         # What it does take is judged, as if the offer had said what it does not.
@@ -218,4 +218,5 @@ def explanation(subject: Subject, offer: Offer, failed: Sequence[Obligation]) ->
 
 
 def _below(progress: Callable[[str], None], where: str, far: str) -> None:
-    progress(f"{where}, {far}")
+    # A terminal cuts a line at its width, and the end of it is the name of a file.
+    progress(f"{far}, {where}")
