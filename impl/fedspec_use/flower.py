@@ -6,6 +6,10 @@ would. Its server step is the row's function, called by :mod:`fedspec_use.server
 Clients reply as they do to ``FedAvg``: one record of arrays and one of metrics with ``num-examples``. Rows of the
 FedNova family read ``steps`` too, the number of local steps, and ``a-norm`` where a client knows ||a_i||_1 better than
 the declared solver does. :func:`answer` makes such a reply, :func:`local_train` also trains with the row's own solver.
+
+Where clients keep something from round to round, as SCAFFOLD's, FedDyn's and DiLoCo's, :func:`local_train` writes it
+into Flower's ``context.state``. What the server sends beside its model, and the change of a control variate that comes
+back, travel as arrays under names that begin with ``fedspec``.
 """
 
 from __future__ import annotations
@@ -22,17 +26,22 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDic
 from flwr.common.logger import log
 from flwr.serverapp.strategy import FedAvg
 
-from fedspec.arith import Array, Vector
-from fedspec.catalogue import Algorithm
+from fedspec.arith import Array
+from fedspec.catalogue import Algorithm, Method
 from fedspec.errors import ContractError, ParameterError
-from fedspec.params import flatten
-from fedspec_use.server import Arrays, Chosen, Reply, begun, choose, loaded, placed, saved, stepped, trained, unmet
+from fedspec.params import unflatten
+from fedspec_use.client import keeps, tells, train
+from fedspec_use.server import Arrays, Chosen, Reply, begun, choose, loaded, saved, stepped, trained, unmet
 
-EXAMPLES, STEPS, A_NORM = "num-examples", "steps", "a-norm"
+EXAMPLES, STEPS, A_NORM, LOSS = "num-examples", "steps", "a-norm", "loss-before"
 """The numbers of a reply; the first is called otherwise where the strategy has another ``weighted_by_key``."""
 
+CONTROL = "fedspec.control/"
+"""How the names begin of the change of a control variate: Flower takes replies of one record of arrays alone."""
+
 TOLD = "fedspec"
-"""The key of the configuration under which clients find the row with its hyper-parameters."""
+"""The key of the configuration under which clients find the row with its hyper-parameters, and of the record of arrays
+that is sent beside the model."""
 
 PROXIMAL = "proximal-mu"
 """The key under which Flower's own FedProx tells clients mu."""
@@ -49,14 +58,22 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
         values: what the row shows of the last round beside the model, as vectors and numbers by the paper's names.
     """
 
-    def __init__(self, algorithm: str | Algorithm, *, reading: str = "", **settings: Any) -> None:
+    def __init__(self, algorithm: str | Algorithm, *, reading: str = "", clients: int = 0, **settings: Any) -> None:
         """Choose a row; settings are its hyper-parameters and options by name, and the keywords of Flower's FedAvg.
+
+        Args:
+            algorithm: the row's id, or a row of one's own.
+            reading: the published definition; the canonical one by default.
+            clients: N, how many clients there are, for rows whose server counts them (SCAFFOLD, FedDyn).
+            settings: the rest.
 
         Raises:
             UnknownNameError: there is no such row, reading or setting.
             ParameterError: the row cannot be a strategy, or a hyper-parameter is outside its domain or missing.
         """
-        self.server = choose(algorithm, reading, {n: v for n, v in settings.items() if n not in FLOWERS})
+        self.server = choose(algorithm, reading, {n: v for n, v in settings.items() if n not in FLOWERS}, clients)
+        # What is missing is said here, and not by the first round.
+        self.server.init(np.zeros(1))
         self.values: dict[str, Any] = {}
         self._state: Any = None
         self._arrays: dict[str, Array] = {}
@@ -83,7 +100,12 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
         config[TOLD] = told(self.server)
         if (mu := self.server.numbers.get("mu")) is not None:
             config[PROXIMAL] = mu
-        messages: Iterable[Message] = super().configure_train(server_round, arrays, config, grid)
+        messages: list[Message] = [*super().configure_train(server_round, arrays, config, grid)]
+        if beside := tells(self.server, self._state):
+            named = trained(model)
+            sent = {f"{n}/{block}": a for n, v in beside.items() for block, a in unflatten(v, named).items()}
+            for message in messages:
+                message.content[TOLD] = to_record(sent)
         return messages
 
     def aggregate_train(
@@ -137,11 +159,15 @@ def reply_of(message: Message, weighted_by_key: str = EXAMPLES) -> Reply:
     """What a client's message says."""
     content = message.content
     metrics = next(iter(content.metric_records.values()))
+    arrays = of_record(next(iter(content.array_records.values())))
+    control = {name.removeprefix(CONTROL): a for name, a in arrays.items() if name.startswith(CONTROL)}
     return Reply(
-        model=of_record(next(iter(content.array_records.values()))),
+        model={name: a for name, a in arrays.items() if not name.startswith(CONTROL)},
         examples=metrics.get(weighted_by_key),
         steps=metrics.get(STEPS),
         a_norm=metrics.get(A_NORM),
+        control=control or None,
+        loss=metrics.get(LOSS),
         sender=f"node {message.metadata.src_node_id}",
     )
 
@@ -165,12 +191,26 @@ def heard(message: Message, own: Mapping[str, Any]) -> Chosen:
     raise ContractError(f"config: no {TOLD!r} in this message; it is not one of FedspecStrategy's train messages")
 
 
+def model_of(message: Message) -> tuple[str, dict[str, Array]]:
+    """The model of a train message, and the key of its record.
+
+    Raises:
+        ContractError: there is not one record of arrays beside fedspec's own.
+    """
+    keys = [key for key in message.content.array_records if key != TOLD]
+    if len(keys) != 1:
+        raise ContractError(f"content: records of arrays {keys}; a train message has one, the model")
+    return keys[0], of_record(message.content.array_records[keys[0]])
+
+
 def answer(
     message: Message,
     model: Arrays,
     *,
     examples: int,
     steps: int,
+    control: Arrays | None = None,
+    loss: float | None = None,
     metrics: Mapping[str, float] | None = None,
     weighted_by_key: str = EXAMPLES,
     **own: Any,
@@ -182,20 +222,31 @@ def answer(
         model: its arrays after local training, under the names that they came by.
         examples: its sample size.
         steps: how many local steps it took.
+        control: the change of its control variate, by the names of what is trained, where the server reads that.
+        loss: F_i at the model that it was sent, over all its examples, where the server reads that (q-FedAvg).
         metrics: more to report, such as the training loss.
         weighted_by_key: that of the strategy.
         own: hyper-parameters of the client that the strategy was not given, such as ``eta_l``.
 
     Raises:
         ContractError: the message is of another strategy.
-        ParameterError: the solver's ||a_i||_1 hangs on eta_l, which nobody gave.
+        ParameterError: the solver's ||a_i||_1 hangs on eta_l, which nobody gave, or the server reads a control variate
+            or a loss that is not given.
     """
     server = heard(message, own)
     if getattr(server.h, "mu", 0) and "eta_l" not in server.numbers and server.algorithm.runs("accumulation"):
         raise ParameterError("eta_l: not given, and ||a_i||_1 of a proximal solver hangs on it; give it here")
-    numbers = {weighted_by_key: examples, STEPS: steps, A_NORM: float(server.run.norm(server.h, steps))}
-    (key,) = message.content.array_records
-    content = {key: to_record(model), "metrics": MetricRecord({**(metrics or {}), **numbers})}
+    for name, given, read in (("control", control, server.controls), ("loss", loss, server.algorithm.losses)):
+        if read and given is None:
+            raise ParameterError(f"{name}: not given, and the server of {server.algorithm.id} reads it; give it here")
+    numbers: dict[str, Any] = {weighted_by_key: examples, STEPS: steps}
+    if isinstance(server.run, Method):
+        numbers[A_NORM] = float(server.run.norm(server.h, steps))
+    if loss is not None:
+        numbers[LOSS] = float(loss)
+    key, _ = model_of(message)
+    sent = {**model, **{f"{CONTROL}{name}": a for name, a in (control or {}).items()}}
+    content = {key: to_record(sent), "metrics": MetricRecord({**(metrics or {}), **numbers})}
     return Message(RecordDict(content), reply_to=message)
 
 
@@ -205,6 +256,7 @@ def local_train(
     *,
     examples: int,
     steps: int,
+    state: RecordDict | None = None,
     **more: Any,
 ) -> Message:
     """Train with the row's own local solver, and reply.
@@ -214,22 +266,29 @@ def local_train(
         gradient: the gradients at local step k = 0, 1, ... at a model, by name.
         examples: its sample size.
         steps: how many local steps it takes.
-        more: what :func:`answer` takes; ``eta_l`` where the strategy was not given it.
+        state: Flower's ``context.state``, where the clients of the row keep something: it is read and written.
+        more: what :func:`answer` takes; client hyper-parameters that the strategy was not given, such as ``eta_l``.
 
     Raises:
         ContractError: the message is of another strategy.
-        ParameterError: nobody gave eta_l.
+        ParameterError: nobody gave a hyper-parameter of the client, or its state.
+        ShapeError: its state is of another model.
     """
-    own = {name: value for name, value in more.items() if name not in ("metrics", "weighted_by_key")}
+    own = {name: value for name, value in more.items() if name not in ("loss", "metrics", "weighted_by_key")}
     server = heard(message, own)
-    if "eta_l" not in server.numbers:
-        raise ParameterError("eta_l: not given; give the client's rate here, or to the strategy")
-    (record,) = message.content.array_records.values()
-    arrays = of_record(record)
-
-    def oracle(k: int, x: Vector) -> Vector:
-        g = gradient(k, placed(x, arrays))
-        return flatten({name: g[name] for name in trained(arrays)}).astype(x.dtype)
-
-    x = server.run.local(server.h, flatten(trained(arrays)), oracle, steps)
-    return answer(message, placed(x, arrays), examples=examples, steps=steps, **more)
+    if state is None and (kept := keeps(server)):
+        raise ParameterError(
+            f"state: a client of {server.algorithm.id} keeps {', '.join(kept)} from round to round; give context.state"
+        )
+    place = f"{TOLD}.{server.algorithm.id}"
+    _, arrays = model_of(message)
+    beside: dict[str, dict[str, Array]] = {}
+    for name, a in of_record(message.content.array_records.get(TOLD, ArrayRecord())).items():
+        field, _, block = name.partition("/")
+        beside.setdefault(field, {})[block] = a
+    before = of_record(state[place]) if state is not None and place in state else {}
+    ended = train(server, arrays, gradient, steps, before, beside)
+    reply = answer(message, ended.model, examples=examples, steps=steps, control=ended.control, **more)
+    if state is not None and ended.kept:
+        state[place] = to_record(ended.kept)
+    return reply

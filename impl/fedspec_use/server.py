@@ -18,6 +18,8 @@ from fedspec.arith import Array, Vector
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, find
 from fedspec.domains import check_steps
 from fedspec.errors import ParameterError, PlanError, ShapeError, UnknownNameError
+from fedspec.facts import Fact
+from fedspec.functions import Served
 from fedspec.params import flatten, unflatten
 from fedspec.plan import Messages
 from fedspec.reference import finite, shown
@@ -36,7 +38,8 @@ class Chosen:
         options: every option, resolved.
         numbers: the hyper-parameters that were given.
         h: the record of all these, as the row's functions read it.
-        run: the row's functions.
+        run: the row's functions; its server's, where clients keep something.
+        clients: N, how many clients there are; 0: nobody said it.
     """
 
     algorithm: Algorithm
@@ -44,20 +47,48 @@ class Chosen:
     options: Mapping[str, str]
     numbers: Mapping[str, Any]
     h: Any
-    run: Method
+    run: Method | Served
+    clients: int = 0
+
+    def init(self, x: Vector) -> Any:
+        """The server's state before the first round.
+
+        Raises:
+            ParameterError: the server counts all clients, and nobody said how many there are.
+        """
+        if isinstance(self.run, Method):
+            return self.run.init(self.h, x)
+        if self.counts and not self.clients:
+            raise ParameterError(
+                f"clients: not given; the server of {self.algorithm.id} divides by the number of all clients, also of "
+                f"those who sit out: say clients=10"
+            )
+        return self.run.init(self.h, x, self.clients)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the server reads how many clients there are."""
+        return self.algorithm.has(Fact.COUNTS_ALL)
 
     @cached_property
     def reads(self) -> frozenset[str]:
         """Of the numbers that clients send beside their models, those that move the server: seen in one step of it."""
-        x = np.array([1.0, -2.0, 0.5])
-        state, deltas = self.run.init(self.h, x), np.array([[1.0, 0.25, -3.0], [0.5, -2.0, 1.0], [-4.0, 0.5, 1.25]])
+        x, deltas = np.array([1.0, -2.0, 0.5]), np.array([[1.0, 0.25, -3.0], [0.5, -2.0, 1.0], [-4.0, 0.5, 1.25]])
+        state = replace(self, clients=3).init(x)
         sent: dict[str, Any] = {"examples": [1.0, 1.0, 1.0], "steps": [1, 1, 1], "a_norms": [1.0, 1.0, 1.0]}
+        # What a row reads for certain, as its facts say.
+        sent |= {"controls": deltas if self.controls else None, "losses": lambda: [1.0, 2.0, 4.0]}
 
         def after(**other: Any) -> Vector:
             return model(self.run.server(self.h, state, Messages(deltas=deltas, **{**sent, **other}))[0])
 
         others = {"examples": [1.0, 2.0, 4.0], "steps": [1, 2, 4], "a_norms": [1.0, 2.0, 4.0]}
         return frozenset(n for n, v in others.items() if not np.array_equal(after(), after(**{n: v}), equal_nan=True))
+
+    @property
+    def controls(self) -> bool:
+        """Whether clients send the changes of their control variates."""
+        return isinstance(self.run, Served) and self.run.controls
 
 
 @dataclass(frozen=True)
@@ -69,6 +100,8 @@ class Reply:
         examples: its sample size n_i.
         steps: its number of local steps tau_i.
         a_norm: ||a_i||_1 of its solver.
+        control: the change of its control variate, under the names of what is trained.
+        loss: F_i at the model that it was sent, over all its examples.
         sender: how an error calls it.
     """
 
@@ -76,6 +109,8 @@ class Reply:
     examples: Any
     steps: Any = None
     a_norm: Any = None
+    control: Arrays | None = None
+    loss: Any = None
     sender: str = "a client"
 
 
@@ -88,21 +123,11 @@ def refusal(a: Algorithm) -> str:
     """Why a row has no server that stands alone on models; empty where it has one."""
     if isinstance(a.run, LocalSolver):
         return f"{a.id} is a client's solver and has no server; train with it in the clients, beside fedavg"
-    if a.served:
-        return (
-            f"{a.id}: each client keeps something of its own from round to round, which a reply of a model "
-            f"and its numbers neither carries nor proves; `fedspec simulate {a.id}` runs clients and server together"
-        )
-    if a.losses:
-        return (
-            f"{a.id}: its server reads what each client loses, which a reply of a model and its numbers does not say; "
-            f"`fedspec simulate {a.id}` runs clients and server together"
-        )
     if "peers" in a.takes:
         return (
             f"{a.id}: it has no server, clients mix their models with neighbours'; `fedspec simulate {a.id}` runs them"
         )
-    if not isinstance(a.run, Method):
+    if not isinstance(a.run, Method) and not a.served:
         return (
             f"{a.id}: its clients and its server cannot be taken apart, so no server stands alone; "
             f"`fedspec simulate {a.id}` runs them together"
@@ -110,8 +135,16 @@ def refusal(a: Algorithm) -> str:
     return ""
 
 
-def choose(name: str | Algorithm, reading: str = "", settings: Mapping[str, Any] | None = None) -> Chosen:
+def choose(
+    name: str | Algorithm, reading: str = "", settings: Mapping[str, Any] | None = None, clients: int = 0
+) -> Chosen:
     """A row under a reading, the canonical one unless it is named, with hyper-parameters and options by their names.
+
+    Args:
+        name: its id, or the row itself.
+        reading: the published definition.
+        settings: its hyper-parameters and options.
+        clients: how many clients there are, where the server counts them.
 
     Raises:
         UnknownNameError: there is no such row, reading, hyper-parameter or option.
@@ -129,11 +162,11 @@ def choose(name: str | Algorithm, reading: str = "", settings: Mapping[str, Any]
     # A scalar of NumPy's would make a float32 model one of float64.
     numbers = {n: v.item() if isinstance(v, np.generic) else v for n, v in settings.items() if n in algorithm.numbers}
     options = algorithm.resolve(reading, {n: str(v) for n, v in settings.items() if n in algorithm.options})
-    run = algorithm.run_under(options, numbers)
-    assert isinstance(run, Method)
+    run = algorithm.served or algorithm.run_under(options, numbers)
+    assert isinstance(run, Method | Served) and not isinstance(algorithm.run, LocalSolver)
     # A server sees changes and not the rate that they were made at; any value will do.
-    h: Any = run.hyper(**{"eta_l": 1, **numbers, **options})
-    return Chosen(algorithm, reading, options, numbers, h, run)
+    h: Any = algorithm.run.hyper(**{"eta_l": 1, **algorithm.unseen("server"), **numbers, **options})
+    return Chosen(algorithm, reading, options, numbers, h, run, clients)
 
 
 def unmet(chosen: Chosen) -> list[str]:
@@ -161,7 +194,7 @@ def begun(chosen: Chosen, state: Any, arrays: Arrays) -> Any:
     """
     x = flatten(trained(arrays))
     if state is None:
-        return chosen.run.init(chosen.h, x)
+        return chosen.init(x)
     was = model(state)
     if (was.shape, was.dtype) != (x.shape, x.dtype):
         raise ShapeError(
@@ -197,6 +230,8 @@ def stepped(
             "steps, its number of local steps, or a-norm, ||a_i||_1 of its solver, "
             "which takes the place of steps where the server cannot tell the solver's rate",
         ),
+        controls=_controls(chosen, replies, arrays, dtype),
+        losses=_losses(chosen, replies),
     )
     after, values = chosen.run.server(chosen.h, state, messages)
     after = finite(after, chosen.run.server, chosen.algorithm, vars(chosen.h), state)
@@ -223,7 +258,7 @@ def _steps(reply: Reply) -> Any:
 def _norm(chosen: Chosen, reply: Reply) -> Any:
     """||a_i||_1 as the client says it, or else what the row's solver has after so many steps."""
     pulled = bool(getattr(chosen.h, "mu", 0)) and "eta_l" not in chosen.numbers
-    if reply.a_norm is not None or reply.steps is None or pulled:
+    if reply.a_norm is not None or reply.steps is None or pulled or not isinstance(chosen.run, Method):
         return reply.a_norm
     return chosen.run.norm(chosen.h, reply.steps)
 
@@ -235,6 +270,35 @@ def _told(chosen: Chosen, replies: Sequence[Reply], name: str, numbers: list[Any
         said = f"{name}: the reply of {', '.join(absent)} holds none, and {chosen.algorithm.id} reads it"
         raise PlanError(f"{said}; let each client put {words}, into its metrics")
     return [1 if n is None else n for n in numbers]
+
+
+def _controls(chosen: Chosen, replies: Sequence[Reply], arrays: Arrays, dtype: Any) -> Any:
+    """The changes of control variates as a stack, where the row reads them."""
+    if not chosen.controls:
+        return None
+    rows, named = [], trained(arrays)
+    for reply in replies:
+        if reply.control is None or set(reply.control) != set(named):
+            got = "none" if reply.control is None else f"one of {sorted(reply.control)}"
+            raise PlanError(
+                f"control: the reply of {reply.sender} holds {got}, and {chosen.algorithm.id} reads the change of "
+                f"{sorted(named)} from every client; let it reply by local_train, or give answer(control=...)"
+            )
+        rows.append(flatten({name: np.reshape(reply.control[name], a.shape) for name, a in named.items()}))
+    return np.stack(rows).astype(dtype)
+
+
+def _losses(chosen: Chosen, replies: Sequence[Reply]) -> Any:
+    """Finds what each client loses, where the row reads it."""
+    if not chosen.algorithm.losses:
+        return None
+    absent = [r.sender for r in replies if r.loss is None]
+    if absent:
+        raise PlanError(
+            f"loss: the reply of {', '.join(absent)} holds none, and {chosen.algorithm.id} reads what each client "
+            f"loses at the model that it was sent; give answer(loss=...)"
+        )
+    return lambda: [r.loss for r in replies]
 
 
 def saved(state: Any, arrays: Arrays) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The Flower strategy in a real run of Flower's own: two simulated clients, saved, and resumed."""
+"""The Flower strategy in real runs of Flower's own: two simulated clients, saved, resumed, and with a memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run(command: list[str], where: Path, **more: str) -> str:
 
 
 @pytest.mark.outside
-def test_a_run_of_flower_is_fednova_and_is_resumed(
+def test_a_run_of_flower_is_fednova_and_is_resumed_and_scaffold_keeps_its_variates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     # The app has its dependencies from the index, and fedspec from here.
@@ -60,6 +60,15 @@ def test_a_run_of_flower_is_fednova_and_is_resumed(
         for name, want in x.items():
             assert np.allclose(held[f"x/{name}"], want, rtol=1e-12, atol=1e-14)
 
+    kept = tmp_path / "scaffold.npz"
+    other = f'algorithm="scaffold" num-server-rounds=3 state="{kept}"'
+    run([str(flwr), "run", ".", "--stream", "--run-config", other], app, PATH=path, **quiet)
+    held = np.load(kept)
+    x, c = scaffold_rounds(start(), 3)
+    for name, want in x.items():
+        assert np.allclose(held[f"x/{name}"], want, rtol=1e-12, atol=1e-14)
+        assert np.allclose(held[f"c/{name}"], c[name], rtol=1e-12, atol=1e-14)
+
 
 def end(folder: str) -> None:
     """End what was started from there: Flower leaves a server running, to which the next run would talk."""
@@ -85,3 +94,24 @@ def one_round(x: dict[str, Any]) -> dict[str, Any]:
     p = [n / sum(sizes) for n in sizes]
     tau_eff = sum(w * tau for w, tau in zip(p, steps, strict=True))
     return {n: x[n] + tau_eff * sum(w * d[n] for w, d in zip(p, moved, strict=True)) for n in x}
+
+
+def scaffold_rounds(x: dict[str, Any], rounds: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The model and the server's control variate after rounds of SCAFFOLD, option II, written as loops."""
+    from flower_digits.task import data, gradient
+
+    c = {n: 0 * a for n, a in x.items()}
+    own, steps = [c, c], (4, 8)
+    for _ in range(rounds):
+        ended, new = [], []
+        for part, tau in enumerate(steps):
+            pixels, labels = data(part, 2)
+            y = dict(x)
+            for _ in range(tau):
+                g = gradient(y, pixels, labels)
+                y = {n: y[n] - 0.5 * (g[n] - own[part][n] + c[n]) for n in y}
+            ended.append(y)
+            new.append({n: own[part][n] - c[n] + (x[n] - y[n]) / (0.5 * tau) for n in x})
+        c = {n: c[n] + sum(b[n] - a[n] for a, b in zip(own, new, strict=True)) / 2 for n in x}
+        x, own = {n: sum(y[n] for y in ended) / 2 for n in x}, new
+    return x, c

@@ -73,7 +73,10 @@ TORCH = (
     *("adam/client", "lamb/client/you-2020", "sm3-ii/client/fedada2"),
     *("fedadam/server/reddi-2021", "fedyogi/server/reddi-2021"),
 )
-FLOWER = ("fedadam/server/reddi-2021", "fednova/server/fednova", "fedexp/server/weighted", "median/server/yin-2018")
+FLOWER = (
+    *("fedadam/server/reddi-2021", "fednova/server/fednova", "fedexp/server/weighted", "median/server/yin-2018"),
+    *("scaffold/server/option-1", "scaffold/round/karimireddy-2020", "feddyn/round", "diloco/round/heavy-ball"),
+)
 
 
 def judged(subject: str, only: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,11 @@ def reply(change: float, examples: int = 1, **more: Any) -> Reply:
 
 
 def rounds(name: str, told: list[list[Reply]], **settings: Any) -> tuple[Any, Any, Any, Any]:
-    chosen, state, x = choose(name, "", settings), None, X
+    chosen, state, x = choose(name, "", settings, clients=3), None, X
     values: dict[str, Any] = {}
     for replies in told:
         # Replies of these tests say changes of the first model: they are moved to the present one.
-        moved = [Reply({n: x[n] + r.model[n] - X[n] for n in x}, r.examples, r.steps, r.a_norm) for r in replies]
+        moved = [replace(r, model={n: x[n] + r.model[n] - X[n] for n in x}) for r in replies]
         state, x, values = stepped(chosen, begun(chosen, state, x), x, moved)
     return chosen, state, x, values
 
@@ -53,18 +54,22 @@ def test_names_shapes_types_and_what_is_no_float_stay() -> None:
 def test_saved_and_loaded_it_goes_on_as_if_nothing_had_been(name: str) -> None:
     row = CATALOGUE[name]
     numbers = {"eta": 1.0, "beta": 0.5, "beta1": 0.5, "beta2": 0.75, "tau": 0.25, "eps": 0.5, "v0": 0.0, "v_hat0": 0.5}
-    more = {"tau_eff": 2.0, "trim": 0.25, "mu": 0.0, "rho": 0.5, "gamma": 0.5, "eta_l": 0.5}
-    more |= {"f": 0, "keep": 2, "smooth": 0.25, "passes": 2, "clip_norm": 0.5}
+    more = {"tau_eff": 2.0, "trim": 0.25, "mu": 0.5, "rho": 0.5, "gamma": 0.5, "eta_l": 0.5}
+    more |= {"q": 1.0, "f": 0, "keep": 2, "smooth": 0.25, "passes": 2, "clip_norm": 0.5}
     known = row.numbers_under("round", row.resolve(row.readings[0].name, {}))
     settings = {n: v for n, v in {**numbers, **more}.items() if n in known}
-    told = [[reply(1.0, 2, steps=2), reply(-0.5, 1, steps=1)], [reply(0.25, 1, steps=3), reply(2.0, 1, steps=1)]]
+    beside = {"loss": 2.0, "control": {"w": np.array([[0.5, -1.0]]), "b": np.array(0.25)}}
+    told = [
+        [reply(1.0, 2, steps=2, **beside), reply(-0.5, 1, steps=1, **beside)],
+        [reply(0.25, 1, steps=3, **beside), reply(2.0, 1, steps=1, **beside)],
+    ]
     _, _, want, _ = rounds(name, told, **settings)
     chosen, state, x, _ = rounds(name, told[:1], **settings)
     file = io.BytesIO()
     np.savez(file, **saved(state, x))
     file.seek(0)
     state, x = loaded(chosen, np.load(file))
-    moved = [Reply({n: x[n] + r.model[n] - X[n] for n in x}, r.examples, r.steps) for r in told[1]]
+    moved = [replace(r, model={n: x[n] + r.model[n] - X[n] for n in x}) for r in told[1]]
     _, got, _ = stepped(chosen, begun(chosen, state, x), x, moved)
     assert all(np.array_equal(got[n], want[n]) for n in want)
     assert not np.array_equal(got["w"], X["w"])
@@ -92,12 +97,6 @@ def test_other_arrays_are_refused() -> None:
         begun(adam, state, {"w": np.zeros(9)})
     with pytest.raises(ShapeError, match="load what a strategy of the same algorithm saved"):
         loaded(chosen, saved(state, x))
-
-
-@pytest.mark.parametrize("name", ["scaffold", "feddyn", "diloco"])
-def test_what_clients_keep_is_refused(name: str) -> None:
-    with pytest.raises(ParameterError, match=f"{name}: each client keeps something of its own"):
-        choose(name)
 
 
 def test_what_is_no_server_is_refused() -> None:

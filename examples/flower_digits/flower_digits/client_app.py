@@ -17,4 +17,11 @@ def train(message: Message, context: Context) -> Message:
     part, of = int(context.node_config["partition-id"]), int(context.node_config["num-partitions"])
     pixels, labels = data(part, of)
     steps = 4 * (part + 1)
-    return local_train(message, lambda k, x: gradient(x, pixels, labels), examples=len(labels), steps=steps)
+    # What a client keeps from round to round, as SCAFFOLD's c_i, lives in Flower's state of it.
+    return local_train(
+        message,
+        lambda k, x: gradient(x, pixels, labels),
+        examples=len(labels),
+        steps=steps,
+        state=context.state,
+    )

@@ -1,4 +1,4 @@
-"""The server: FedNova, saved after its rounds, or resumed from what was saved."""
+"""The server: FedNova or another row, saved after its rounds, or resumed from what was saved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ app = ServerApp()
 @app.main()
 def main(grid: Grid, context: Context) -> None:
     """Run the rounds."""
-    strategy = FedspecStrategy("fednova", eta_l=0.5, fraction_evaluate=0.0)
+    algorithm = str(context.run_config["algorithm"])
+    more = {"scaffold": {"eta": 1.0}, "feddyn": {"mu": 0.1}}.get(algorithm, {})
+    strategy = FedspecStrategy(algorithm, eta_l=0.5, clients=2, fraction_evaluate=0.0, **more)
     file = str(context.run_config["state"])
     if file and Path(file).exists():
         strategy.load_state_dict(np.load(file))

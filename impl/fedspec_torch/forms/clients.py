@@ -100,7 +100,8 @@ def feddyn_client(h: feddyn.FedDyn, state: feddyn.State) -> Client:
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack]:
         lam_i: Any = state.lam_i[i]
         (y,) = run_in_place(solvers.proximal(h.eta_l, h.mu, -lam_i), x, gradient, tau)
-        return y, torch.sub(lam_i, y - x, alpha=h.mu)
+        delta = y.sub_(x)
+        return delta, torch.sub(lam_i, delta, alpha=h.mu)
 
     return client
 

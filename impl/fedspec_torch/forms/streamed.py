@@ -136,14 +136,14 @@ def feddyn_step(h: feddyn.FedDyn, state: feddyn.State, clients: Batched, plan: P
     total = zeros(state.h)
 
     def remember(who: list[int], made: tuple[Any, Any]) -> Stack:
-        y, kept = made
-        total.add_((y - state.x).sum(0))
+        deltas, kept = made
+        total.add_(deltas.sum(0))
         written(state.lam_i, who, kept)
-        return y
+        return deltas
 
     mean: Any = model_mean(streamed(clients, plan, state.x, remember), clients=len(plan.participants))
     dual = server_dual(state.h, one(total)[0], mu=h.mu, clients=len(state.lam_i))
-    return replace(state, x=dynamic_average(one(mean)[0], dual, mu=h.mu), h=dual), {}
+    return replace(state, x=dynamic_average(state.x + one(mean)[0], dual, mu=h.mu), h=dual), {}
 
 
 def nova_step(h: Any, state: fednova_vr.State, clients: Batched, plan: Plan, norm: Callable[[int], Any]) -> Result:

@@ -67,13 +67,13 @@ def step(h: FedDyn, state: State, clients: Clients, plan: Plan) -> tuple[State, 
         y = x
         for k in range(tau):
             y = dynamic_sgd(y, gradient(k, y), lam_i[i], x, eta_l=h.eta_l, mu=h.mu)
-        return y, client_dual(lam_i[i], y - x, mu=h.mu)
+        return y - x, client_dual(lam_i[i], y - x, mu=h.mu)
 
     S = list(plan.participants)
-    y, kept = each(client, clients, plan, state.x)
+    deltas, kept = each(client, clients, plan, state.x)
     lam_i = put(lam_i, S, kept)
-    dual = server_dual(state.h, y - state.x, mu=h.mu, clients=len(lam_i))
-    x = dynamic_average(y, dual, mu=h.mu)
+    dual = server_dual(state.h, deltas, mu=h.mu, clients=len(lam_i))
+    x = dynamic_average(state.x + deltas, dual, mu=h.mu)
     return State(x=x, h=dual, lam_i=lam_i), {"lam_i": lam_i, "h": dual}
 
 

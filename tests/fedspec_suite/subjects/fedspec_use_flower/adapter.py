@@ -3,16 +3,18 @@
 ``FedspecStrategy(algorithm, reading=, **hyper, **options)``; ``configure_train`` with a stand-in grid that lists one
 node for each message, then ``aggregate_train`` with the nodes' replies.
 
-All readings of all servers that read no control variates. Clients send models, not changes: the
-adapter sends x + delta, with x as the strategy returned it last, so the rounding of that sum is the
-adapter's. Replies hold ``num-examples``, ``steps`` and ``a-norm``. Shown: what the strategy's
-``values`` hold by the catalogue's names.
+Level server: all readings of all rows that the strategy takes. Clients send models, not changes:
+the adapter sends x + delta, with x as the strategy returned it last, so the rounding of that sum is
+the adapter's. Replies hold ``num-examples``, ``steps`` and ``a-norm``, and what a row reads more: the
+change of a control variate, the loss. Level round: ``local_train`` answers each message, with a
+client's ``context.state`` from round to round, on gradients of the case's quadratics. Shown: what the
+strategy's ``values`` hold by the catalogue's names, and what those states hold.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -22,29 +24,38 @@ from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDic
 from flwr.supercore.task_identity import TaskIdentity
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Answer, Case, Event, Messages, Offer, SubjectInfo
+from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError
 from fedspec.params import unflatten
 from fedspec.reference import offers
-from fedspec_use.flower import FedspecStrategy
+from fedspec_use.flower import CONTROL, LOSS, TOLD, FedspecStrategy, local_train
 from fedspec_use.server import servers
+
+WHOLE = ("fedavg", "fedprox", "fednova", "scaffold", "feddyn", "diloco")
+"""Of which rows clients are judged too."""
+
+TOGETHER = ("noloco-baseline",)
+"""The readings under which a client would have to hear what others keep; ``local_train`` refuses them."""
 
 
 def offered() -> Iterator[Offer]:
-    """Every reading of every row that the strategy takes."""
+    """Every reading of every row that the strategy takes, and whole rounds of some."""
     for name in servers():
         yield from offers(CATALOGUE[name], "server")
+    for name in WHOLE:
+        both = {r.name for r in CATALOGUE[name].readings_at("server")} - {*TOGETHER}
+        yield from (offer for offer in offers(CATALOGUE[name], "round") if offer.reading in both)
 
 
 class StandInGrid:
     """The part of ``flwr.serverapp.Grid`` that ``configure_train`` asks."""
 
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, nodes: Sequence[int]) -> None:
         self.nodes = nodes
 
     def get_node_ids(self) -> list[int]:
-        """List the nodes, one for each message of the round."""
-        return list(range(1, self.nodes + 1))
+        """List the nodes of the round."""
+        return [*self.nodes]
 
 
 class Run:
@@ -52,34 +63,80 @@ class Run:
 
     def __init__(self, case: Case) -> None:
         self.x, self.round, self.case = dict(case.x0), 0, case
-        settings = {**case.hyper, **case.options}
         waits = {"min_train_nodes": 0, "min_evaluate_nodes": 0, "min_available_nodes": 0}
-        self.strategy = FedspecStrategy(case.algorithm, reading=case.reading, **settings, **waits)
+        settings = {**case.hyper, **case.options, **waits}
+        n = len(case.problem.e) if case.problem else case.population
+        self.strategy = FedspecStrategy(case.algorithm, reading=case.reading, clients=n or 0, **settings)
 
     def step(self, event: Event) -> Answer:
         """Aggregate one round's messages: ask every node, answer for it, and hand over the replies in their order."""
         if not isinstance(event, Messages):
             raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
-        self.round += 1
-        grid = StandInGrid(len(event.messages))
-        asked = self.strategy.configure_train(self.round, record(self.x), ConfigRecord(), grid)
-        replies = []
-        for message in sorted(asked, key=lambda m: int(m.metadata.dst_node_id)):
-            sent = event.messages[message.metadata.dst_node_id - 1]
-            model = {n: self.x[n] + sent.delta[n] for n in self.x}
-            numbers = {"num-examples": int(sent.weight), "steps": int(sent.steps), "a-norm": float(sent.a_norm)}
-            content = RecordDict({"arrays": record(model), "metrics": MetricRecord(numbers)})
-            replies.append(Message(content, reply_to=message))
-        arrays, _ = self.strategy.aggregate_train(self.round, replies)
-        if arrays is not None:
-            self.x = {n: array.numpy() for n, array in arrays.items()}
+        self.through(range(1, len(event.messages) + 1), lambda m: self.reply(m, event.messages[node_of(m) - 1]))
         return {"x": self.x, **self._shown()}
 
+    def through(self, nodes: Sequence[int], reply: Callable[[Message], Message]) -> None:
+        """One round of the strategy with these nodes."""
+        self.round += 1
+        asked = self.strategy.configure_train(self.round, record(self.x), ConfigRecord(), StandInGrid(nodes))
+        arrays, _ = self.strategy.aggregate_train(self.round, [reply(m) for m in sorted(asked, key=node_of)])
+        if arrays is not None:
+            self.x = {n: array.numpy() for n, array in arrays.items()}
+
+    def reply(self, message: Message, sent: ClientMessage) -> Message:
+        """What a node says of a change that the case gives."""
+        model = {n: self.x[n] + sent.delta[n] for n in self.x}
+        model |= {f"{CONTROL}{n}": a for n, a in (sent.control or {}).items()}
+        numbers = {"num-examples": int(sent.weight), "steps": int(sent.steps), "a-norm": float(sent.a_norm)}
+        numbers |= {} if sent.loss is None else {LOSS: float(sent.loss)}
+        return Message(RecordDict({"arrays": record(model), "metrics": MetricRecord(numbers)}), reply_to=message)
+
     def _shown(self) -> dict[str, Any]:
-        wanted = CATALOGUE[self.case.algorithm].shows_at("server")
+        wanted = CATALOGUE[self.case.algorithm].shows_at(self.case.level)
         found = {n: v for n, v in self.strategy.values.items() if n in wanted}
         d = sum(np.size(a) for a in self.x.values())
         return {n: unflatten(v, self.x) if np.shape(v) == (d,) else v for n, v in found.items()}
+
+
+class Rounds(Run):
+    """The same, with clients that train by ``local_train`` on the objectives of the case."""
+
+    def __init__(self, case: Case) -> None:
+        super().__init__(case)
+        assert case.problem
+        self.problem, ((self.name, self.x0),) = case.problem, case.x0.items()
+        self.states: list[RecordDict] = [RecordDict() for _ in case.problem.e]
+
+    def step(self, event: Event) -> Answer:
+        """One round of the participants."""
+        if not isinstance(event, Round):
+            raise ContractError(f"event: {type(event).__name__} at level round; send Round")
+        steps = dict(zip(event.participants, event.steps, strict=True))
+        self.through([i + 1 for i in steps], lambda m: self.trained(m, node_of(m) - 1, steps[node_of(m) - 1]))
+        # What a client keeps is zero before its first round.
+        kept = {n: np.stack([self.kept(i, n) for i in range(len(self.states))]) for n in ("c_i", "lam_i", "m_i", "v_i")}
+        of_participants = {n: kept[n][list(steps)] for n in ("m_i", "v_i")}
+        shown = {n: v for n, v in {**kept, **of_participants}.items() if n in CATALOGUE[self.case.algorithm].shows}
+        return {"x": self.x, **self._shown(), **shown}
+
+    def trained(self, message: Message, i: int, steps: int) -> Message:
+        """The reply of client i after its local steps."""
+        H, e, n = self.problem.H[i], self.problem.e[i], int(self.problem.examples[i])
+        state = self.states[i]
+        return local_train(
+            message, lambda k, x: {self.name: H @ x[self.name] - e}, examples=n, steps=steps, state=state
+        )
+
+    def kept(self, i: int, name: str) -> Any:
+        """What client i keeps under that name."""
+        arrays = self.states[i].array_records.get(f"{TOLD}.{self.case.algorithm}", {})
+        key = f"{name}/{self.name}"
+        return arrays[key].numpy() if key in arrays else np.zeros_like(self.x0)
+
+
+def node_of(message: Message) -> int:
+    """The node that a message is for."""
+    return int(message.metadata.dst_node_id)
 
 
 def record(x: Mapping[str, Any]) -> Any:
@@ -93,8 +150,8 @@ class Use:
     info = SubjectInfo("fedspec_use_flower", version("flwr"), tuple(offered()))
 
     def start(self, case: Case) -> Run:
-        """Make the strategy of the case."""
-        return Run(case)
+        """Make the strategy of the case, and its clients."""
+        return Rounds(case) if case.level == "round" else Run(case)
 
 
 logging.getLogger("flwr").setLevel(logging.ERROR)

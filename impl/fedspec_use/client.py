@@ -1,0 +1,214 @@
+"""The client half of a row on named arrays: its local solver, or its own round with one client in it.
+
+No equation stands here. A client that keeps something runs the row's text as the only client there is; what the text
+gives it is what one client of many gets, and a reading under which it is not is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Vector, stack
+from fedspec.catalogue import Method
+from fedspec.errors import ParameterError, PlanError, ShapeError
+from fedspec.functions import Program
+from fedspec.params import flatten, unflatten
+from fedspec.plan import Oracle, Plan, Setup
+from fedspec.population import stacked
+from fedspec_use.server import Arrays, Chosen, placed, trained
+
+Gradient = Callable[[int, Arrays], Arrays]
+"""The gradients at local step k = 0, 1, ... at a model, by name."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a client has after its local steps.
+
+    Attributes:
+        model: its local model.
+        kept: what it keeps for its next round, by names that :func:`train` takes back; empty where it keeps nothing.
+        control: the change of its control variate; None where it has none.
+    """
+
+    model: dict[str, Any]
+    kept: dict[str, Any]
+    control: dict[str, Any] | None = None
+
+
+class One:
+    """A population of one client, which notes what it does."""
+
+    def __init__(self, gradient: Oracle) -> None:
+        self.gradient, self.did = gradient, ()
+
+    def __len__(self) -> int:
+        """One."""
+        return 1
+
+    def each(self, client: Any, plan: Plan, x: Vector) -> Any:
+        """What the client does, as a stack of one row."""
+        self.did = client(0, x, self.gradient, plan.steps[0])
+        return stacked([self.did])
+
+    def each_arrival(self, client: Any, arrivals: Sequence[Any], x_mu: Sequence[Vector]) -> Any:
+        """Nobody is late."""
+        raise PlanError("arrival: a client that is asked in rounds sends none")
+
+    def gradients(self, S: Sequence[int], t: int, X: Any) -> Any:
+        """Its gradient at each row."""
+        return stack([self.gradient(t, x) for x in X])
+
+
+def keeps(chosen: Chosen) -> tuple[str, ...]:
+    """What a client keeps from round to round, by the names of the state: what has a row, or a number, for each."""
+    if isinstance(chosen.run, Method):
+        return ()
+    first = _first(chosen, np.zeros(2))
+    return tuple(f.name for f in fields(first) if _is_own(getattr(first, f.name)))
+
+
+def tells(chosen: Chosen, state: Any) -> dict[str, Vector]:
+    """What of the server's state clients read beside its model, as vectors by name."""
+    return {name: getattr(state, name) for name in _read(chosen)}
+
+
+def train(
+    chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: Arrays, told: Mapping[str, Arrays]
+) -> Ended:
+    """One round of a client, with the solver and the memory that the row says.
+
+    Args:
+        chosen: the row, with the client's own hyper-parameters.
+        arrays: the model that it was sent.
+        gradient: its gradients.
+        steps: how many local steps it takes.
+        kept: what it kept of its last round; empty in its first.
+        told: what it was sent beside the model, by name.
+
+    Raises:
+        ParameterError: a hyper-parameter of the client is not given, or what it keeps hangs on other clients.
+        PlanError: the number of steps is none, or something that it reads was not sent.
+        ShapeError: what it kept is of another model.
+    """
+    if missing := missing_of(chosen):
+        raise ParameterError(f"{missing[0]}: not given; give the client's here, or to the strategy")
+    named = trained(arrays)
+    x = flatten(named)
+
+    def oracle(k: int, y: Vector) -> Vector:
+        g = gradient(k, placed(y, arrays))
+        return flatten({name: g[name] for name in named}).astype(y.dtype)
+
+    if isinstance(chosen.run, Method):
+        return Ended(placed(chosen.run.local(chosen.h, x, oracle, steps), arrays), {})
+    if _together(chosen):
+        raise ParameterError(
+            f"reading: {chosen.reading} of {chosen.algorithm.id} has a client go on from the mean of what all clients "
+            f"of its round keep, which it does not hear; choose another, or `fedspec simulate {chosen.algorithm.id}`"
+        )
+    if absent := _read(chosen) - told.keys():
+        raise PlanError(f"{min(absent)}: not sent beside the model, and clients of {chosen.algorithm.id} read it")
+    state = replace(_first(chosen, x), **{name: flatten(told[name]) for name in _read(chosen)})
+    before = replace(state, **_opened(state, named, kept)) if kept else state
+    after, did = _round(chosen, before, oracle, steps)
+    control = {}
+    if chosen.controls:
+        (name,) = keeps(chosen)
+        control = unflatten((getattr(after, name) - getattr(before, name))[0], named)
+    return Ended(placed(x + did[0], arrays), _closed(chosen, after, named), control or None)
+
+
+def missing_of(chosen: Chosen) -> list[str]:
+    """The hyper-parameters of clients that nobody has given."""
+    if isinstance(chosen.run, Method):
+        return [] if "eta_l" in chosen.numbers else ["eta_l"]
+    known = chosen.algorithm.numbers_under("round", chosen.options)
+    return [n for n in known if n not in chosen.numbers and n not in chosen.algorithm.numbers_at("server")]
+
+
+def _first(chosen: Chosen, x: Vector, clients: int = 1) -> Any:
+    run = chosen.algorithm.run
+    assert isinstance(run, Program)
+    return run.init(chosen.h, x, Setup((1,) * clients, {"x": x.shape}))
+
+
+def _is_own(value: Any) -> bool:
+    return value.ndim == 2 if hasattr(value, "ndim") else isinstance(value, tuple)
+
+
+def _round(chosen: Chosen, state: Any, oracle: Oracle, steps: int) -> tuple[Any, Any]:
+    """The state after a round of the only client, and what the text has it return: its change, and what it keeps."""
+    run, population = chosen.algorithm.run_under(chosen.options, chosen.numbers), One(oracle)
+    assert isinstance(run, Program)
+    after, _ = run.step(chosen.h, state, population, Plan((0,), (steps,), (1,)))
+    return after, population.did
+
+
+def _probe(k: int, x: Vector) -> Vector:
+    g: Vector = 0.5 * x + np.array([1.0, -0.25, 0.125])
+    return g
+
+
+def _read(chosen: Chosen) -> frozenset[str]:
+    """What of a server's state its clients read beside the model: seen in one round of one client."""
+    if isinstance(chosen.run, Method):
+        return frozenset()
+    first = _first(chosen, np.array([1.0, -2.0, 0.5]))
+    beside = {f.name for f in fields(first)} & {f.name for f in fields(replace(chosen, clients=1).init(first.x))} - {
+        "x"
+    }
+
+    def did(**other: Any) -> Any:
+        return np.stack(_round(chosen, replace(first, **other), _probe, 2)[1])
+
+    with np.errstate(all="ignore"):
+        return frozenset(n for n in beside if not np.array_equal(did(), did(**{n: first.x}), equal_nan=True))
+
+
+def _together(chosen: Chosen) -> bool:
+    """Whether what a client keeps hangs on who else takes part: seen in one round of two."""
+    run = chosen.algorithm.run_under(chosen.options, chosen.numbers)
+    assert isinstance(run, Program)
+    first = _first(chosen, np.array([1.0, -2.0, 0.5]), 2)
+
+    def kept(other: Oracle) -> list[Any]:
+        after, _ = run.step(chosen.h, first, [_probe, other], Plan((0, 1), (2, 2), (1, 1)))
+        return [getattr(after, name)[0] for name in keeps(chosen)]
+
+    with np.errstate(all="ignore"):
+        alike = zip(kept(_probe), kept(lambda k, x: -3.0 * x), strict=True)
+        return not all(np.array_equal(a, b, equal_nan=True) for a, b in alike)
+
+
+def _closed(chosen: Chosen, state: Any, named: Arrays) -> dict[str, Any]:
+    """What a client keeps, as arrays: each vector as FIELD/NAME, each count as FIELD."""
+    out: dict[str, Any] = {}
+    for field in keeps(chosen):
+        (value,) = getattr(state, field)
+        if np.ndim(value):
+            out |= {f"{field}/{name}": np.array(a) for name, a in unflatten(value, named).items()}
+        else:
+            out[field] = np.array(value)
+    return out
+
+
+def _opened(state: Any, named: Arrays, kept: Arrays) -> dict[str, Any]:
+    """What :func:`_closed` gave, as it stands in a state of one client."""
+    own = [f.name for f in fields(state) if _is_own(getattr(state, f.name))]
+    vectors = [name for name in own if hasattr(getattr(state, name), "ndim")]
+    wanted = {f"{field}/{name}": np.shape(a) for field in vectors for name, a in named.items()}
+    wanted |= {name: () for name in own if name not in vectors}
+    if {name: np.shape(a) for name, a in kept.items()} != wanted:
+        raise ShapeError(
+            f"state: this client kept {sorted(kept)} of shapes {[np.shape(kept[n]) for n in sorted(kept)]}, and the "
+            f"model asks for {sorted(wanted)} of {[wanted[n] for n in sorted(wanted)]}; it is of another model or row"
+        )
+    found: dict[str, Any] = {
+        field: stack([flatten({n: np.asarray(kept[f"{field}/{n}"]) for n in named})]) for field in vectors
+    }
+    return found | {name: (int(kept[name]),) for name in own if name not in vectors}
