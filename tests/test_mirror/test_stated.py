@@ -42,9 +42,19 @@ def federation(**more: Any) -> Federation:
     return Federation(made(), F.cross_entropy, data(), batch_size=2, shuffled=False, **more)
 
 
-def by_hand(i: int, steps: int, make: Any, clip: float | None = None, accumulate: int = 1, **decay: float) -> Tensor:
+def by_hand(
+    i: int,
+    steps: int,
+    make: Any,
+    clip: float | None = None,
+    accumulate: int = 1,
+    start: Tensor | None = None,
+    **decay: float,
+) -> Tensor:
     """A client's model after some steps of one of torch's optimisers, which decays by itself."""
     module = made()
+    if start is not None:
+        nn.utils.vector_to_parameters(start.clone(), module.parameters())
     inputs, targets = data()[i]
     steps_of = make(module.parameters(), **decay)
     for k in range(steps):
@@ -67,6 +77,22 @@ def test_a_round_is_a_plain_loop_with_torchs_own_functions(case: str, way: str |
     want = sum(n / sum(SIZES) * y for n, y in zip(SIZES, models, strict=True))
     # torch divides by the length and 1e-6.
     torch.testing.assert_close(run.x, want, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_a_decay_beside_the_step_is_averaging_of_torchs_adamw(clip: float | None) -> None:
+    """DiLoCo without outer momentum, its clients' state made anew."""
+    adamw: dict[str, Any] = dict(eta_l=0.1, beta1=0.9, beta2=0.95, eps=1e-8, wd=0.2)
+    fed = federation(clip=clip)
+    run = simulate("diloco", fed, plan=cohorts(3, steps=4), rounds=2, eta=1.0, beta=0.0, reading="reset", **adamw)
+
+    def step(p: Any, **more: Any) -> Any:
+        return torch.optim.AdamW(p, lr=0.1, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.2, **more)
+
+    want = torch.cat([p.detach().reshape(-1) for p in made().parameters()])
+    for _ in run:
+        want = torch.stack([by_hand(i, 4, step, clip=clip, start=want) for i in range(3)]).mean(0)
+        torch.testing.assert_close(run.x, want, rtol=1e-5, atol=1e-7)
 
 
 def test_the_decay_goes_through_a_solvers_moments() -> None:
