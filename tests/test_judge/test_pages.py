@@ -50,7 +50,7 @@ def test_what_a_page_shows_is_printed(block: pages.Block, tmp_path: Path, monkey
         assert not pages.differs(step.shown, printed), "python scripts/pages.py writes the pages anew"
 
 
-@pytest.mark.outside
+@pytest.mark.outside(every=True)
 @pytest.mark.parametrize("block", [block for block in BLOCKS if not block.at_once], ids=str)
 def test_what_a_page_shows_of_a_verdict_is_printed(block: pages.Block) -> None:
     said = [pages.differs(s.shown, p) for s, p in zip(block.steps, pages.played(block), strict=True)]

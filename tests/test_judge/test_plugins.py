@@ -96,9 +96,13 @@ def test_each_kind_conforms_as_it_is_written_and_its_mistake_is_named(kind: str,
     assert all(said in r["nearest"] for r in wrong)
 
 
+FOLLOWS = ("--profile", "quick", "--law", "follows-*", "--jobs", "1")
+"""What a mirror is asked here: that it is the rule. Of the rule's laws other tests have the rest."""
+
+
 @pytest.mark.outside
 def test_the_mirror_of_what_is_written_conforms(written: Path) -> None:
-    more = ("--only", "fed-mean", "--profile", "quick", "--jobs", "1", "--plugin", "fed_mean.py")
+    more = ("--only", "fed-mean", *FOLLOWS, "--plugin", "fed_mean.py")
     judged = fedspec("check", "torch", *more, cwd=written)
     assert judged.code == 0, judged.err + judged.out
 
@@ -108,7 +112,7 @@ def test_the_mirror_of_what_is_written_conforms(written: Path) -> None:
 def test_the_mirror_vectors_and_mutants_of_each_kind(kind: str, tmp_path: Path) -> None:
     name, own = f"my-{kind}", ("--plugin", f"my_{kind}.py")
     assert with_own("new", name, "--kind", kind, cwd=tmp_path).code == 0
-    judged = fedspec("check", "torch", "--only", name, "--profile", "quick", "--jobs", "1", *own, cwd=tmp_path)
+    judged = fedspec("check", "torch", "--only", name, *FOLLOWS, *own, cwd=tmp_path)
     assert judged.code == 0, judged.out + judged.err
     drawn = with_own("vectors", "make", name, "--folder", "vectors", *own, cwd=tmp_path)
     assert drawn.code == 0 and any((tmp_path / "vectors").rglob("*.json")), drawn.err

@@ -104,8 +104,12 @@ def test_an_edit_of_the_printed_text_does_what_it_does_in_the_form_with_options(
 
 
 def test_many_mutants_edit_what_is_printed() -> None:
-    found = {m.id for a, level in ROWS for m in of(a) if any(printed(m, a, level))}
-    assert len(found) > 140
+    found: set[str] = set()
+    for a, level in ROWS:
+        found |= {m.id for m in of(a) if any(printed(m, a, level))}
+        if len(found) > 140:
+            return
+    raise AssertionError(f"{len(found)} edit what is printed")
 
 
 @pytest.mark.parametrize("name", sorted(mutated.IN_GENERAL))

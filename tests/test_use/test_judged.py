@@ -69,13 +69,10 @@ ours = local("adam", eta_l=optax.linear_schedule(0.1, 0.0, 10), beta1=0.9, beta2
 theirs = optax.adam(optax.linear_schedule(0.1, 0.0, 10), 0.9, 0.99, 0.1)
 assert abs(run(ours, True) - run(theirs, True)).max() < 1e-6
 """
-TORCH = (
-    *("adam/client", "lamb/client/you-2020", "sm3-ii/client/fedada2"),
-    *("fedadam/server/reddi-2021", "fedyogi/server/reddi-2021"),
-)
+TORCH = ("lamb/client/you-2020", "sm3-ii/client/fedada2", "fedadam/server/reddi-2021")
 FLOWER = (
-    *("fedadam/server/reddi-2021", "fednova/server/fednova", "fedexp/server/weighted", "median/server/yin-2018"),
-    *("scaffold/server/option-1", "scaffold/round/karimireddy-2020", "feddyn/round", "diloco/round/heavy-ball"),
+    *("fedadam/server/reddi-2021", "fednova/server/fednova", "median/server/yin-2018"),
+    *("scaffold/server/option-1", "scaffold/round/karimireddy-2020", "diloco/round/heavy-ball"),
 )
 
 
@@ -99,7 +96,7 @@ def test_torch_optimisers_conform() -> None:
 
 @pytest.mark.outside
 def test_transformations_conform_and_run_under_jit_and_vmap() -> None:
-    judged("fedspec_use_optax", ("adam/client/kingma-2015", "agdu/client/fedada2", "sm3-i/client/anil-2019"))
+    judged("fedspec_use_optax", ("adam/client/kingma-2015", "sm3-i/client/anil-2019"))
     python = environments.prepare("fedspec_use_optax", lambda text: None)
     paths = os.pathsep.join(str(ROOT / name) for name in ("spec", "impl"))
     ended = subprocess.run(
