@@ -148,6 +148,9 @@ DOMAINS: dict[str, Parameter] = {
         "probability p with which clients communicate after a local step",
         of_clients=True,
     ),
+    "radius": Parameter(
+        NONNEGATIVE, "how far along its gradient a client looks for the one that it steps by", of_clients=True
+    ),
     "consensus": Parameter(
         SHARE, "share of what neighbours' known models differ by that a client's model moves", of_clients=True
     ),
@@ -170,7 +173,7 @@ class Dimension(Enum):
 
 
 DIMENSIONS: dict[str, Dimension] = {
-    **dict.fromkeys(("eps", "tau", "m0", "m0_l", "clip_norm", "smooth"), Dimension.LENGTH),
+    **dict.fromkeys(("eps", "tau", "m0", "m0_l", "clip_norm", "smooth", "radius"), Dimension.LENGTH),
     **dict.fromkeys(("v0", "v0_l", "v_hat0"), Dimension.SQUARE),
 }
 """Of what is no ratio, as its name usually means it; a row may say otherwise of its own (``dimensions``)."""

@@ -51,6 +51,7 @@ BY_NAME: dict[str, float] = {
     "levels": 16,
     "kept": 64,
     "consensus": 0.1,
+    "radius": 0.05,
     "phi_m": 0.01,
     "phi_M": 10.0,
 }

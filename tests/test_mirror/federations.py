@@ -53,6 +53,7 @@ NUMBERS: dict[str, float] = {
     "levels": 3,
     "kept": 2,
     "consensus": 0.5,
+    "radius": 0.5,
     "q": 0.5,
 }
 

@@ -72,6 +72,7 @@ HYPER = {
     "levels": 3,
     "kept": 2,
     "consensus": 0.5,
+    "radius": 0.5,
 }
 """A value for every hyper-parameter of the catalogue."""
 

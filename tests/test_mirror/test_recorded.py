@@ -243,13 +243,15 @@ RUN = [
     ("mime", {}),
     ("fedcm", {}),
     ("fedcm", {"reading": "ghbm"}),
+    ("fedsam", {}),
     ("ef21", {}),
     ("ef21", {"compressor": "scaled-sign"}),
 ]
 """Rows without the forms that they may have in the place of their text."""
 
-ON_TENSORS = ("diloco", "streaming-diloco", "fedpaq", "fedcams")
-"""Those whose texts are not recorded: a column of counts, draws of each client, entries that are told apart by size."""
+ON_TENSORS = ("diloco", "streaming-diloco", "fedpaq", "fedcams", "fedsam")
+"""Those whose texts are not recorded: a column of counts, draws of each client, entries that are told apart by size,
+a length in a step and another gradient there."""
 
 FIRST_ALONE = ("ef21",)
 """Those that are recorded in their first round alone, in which nothing is compressed."""

@@ -57,6 +57,7 @@ HYPER = {
     "guard": "1/8",
     "chance": "3/8",
     "consensus": "3/8",
+    "radius": "3/4",
     "R": "4",
     "wd": "1/2",
     "phi_m": "5/4",

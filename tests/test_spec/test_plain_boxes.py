@@ -59,6 +59,7 @@ NUMBERS: dict[str, Any] = {
         "keep": 2,
         "smooth": 0.5,
         "passes": 2,
+        "radius": 0.7,
     },
 }
 SETUP = Setup((1, 2, 3, 4), {"w": (2, 2), "b": (1,)})

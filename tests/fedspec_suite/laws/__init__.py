@@ -46,6 +46,7 @@ from fedspec_suite.laws import (
     symmetries,
     ties,
     unrolled,
+    uphill,
 )
 from fedspec_suite.laws.closed_forms import own
 from fedspec_suite.laws.law import Law
@@ -91,6 +92,7 @@ LAWS: dict[str, Law] = {
         *elected.LAWS,
         *distant.LAWS,
         *fair.LAWS,
+        *uphill.LAWS,
         *reductions.LAWS,
         *common.LAWS,
         *symmetries.LAWS,

@@ -47,6 +47,7 @@ _BY_NAME: dict[str, tuple[float, ...]] = {
     "trim": (0.25, 0.375, 0.4375),
     "chance": (0.125, 0.5, 0.75, 1.0),
     "q": (0.5, 1.0, 2.0),
+    "radius": (0.25, 0.5, 2.0),
 }
 """Where a name means more than its domain says: a usual size, or one beside another."""
 

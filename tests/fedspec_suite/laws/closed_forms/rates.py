@@ -147,6 +147,7 @@ MOVES: dict[str, tuple[Moves, dict[str, tuple[str, ...]]]] = {
         _fednova,
         {"solver": ("sgd", "momentum"), "weights": ("uniform", "examples"), "tau_eff": ("weighted-norm",)},
     ),
+    "fedsam": (_fedavg, {"weights": ("uniform", "examples")}),
     "scaffold": (_scaffold, {"weights": ("uniform",), "control": ("mean-gradient", "gradient-at-x")}),
     "mifa": (_mifa, {}),
     **dict.fromkeys(("mime-lite", "mime"), (_mime, {"weights": ("uniform", "examples")})),

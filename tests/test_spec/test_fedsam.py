@@ -1,0 +1,82 @@
+"""FedSAM by hand, in fractions, and beside a loop over numbers whose batches have gradients of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction as F
+from typing import Any
+
+import numpy as np
+import pytest
+from test_spec.control_runs import Run, line, vec
+
+from fedspec.algorithms.fedsam import uphill
+from fedspec.errors import ParameterError
+
+
+def test_one_step_by_hand() -> None:
+    """F = y^2 from 1: the gradient 2 leads to 11/10, where it is 22/10."""
+    run = Run("fedsam", {"eta_l": F(1, 4), "radius": F(1, 10), "eps": 0}, line(0, h=(2,)).clients, (1,), vec(1))
+    assert (run.round((1,))["delta"][0], run.x[0]) == (F(-11, 20), F(9, 20))
+
+
+def test_the_length_is_that_of_the_whole_model() -> None:
+    """3 and 4 are 5 long: of a radius of 1/10 the coordinates have 6 and 8 hundredths, half of it where eps is 5."""
+    for eps, far in ((0, 1), (5, 2)):
+        z = uphill(vec(0, 1), vec(3, 4), radius=F(1, 10), eps=eps)
+        assert list(z) == [F(6, 100 * far), 1 + F(8, 100 * far)]
+
+
+def test_at_a_minimum_it_looks_where_it_is_and_without_eps_cannot_say_where() -> None:
+    nothing, there = np.zeros(2), np.array([1.0, -2.0])
+    assert uphill(there, nothing, radius=0.5, eps=1e-12).tolist() == there.tolist()
+    with pytest.raises(ParameterError, match="eps: got 0, and uphill divides by 0"), np.errstate(all="ignore"):
+        uphill(there, nothing, radius=0.5, eps=0.0)
+
+
+def test_round_a_minimum_it_swings() -> None:
+    """F = y^2 / 2, radius 1: from 1 a step of 1/2 goes to 0; from 1/4 it goes to -3/8, and back to 5/16."""
+    hyper = {"eta_l": F(1, 2), "radius": F(1), "eps": 0}
+    assert Run("fedsam", hyper, line(0).clients, (1,), vec(1)).rounds([(1,)])[0] == 0
+    run = Run("fedsam", hyper, line(0).clients, (1,), vec(F(1, 4)))
+    assert [run.rounds([(1,)])[0] for _ in range(2)] == [F(-3, 8), F(5, 16)]
+
+
+SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((1, 1, 2), (4, -1, 5)), ((5, 1, 2), (1, 2, -3)))
+"""Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
+
+
+def gradient(i: int, k: int, x: F) -> F:
+    a, b = (F(column[k]) for column in SLOPES[i])
+    return a * x - b
+
+
+def looped(rounds: Sequence[dict[int, int]], n: Sequence[int], *, lr: F, server: F, radius: F, eps: F) -> list[F]:
+    """One number after another: a batch says uphill by its sign, and how far by what is left of it beside eps."""
+    x, models = F(3), []
+    for steps in rounds:
+        weight, rise = sum(n[i] for i in steps), F(0)
+        for i, tau in steps.items():
+            y = x
+            for k in range(tau):
+                g = gradient(i, k, y)
+                sign = (g > 0) - (g < 0)
+                y -= lr * gradient(i, k, y + sign * (radius - radius * eps / (abs(g) + eps)))
+            rise += F(n[i], weight) * (y - x)
+        x += server * rise
+        models.append(x)
+    return models
+
+
+ROUNDS = [{0: 3, 1: 1}, {2: 2}, {0: 1, 1: 2, 2: 3}, {1: 3}]
+
+
+@pytest.mark.parametrize("weights", ["uniform", "examples"])
+def test_it_is_the_loop_over_batches(weights: str) -> None:
+    """Both gradients of a step are of one batch."""
+    clients = [lambda k, x, i=i: vec(gradient(i, k, x[0])) for i in range(3)]
+    given: dict[str, Any] = {"eta_l": F(1, 8), "eta": F(3, 4), "radius": F(1, 2), "eps": F(1, 16)}
+    run = Run("fedsam", {**given, "weights": weights}, clients, (2, 1, 5), vec(3))
+    got = [run.rounds([steps])[0] for steps in ROUNDS]
+    n = (2, 1, 5) if weights == "examples" else (1, 1, 1)
+    assert got == looped(ROUNDS, n, lr=F(1, 8), server=F(3, 4), radius=F(1, 2), eps=F(1, 16))
