@@ -123,6 +123,24 @@ def test_clients_that_begin_elsewhere_each_are_recorded_too(text: Any, plain: bo
     assert made and all(one and bool(one.stages.rates) == plain for one in made)
 
 
+@pytest.mark.parametrize("steps", [EQUAL, UNEQUAL])
+def test_a_text_that_begins_elsewhere_runs_on_tensors(steps: Any, made: list[Any]) -> None:
+    """The first gradient of a recording is where the clients begin."""
+
+    def text(c: Any, c_i: Any) -> Any:
+        def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
+            y = x + c_i[i] / 4
+            for k in range(tau):
+                y = y - gradient(k, y) / 8
+            return y
+
+        return client
+
+    got, want, _ = both(text, steps)
+    same(got, want)
+    assert not any(made)
+
+
 @pytest.mark.parametrize(("text", "plain"), [(scaffold_like, True), (proximal, True), (look_ahead, False)])
 def test_steps_of_one_structure_are_one_program(text: Any, plain: bool, made: list[Any]) -> None:
     both(text, (4,) * 5)

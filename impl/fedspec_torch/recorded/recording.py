@@ -70,7 +70,8 @@ def text_of(tape: Functions, client: Callable[..., Any], start: int, tau: int, m
     """What a client's text does in tau steps from a node.
 
     Raises:
-        UnrecordedError: it asks for gradients otherwise than at step 0, 1, ..., tau - 1, each at one place.
+        UnrecordedError: it asks for gradients otherwise than at step 0, 1, ..., tau - 1, each at one place, the first
+            where the client begins.
     """
     asked: list[int] = []
     found: list[int] = []
@@ -78,6 +79,8 @@ def text_of(tape: Functions, client: Callable[..., Any], start: int, tau: int, m
     def gradient(k: Any, x: Any) -> Expression:
         if type(x) is not Expression or type(k) is not int or not 0 <= k <= len(asked):
             raise UnrecordedError(f"the gradient at step {k!r}")
+        if not k and x.number != start:
+            raise UnrecordedError("the first gradient elsewhere than where a client begins")
         if k == len(asked):
             asked.append(x.number)
             found.append(tape.node("gradient", k, x.number))
