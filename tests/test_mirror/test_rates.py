@@ -42,6 +42,7 @@ SHARED = {
     "mifa": {"eta_l"},
     "q-fedavg": {"eta_l"},
     "feddyn": {"mu"},
+    "fedpd": {"mu"},
     **{r.id: {"eta_l"} for r in TRAINABLE if r.id.startswith("fednova")},
 }
 """What the server reads too, and so is one for all."""

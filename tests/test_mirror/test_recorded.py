@@ -262,14 +262,16 @@ RUN = [
     ("fedcm", {}),
     ("fedcm", {"reading": "ghbm"}),
     ("fedsam", {}),
+    ("fedpd", {}),
+    ("fedpd", {"reading": "matlab"}),
     ("ef21", {}),
     ("ef21", {"compressor": "scaled-sign"}),
 ]
 """Rows without the forms that they may have in the place of their text."""
 
-ON_TENSORS = ("diloco", "streaming-diloco", "fedpaq", "fedcams", "fedsam")
+ON_TENSORS = ("diloco", "streaming-diloco", "fedpaq", "fedcams", "fedsam", "fedpd")
 """Those whose texts are not recorded: a column of counts, draws of each client, entries that are told apart by size,
-a length in a step and another gradient there."""
+a length in a step and another gradient there, clients that begin elsewhere than at the model that they are sent."""
 
 FIRST_ALONE = ("ef21",)
 """Those that are recorded in their first round alone, in which nothing is compressed."""

@@ -70,6 +70,15 @@ class Divisor(StrEnum):
     """The unweighted mean of all tau_i, the same for everybody: then sum_i p_i v_i = 0."""
 
 
+class DualAdded(StrEnum):
+    """To which model FedPD's clients add their new dual variable, over mu, in what they send."""
+
+    TO_OWN = "to-own"
+    """Their own, x_i."""
+    TO_SERVERS = "to-servers"
+    """The server's of the round, x: that is x_i with the dual of the round before."""
+
+
 class FirstExchanged(StrEnum):
     """What CHOCO's neighbours do first in a step, after the gradients were taken."""
 

@@ -231,7 +231,9 @@ def models(s: Scenario) -> list[Array]:
     problem, x = exact.case.problem, flatten(exact.case.x0)
     assert problem is not None
     d, name = len(x), s.case.algorithm
-    memories = {"fednova-sampled": 0, "fednova-solvers": 0, "fednova-momentum": 1}.get(name, len(problem.H))
+    memories = {"fednova-sampled": 0, "fednova-solvers": 0, "fednova-momentum": 1, "fedpd": 2 * len(problem.H)}.get(
+        name, len(problem.H)
+    )
     place = Place(problem, exact.case.hyper, s.case.options, memories)
     memory = x if name == "fednova-momentum" else np.full(d * memories, Fraction(0), dtype=object)
     z, out = np.concatenate([x, memory, [Fraction(1)]]), []
