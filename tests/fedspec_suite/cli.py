@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedspec import __version__, plugins
+from fedspec.domains import DOMAINS
 from fedspec.errors import FedspecError
 from fedspec.wire import encode
 from fedspec_suite import (
@@ -199,6 +200,14 @@ def _defaults() -> dict[str, Any]:
     return {"check": cli_project.defaults(Path.cwd())} if judged else {}
 
 
+def _hyper_parameter(error: Any) -> str:
+    """The hyper-parameter that an unknown option is called by, where the command has ``--set``; else nothing."""
+    name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
+    command = getattr(getattr(error, "ctx", None), "command", None)
+    has = any("--set" in p.opts for p in getattr(command, "params", ()))
+    return name if has and name in DOMAINS else ""
+
+
 def main() -> None:
     """Run the command; what fedspec refuses is printed as it is, without a traceback, and exits 2."""
     # Nothing is to be left in the folder that the command runs in, by the processes that it starts either.
@@ -217,6 +226,8 @@ def main() -> None:
             interrupt = getattr(end.__context__, "__cause__", None)
             if isinstance(interrupt, KeyboardInterrupt):
                 raise SystemExit(status(interrupt)) from None
+            if name := _hyper_parameter(end.__context__):
+                complaints().print(f"fedspec: {name} is a hyper-parameter: --set {name}=...")
             raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_ROOM:

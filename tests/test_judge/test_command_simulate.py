@@ -452,3 +452,12 @@ def test_what_is_done_to_gradients_reaches_the_clients(tmp_path: Path) -> None:
         assert ("clip" in record["task"]) == (option[:1] == ("--clip",))
     assert len({*ends.values()}) == 4
     inside(*words, "--clip", "0").refused("clip: got 0.0; give a length above 0")
+
+
+@pytest.mark.parametrize(
+    ("option", "said"), [("--eta_l", "--set eta_l=..."), ("--eta-l", "--set eta_l=..."), ("--eta_x", "")]
+)
+def test_a_hyper_parameter_that_is_asked_as_an_option_is_told_its_place(option: str, said: str) -> None:
+    done = fedspec("simulate", "fedavg", f"{option}=0.1")
+    assert done.code == 2 and f"No such option: {option}" in done.err
+    assert ("--set eta" in done.err) == bool(said) and said in done.err
