@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -238,6 +239,25 @@ def test_a_fact_asks_for_no_second_route_that_is_not_there(tmp_path: Path) -> No
     why = json.loads(with_own("laws", "--why", "own", "--plugin", "own.py", "--json", cwd=tmp_path).out)
     asked = {law["law"] for law in why if law.get("why")}
     assert "no-shorter" in asked and not {"of-several", "unrolled"} & asked
+
+
+def test_a_number_without_a_usual_value_is_shown_and_asked_for(tmp_path: Path) -> None:
+    """A name of one's own in the place of rho: ``show`` has none for it, and ``simulate`` says how to give one."""
+    assert with_own("new", "my-gossip", "--kind", "gossip", cwd=tmp_path).code == 0
+    file = tmp_path / "my_gossip.py"
+    text = file.read_text(encoding="utf-8").replace("rho", "laziness")
+    declared = 'declare("laziness", Parameter(DECAY, "how lazy"))\n\n\n@dataclass(frozen=True)'
+    text = text.replace("@dataclass(frozen=True)", declared, 1)
+    text = text.replace(
+        "from fedspec.entry", "from fedspec.domains import DECAY, Parameter, declare\nfrom fedspec.entry"
+    )
+    file.write_text(text, encoding="utf-8")
+    shown = with_own("show", "my-gossip", "--plugin", "my_gossip.py", cwd=tmp_path)
+    assert shown.code == 0 and re.search(r"laziness +in \[0, 1\) +none +how lazy", shown.out), shown.out
+    asked = with_own("simulate", "my-gossip", "--rounds", "1", "--plugin", "my_gossip.py", cwd=tmp_path)
+    said = " ".join(asked.err.split())
+    assert asked.code == 2 and "laziness: not given; my-gossip has no usual value of it" in said, asked.err
+    assert "--set laziness=..." in said and "usual={'laziness': ...}" in said
 
 
 def test_a_mistake_that_no_second_route_could_show_may_say_so(tmp_path: Path) -> None:

@@ -270,7 +270,7 @@ def test_what_is_not_given_has_its_usual_value_and_the_run_says_which(tmp_path: 
 def test_what_has_no_usual_value_is_asked_for_and_a_row_may_say_one(monkeypatch: pytest.MonkeyPatch) -> None:
     federation, *_ = quadratic()
     monkeypatch.delitem(BY_NAME, "trim")
-    with pytest.raises(ParameterError, match="trim: not given; TrimmedMean needs it"):
+    with pytest.raises(ParameterError, match="trim: not given; trimmed-mean has no usual value of it"):
         simulate("trimmed-mean", federation, plan=cohorts(4))
     monkeypatch.setitem(CATALOGUE, "trimmed-mean", replace(CATALOGUE["trimmed-mean"], usual={"trim": 0.25}))
     assert simulate("trimmed-mean", federation, plan=cohorts(4)).h.trim == 0.25

@@ -9,6 +9,7 @@ import torch
 
 from fedspec.catalogue import Algorithm, LocalSolver, find
 from fedspec.errors import ParameterError, PlanError, UnknownNameError
+from fedspec.usual import needed
 
 
 def trainer(algorithm: str | Algorithm) -> Algorithm:
@@ -41,6 +42,11 @@ def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> A
     resolved = row.resolve(reading or row.readings[0].name, options)
     numbers = {n: v for n, v in given.items() if n in row.numbers}
     assert not isinstance(row.run, LocalSolver)
+    if missing := [n for n in needed(row, resolved) if n not in numbers]:
+        raise ParameterError(
+            f"{', '.join(missing)}: not given; {row.id} has no usual value of {'it' if len(missing) == 1 else 'them'}: "
+            f"give a number (to the command: --set {missing[0]}=...; in an own row: usual={{{missing[0]!r}: ...}})"
+        )
     return row.run.hyper(**{**numbers, **resolved})
 
 
