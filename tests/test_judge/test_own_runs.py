@@ -167,3 +167,13 @@ def test_a_recipe_is_drawn_as_its_runs_have_told(monkeypatch: pytest.MonkeyPatch
     for line in left.get_lines():
         assert [*line.get_xdata()] == [1, 5] and [*line.get_ydata()] == [4, 2]
     assert [*right.get_lines()[0].get_xdata()] == [20, 40]
+
+
+def test_a_number_that_plays_no_part_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FedNova under SGD clients has neither mu nor rho, and its tau_eff is no number that anybody gave."""
+    figure = drawn(monkeypatch, {"fedavg": played(), "fednova": played("fednova")})
+    said = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+    assert "tau_eff" not in said and "mu =" not in said and "rho" not in said
+    figure = drawn(monkeypatch, {"fedavg": played(), "fednova": played("fednova", solver="proximal", mu=0.25)})
+    said = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+    assert "fednova mu = 0.25" in said and "tau_eff" not in said

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError, ParameterError, to_install
+from fedspec.hyper import plays_part
 from fedspec_suite.report import picture
 from fedspec_suite.report.curves import AGAINST, PANELS
 from fedspec_suite.report.unlike import options_of
@@ -84,7 +85,9 @@ def _check(what: str, asked: Sequence[str], known: Sequence[str]) -> None:
 
 def _record(name: str, run: Any) -> dict[str, Any]:
     """A run as :func:`picture.draw` reads it."""
-    numbers = {f.name: getattr(run.h, f.name) for f in fields(run.h) if f.name not in _in_words().rates_of(run)}
+    chosen = {f.name: str(getattr(run.h, f.name)) for f in fields(run.h)}
+    told = [n for n in chosen if n not in _in_words().rates_of(run) and plays_part(run.h.plays, n, chosen)]
+    numbers = {n: getattr(run.h, n) for n in told}
     return {
         "algorithm": name,
         "hyper": {n: v for n, v in numbers.items() if isinstance(v, Real)},
