@@ -25,7 +25,9 @@ def independent(row: Row) -> tuple[str, ...]:
     return tuple(law for law in row.killed if not LAWS[law].reads_rule)
 
 
-UNSAID = 'a second route (STEPS, MOVES or MAPS) would, or its Mistake says survives="why none can"'
+UNSAID = (
+    'a second route (STEPS, MOVES or MAPS) that reads what it breaks would, or its Mistake says survives="why none can"'
+)
 """What is to be done about a mistake of a plugin."""
 
 
