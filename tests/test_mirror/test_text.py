@@ -9,6 +9,7 @@ import re
 import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -147,3 +148,10 @@ def test_a_row_of_ones_own_is_the_text_alone() -> None:
 
     last = text.parts(replace(row, run=replace(row.run, server=server, plain=None)))[-1]
     assert last.by == "" and last.text.endswith("server")
+
+
+def test_the_page_counts_the_rows_that_run_their_very_text() -> None:
+    """docs/simulate.md says of how many rows the round or the server is the text that ``fedspec show`` prints."""
+    page = (Path(__file__).parents[2] / "docs" / "simulate.md").read_text(encoding="utf-8")
+    last = {row.id: [part.by for part in text.parts(row) if part.what in ("round", "server")] for row in TRAINABLE}
+    assert f"Of {len(last)} rows {sum(by == [''] for by in last.values())} run the very round" in " ".join(page.split())
