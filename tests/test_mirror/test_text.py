@@ -155,3 +155,10 @@ def test_the_page_counts_the_rows_that_run_their_very_text() -> None:
     page = (Path(__file__).parents[2] / "docs" / "simulate.md").read_text(encoding="utf-8")
     last = {row.id: [part.by for part in text.parts(row) if part.what in ("round", "server")] for row in TRAINABLE}
     assert f"Of {len(last)} rows {sum(by == [''] for by in last.values())} run the very round" in " ".join(page.split())
+
+
+def test_the_page_of_precision_has_every_row_that_trains() -> None:
+    """The table of docs/precision.md is written by hand-started ``scripts/precision.py``: no row may be missing."""
+    page = (Path(__file__).parents[2] / "docs" / "precision.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- table -->")[2].partition("<!-- end -->")[0]
+    assert re.findall(r"^\| `([a-z0-9-]+)` \|", table, re.MULTILINE) == [row.id for row in TRAINABLE]
