@@ -32,7 +32,8 @@ def mount(app: typer.Typer) -> None:
             bool, typer.Option("--compare", help="Say what changed from the first file to the second.")
         ] = False,
         badge: Annotated[
-            Path | None, typer.Option(help="A badge: .json (an endpoint for shields.io) or .svg (a picture).")
+            list[Path] | None,
+            typer.Option(help="A badge: .json (an endpoint for shields.io) or .svg (a picture); repeatable."),
         ] = None,
         only: Annotated[
             list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
@@ -45,8 +46,10 @@ def mount(app: typer.Typer) -> None:
             )
         if out is not None and out.suffix not in PAGES:
             raise ParameterError(f"out: {out} ends in {out.suffix!r}; a page ends in {' or '.join(PAGES)}")
-        if badge is not None and badge.suffix not in PICTURES:
-            raise ParameterError(f"badge: {badge} ends in {badge.suffix!r}; known: {', '.join(PICTURES)}")
+        badges_to = badge or []
+        for path in badges_to:
+            if path.suffix not in PICTURES:
+                raise ParameterError(f"badge: {path} ends in {path.suffix!r}; known: {', '.join(PICTURES)}")
         stored = [_narrowed(read(path), only or ()) for path in results]
         if not compare and not any(one.results for one in stored):
             raise _nothing(stored, only or ())
@@ -68,10 +71,10 @@ def mount(app: typer.Typer) -> None:
         told = [r for one in stored for r in one.results]
         if out is not None:
             _write(out, results_page.page(stored, since))
-        if badge is not None:
-            _write(badge, PICTURES[badge.suffix](badges.of_results(told)))
+        for path in badges_to:
+            _write(path, PICTURES[path.suffix](badges.of_results(told)))
         with unbroken():
-            for line in (sentences.tally(told), *lines, *(f"written: {path}" for path in (out, badge) if path)):
+            for line in (sentences.tally(told), *lines, *(f"written: {path}" for path in (out, *badges_to) if path)):
                 console().print(line, soft_wrap=True)
 
 

@@ -254,7 +254,8 @@ def test_a_badge_says_one_verdict_or_how_many(
     assert inside("report", path, "--badge", str(badge)).code == 0
     body = {"schemaVersion": 1, "label": label, "message": message, "color": colour}
     assert json.loads(badge.read_text()) == body
-    assert inside("report", path, "--badge", str(badge.with_suffix(".svg"))).code == 0
+    both = inside("report", path, "--badge", str(tmp_path / "b.json"), "--badge", str(badge.with_suffix(".svg")))
+    assert both.code == 0 and (tmp_path / "b.json").read_bytes() == badge.read_bytes()
     assert Xml.parse(badge.with_suffix(".svg")).getroot().get("aria-label") == f"{label}: {message}"
 
 
