@@ -33,7 +33,8 @@ class Form(StrEnum):
 
 def list_(
     word: Annotated[
-        str, typer.Argument(metavar="[WORD]", help="Only those whose names, title, source, readings or box have it.")
+        str,
+        typer.Argument(metavar="[WORD]", help="Only those whose names, kind, title, source, readings or box have it."),
     ] = "",
     as_json: Json = False,
 ) -> None:
@@ -41,7 +42,7 @@ def list_(
     called, sought = id_of(word), word.lower()
     rows = [page.line(a) for a in CATALOGUE.values() if not word or a.id == called or sought in page.told(a).lower()]
     if not rows:
-        raise UnknownNameError(f"list: no algorithm's names, title, source, readings or box have {word!r}")
+        raise UnknownNameError(f"list: no algorithm's names, kind, title, source, readings or box have {word!r}")
     if as_json:
         emit(rows)
         return

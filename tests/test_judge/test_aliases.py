@@ -144,6 +144,12 @@ def test_a_word_that_is_said_of_none_is_refused() -> None:
     assert len(inside("list", "--json").rows) == len(CATALOGUE)
 
 
+def test_every_method_of_gossip_is_found_by_that_word() -> None:
+    """D2, DIGing and LED do not have the word in their own text."""
+    found = {row["id"] for row in inside("list", "gossip", "--json").rows}
+    assert {"d2", "diging", "led", "dsgd", "dadam", "choco", "k-gt", "gossip-pga", "afga"} <= found
+
+
 def test_readme_and_the_catalogue_say_so() -> None:
     """README those names that versions of a paper give to several rows."""
     readme, catalogue = ((ROOT / page).read_text(encoding="utf-8") for page in ("README.md", "docs/catalogue.md"))

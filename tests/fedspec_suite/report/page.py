@@ -63,11 +63,11 @@ def line(a: Algorithm) -> dict[str, Any]:
 
 
 def told(a: Algorithm) -> str:
-    """Where ``fedspec list WORD`` looks: names, title, source, readings and the text around the box."""
+    """Where ``fedspec list WORD`` looks: names, kind, title, source, readings and the text around the box."""
     box, prose = described(a)
     readings = (word for r in a.readings for word in (r.name, r.words))
     also = (word for alias in a.aliases.items() for word in alias)
-    return " ".join((a.id, *also, a.title, a.source, *readings, box, *prose))
+    return " ".join((a.id, *also, a.family, a.title, a.source, *readings, box, *prose))
 
 
 def record(a: Algorithm) -> dict[str, Any]:
