@@ -138,9 +138,14 @@ ASSUMED_PRINTED = {
     **ASSUMED,
     "global variance": "assumption 4: the mean squared deviation of the grad f_i is at most sigma_g^2",
     "delay rate": "eta_l <= sqrt(1 / (120 L^2 eps tau K_max^2))",
-    "H": "H_1 eta_l^2 + H_2 eta_l <= eps^2",
+    "H": "H_1 eta_l^2 + H_2 eta_l <= eps^2, H_1 = 2 eta^2 L^2 tau^2, H_2 = 4 eta L C^2 + 6 eta L eps + 2 G eps",
 }
-RIGHT = "8 eps (f(z_0) - f*) / (eta eta_l T) + Phi / T + Phi_g sigma_g^2 + Phi_l sigma_l^2"
+RIGHT = (
+    "8 eps (f(z_0) - f*) / (eta eta_l T) + Phi / T + Phi_g sigma_g^2 + Phi_l sigma_l^2, with C = beta / (1 - beta), "
+    "phi_1, phi_2, phi_3 the means of K, K^2, 1/K, Phi = 4 d G^2 C + 4 d L eta eta_l G^2 C^2 / eps, "
+    "Phi_g = 240 eta_l^2 L^2 phi_2 and Phi_l = 40 eta_l^2 L^2 phi_1 + (4 eta eta_l L C^2 + 6 L eta eta_l + 2 eta_l G) "
+    "phi_3 / (m eps) + 2 eta^2 eta_l^2 L^2 tau^2 phi_3 / (eps^2 m)"
+)
 
 PRINTED_PROOF = tuple(
     f"client-centric.{link}"
