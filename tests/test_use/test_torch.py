@@ -208,7 +208,11 @@ def test_an_outer_loop_is_torchs_momentum(name: str, nesterov: bool) -> None:
         ("median", "every change by itself; fedspec_use.flower"),
         ("trimmed-mean", "every change by itself; fedspec_use.flower"),
         ("fedexp", "every change by itself; fedspec_use.flower"),
-        ("scaffold", r"what comes of what each client keeps from round to round; fedspec_torch.simulate\('scaffold'\)"),
+        (
+            "scaffold",
+            r"what comes of what each client keeps from round to round; "
+            r"fedspec_use.flower.FedspecStrategy\('scaffold'\) has it; fedspec_torch.simulate\('scaffold'\)",
+        ),
     ],
 )
 def test_a_server_that_reads_more_than_the_average_is_refused_with_what_it_reads(name: str, read: str) -> None:
