@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
-from shares import ALL, OUTSIDE, QUICK, TEST, alone, once, tables
+from shares import ALL, OUTSIDE, QUICK, TEST, once, tables
 from test_spec.watching import watched
 
 from fedspec import rules
@@ -72,9 +72,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     keep = set(_run(items))
     config.hook.pytest_deselected(items=[item for item in items if item not in keep])
     items[:] = [item for item in items if item in keep]
-    if PROFILE == "outside":
-        # What takes longest goes first, or one process works on it alone at the end.
-        items.sort(key=lambda item: -alone(item.nodeid.partition("[")[0]))
 
 
 def _run(items: list[pytest.Item]) -> Iterator[pytest.Item]:

@@ -53,12 +53,6 @@ OUTSIDE = Share(inf, 1.5, inf)
 ALL = Share(inf, inf, inf)
 
 
-def alone(name: str) -> float:
-    """Seconds of one case of a test that takes more than ten; 0 for all others."""
-    many, seconds = TIMES.get(name, (1, 0))
-    return seconds / many if seconds > 10 * many else 0
-
-
 def once(item: Any) -> list[str]:
     """What the file of a test sets up for more than one test, and this one uses."""
     file = item.nodeid.partition("::")[0]

@@ -194,7 +194,8 @@ def _living() -> tuple[Mapping[CodeType, Sequence[FunctionType]], Sequence[Any]]
     functions: dict[CodeType, list[FunctionType]] = defaultdict(list)
     caches = []
     for thing in gc.get_objects():
-        if isinstance(thing, FunctionType) and thing.__code__.co_filename in files:
+        # What isinstance asks a proxy of something that is gone is an error.
+        if type(thing) is FunctionType and thing.__code__.co_filename in files:
             functions[thing.__code__].append(thing)
         elif hasattr(type(thing), "cache_clear") and str(getattr(thing, "__module__", "")).startswith("fedspec."):
             caches.append(thing)

@@ -6,6 +6,7 @@ import fnmatch
 import gc
 import sys
 import tomllib
+import weakref
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 import mutate
+from mutation import playing
 from mutation.edits import REFUSAL, SIGNATURE, TABLE, Edit, edits, functions, modules
 from mutation.playing import KILLED, Fate, Ready, fate, reaching, ready
 
@@ -28,6 +30,14 @@ def vectors() -> list[Ready]:
 def one(module: str, shown: str) -> Edit:
     (found,) = [e for e in edits(module) if not e.left_out and e.shown == shown]
     return found
+
+
+def test_what_is_gone_is_passed_by() -> None:
+    """A proxy outlives what it stands for, and is among what the process holds."""
+    gone = weakref.proxy(lambda: None)
+    gc.unfreeze()
+    playing._living.cache_clear()
+    assert playing._living()[0] and gone is not None
 
 
 def test_an_edit_that_gives_other_numbers_is_killed_and_stays_in_its_child() -> None:
