@@ -6,7 +6,7 @@ gives it is what one client of many gets, and a reading under which it is not is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from fedspec.functions import Program
 from fedspec.params import flatten, unflatten
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import stacked
-from fedspec_use.server import Arrays, Chosen, placed, trained
+from fedspec_use.server import Arrays, Chosen, in_blocks, of_blocks, placed, trained
 
 Gradient = Callable[[int, Arrays], Arrays]
 """The gradients at local step k = 0, 1, ... at a model, by name."""
@@ -72,14 +72,12 @@ def keeps(chosen: Chosen) -> tuple[str, ...]:
     return tuple(f.name for f in fields(first) if _is_own(getattr(first, f.name)))
 
 
-def tells(chosen: Chosen, state: Any) -> dict[str, Vector]:
-    """What of the server's state clients read beside its model, as vectors by name."""
-    return {name: getattr(state, name) for name in _read(chosen)}
+def tells(chosen: Chosen, state: Any, arrays: Arrays) -> dict[str, Any]:
+    """What of the server's state clients read beside its model, each vector as arrays FIELD/NAME."""
+    return {key: a for name in _read(chosen) for key, a in in_blocks(name, getattr(state, name), arrays).items()}
 
 
-def train(
-    chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: Arrays, told: Mapping[str, Arrays]
-) -> Ended:
+def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: Arrays, told: Arrays) -> Ended:
     """One round of a client, with the solver and the memory that the row says.
 
     Args:
@@ -88,7 +86,7 @@ def train(
         gradient: its gradients.
         steps: how many local steps it takes.
         kept: what it kept of its last round; empty in its first.
-        told: what it was sent beside the model, by name.
+        told: what it was sent beside the model, as :func:`tells` has it.
 
     Raises:
         ParameterError: a hyper-parameter of the client is not given, or what it keeps hangs on other clients.
@@ -111,9 +109,10 @@ def train(
             f"reading: {chosen.reading} of {chosen.algorithm.id} has a client go on from the mean of what all clients "
             f"of its round keep, which it does not hear; choose another, or `fedspec simulate {chosen.algorithm.id}`"
         )
-    if absent := _read(chosen) - told.keys():
-        raise PlanError(f"{min(absent)}: not sent beside the model, and clients of {chosen.algorithm.id} read it")
-    state = replace(_first(chosen, x), **{name: flatten(told[name]) for name in _read(chosen)})
+    read = _read(chosen)
+    if absent := [name for name in sorted(read) if any(f"{name}/{block}" not in told for block in named)]:
+        raise PlanError(f"{absent[0]}: not sent beside the model, and clients of {chosen.algorithm.id} read it")
+    state = replace(_first(chosen, x), **{name: of_blocks(name, told, arrays) for name in read})
     before = replace(state, **_opened(state, named, kept)) if kept else state
     after, did = _round(chosen, before, oracle, steps)
     control = {}
@@ -159,9 +158,8 @@ def _read(chosen: Chosen) -> frozenset[str]:
     if isinstance(chosen.run, Method):
         return frozenset()
     first = _first(chosen, np.array([1.0, -2.0, 0.5]))
-    beside = {f.name for f in fields(first)} & {f.name for f in fields(replace(chosen, clients=1).init(first.x))} - {
-        "x"
-    }
+    servers = replace(chosen, clients=1).init(first.x)
+    beside = {f.name for f in fields(first)} & {f.name for f in fields(servers)} - {"x"}
 
     def did(**other: Any) -> Any:
         return np.stack(_round(chosen, replace(first, **other), _probe, 2)[1])
@@ -191,7 +189,7 @@ def _closed(chosen: Chosen, state: Any, named: Arrays) -> dict[str, Any]:
     for field in keeps(chosen):
         (value,) = getattr(state, field)
         if np.ndim(value):
-            out |= {f"{field}/{name}": np.array(a) for name, a in unflatten(value, named).items()}
+            out |= in_blocks(field, value, named)
         else:
             out[field] = np.array(value)
     return out
@@ -208,7 +206,5 @@ def _opened(state: Any, named: Arrays, kept: Arrays) -> dict[str, Any]:
             f"state: this client kept {sorted(kept)} of shapes {[np.shape(kept[n]) for n in sorted(kept)]}, and the "
             f"model asks for {sorted(wanted)} of {[wanted[n] for n in sorted(wanted)]}; it is of another model or row"
         )
-    found: dict[str, Any] = {
-        field: stack([flatten({n: np.asarray(kept[f"{field}/{n}"]) for n in named})]) for field in vectors
-    }
+    found: dict[str, Any] = {field: stack([of_blocks(field, kept, named)]) for field in vectors}
     return found | {name: (int(kept[name]),) for name in own if name not in vectors}

@@ -29,7 +29,6 @@ from flwr.serverapp.strategy import FedAvg
 from fedspec.arith import Array
 from fedspec.catalogue import Algorithm, Method
 from fedspec.errors import ContractError, ParameterError
-from fedspec.params import unflatten
 from fedspec_use.client import keeps, tells, train
 from fedspec_use.server import Arrays, Chosen, Reply, begun, choose, loaded, saved, stepped, trained, unmet
 
@@ -101,11 +100,9 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
         if (mu := self.server.numbers.get("mu")) is not None:
             config[PROXIMAL] = mu
         messages: list[Message] = [*super().configure_train(server_round, arrays, config, grid)]
-        if beside := tells(self.server, self._state):
-            named = trained(model)
-            sent = {f"{n}/{block}": a for n, v in beside.items() for block, a in unflatten(v, named).items()}
+        if beside := tells(self.server, self._state, model):
             for message in messages:
-                message.content[TOLD] = to_record(sent)
+                message.content[TOLD] = to_record(beside)
         return messages
 
     def aggregate_train(
@@ -282,10 +279,7 @@ def local_train(
         )
     place = f"{TOLD}.{server.algorithm.id}"
     _, arrays = model_of(message)
-    beside: dict[str, dict[str, Array]] = {}
-    for name, a in of_record(message.content.array_records.get(TOLD, ArrayRecord())).items():
-        field, _, block = name.partition("/")
-        beside.setdefault(field, {})[block] = a
+    beside = of_record(message.content.array_records.get(TOLD, ArrayRecord()))
     before = of_record(state[place]) if state is not None and place in state else {}
     ended = train(server, arrays, gradient, steps, before, beside)
     reply = answer(message, ended.model, examples=examples, steps=steps, control=ended.control, **more)

@@ -186,6 +186,16 @@ def placed(x: Vector, arrays: Arrays) -> dict[str, Array]:
     return {name: blocks[name].astype(a.dtype) if name in blocks else a for name, a in arrays.items()}
 
 
+def in_blocks(field: str, x: Vector, arrays: Arrays) -> dict[str, Any]:
+    """A vector as arrays called FIELD/NAME, by the names of what is trained."""
+    return {f"{field}/{name}": np.array(a) for name, a in unflatten(x, trained(arrays)).items()}
+
+
+def of_blocks(field: str, told: Mapping[str, Any], arrays: Arrays) -> Vector:
+    """The vector that :func:`in_blocks` took apart."""
+    return flatten({name: np.asarray(told[f"{field}/{name}"]) for name in trained(arrays)})
+
+
 def begun(chosen: Chosen, state: Any, arrays: Arrays) -> Any:
     """The state of a round that begins with this model; the first state of all where there is none yet.
 
@@ -312,7 +322,7 @@ def saved(state: Any, arrays: Arrays) -> dict[str, Any]:
         if isinstance(value, Integral):
             out[name] = int(value)
         elif np.shape(value) == model(state).shape:
-            out |= {f"{name}/{block}": np.array(a) for block, a in unflatten(value, trained(arrays)).items()}
+            out |= in_blocks(name, value, arrays)
         else:
             raise ShapeError(f"state: {name} is neither a count nor a vector like the model, and cannot be saved")
     return out
@@ -332,11 +342,7 @@ def loaded(chosen: Chosen, told: Mapping[str, Any]) -> tuple[Any, dict[str, Arra
             f"state: {chosen.algorithm.id} keeps {', '.join(('x', *parts))}; missing {sorted(wanted - set(told))}, "
             f"unknown {sorted(set(told) - wanted)}; load what a strategy of the same algorithm saved"
         )
-    named = trained(arrays)
-    read = {
-        n: int(told[n]) if isinstance(v, Integral) else flatten({b: np.asarray(told[f"{n}/{b}"]) for b in named})
-        for n, v in parts.items()
-    }
+    read = {n: int(told[n]) if isinstance(v, Integral) else of_blocks(n, told, arrays) for n, v in parts.items()}
     return replace(state, **read) if parts else state, arrays
 
 

@@ -37,7 +37,7 @@ def played(chosen: Chosen) -> list[dict[str, Any]]:
     x, kept, models = X, [{}, {}, {}], []  # type: ignore[var-annotated]
     for who, steps in zip(WHO, STEPS, strict=True):
         state = begun(chosen, state, x)
-        told = {n: {"w": v[:2].reshape(1, 2), "b": v[2]} for n, v in tells(chosen, state).items()}
+        told = tells(chosen, state, x)
         ended = {i: train(chosen, x, gradient(i), tau, kept[i], told) for i, tau in zip(who, steps, strict=True)}
         replies = [Reply(e.model, 1, tau, control=e.control) for e, tau in zip(ended.values(), steps, strict=True)]
         kept = [ended[i].kept if i in ended else kept[i] for i in range(3)]
@@ -82,8 +82,8 @@ def test_what_a_client_keeps_and_hears_is_seen_in_the_row() -> None:
     found = {n: keeps(choose(n, "", NUMBERS[n], 3)) for n in NUMBERS}
     assert found == {"scaffold": ("c_i",), "feddyn": ("lam_i",), "diloco": ("m_i", "v_i", "t")}
     assert keeps(choose("fedavg", "", {"eta": 1.0})) == ()
-    heard = {n: [*tells(c := choose(n, "", NUMBERS[n], 3), begun(c, None, X))] for n in NUMBERS}
-    assert heard == {"scaffold": ["c"], "feddyn": [], "diloco": []}
+    heard = {n: [*tells(c := choose(n, "", NUMBERS[n], 3), begun(c, None, X), X)] for n in NUMBERS}
+    assert heard == {"scaffold": ["c/w", "c/b"], "feddyn": [], "diloco": []}
     assert missing_of(choose("diloco", "", {"eta": 0.7, "beta": 0.9})) == ["eta_l", "beta1", "beta2", "eps", "wd"]
 
 
@@ -91,10 +91,10 @@ def test_what_a_client_lacks_is_said() -> None:
     scaffold = choose("scaffold", "", NUMBERS["scaffold"], 3)
     with pytest.raises(PlanError, match="c: not sent beside the model"):
         train(scaffold, X, gradient(0), 1, {}, {})
-    told = {"c": {"w": np.zeros((1, 2)), "b": np.array(0.0)}}
+    told = {"c/w": np.zeros((1, 2)), "c/b": np.array(0.0)}
     kept = train(scaffold, X, gradient(0), 1, {}, told).kept
     with pytest.raises(ShapeError, match="of another model or row"):
-        train(scaffold, {"w": np.zeros(5)}, lambda k, x: x, 1, kept, {"c": {"w": np.zeros(5)}})
+        train(scaffold, {"w": np.zeros(5)}, lambda k, x: x, 1, kept, {"c/w": np.zeros(5)})
     with pytest.raises(ParameterError, match="beta2: not given"):
         train(choose("diloco", "", {"eta": 0.7, "beta": 0.9, "eta_l": 0.1, "beta1": 0.9}), X, gradient(0), 1, {}, {})
     with pytest.raises(ParameterError, match="noloco-baseline of diloco has a client go on from the mean"):

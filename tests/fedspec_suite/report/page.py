@@ -283,9 +283,9 @@ def _usual(a: Algorithm, name: str) -> str:
     for r in a.readings:
         if (value := unsaid(a, r.name).get(name)) is not None:
             found.setdefault(value, []).append(r.name)
-    if not found and name not in a.plays:
-        return "none"
     if not found:
+        if name not in a.plays:
+            return "none"
         # It plays a part under an option that no reading settles.
         option, _, chosen = a.plays[name][0].partition("=")
         found = {unsaid(a, given={option: chosen})[name]: []}

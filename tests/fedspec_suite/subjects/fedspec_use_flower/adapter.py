@@ -114,10 +114,11 @@ class Rounds(Run):
         steps = dict(zip(event.participants, event.steps, strict=True))
         self.through([i + 1 for i in steps], lambda m: self.trained(m, node_of(m) - 1, steps[node_of(m) - 1]))
         # What a client keeps is zero before its first round.
-        kept = {n: np.stack([self.kept(i, n) for i in range(len(self.states))]) for n in ("c_i", "lam_i", "m_i", "v_i")}
-        of_participants = {n: kept[n][list(steps)] for n in ("m_i", "v_i")}
-        shown = {n: v for n, v in {**kept, **of_participants}.items() if n in CATALOGUE[self.case.algorithm].shows}
-        return {"x": self.x, **self._shown(), **shown}
+        everyone = range(len(self.states))
+        whose = {"c_i": everyone, "lam_i": everyone, "m_i": steps, "v_i": steps}
+        shown = {n: whose[n] for n in CATALOGUE[self.case.algorithm].shows if n in whose}
+        kept = {n: np.stack([self.kept(i, n) for i in those]) for n, those in shown.items()}
+        return {"x": self.x, **self._shown(), **kept}
 
     def trained(self, message: Message, i: int, steps: int) -> Message:
         """The reply of client i after its local steps."""
