@@ -91,7 +91,7 @@ def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: 
     Raises:
         ParameterError: a hyper-parameter of the client is not given, or what it keeps hangs on other clients.
         PlanError: the number of steps is none, or something that it reads was not sent.
-        ShapeError: what it kept is of another model.
+        ShapeError: what it kept is of another model, or a gradient is.
     """
     if missing := missing_of(chosen):
         raise ParameterError(f"{missing[0]}: not given; give the client's here, or to the strategy")
@@ -100,6 +100,12 @@ def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: 
 
     def oracle(k: int, y: Vector) -> Vector:
         g = gradient(k, placed(y, arrays))
+        for name, a in named.items():
+            if name not in g or np.shape(g[name]) != a.shape:
+                got = f"of shape {np.shape(g[name])}, not {a.shape}" if name in g else "missing"
+                raise ShapeError(
+                    f"gradient: at local step {k} {name!r} is {got}; give one for each array that is trained"
+                )
         return flatten({name: g[name] for name in named}).astype(y.dtype)
 
     if isinstance(chosen.run, Method):

@@ -101,6 +101,18 @@ def test_what_a_client_lacks_is_said() -> None:
         train(choose("diloco", "noloco-baseline", NUMBERS["diloco"]), X, gradient(0), 1, {}, {})
 
 
+@pytest.mark.parametrize("name", ["fedavg", "diloco"])
+def test_a_gradient_of_another_form_is_refused(name: str) -> None:
+    """One that is turned over holds as many numbers, and would be read in another order."""
+    chosen = choose(name, "", NUMBERS.get(name, {"eta_l": 0.1, "eta": 1.0}))
+    for given, said in (
+        ({"b": 0.0}, "step 0 'w' is missing"),
+        ({"w": np.ones((2, 1)), "b": 0.0}, r"\(2, 1\), not \(1, 2\)"),
+    ):
+        with pytest.raises(ShapeError, match=said):
+            train(chosen, X, lambda k, x, g=given: g, 1, {}, {})
+
+
 def test_who_counts_clients_asks_for_their_number() -> None:
     for name in ("scaffold", "feddyn"):
         chosen = choose(name, "", NUMBERS[name])
