@@ -262,6 +262,7 @@ RUN = [
     ("fedcm", {}),
     ("fedcm", {"reading": "ghbm"}),
     ("fedsam", {}),
+    ("mofedsam", {}),
     ("fedpd", {}),
     ("fedpd", {"reading": "matlab"}),
     ("ef21", {}),
@@ -269,7 +270,7 @@ RUN = [
 ]
 """Rows without the forms that they may have in the place of their text."""
 
-ON_TENSORS = ("diloco", "streaming-diloco", "fedpaq", "fedcams", "fedsam", "fedpd")
+ON_TENSORS = ("diloco", "streaming-diloco", "fedpaq", "fedcams", "fedsam", "mofedsam", "fedpd")
 """Those whose texts are not recorded: a column of counts, draws of each client, entries that are told apart by size,
 a length in a step and another gradient there, clients that begin elsewhere than at the model that they are sent."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedspec.algorithms import afga, diloco, ef21, fedpaq, fedpd, fedsam, local, mime, streaming_diloco
+from fedspec.algorithms import afga, diloco, ef21, fedpaq, fedpd, fedsam, local, mime, mofedsam, streaming_diloco
 from fedspec.catalogue import Algorithm, LocalSolver, Method
 from fedspec_torch.forms.printed import form_of
 from fedspec_torch.forms.servers import IN_PLACE
@@ -46,6 +46,7 @@ UNRECORDED: dict[Callable[..., Any], str] = {
     streaming_diloco.step: COUNTING,
     fedpaq.step: f"{TENSORS}: it reads draws of each client, which no recording does",
     fedsam.step: f"{TENSORS}: it asks for two gradients at one step, the second where the length of the first leads",
+    mofedsam.step: f"{TENSORS}: it asks for two gradients at one step, the second where the length of the first leads",
     fedpd.step: f"{TENSORS}: its clients begin where they were, which no recording does",
     mime.step: f"{TENSORS}: it asks for two gradients at one step, which are one in the first alone",
     ef21.step: f"{TENSORS}, except for first gradients that are sent whole: those are recorded where others are",

@@ -40,11 +40,11 @@ def _on_bowls(draw: st.DrawFn, setting: Setting) -> Scenario:
 def _in_bowls(draw: st.DrawFn, setting: Setting) -> Scenario:
     """Everybody's objective is round, with a bottom of its own so near that the next step leads past it."""
     s: Scenario = draw(_on_bowls(setting))
-    problem, x, h = problem_of(s), flatten(s.case.x0), s.case.hyper
+    problem, x = problem_of(s), flatten(s.case.x0)
     radius = draw(st.sampled_from([r for r in POOLS["radius"] if r > 0]))
     a = problem.H[:, :1, :1].reshape(-1, 1)
     share = np.array([draw(st.sampled_from((0.5, 0.25, -0.75))) for _ in a], dtype=x.dtype)[:, None]
-    bottoms = share * h["eta_l"] * a * radius * (np.arange(len(x)) == draw(st.integers(0, len(x) - 1)))
+    bottoms = share * fedsam.rate(s) * a * radius * (np.arange(len(x)) == draw(st.integers(0, len(x) - 1)))
     return with_hyper(posed(s, e=(a * (x + bottoms)).astype(x.dtype)), radius=radius)
 
 
@@ -71,7 +71,7 @@ def _looks_half_way(bench: Bench, s: Scenario) -> None:
     g = problem.H[0] @ x - problem.e[0]
     along = np.array(([3, -4] if len(x) > 1 else [1]) + [0] * (len(x) - 2)) * np.sign(float(g[0].value))
     ahead = h["radius"] * along / (10 if len(x) > 1 else 2)
-    bench.follows(s, [x - h["eta"] * h["eta_l"] * (g + problem.H[0] @ ahead)])
+    bench.follows(s, [x - h["eta"] * fedsam.rate(exact) * (g + problem.H[0] @ ahead)])
 
 
 LAWS = (

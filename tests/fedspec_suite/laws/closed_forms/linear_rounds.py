@@ -82,7 +82,7 @@ def _mime_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]
 
 def _fedcm_moves(s: Scenario, h: Any, g: Array, p: list[Fraction]) -> list[Array]:
     """All rounds go along an average over rounds, of mean gradients or of what FedAvg would have made of each."""
-    changes, moves, averages = list[Array](), [], s.case.options["direction"] == "gradient"
+    changes, moves, averages = list[Array](), [], s.case.options.get("direction") != "change"
     for e in s.events:
         assert isinstance(e, Round)
         weight = sum(p[i] for i in e.participants)
@@ -101,4 +101,5 @@ MOVES: dict[str, Callable[[Scenario, Any, Array, list[Fraction]], list[Array]]] 
     "mime-lite": _mime_moves,
     "mime": _mime_moves,
     "fedcm": _fedcm_moves,
+    "mofedsam": _fedcm_moves,
 }

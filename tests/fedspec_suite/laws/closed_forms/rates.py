@@ -102,7 +102,7 @@ def _mime(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
 
 def _fedcm(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
     """Of a gradient a round takes as many steps as its own, at its own rate; of a change a share, whatever its rate."""
-    moves, D, averages = [], 0 * g[0], case.options["direction"] == "gradient"
+    moves, D, averages = [], 0 * g[0], case.options.get("direction") != "change"
     for e in events:
         p, n, (eta,) = shares(case, e), len(e.participants), said(case, e, "eta")
         lengths = [eta_l * tau for eta_l, tau in zip(said(case, e, "eta_l", n), e.steps, strict=True)]
@@ -152,6 +152,7 @@ MOVES: dict[str, tuple[Moves, dict[str, tuple[str, ...]]]] = {
     "mifa": (_mifa, {}),
     **dict.fromkeys(("mime-lite", "mime"), (_mime, {"weights": ("uniform", "examples")})),
     "fedcm": (_fedcm, {"weights": ("uniform", "examples"), "direction": ("gradient", "change")}),
+    "mofedsam": (_fedcm, {"weights": ("uniform", "examples")}),
     "slowmo": (_slowmo, {"weights": ("uniform", "examples")}),
     "fedbuff": (_fedbuff, {"staleness": ("constant",)}),
 }
