@@ -71,7 +71,7 @@ def make(
             changed = [name for name, body in found if not _same(folder / name, body)]
         else:
             changed = making.write(found, folder)
-    said = f"{len(wanted)} algorithms in {time.monotonic() - begun:.0f} s; "
+    said = f"{len(wanted)} algorithm{'s' * (len(wanted) != 1)} in {time.monotonic() - begun:.0f} s; "
     said += f"{'would change' if check else 'changed'}: {', '.join(changed) or 'none'}"
     console().print(said)
     raise typer.Exit(1 if check and changed else 0)
