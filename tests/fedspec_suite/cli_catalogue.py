@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fedspec.catalogue import CATALOGUE, Algorithm, find, id_of
+from fedspec.catalogue import CATALOGUE, Algorithm, elsewhere, find, id_of
 from fedspec.errors import FedspecError, UnknownNameError, to_install
 from fedspec.papers import PAPERS
 from fedspec_suite.report import claimed, mirrored, page, table
@@ -42,7 +42,8 @@ def list_(
     called, sought = id_of(word), word.lower()
     rows = [page.line(a) for a in CATALOGUE.values() if not word or a.id == called or sought in page.told(a).lower()]
     if not rows:
-        raise UnknownNameError(f"list: no algorithm's names, kind, title, source, readings or box have {word!r}")
+        none = f"no algorithm's names, kind, title, source, readings or box have {word!r}"
+        raise UnknownNameError(f"list: {elsewhere(word) or none}")
     if as_json:
         emit(rows)
         return

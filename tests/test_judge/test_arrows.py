@@ -37,7 +37,22 @@ GROUND = {
 }
 RECORDS = {"definition", "functions", "entry", "costs", "facts", "phrases", "hyper", "contract"}
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
-ROOMS = ("own", "measure", "laws", "mutants", "subjects", "diagnosis", "judge", "kills", "vectors", "report", "cli")
+ROOMS = (
+    *(
+        "own",
+        "adapters",
+        "measure",
+        "laws",
+        "mutants",
+        "subjects",
+        "diagnosis",
+        "judge",
+        "kills",
+        "vectors",
+        "report",
+        "cli",
+    ),
+)
 """The rooms of the suite, each above those before it; the modules of the command are one."""
 MIRROR_ROOMS = (
     *(

@@ -29,6 +29,7 @@ __all__ = [
     "Reading",
     "Requirement",
     "Served",
+    "elsewhere",
     "find",
     "id_of",
     "join",
@@ -112,6 +113,17 @@ def _bare(name: str) -> str:
     return re.sub(r"[\s_.-]", "", name.lower())
 
 
+LORA = ("lora", "fedit", "ffa", "ffalora", "rolora", "flora", "fedex", "fedexlora")
+"""Names of rules that mix low-rank adapters, without case and what separates their parts."""
+
+
+def elsewhere(name: str) -> str:
+    """Where a rule is that has a name and is no row; empty where there is none known."""
+    if _bare(name) not in LORA:
+        return ""
+    return f"{name!r} mixes matrices and is no row; fedspec.mixing.lora has it, and docs/lora.md says how to judge it"
+
+
 def join(row: Algorithm) -> Algorithm:
     """Add an algorithm to the catalogue of this process, once.
 
@@ -140,5 +152,7 @@ def find(name: str | Algorithm) -> Algorithm:
         return join(name)
     if (id := id_of(name)) in CATALOGUE:
         return CATALOGUE[id]
+    if said := elsewhere(name):
+        raise UnknownNameError(f"algorithm: {said}")
     error = none_called("algorithm", name, [*CATALOGUE, *ALIASES], "fedspec list")
     raise UnknownNameError(f"{error}; one of your own is known where --plugin names its file")

@@ -1,0 +1,157 @@
+"""Low-rank adapters: a layer W + sigma B A, what clients send of it, and what the mean of their layers is.
+
+A layer has a frozen matrix W [d, k] and an adapter, B [d, r] and A [r, k], whose product is added with the factor
+sigma = alpha / r. Client i trains the adapter alone and sends B_i and A_i. The mean of the clients' layers is
+
+    W + sigma sum_i p_i B_i A_i
+
+and no rule but :mod:`fedspec.mixing.lora` says what the server makes of it. The mean of the factors is another one:
+
+    sum_i p_i B_i A_i - B A = sum_i p_i (B_i - B) (A_i - A)        with B = sum_i p_i B_i, A = sum_i p_i A_i
+
+It is a covariance of the two factors: it vanishes where all clients have one A, or one B, or where there is one client.
+
+These are functions of matrices, and no rules of the catalogue: a row's model is one vector, whatever its blocks.
+External: Hu et al. (2021), arXiv 2106.09685, for the layer; the identity is the covariance's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any, TypeAlias
+
+from jaxtyping import Shaped
+
+from fedspec.arith import Array, Scalar, Weights, check_array
+from fedspec.domains import COUNT, POSITIVE, outside
+from fedspec.errors import ParameterError, PlanError, ShapeError
+from fedspec.mixing.weighted import check_shares
+from fedspec.records import record
+
+Matrix: TypeAlias = Shaped[Array, "d k"]
+"""A layer's weight: one row for each output."""
+
+Up: TypeAlias = Shaped[Array, "d r"]
+"""B, from the r dimensions of the adapter to the outputs."""
+
+Down: TypeAlias = Shaped[Array, "r k"]
+"""A, from the inputs to the r dimensions of the adapter."""
+
+
+@record
+class Adapter:
+    """The two factors, as a client has trained them."""
+
+    B: Up
+    A: Down
+
+
+@record
+class Layer:
+    """A layer as the server sends it: what is frozen, and the adapter that clients begin with."""
+
+    W: Matrix
+    B: Up
+    A: Down
+
+
+def sigma_of(alpha: Scalar, r: int) -> Scalar:
+    """The factor alpha / r, by which an adapter of rank r enters.
+
+    Raises:
+        ParameterError: alpha is not positive, or the rank is no whole number >= 1.
+    """
+    if outside(alpha, POSITIVE):
+        raise ParameterError(f"alpha: got {alpha!r}; it must be {POSITIVE.words}")
+    if outside(r, COUNT):
+        raise ParameterError(f"r: got {r!r}; the rank of an adapter is {COUNT.words}")
+    return alpha / r
+
+
+def check_fits(W: Matrix, adapter: Adapter | Layer, name: str, r: int | None = None) -> None:
+    """Refuse factors that are none of this layer: B is [d, r] and A is [r, k] where W is [d, k].
+
+    Args:
+        W: the layer's weight.
+        adapter: what should fit it.
+        name: what the adapter is, for the error.
+        r: the rank, where it is known; None: that of B.
+
+    Raises:
+        ShapeError: something is no matrix of reals, or has another shape.
+    """
+    for what, factor in (("W", W), (f"{name}.B", adapter.B), (f"{name}.A", adapter.A)):
+        check_array(what, factor)
+        if len(factor.shape) != 2:
+            raise ShapeError(f"{what}: shape {tuple(factor.shape)}; a layer and its factors are matrices")
+    (d, k), B, A = W.shape, tuple(adapter.B.shape), tuple(adapter.A.shape)
+    if r is None:
+        r = B[1] if B[0] == d else A[0]
+    for what, got, want in ((f"{name}.B", B, (d, r)), (f"{name}.A", A, (r, k))):
+        if got != want:
+            turned = "; it is turned over" if got == want[::-1] else ""
+            raise ShapeError(
+                f"{what}: shape {got}, expected {want} beside W {(d, k)}{turned}; B is [d, r], A is [r, k]"
+            )
+
+
+def check_sent(layer: Layer, sent: Sequence[Adapter], p: Weights, *, ranks: bool = False) -> None:
+    """Refuse a round that is none: nobody sends, weights are no shares, or a factor does not fit.
+
+    Args:
+        layer: what the server sent.
+        sent: what came back.
+        p: a weight for each.
+        ranks: whether clients may have ranks of their own.
+
+    Raises:
+        PlanError: nobody sends, or there is not one weight for each.
+        ShapeError: a factor does not fit the layer.
+        WeightError: weights are negative or do not sum to one.
+    """
+    if not sent or len(sent) != len(p):
+        raise PlanError(
+            f"sent: {len(sent)} adapters for {len(p)} weights; give one weight each, and one adapter or more"
+        )
+    check_fits(layer.W, layer, "layer")
+    for i, adapter in enumerate(sent):
+        check_fits(layer.W, adapter, f"sent[{i}]", None if ranks else int(layer.B.shape[1]))
+    check_shares(p)
+
+
+def mean(p: Weights, matrices: Sequence[Array]) -> Array:
+    """sum_i p_i M_i."""
+    weighed: Any = [p_i * M for p_i, M in zip(p, matrices, strict=True)]
+    total: Array = reduce(add, weighed)
+    return total
+
+
+def product_mean(sent: Sequence[Adapter], p: Weights) -> Matrix:
+    """sum_i p_i B_i A_i: what the adapters should have come to."""
+    return mean(p, [a.B @ a.A for a in sent])
+
+
+def factor_means(sent: Sequence[Adapter], p: Weights) -> Adapter:
+    """B = sum_i p_i B_i and A = sum_i p_i A_i, each for itself."""
+    return Adapter(B=mean(p, [a.B for a in sent]), A=mean(p, [a.A for a in sent]))
+
+
+def residual(sent: Sequence[Adapter], p: Weights) -> Matrix:
+    """What the product of the means lacks: sum_i p_i B_i A_i - B A."""
+    of = factor_means(sent, p)
+    lacking: Matrix = product_mean(sent, p) - of.B @ of.A
+    return lacking
+
+
+def effective(layer: Layer, sigma: Scalar) -> Matrix:
+    """W + sigma B A, the matrix that the layer multiplies by."""
+    weight: Matrix = layer.W + sigma * (layer.B @ layer.A)
+    return weight
+
+
+def ideal(W: Matrix, sent: Sequence[Adapter], p: Weights, sigma: Scalar) -> Matrix:
+    """W + sigma sum_i p_i B_i A_i, the mean of the clients' layers."""
+    weight: Matrix = W + sigma * product_mean(sent, p)
+    return weight

@@ -1,0 +1,1 @@
+"""Laws of federated LoRA, asked of any function that mixes adapters: nothing is trained."""

@@ -1,0 +1,161 @@
+"""Rounds of low-rank adapters as data, and the claims that can be made about who mixes them.
+
+Every number is a small whole one, and so are the sums of sample sizes powers of two: a weight, a product and a mean are
+exact in every floating-point type, and what is wrong is wrong by much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from fedspec.arith import Array, Weights
+from fedspec.errors import none_called
+from fedspec.mixing import lora
+from fedspec.mixing.adapters import Adapter, Layer, sigma_of
+from fedspec.mixing.lora import Factor
+from fedspec.mixing.weighted import shares
+from fedspec.readings import Weighting
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a server has when it mixes.
+
+    Attributes:
+        layer: W, B and A as the round began with them.
+        sent: the clients' B and A.
+        examples: their numbers of examples.
+        alpha: the adapter's; sigma = alpha / r.
+        number: of the round, from 1.
+        fresh: an A to begin the next round with, for a server that merges the adapter.
+    """
+
+    layer: Layer
+    sent: tuple[Adapter, ...]
+    examples: tuple[int, ...]
+    alpha: Any
+    number: int
+    fresh: Array
+
+    @property
+    def r(self) -> int:
+        """The rank of the adapter."""
+        return int(self.layer.B.shape[1])
+
+    @property
+    def sigma(self) -> Any:
+        """By which the product of the factors enters."""
+        return sigma_of(self.alpha, self.r)
+
+    @property
+    def shape(self) -> str:
+        """Of the layer and its adapter, in words."""
+        m, n = self.layer.W.shape
+        return f"a {m} x {n} layer of rank {self.r}"
+
+    def __str__(self) -> str:
+        return f"{self.shape}, {'1 client' if len(self.sent) == 1 else f'{len(self.sent)} clients'}"
+
+
+Mixed: TypeAlias = "Layer | tuple[Any, Any, Any]"
+Mixer: TypeAlias = Callable[[Round], Mixed]
+"""Takes a round; returns W, B and A of the next, as a Layer or as three arrays."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Which rule somebody says to follow, by which weights; for RoLoRA which factor is trained first."""
+
+    rule: str
+    weights: Weighting = Weighting.EXAMPLES
+    first: Factor = Factor.B
+
+    def __str__(self) -> str:
+        return f"{self.rule}, weights {self.weights}" + (f", {self.first} first" if self.rule == "rolora" else "")
+
+    def held(self, number: int) -> Factor | None:
+        """The factor that clients do not train in that round; None where they train both."""
+        if self.rule == "rolora":
+            return Factor.A if lora.turn(number, self.first) is Factor.B else Factor.B
+        return Factor.A if self.rule == "ffa-lora" else None
+
+
+def _p(c: Claim, s: Round) -> Weights:
+    return shares(s.examples, s.layer.W.reshape(-1), c.weights)
+
+
+def _by_rule(rules: Mapping[str, Any], c: Claim, s: Round) -> Layer:
+    more: dict[str, dict[str, Any]] = {
+        "rolora": {"r": s.number, "first": c.first},
+        "flora": {"sigma": s.sigma, "fresh": s.fresh},
+        "fedex-lora": {"sigma": s.sigma},
+    }
+    layer: Layer = rules[FUNCTIONS[c.rule]](s.layer, s.sent, _p(c, s), **more.get(c.rule, {}))
+    return layer
+
+
+FUNCTIONS = {"fedit": "fedit", "ffa-lora": "ffa", "rolora": "rolora", "flora": "flora", "fedex-lora": "fedex"}
+"""The rules by what their papers call them, each with its function in ``fedspec.mixing.lora``."""
+
+ALIASES = {"ffa": "ffa-lora", "fedex": "fedex-lora", "fed-it": "fedit", "shepherd": "fedit", "lora-fedavg": "fedit"}
+"""Other names that people use: of the code (Shepherd), or of the method in others' tables."""
+
+
+def named(rule: str) -> str:
+    """The rule of that name, in any spelling.
+
+    Raises:
+        UnknownNameError: no rule is called so.
+    """
+    spelt = rule.lower().replace("_", "-")
+    name = ALIASES.get(spelt, spelt)
+    if name not in FUNCTIONS:
+        raise none_called("rule", rule, FUNCTIONS, "python -m fedspec_suite.adapters --list")
+    return name
+
+
+def following(c: Claim, rules: Mapping[str, Any] | None = None) -> Mixer:
+    """The specification's rule as a mixer; ``rules`` are other editions of the functions of ``fedspec.mixing.lora``."""
+    return partial(_by_rule, vars(lora) if rules is None else rules, c)
+
+
+SHAPES = ((3, 2, 1), (2, 4, 2), (4, 3, 2), (3, 3, 2))
+"""Outputs, inputs and rank of the layers: one has as many outputs as ranks, one is square."""
+
+SIZES = ((5,), (1, 3), (3, 1, 2, 2))
+"""The clients' numbers of examples; each list but the first sums to a power of two."""
+
+
+def rounds(seed: int = 0, kind: Any = float) -> Iterator[Round]:
+    """A round of each shape and each number of clients, its entries drawn: floats, or fractions that are exact.
+
+    Args:
+        seed: of what is drawn.
+        kind: what makes a number of a whole one: ``float``, or ``fractions.Fraction``.
+    """
+    dice = Random(seed)
+
+    def matrix(rows: int, columns: int) -> Array:
+        drawn = [[kind(dice.randint(-3, 3)) for _ in range(columns)] for _ in range(rows)]
+        return np.array(drawn, dtype=float if kind is float else object)
+
+    for number, (m, n, r) in enumerate(SHAPES, 1):
+        for examples in SIZES:
+            layer = Layer(W=matrix(m, n), B=matrix(m, r), A=matrix(r, n))
+            sent = tuple(Adapter(B=matrix(m, r), A=matrix(r, n)) for _ in examples)
+            yield Round(layer, sent, examples, kind(4), number, matrix(r, n))
+
+
+def held(c: Claim, s: Round) -> Round:
+    """The same round with the factor that is not trained as it was sent, at every client."""
+    factor = c.held(s.number)
+    if factor is None:
+        return s
+    kept = {factor.value: getattr(s.layer, factor.value)}
+    return replace(s, sent=tuple(replace(a, **kept) for a in s.sent))

@@ -1,0 +1,306 @@
+"""The laws of federated LoRA: they hold of the rules, every named mistake breaks two, and every law sees a mistake."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.support import inside
+
+from fedspec.catalogue import elsewhere, find
+from fedspec.errors import UnknownNameError
+from fedspec.mixing import lora
+from fedspec.mixing.lora import Factor
+from fedspec.readings import Weighting
+from fedspec_suite.adapters import judging
+from fedspec_suite.adapters.__main__ import main
+from fedspec_suite.adapters.exact import basis, rank, rows, times
+from fedspec_suite.adapters.judging import Finding, judge
+from fedspec_suite.adapters.laws import LAWS, asked_of, rebased
+from fedspec_suite.adapters.rounds import ALIASES, FUNCTIONS, Claim, Round, following, named, rounds
+from fedspec_suite.adapters.variants import Mutant, candidates, mutants, spoilt
+
+ROOT = Path(__file__).resolve().parents[2]
+BOTH = (Weighting.EXAMPLES, Weighting.UNIFORM)
+CLAIMS = [Claim(rule, w, first) for rule in FUNCTIONS for w in BOTH for first in Factor]
+EQUAL_WEIGHTS = {"fedit-weights-turned", "fedex-residual-uniform"}
+"""Mistakes about weights, which are none where all are alike."""
+PARTS = [pytest.param(m, id=m.id) for m in mutants()]
+
+
+@cache
+def found(m: Mutant, w: Weighting = Weighting.EXAMPLES) -> Finding:
+    return judge(following(Claim(m.rule, w), spoilt(m)), Claim(m.rule, w))
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_the_rules_keep_their_laws(claim: Claim) -> None:
+    exact = judge(following(claim), claim, kind=Fraction, most=0)
+    assert exact.conforms and exact.rounds == 12, str(exact)
+    for seed in (0, 1, 2):
+        assert judge(following(claim), claim, seed=seed).conforms
+
+
+@pytest.mark.parametrize("m", PARTS)
+def test_a_mistake_breaks_two_laws_and_is_named(m: Mutant) -> None:
+    for w in BOTH:
+        finding = found(m, w)
+        if w is Weighting.UNIFORM and m.id in EQUAL_WEIGHTS:
+            assert finding.conforms
+            continue
+        assert len(finding.broken) >= 2, str(finding)
+        assert any(m.id in name for name in finding.names), str(finding)
+        # The others that it may be compute the same: weights of 1 / n on both factors are sigma / n.
+        assert len(finding.names) == 1 or (w is Weighting.UNIFORM and m.id in ("flora-weighs-both", "flora-alpha-kept"))
+
+
+def test_a_function_has_three_mistakes_at_least() -> None:
+    of = Counter(m.rule for m in mutants())
+    assert of.keys() == FUNCTIONS.keys() and min(of.values()) >= 3
+    assert len({m.id for m in mutants()}) == len(mutants())
+
+
+def test_every_law_sees_a_mistake_by_its_numbers() -> None:
+    """Of a rule that was edited, or of another rule, by other weights, under the claim of this one."""
+    seen = {b.law.id for m in mutants() for b in found(m).broken if " is " in b.said}
+    for rule, w in ((rule, w) for rule in FUNCTIONS for w in BOTH):
+        claim = Claim(rule, w)
+        other = next(c for c in candidates(claim) if any(name.startswith("it is") for name in c))
+        for mixer in other.values():
+            seen |= {b.law.id for b in judge(mixer, claim).broken if " is " in b.said}
+    assert seen == {law.id for law in LAWS}
+
+
+def test_a_mistake_is_far_from_a_rounding() -> None:
+    """Nothing that differs is nearer than the tolerance times a hundred."""
+    least = 1.0
+    for m in mutants():
+        claim = Claim(m.rule)
+        for s in rounds():
+            one, other = (judging._answer(f, claim, s) for f in (following(claim), following(claim, spoilt(m))))
+            if one is None or other is None:
+                continue
+            apart = [
+                abs(float(x - y))
+                for X, Y in zip(one, other, strict=True)
+                for u, v in zip(X, Y, strict=True)
+                for x, y in zip(u, v, strict=True)
+            ]
+            least = min([least, *(a for a in apart if a)])
+    assert least > 10 * judging.APART
+
+
+def test_square_layers_forgive_a_residual_that_is_turned_over() -> None:
+    """Others cannot be mixed at all. Of those that can, three of fifteen laws see it."""
+    finding = found(next(m for m in mutants() if m.id == "fedex-transposed"))
+    assert list(finding.refused) == ["a 3 x 2 layer of rank 1", "a 2 x 4 layer of rank 2", "a 4 x 3 layer of rank 2"]
+    assert [b.law.id for b in finding.broken] == ["ideal", "residual", "gauge"]
+    assert (finding.asked, finding.rounds) == (15, 3)
+
+
+def test_another_rule_is_named() -> None:
+    claim = Claim("fedex-lora")
+    assert judge(following(Claim("fedit")), claim).names == ("it is fedit, weights examples",)
+    assert judge(following(Claim("fedex-lora", Weighting.UNIFORM)), claim).names == (
+        "it is fedex-lora, weights uniform",
+    )
+    (m,) = (m for m in mutants() if m.id == "fedit-sum")
+    # Sums know no weights, so that both are said.
+    assert judge(following(Claim("fedit"), spoilt(m)), claim).names == tuple(
+        f"it is fedit, weights {w}, and {m.words} ({m.id})" for w in BOTH
+    )
+
+
+def test_who_averages_both_factors_keeps_ffa_loras_laws() -> None:
+    """Clients have one A, so that its mean is that A: this is no mistake."""
+    assert judge(following(Claim("fedit")), Claim("ffa-lora")).conforms
+
+
+def test_what_is_returned_is_looked_at() -> None:
+    claim = Claim("fedit")
+    for mixer, said in (
+        (lambda s: None, "ShapeError: the mixer returned a NoneType"),
+        (lambda s: (s.layer.W, s.layer.A, s.layer.B), "ShapeError: returned.B"),
+        (lambda s: (s.layer.W[:1], s.layer.B, s.layer.A), "ShapeError: returned.W"),
+        (lambda s: 1 / 0, "ZeroDivisionError"),
+    ):
+        finding = judge(mixer, claim)
+        assert not finding.conforms and finding.rounds == 0 and len(finding.refused) == 4
+        assert said in next(iter(finding.refused.values())) and "none was asked" in str(finding)
+    never = judge(lambda s: (s.layer.W * np.nan, s.layer.B, s.layer.A), claim)
+    assert not never.conforms and never.names == ()
+
+
+def test_a_mixer_may_return_arrays_of_any_kind() -> None:
+    def lists(s: Round) -> Any:
+        p = np.array(s.examples) / sum(s.examples)
+        B, A = (sum(x * getattr(a, n) for x, a in zip(p, s.sent, strict=True)) for n in "BA")
+        return s.layer.W.tolist(), np.float32(B), A
+
+    assert judge(lists, Claim("fedit")).conforms
+
+
+def test_exact_numbers() -> None:
+    assert rank(rows([[1, 2], [2, 4]])) == 1 and rank(rows([[0, 0]])) == 0 and rank(rows([[0, 1], [1, 0]])) == 2
+    for r in (1, 2):
+        for i in range(4):
+            R, S = map(rows, basis(r, i))
+            assert times(R, S) == rows(np.eye(r))
+    s = list(rounds())[-1]
+    for a, b in zip(s.sent, rebased(s, range(len(s.sent))).sent, strict=True):
+        assert times(rows(a.B), rows(a.A)) == times(rows(b.B), rows(b.A))
+    assert not (s.sent[0].B == rebased(s, [2] * len(s.sent)).sent[0].B).all()
+
+
+def test_rounds_are_drawn_once() -> None:
+    once, again = ([rows(s.layer.W) for s in rounds(5)] for _ in range(2))
+    assert once == again != [rows(s.layer.W) for s in rounds(6)]
+    exact = list(rounds(5, Fraction))
+    assert [rows(s.layer.W) for s in exact] == once and isinstance(exact[0].sigma, Fraction)
+
+
+def test_names_in_any_spelling() -> None:
+    assert [named(n) for n in ("FedEx", "fedex_lora", "FFA", "FedIT", "Shepherd")] == [
+        *("fedex-lora", "fedex-lora", "ffa-lora", "fedit", "fedit")
+    ]
+    with pytest.raises(UnknownNameError, match="rule: none is called 'fedex-laro'; nearest: fedex-lora"):
+        named("fedex-laro")
+
+
+def test_an_edit_is_found_exactly_once() -> None:
+    with pytest.raises(UnknownNameError, match="found 0 times in fedit"):
+        spoilt(replace(mutants()[0], old="nowhere"))
+    assert vars(lora)["fedit"] is lora.fedit and spoilt(mutants()[0])["fedit"] is not lora.fedit
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("def mean(s):\n    return s.layer.W, s.sent[-1].B, s.sent[-1].A\n")
+    assert main(["spec", "--rule", "FLoRA"]) == 0
+    assert capsys.readouterr().out == "flora, weights examples: 11 laws in 12 rounds, all hold\n"
+    assert main([f"{file}:mean"]) == 1
+    assert capsys.readouterr().out.endswith("known as: the last client's adapter is kept (fedit-last)\n")
+    assert main(["mutant:rolora-never-turns", "--rule", "rolora", "--first", "A"]) == 1
+    assert "known as: every round is the first factor's (rolora-never-turns)" in capsys.readouterr().out
+    assert main(["--list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(law.id in listed for law in LAWS) and all(m.id in listed for m in mutants())
+    for told, said in (
+        (["mean.py:mean"], "No such file"),
+        ([f"{file}:other"], "has no function 'other'"),
+        (["mutant:none"], "none is called 'none'"),
+        (["mine"], "give FILE.py:FUNCTION"),
+        ([], "mixer: none is given"),
+        (["spec", "--rule", "fed"], "rule: none is called 'fed'"),
+        (["no_such_module:f"], "No module named"),
+    ):
+        assert main(told) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_who_looks_them_up_in_the_catalogue_is_sent_here() -> None:
+    for name in ("FedIT", "ffa-lora", "RoLoRA", "flora", "FedEx-LoRA"):
+        with pytest.raises(
+            UnknownNameError, match=f"algorithm: '{name}' mixes matrices and is no row; fedspec.mixing.lora"
+        ):
+            find(name)
+    # Names of code, or of what others compare with, are those of a server of their own.
+    assert {name for name in (*FUNCTIONS, *ALIASES) if not elsewhere(name)} == {"shepherd", "lora-fedavg"}
+    assert "docs/lora.md" in inside("list", "lora").err and not elsewhere("fedavg")
+
+
+SHEPHERD = """
+import os, torch
+from peft import set_peft_model_state_dict
+
+def FedAvg(model, chosen, folder, sizes, epoch, stacking=False, *more):
+    total, state = sum(sizes[i] for i in chosen), {}
+    for i in chosen:
+        sent = torch.load(os.path.join(folder, str(epoch), f"local_output_{i}", "pytorch_model.bin"))
+        for name, M in sent.items():
+            p = sizes[i] / total
+            if stacking:
+                part = p * M if "lora_A" in name else M
+                axis = 0 if "lora_A" in name else 1
+                state[name] = torch.cat([state[name], part], axis) if name in state else part
+            else:
+                state[name] = state.get(name, 0) + p * M
+    if stacking:
+        torch.save(state, os.path.join(folder, str(epoch), "adapter_model.bin"))
+    set_peft_model_state_dict(model, state, "default")
+"""
+
+FEDEX = """
+def aggregate_models_normal(model, sent):
+    state = model.state_dict()
+    for k in state:
+        if "lora" in k:
+            state[k] = sum(s[k] for s in sent) / len(sent)
+    model.load_state_dict(state)
+    return model
+
+def aggregate_models_ffa(model, sent):
+    state = model.state_dict()
+    for k in state:
+        if "lora_B" in k:
+            state[k] = sum(s[k] for s in sent) / len(sent)
+    model.load_state_dict(state)
+    return model
+
+def aggregate_models_ours(model, sent, args):
+    made = aggregate_models_normal(model, sent).state_dict()
+    B, A = (f"q.lora_{n}.default.weight" for n in "BA")
+    lacking = sum(s[B] @ s[A] for s in sent) / len(sent) - made[B] @ made[A]
+    made["q.base_layer.weight"] += (lacking * (args.lora_alpha / args.lora_r)).T
+    model.load_state_dict(made)
+    return model
+"""
+
+
+@pytest.fixture
+def driven(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The drivers of public code, over servers written here in the place of files of a clone."""
+    monkeypatch.syspath_prepend(str(ROOT / "examples/lora"))
+    monkeypatch.syspath_prepend(str(ROOT / "examples/diloco"))
+    mine = ("clients", "source", "shepherd", "federatedllm", "fedex", "peft", "model_aggregation")
+    kept: dict[str, ModuleType] = {name: sys.modules.pop(name) for name in mine if name in sys.modules}
+    import source
+
+    monkeypatch.setattr(source, "text", lambda commit, path: FEDEX if path == "fed_agg.py" else SHEPHERD)
+    yield __import__
+    for name in mine:
+        sys.modules.pop(name, None)
+    sys.modules.update(kept)
+
+
+def test_drivers_of_public_code_hand_over_what_they_should(driven: Any) -> None:
+    uniform = Weighting.UNIFORM
+    assert judge(driven("shepherd").fedit, Claim("fedit")).conforms
+    assert judge(driven("federatedllm").fedit, Claim("fedit")).conforms
+    assert judge(driven("federatedllm").flora, Claim("flora")).conforms
+    fedex = driven("fedex")
+    assert (
+        judge(fedex.fedit, Claim("fedit", uniform)).conforms and judge(fedex.ffa, Claim("ffa-lora", uniform)).conforms
+    )
+    assert judge(fedex.conv1d, Claim("fedex-lora", uniform)).conforms
+    assert judge(fedex.linear, Claim("fedex-lora", uniform)).names == (
+        "the residual is added with its axes turned over (fedex-transposed)",
+    )
+
+
+def test_laws_are_asked_of_what_they_are_about() -> None:
+    assert {law.id for law in asked_of(Claim("ffa-lora"))} - {
+        law.id for law in asked_of(Claim("ffa-lora", BOTH[1]))
+    } == {
+        "split",
+        "idle",
+    }
+    assert "gauge" not in {law.id for law in asked_of(Claim("fedit"))}
