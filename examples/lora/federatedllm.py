@@ -29,9 +29,10 @@ def _module() -> Any:
 
 def _mixed(s: Round, stacking: bool) -> dict[str, Any]:
     made: dict[str, Any] = {}
-    sizes, ranks = dict(enumerate(s.examples)), [s.r] * len(s.sent)
+    sizes, ranks = dict(enumerate(s.examples)), [a.B.shape[1] for a in s.sent]
+    heter = len(set(ranks)) > 1
     with clients.files(s) as folder, redirect_stdout(io.StringIO()):
-        _module().FedAvg(made, range(len(s.sent)), folder, sizes, 0, stacking, s.r, False, ranks, False, False)
+        _module().FedAvg(made, range(len(s.sent)), folder, sizes, 0, stacking, s.r, heter, ranks, False, False)
         if stacking:
             made = torch.load(Path(folder) / "0" / "adapter_model.bin")
     return {name: M.numpy() for name, M in made.items()}

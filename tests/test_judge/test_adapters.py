@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -16,12 +18,13 @@ import pytest
 from test_judge.support import inside
 
 from fedspec.catalogue import elsewhere, find
-from fedspec.errors import UnknownNameError
+from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.mixing import lora
 from fedspec.mixing.lora import Factor
 from fedspec.readings import Weighting
 from fedspec_suite.adapters import judging
 from fedspec_suite.adapters.__main__ import main
+from fedspec_suite.adapters.cases import cases
 from fedspec_suite.adapters.exact import basis, rank, rows, times
 from fedspec_suite.adapters.judging import Finding, judge
 from fedspec_suite.adapters.laws import LAWS, asked_of, rebased
@@ -30,7 +33,11 @@ from fedspec_suite.adapters.variants import Mutant, candidates, mutants, spoilt
 
 ROOT = Path(__file__).resolve().parents[2]
 BOTH = (Weighting.EXAMPLES, Weighting.UNIFORM)
-CLAIMS = [Claim(rule, w, first) for rule in FUNCTIONS for w in BOTH for first in Factor]
+CLAIMS = [
+    *(Claim(rule, w) for rule in FUNCTIONS for w in BOTH),
+    *(Claim("rolora", w, Factor.A) for w in BOTH),
+    *(Claim("flora", w, own_ranks=True) for w in BOTH),
+]
 EQUAL_WEIGHTS = {"fedit-weights-turned", "fedex-residual-uniform"}
 """Mistakes about weights, which are none where all are alike."""
 PARTS = [pytest.param(m, id=m.id) for m in mutants()]
@@ -44,7 +51,7 @@ def found(m: Mutant, w: Weighting = Weighting.EXAMPLES) -> Finding:
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_the_rules_keep_their_laws(claim: Claim) -> None:
     exact = judge(following(claim), claim, kind=Fraction, most=0)
-    assert exact.conforms and exact.rounds == 12, str(exact)
+    assert exact.conforms and exact.rounds == (6 if claim.own_ranks else 12), str(exact)
     for seed in (0, 1, 2):
         assert judge(following(claim), claim, seed=seed).conforms
 
@@ -85,7 +92,7 @@ def test_a_mistake_is_far_from_a_rounding() -> None:
     for m in mutants():
         claim = Claim(m.rule)
         for s in rounds():
-            one, other = (judging._answer(f, claim, s) for f in (following(claim), following(claim, spoilt(m))))
+            one, other = (judging.answer(f, claim, s) for f in (following(claim), following(claim, spoilt(m))))
             if one is None or other is None:
                 continue
             apart = [
@@ -165,6 +172,41 @@ def test_rounds_are_drawn_once() -> None:
     assert once == again != [rows(s.layer.W) for s in rounds(6)]
     exact = list(rounds(5, Fraction))
     assert [rows(s.layer.W) for s in exact] == once and isinstance(exact[0].sigma, Fraction)
+
+
+@pytest.mark.parametrize("m", [m for m in PARTS if m.values[0].rule == "flora"])
+def test_mistakes_with_ranks_of_their_own_are_named(m: Mutant) -> None:
+    claim = Claim("flora", own_ranks=True)
+    finding = judge(following(claim, spoilt(m)), claim)
+    # A B that goes on has no mean, and cannot be mixed at all.
+    assert not finding.conforms and (finding.rounds < 6 or any(m.id in name for name in finding.names)), str(finding)
+
+
+def test_rules_that_average_factors_have_one_rank() -> None:
+    with pytest.raises(ParameterError, match="ranks: fedit averages factors"):
+        Claim("fedit", own_ranks=True)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_cases_as_json(claim: Claim) -> None:
+    """Every mistake shows in one; the layers that they say are the means, multiplied out."""
+    said = json.loads(json.dumps(cases(claim)))
+    unseen = EQUAL_WEIGHTS if claim.weights is Weighting.UNIFORM else set()
+    assert {name for case in said["cases"] for name in case["shows"]} == {*said["mistakes"]} - unseen
+    for case in said["cases"]:
+        sizes = case["examples"] if claim.weights is Weighting.EXAMPLES else [1 for _ in case["examples"]]
+        sigma = case["alpha"] / len(case["A"])
+        W, products = np.array(case["W"]), [np.array(a["B"]) @ np.array(a["A"]) for a in case["sent"]]
+        ideal = W + sigma * sum(n / sum(sizes) * P for n, P in zip(sizes, products, strict=True))
+        after = {name: np.array(M) for name, M in case["next"].items()}
+        assert after.keys() == ({"W", "B"} if claim.rule == "flora" else {"W", "B", "A"})
+        made = after["W"] + (sigma * after["B"] @ after["A"] if "A" in after else 0)
+        assert bool((made == ideal).all()) is (claim.rule != "fedit" or len(products) == 1)
+
+
+def test_cases_are_the_same_everywhere() -> None:
+    text = json.dumps(cases(Claim("flora")), sort_keys=True)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "6cf46c63423fca79"
 
 
 def test_names_in_any_spelling() -> None:
@@ -286,6 +328,7 @@ def test_drivers_of_public_code_hand_over_what_they_should(driven: Any) -> None:
     assert judge(driven("shepherd").fedit, Claim("fedit")).conforms
     assert judge(driven("federatedllm").fedit, Claim("fedit")).conforms
     assert judge(driven("federatedllm").flora, Claim("flora")).conforms
+    assert judge(driven("federatedllm").flora, Claim("flora", own_ranks=True)).conforms
     fedex = driven("fedex")
     assert (
         judge(fedex.fedit, Claim("fedit", uniform)).conforms and judge(fedex.ffa, Claim("ffa-lora", uniform)).conforms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import runpy
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.mixing.lora import Factor
 from fedspec.readings import Weighting
+from fedspec_suite.adapters.cases import cases
 from fedspec_suite.adapters.judging import judge
 from fedspec_suite.adapters.laws import LAWS, asked_of
 from fedspec_suite.adapters.rounds import FUNCTIONS, Claim, Mixer, following, named
@@ -59,6 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rule", default="fedit", help=", ".join(FUNCTIONS))
     parser.add_argument("--weights", default="examples", choices=["examples", "uniform"])
     parser.add_argument("--first", default="B", choices=["A", "B"], help="of rolora: which factor is trained first")
+    parser.add_argument("--own-ranks", action="store_true", help="of flora: clients have ranks of their own")
+    parser.add_argument("--cases", action="store_true", help="print the rounds and the rule's answers as JSON")
     parser.add_argument("--seed", type=int, default=0, help="of the rounds that are drawn")
     parser.add_argument("--list", action="store_true", help="print rules, laws and mistakes")
     told = parser.parse_args(arguments)
@@ -66,9 +70,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(listed())
         return 0
     try:
+        claim = Claim(named(told.rule), Weighting(told.weights), Factor(told.first), told.own_ranks)
+        if told.cases:
+            print(json.dumps(cases(claim, told.seed), indent=1))
+            return 0
         if told.mixer is None:
             raise UnknownNameError("mixer: none is given; give FILE.py:FUNCTION")
-        claim = Claim(named(told.rule), Weighting(told.weights), Factor(told.first))
         finding = judge(found(told.mixer, claim), claim, seed=told.seed)
     except (FedspecError, OSError, ImportError) as error:
         print(error, file=sys.stderr)

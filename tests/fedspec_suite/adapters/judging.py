@@ -13,7 +13,7 @@ from fedspec.errors import ShapeError
 from fedspec.mixing.adapters import Layer, check_fits
 from fedspec_suite.adapters.exact import Rows, rows
 from fedspec_suite.adapters.laws import Law, asked_of
-from fedspec_suite.adapters.rounds import Claim, Mixer, Round, held, rounds
+from fedspec_suite.adapters.rounds import Claim, Mixer, Round, held, rounds, shown
 from fedspec_suite.adapters.variants import candidates
 
 APART = 1e-3
@@ -123,7 +123,7 @@ def refusing(mixer: Mixer, c: Claim, played: Sequence[Round]) -> dict[str, str]:
 
 def judge(mixer: Mixer, claim: Claim, *, seed: int = 0, kind: Any = float, most: float = APART) -> Finding:
     """Ask every law of a claim in every round, and find what the mixer is if it breaks one."""
-    every, laws = list(rounds(seed, kind)), asked_of(claim)
+    every, laws = list(rounds(seed, kind, claim.own_ranks)), asked_of(claim)
     refused = refusing(mixer, claim, every)
     played = [s for s in every if s.shape not in refused]
     found = []
@@ -134,24 +134,24 @@ def judge(mixer: Mixer, claim: Claim, *, seed: int = 0, kind: Any = float, most:
     return Finding(claim, len(laws), len(played), tuple(found), refused, names)
 
 
-def _answer(mixer: Mixer, c: Claim, s: Round) -> tuple[Rows, ...] | None:
-    """What it makes of a round, but for an A that a server may have drawn; None where it raises."""
+def answer(mixer: Mixer, c: Claim, s: Round) -> tuple[Rows, ...] | None:
+    """The matrices that it makes of a round; None where it raises."""
     try:
         after = asking(mixer)(held(c, s))
-        return tuple(rows(getattr(after, n)) for n in (("W", "B") if c.rule == "flora" else ("W", "B", "A")))
+        return tuple(rows(getattr(after, n)) for n in shown(c))
     except Exception:  # As in the laws.
         return None
 
 
 def _names(mixer: Mixer, c: Claim, played: Sequence[Round]) -> Iterator[str]:
     """The first candidates that answer every round as the mixer does, if it answers any."""
-    seen = [_answer(mixer, c, s) for s in played]
+    seen = [answer(mixer, c, s) for s in played]
     if not any(seen):
         return
     said = False
     for some in candidates(c):
         for words, candidate in some.items():
-            answers = (_answer(candidate, c, s) for s in played)
+            answers = (answer(candidate, c, s) for s in played)
             if all(_alike(a, b) for a, b in zip(seen, answers, strict=True)):
                 said = True
                 yield words

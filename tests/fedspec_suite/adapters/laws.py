@@ -22,7 +22,7 @@ from fedspec.mixing.adapters import Adapter, Layer
 from fedspec.mixing.lora import Factor
 from fedspec.readings import Weighting
 from fedspec_suite.adapters.exact import Rows, basis, plus, rank, rows, times
-from fedspec_suite.adapters.rounds import Claim, Round
+from fedspec_suite.adapters.rounds import Claim, Round, shown
 
 Ask: TypeAlias = Callable[[Round], Layer]
 Equal: TypeAlias = tuple[str, Rows, Rows]
@@ -78,10 +78,12 @@ def rebased(s: Round, numbers: Sequence[int]) -> Round:
     """The same layers, each client's adapter in another basis: B_i R^-1 and R A_i."""
     like = s.layer.B
     kind = Fraction if like.dtype == object else float
-    exact = [
-        [np.array([[kind(x) for x in row] for row in M.tolist()], like.dtype) for M in basis(s.r, i)] for i in numbers
-    ]
-    return replace(s, sent=tuple(Adapter(a.B @ S, R @ a.A) for a, (R, S) in zip(s.sent, exact, strict=True)))
+
+    def moved(a: Adapter, i: int) -> Adapter:
+        R, S = (np.array([[kind(x) for x in row] for row in M.tolist()], like.dtype) for M in basis(a.B.shape[1], i))
+        return Adapter(a.B @ S, R @ a.A)
+
+    return replace(s, sent=tuple(moved(a, i) for a, i in zip(s.sent, numbers, strict=True)))
 
 
 def turned_over(s: Round) -> Round:
@@ -141,8 +143,8 @@ def _rank(ask: Ask, s: Round, c: Claim) -> Iterator[Equal]:
 
 
 def _same(after: Layer, want: Layer, c: Claim) -> Iterator[Equal]:
-    """All of it, but for an A that a server may have drawn."""
-    for name in ("W", "B") if c.rule == "flora" else ("W", "B", "A"):
+    """All of it that is decided."""
+    for name in shown(c):
         yield name, rows(getattr(after, name)), rows(getattr(want, name))
 
 

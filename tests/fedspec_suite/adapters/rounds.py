@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fedspec.arith import Array, Weights
-from fedspec.errors import none_called
+from fedspec.errors import ParameterError, none_called
 from fedspec.mixing import lora
 from fedspec.mixing.adapters import Adapter, Layer, sigma_of
 from fedspec.mixing.lora import Factor
@@ -56,8 +56,8 @@ class Round:
     @property
     def shape(self) -> str:
         """Of the layer and its adapter, in words."""
-        m, n = self.layer.W.shape
-        return f"a {m} x {n} layer of rank {self.r}"
+        d, k = self.layer.W.shape
+        return f"a {d} x {k} layer of rank {self.r}"
 
     def __str__(self) -> str:
         return f"{self.shape}, {'1 client' if len(self.sent) == 1 else f'{len(self.sent)} clients'}"
@@ -70,14 +70,29 @@ Mixer: TypeAlias = Callable[[Round], Mixed]
 
 @dataclass(frozen=True)
 class Claim:
-    """Which rule somebody says to follow, by which weights; for RoLoRA which factor is trained first."""
+    """What somebody says of a server.
+
+    Attributes:
+        rule: which it follows.
+        weights: by which.
+        first: for RoLoRA, which factor is trained first.
+        own_ranks: for FLoRA, whether clients have ranks of their own, with one sigma.
+    """
 
     rule: str
     weights: Weighting = Weighting.EXAMPLES
     first: Factor = Factor.B
+    own_ranks: bool = False
+
+    def __post_init__(self) -> None:
+        if self.own_ranks and self.rule != "flora":
+            raise ParameterError(
+                f"ranks: {self.rule} averages factors, so all clients have one rank; flora stacks them"
+            )
 
     def __str__(self) -> str:
-        return f"{self.rule}, weights {self.weights}" + (f", {self.first} first" if self.rule == "rolora" else "")
+        more = {"rolora": f", {self.first} first", "flora": ", ranks of their own" if self.own_ranks else ""}
+        return f"{self.rule}, weights {self.weights}{more.get(self.rule, '')}"
 
     def held(self, number: int) -> Factor | None:
         """The factor that clients do not train in that round; None where they train both."""
@@ -132,12 +147,17 @@ SIZES = ((5,), (1, 3), (3, 1, 2, 2))
 """The clients' numbers of examples; each list but the first sums to a power of two."""
 
 
-def rounds(seed: int = 0, kind: Any = float) -> Iterator[Round]:
+OF_OWN_RANKS = ((5, 6, 2), (7, 5, 1))
+"""The layers of clients with ranks of their own: that of the server, and one and two more."""
+
+
+def rounds(seed: int = 0, kind: Any = float, own_ranks: bool = False) -> Iterator[Round]:
     """A round of each shape and each number of clients, its entries drawn: floats, or fractions that are exact.
 
     Args:
         seed: of what is drawn.
         kind: what makes a number of a whole one: ``float``, or ``fractions.Fraction``.
+        own_ranks: whether clients have ranks of their own.
     """
     dice = Random(seed)
 
@@ -145,11 +165,17 @@ def rounds(seed: int = 0, kind: Any = float) -> Iterator[Round]:
         drawn = [[kind(dice.randint(-3, 3)) for _ in range(columns)] for _ in range(rows)]
         return np.array(drawn, dtype=float if kind is float else object)
 
-    for number, (m, n, r) in enumerate(SHAPES, 1):
+    for number, (d, k, r) in enumerate(OF_OWN_RANKS if own_ranks else SHAPES, 1):
         for examples in SIZES:
-            layer = Layer(W=matrix(m, n), B=matrix(m, r), A=matrix(r, n))
-            sent = tuple(Adapter(B=matrix(m, r), A=matrix(r, n)) for _ in examples)
-            yield Round(layer, sent, examples, kind(4), number, matrix(r, n))
+            layer = Layer(W=matrix(d, k), B=matrix(d, r), A=matrix(r, k))
+            ranks = [r + i % 3 if own_ranks else r for i, _ in enumerate(examples)]
+            sent = tuple(Adapter(B=matrix(d, q), A=matrix(q, k)) for q in ranks)
+            yield Round(layer, sent, examples, kind(4), number, matrix(r, k))
+
+
+def shown(c: Claim) -> tuple[str, ...]:
+    """The matrices that a rule decides: of FLoRA's next adapter A is drawn."""
+    return ("W", "B") if c.rule == "flora" else ("W", "B", "A")
 
 
 def held(c: Claim, s: Round) -> Round:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -76,7 +76,8 @@ def candidates(c: Claim) -> Iterator[dict[str, Mixer]]:
     A rule whose clients train one factor is no candidate for one whose clients train both, nor the other way round.
     """
     yield {f"{m.words} ({m.id})": following(c, spoilt(m)) for m in mutants() if m.rule == c.rule}
-    others = [Claim(rule, w, c.first) for w in (Weighting.EXAMPLES, Weighting.UNIFORM) for rule in FUNCTIONS]
+    weights, rules = (Weighting.EXAMPLES, Weighting.UNIFORM), (c.rule,) if c.own_ranks else tuple(FUNCTIONS)
+    others = [replace(c, rule=rule, weights=w) for w in weights for rule in rules]
     near = [o for o in others if o != c and (o.rule == c.rule or o.held(1) is c.held(1) is None)]
     yield {f"it is {o}": following(o) for o in near}
     yield {
