@@ -155,6 +155,21 @@ def test_a_mixer_may_return_arrays_of_any_kind() -> None:
     assert judge(lists, Claim("fedit")).conforms
 
 
+def test_a_mixer_may_write_over_what_it_is_handed() -> None:
+    def in_place(s: Round) -> Any:
+        W, B, A = s.layer.W, s.layer.B, s.layer.A
+        B[:], A[:], sizes = 0, 0, sum(s.examples)
+        for n, a in zip(s.examples, s.sent, strict=True):
+            W += n / sizes * s.sigma * a.B @ a.A
+            a.B[:], a.A[:] = n / sizes * a.B, n / sizes * a.A
+            B += a.B
+            A += a.A
+        W -= s.sigma * B @ A
+        return W, B, A
+
+    assert judge(in_place, Claim("fedex-lora")).conforms
+
+
 def test_exact_numbers() -> None:
     assert rank(rows([[1, 2], [2, 4]])) == 1 and rank(rows([[0, 0]])) == 0 and rank(rows([[0, 1], [1, 0]])) == 2
     for r in (1, 2):

@@ -13,7 +13,7 @@ from fedspec.errors import ShapeError
 from fedspec.mixing.adapters import Layer, check_fits
 from fedspec_suite.adapters.exact import Rows, rows
 from fedspec_suite.adapters.laws import Law, asked_of
-from fedspec_suite.adapters.rounds import Claim, Mixer, Round, held, rounds, shown
+from fedspec_suite.adapters.rounds import Claim, Mixer, Round, copied, held, rounds, shown
 from fedspec_suite.adapters.variants import candidates
 
 APART = 1e-3
@@ -81,8 +81,8 @@ def layer_of(mixed: object, s: Round) -> Layer:
 
 
 def asking(mixer: Mixer) -> Callable[[Round], Layer]:
-    """The mixer, its answers looked at."""
-    return lambda s: layer_of(mixer(s), s)
+    """The mixer, its answers looked at; it may write over what it is handed."""
+    return lambda s: layer_of(mixer(copied(s)), s)
 
 
 def apart(got: Rows, want: Rows, most: float) -> tuple[int, int] | None:

@@ -22,7 +22,7 @@ from fedspec.mixing.adapters import Adapter, Layer
 from fedspec.mixing.lora import Factor
 from fedspec.readings import Weighting
 from fedspec_suite.adapters.exact import Rows, basis, plus, rank, rows, times
-from fedspec_suite.adapters.rounds import Claim, Round, shown
+from fedspec_suite.adapters.rounds import Claim, Round, held, shown
 
 Ask: TypeAlias = Callable[[Round], Layer]
 Equal: TypeAlias = tuple[str, Rows, Rows]
@@ -158,15 +158,8 @@ def _split(ask: Ask, s: Round, c: Claim) -> Iterator[Equal]:
 
 
 def _idle(ask: Ask, s: Round, c: Claim) -> Iterator[Equal]:
-    other = s.sent[0]
-    stranger = held_alike(Adapter(other.B * 3 + 1, other.A * 3 + 1), s, c)
-    yield from _same(ask(replace(s, sent=(*s.sent, stranger), examples=(*s.examples, 0))), ask(s), c)
-
-
-def held_alike(a: Adapter, s: Round, c: Claim) -> Adapter:
-    """The adapter with the factor that is not trained in this round as it was sent."""
-    factor = c.held(s.number)
-    return a if factor is None else replace(a, **{factor.value: getattr(s.layer, factor.value)})
+    stranger = Adapter(s.sent[0].B * 3 + 1, s.sent[0].A * 3 + 1)
+    yield from _same(ask(held(c, replace(s, sent=(*s.sent, stranger), examples=(*s.examples, 0)))), ask(s), c)
 
 
 def _uncounted(ask: Ask, s: Round, c: Claim) -> Iterator[Equal]:

@@ -63,6 +63,13 @@ class Round:
         return f"{self.shape}, {'1 client' if len(self.sent) == 1 else f'{len(self.sent)} clients'}"
 
 
+def copied(s: Round) -> Round:
+    """The same numbers in memory of their own, each matrix by itself: laws hand one to several clients."""
+    layer = Layer(*(M.copy() for M in (s.layer.W, s.layer.B, s.layer.A)))
+    sent = tuple(Adapter(a.B.copy(), a.A.copy()) for a in s.sent)
+    return replace(s, layer=layer, sent=sent, fresh=s.fresh.copy())
+
+
 Mixed: TypeAlias = "Layer | tuple[Any, Any, Any]"
 Mixer: TypeAlias = Callable[[Round], Mixed]
 """Takes a round; returns W, B and A of the next, as a Layer or as three arrays."""
