@@ -49,6 +49,7 @@ JSON: dict[str, Schema] = {
     "Array": ref("array"),
     "Mixing": ref("array"),
     "Blocks": ref("blocks"),
+    "Buffers": ref("buffers"),
     "ClientMessage": ref("message"),
     "Offer": ref("offer"),
     "Mapping[str, str]": mapping(STRING),
@@ -83,6 +84,9 @@ MORE: dict[tuple[str, str], Schema] = {
 }
 """What an annotation does not say, by record and field."""
 
+UNTOLD = {("Case", "buffers")}
+"""What a record that is always written whole leaves out where there is no such thing."""
+
 NUMBERS: dict[str, Schema] = {
     "number": {"anyOf": [NUMBER, {"enum": ["nan", "inf", "-inf"]}]},
     "array": {
@@ -91,6 +95,12 @@ NUMBERS: dict[str, Schema] = {
     },
     "blocks": {
         "description": "Named arrays; names and shapes are those of the case's x0.",
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": ref("array"),
+    },
+    "buffers": {
+        "description": "Named arrays beside the model; a counter's numbers are written without a point.",
         "type": "object",
         "minProperties": 1,
         "additionalProperties": ref("array"),
@@ -124,7 +134,8 @@ def record(kind: type[Any], *, whole: bool = False, **more: Schema) -> Schema:
         # A list of words says more than that it is a word.
         schema = extra if "enum" in extra else {**annotated(str(field.type)), **extra}
         properties[field.name] = schema if "description" not in extra else {**extra, **schema}
-        if not whole and (field.default is not MISSING or field.default_factory is not MISSING):
+        untold = (kind.__name__, field.name) in UNTOLD
+        if (untold or not whole) and (field.default is not MISSING or field.default_factory is not MISSING):
             optional.append(field.name)
     return closed(properties, optional)
 
@@ -169,7 +180,12 @@ def reply() -> Schema:
             "info": record(contract.SubjectInfo),
             "answer": {
                 "type": "object",
-                "properties": {"x": {"anyOf": model}, "dtype": words, "touched": touched},
+                "properties": {
+                    "x": {"anyOf": model},
+                    "buffers": {"anyOf": [{"type": "null"}, ref("buffers")]},
+                    "dtype": words,
+                    "touched": touched,
+                },
                 "required": ["x"],
                 "additionalProperties": {"anyOf": [*model, {"type": "null"}]},
             },

@@ -40,6 +40,7 @@ __all__ = [
     "Arrival",
     "Begin",
     "Blocks",
+    "Buffers",
     "Case",
     "ClientMessage",
     "Event",
@@ -62,9 +63,13 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 Blocks: TypeAlias = Mapping[str, Array]
 """A model, a gradient, a moment: named arrays, in the order of the case's ``x0``."""
 
+Buffers: TypeAlias = Mapping[str, Array]
+"""What a model carries beside its parameters, as BatchNorm does: statistics as floats, counters of a whole type."""
+
 Answer: TypeAlias = Mapping[str, "Blocks | Array | Sequence[Array] | float"]
 """What a step returns: ``x`` and intermediates, each as blocks, as a list of arrays in the order of ``x0``, as
-one flat vector of all blocks in that order, or (scalars such as ``tau_eff``) as a number."""
+one flat vector of all blocks in that order, or (scalars such as ``tau_eff``) as a number. Where the case has
+``buffers``, the server's after the step under that name, named as in the case."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,8 @@ class Offer:
         rates: ``"one"`` for all steps, or, at level client, ``"each"`` when its user can set that of every step. At the
             other levels ``"rounds"`` when its user can set rates, mu, rho and gamma anew in every round, and
             ``"clients"`` when also for each client of one.
+        buffers: what becomes of buffers at level server, where its models carry some: the readings of ``statistics``
+            and of ``counters``, such as ``{"statistics": "averaged", "counters": "largest"}`` (``fedspec.buffers``).
     """
 
     algorithm: str
@@ -103,6 +110,7 @@ class Offer:
     notes: str = ""
     variant: str = ""
     rates: Literal["one", "each", "rounds", "clients"] = "one"
+    buffers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -152,6 +160,7 @@ class Case:
             there is no server, ``x0`` is one block [clients, d]: row i is the model of client i.
         variant: that of the offer; empty where it names none.
         population: at level server, the number N of all clients, where the rule counts those too that sit out.
+        buffers: at level server, those of the initial model, where the offer says that its models carry some.
     """
 
     algorithm: str
@@ -164,6 +173,7 @@ class Case:
     problem: Quadratics | None = None
     variant: str = ""
     population: int | None = None
+    buffers: Buffers | None = None
 
 
 @dataclass(frozen=True)
@@ -200,6 +210,7 @@ class ClientMessage:
         a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.
         control: the change c_i^+ - c_i of its control variate (SCAFFOLD), as blocks; None for other algorithms.
         loss: F_i at the model that it started from, over all its examples (q-FedAvg); None for other algorithms.
+        buffers: those of its local model, under the names of the case's; None where the case has none.
     """
 
     client: int
@@ -209,6 +220,7 @@ class ClientMessage:
     a_norm: Scalar
     control: Blocks | None = None
     loss: Scalar | None = None
+    buffers: Buffers | None = None
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,7 @@ class Observed:
 
     def __init__(self, subject: Subject, case: Case) -> None:
         self.case = case
-        given: dict[str, object] = {"x0": case.x0, "problem": case.problem}
+        given: dict[str, object] = {"x0": case.x0, "problem": case.problem, "buffers": case.buffers}
         self.handed = {name: (value, _fingerprint(value)) for name, value in given.items()}
         self.session = subject.start(case)
         self.events = 0

@@ -11,7 +11,8 @@ anything that fails                                     ``{"ok": false, "error":
 ======================================================  =====================================================
 
 Arrays are nested lists of numbers, printed so that reading them back gives the same float; numbers that are not
-finite are the strings ``"nan"``, ``"inf"``, ``"-inf"``. What comes from the other side is held to the schemas
+finite are the strings ``"nan"``, ``"inf"``, ``"-inf"``. A counter among buffers is a whole number without a point, and
+everything else that a buffer holds has one. What comes from the other side is held to the schemas
 (``fedspec/schemas``) before it is read, on both sides.
 """
 
@@ -78,7 +79,7 @@ def encode(value: Any) -> Any:
         said = (
             f.name
             for f in fields(value)
-            if (f.name not in own or getattr(value, f.name) is not None)
+            if (f.name not in own or not _is_nothing(getattr(value, f.name)))
             and (f.name not in _SPARED or not kind or getattr(value, f.name))
         )
         body = {name: encode(getattr(value, name)) for name in said}
@@ -93,8 +94,17 @@ def encode(value: Any) -> Any:
 _SPARED = {"hyper", "draws"}
 """Fields of an event that are left out where they are empty."""
 
-_UNTOLD: dict[type, tuple[str, ...]] = {Quadratics: ("f",), ClientMessage: ("loss",)}
-"""Fields of what an event or a case holds that are left out where there is no such thing."""
+_UNTOLD: dict[type, tuple[str, ...]] = {
+    Quadratics: ("f",),
+    ClientMessage: ("loss", "buffers"),
+    Case: ("buffers",),
+    Offer: ("buffers",),
+}
+"""Fields that are left out where there is no such thing."""
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or (isinstance(value, Mapping) and not value)
 
 
 def decode_line(line: str | bytes, where: str) -> dict[str, Any]:
@@ -179,6 +189,21 @@ def decode_blocks(value: Mapping[str, Any], dtype: str = "float64") -> dict[str,
     return {name: decode_array(array, dtype) for name, array in value.items()}
 
 
+def decode_buffers(value: Mapping[str, Any] | None, dtype: str = "float64") -> dict[str, Any] | None:
+    """Read buffers, where there are some: whole numbers as int64, as they are written, others in the given type."""
+    if value is None:
+        return None
+    read = {name: decode_array(array, dtype) for name, array in value.items()}
+    return {name: np.array(array, dtype="int64") if _counts(array) else read[name] for name, array in value.items()}
+
+
+def _counts(array: Any) -> bool:
+    """Whether every number in nested lists is written as a whole one, without a point, and fits into 64 bits."""
+    if isinstance(array, list):
+        return bool(array) and all(map(_counts, array))
+    return type(array) is int and -(1 << 63) <= array < 1 << 63
+
+
 def decode_case(value: Mapping[str, Any]) -> Case:
     """Read a case; its arrays come in the case's own dtype.
 
@@ -205,6 +230,7 @@ def decode_case(value: Mapping[str, Any]) -> Case:
         ),
         variant=value["variant"],
         population=value["population"],
+        buffers=decode_buffers(value.get("buffers"), dtype),
     )
 
 
@@ -251,6 +277,7 @@ def decode_message(value: Mapping[str, Any], dtype: str) -> ClientMessage:
             **value,
             "delta": decode_blocks(value["delta"], dtype),
             "control": None if control is None else decode_blocks(control, dtype),
+            "buffers": decode_buffers(value.get("buffers"), dtype),
         }
     )
 

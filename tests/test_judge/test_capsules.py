@@ -21,6 +21,7 @@ from test_judge.kept import drawn, failed, of_mutant
 from test_judge.results import result
 from test_judge.support import fedspec, inside, py, standalone
 
+from fedspec import with_buffers
 from fedspec.catalogue import find as find_algorithm
 from fedspec.contract import Offer, SubjectInfo
 from fedspec.errors import ContractError, FedspecError
@@ -56,6 +57,7 @@ OFFERS = (
     # What the specification does not offer, and what laws are about.
     *(o for name, options in (("fednova", _NOVA), ("fedada2", _SINGLE)) for o in with_options(name, options)),
     *(replace(o, rates="each") for o in SUBJECT.info.offers if o.level == "client" and o.algorithm in {"sgd", "adam"}),
+    *with_buffers.SUBJECT.info.offers,
 )
 SETTINGS = [setting_of(o) for o in OFFERS]
 

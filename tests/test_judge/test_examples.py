@@ -42,10 +42,10 @@ def test_the_guide_prints_the_example(file: str) -> None:
 def test_every_adapter_of_the_folder_is_judged() -> None:
     """Those of ``asked`` are what public threads ask about: docs/answers.md says what each is.
 
-    That of the tutorial is judged where its page is run.
+    That of the tutorial, and that of buffers, is judged where its page is run.
     """
     adapters = {p.stem for p in (ROOT / "examples").glob("*.py") if "SubjectInfo" in p.read_text(encoding="utf-8")}
-    assert adapters == {*PYTHON, "asked", "mine", "my_fedadam", "torch_adam", "outer_step"}
+    assert adapters == {*PYTHON, "asked", "mine", "my_fedadam", "torch_adam", "outer_step", "state_dict"}
 
 
 def test_what_the_readme_says_of_torchs_adam(tmp_path: Path) -> None:

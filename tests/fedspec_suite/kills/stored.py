@@ -26,7 +26,21 @@ _TWO_OPTIONS = "the specification offers no reading with both of its options tur
 
 _SCHEDULED = "the specification offers one rate for all steps; subjects with schedules are in tests/test_judge/subjects"
 
+_CARRIED = (
+    "the specification's offers carry no buffers; edits of fedspec.buffers are in tests/test_judge/test_buffers.py"
+)
+
 KEPT: dict[str, str] = {
+    "buffers-alike": _CARRIED,
+    "buffers-apart": _CARRIED,
+    "buffers-follow": _CARRIED,
+    "buffers-left-out": _CARRIED,
+    "buffers-of-one": _CARRIED,
+    "buffers-order": _CARRIED,
+    "buffers-split": _CARRIED,
+    "buffers-unweighted": _CARRIED,
+    "buffers-variance": _CARRIED,
+    "buffers-whole": _CARRIED,
     "dtype": "no edit of a rule changes the type; subjects that answer in another are in tests/test_judge/subjects",
     "fedada2-is-fedadaadam": _TWO_OPTIONS,
     "fednova-implied-is-fedprox": _TWO_OPTIONS,

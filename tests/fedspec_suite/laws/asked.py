@@ -269,6 +269,22 @@ def offered(has: Callable[[Setting], bool], otherwise: str) -> Word:
     return where(has, "", NOT_OFFERED + otherwise)
 
 
+carries_buffers = where(
+    lambda s: bool(s.buffers), "buffers in its offer", "its offer does not say that its models carry buffers (buffers)"
+)
+"""Offers whose models carry buffers."""
+
+
+def becomes(*readings: str, of: tuple[str, ...] = ("statistics", "counters")) -> Word:
+    """Offers under which buffers of one of these kinds become one of these."""
+    label = f"{_one_of(of)} {_one_of(readings)}"
+
+    def has(setting: Setting) -> bool:
+        return any(setting.buffers.get(kind) in readings for kind in of)
+
+    return where(has, label, f"none of its {_one_of(of)} is {_one_of(readings)}")
+
+
 sets_each_rate = where(
     lambda s: s.each_rate, "rates = each in its offer", "its user does not set the rate of every step (rates = each)"
 )

@@ -16,6 +16,7 @@ from fedspec.contract import Offer, Session, Subject, blocks_like
 from fedspec.division import stabiliser_of_zero
 from fedspec.errors import ContractError
 from fedspec.params import flatten
+from fedspec_suite.measure import carried
 from fedspec_suite.measure.extent import Extent, extent_of, widen
 from fedspec_suite.measure.forms import form_of
 from fedspec_suite.measure.limits import outside
@@ -122,6 +123,11 @@ class Bench:
             except (ContractError, KeyError, TypeError, ValueError) as error:
                 note = str(error) if isinstance(error, ContractError) else f"{name} is not an array of numbers"
                 raise Deviates(Deviation(self.equation_of(name), where, note=note)) from error
+        if s.case.buffers is not None:
+            try:
+                shown |= carried.read(answer, s.case.buffers)
+            except ContractError as error:
+                raise Deviates(Deviation(self.equation_of("buffers"), where, note=str(error))) from error
         for name in WORDS:
             if answer.get(name) is not None:
                 shown[name] = np.array([str(answer[name])])

@@ -30,6 +30,7 @@ def kept_to(offer: Offer) -> dict[str, Any]:
         "limits": limits_of(offer),
         "variant": offer.variant,
         "rates": offer.rates,
+        "buffers": dict(offer.buffers),
     }
 
 

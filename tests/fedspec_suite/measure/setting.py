@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fedspec import buffers
 from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Level, Offer
 from fedspec.domains import require
@@ -70,6 +71,8 @@ class Setting:
     variant: str = ""
     each_rate: bool = False
     """Whether the subject declares that its user sets the rate of every local step."""
+    buffers: Mapping[str, str] = field(default_factory=dict)
+    """The readings of statistics and counters, where the subject declares that its models carry buffers."""
     varies: str = ""
     """``rounds`` where it declares that its user sets rates anew in every round, ``clients`` where for each client."""
 
@@ -173,11 +176,33 @@ def check_offer(offer: Offer, algorithm: Algorithm) -> None:
                 f"rates: the offer of {algorithm.id} says {offer.rates!r} at level {offer.level}, but {why}; "
                 f"leave it out"
             )
+    if offer.buffers:
+        check_buffers(offer)
     if offer.blocks == "matrices" and offer.level in {"round", "trace"} and "layers" not in algorithm.takes:
         raise ContractError(
             f"blocks: the offer of {algorithm.id} says 'matrices' at level {offer.level}, where its model is one "
             f"vector; leave it out and reshape the vector in the adapter"
         )
+
+
+def check_buffers(offer: Offer) -> None:
+    """Refuse what an offer says of buffers, where it is no reading of each kind, or another level.
+
+    Raises:
+        FedspecError: the level is not server, a kind has no reading, or one that does not exist.
+    """
+    if offer.level != "server":
+        raise ContractError(
+            f"buffers: the offer of {offer.algorithm} names readings at level {offer.level}, and only messages to a "
+            f"server carry buffers; leave them out"
+        )
+    if set(offer.buffers) != set(buffers.KINDS):
+        raise ContractError(
+            f"buffers: the offer of {offer.algorithm} says {dict(offer.buffers)}; give a reading of each of "
+            f"{' and '.join(buffers.KINDS)}"
+        )
+    for kind, name in offer.buffers.items():
+        buffers.known(kind, name)
 
 
 def untied(algorithm: Algorithm, declared: Mapping[str, str]) -> tuple[bool, dict[str, str]]:
@@ -238,5 +263,6 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         reach=reach,
         variant=offer.variant,
         each_rate=offer.rates == "each",
+        buffers=dict(offer.buffers),
         varies=offer.rates if offer.rates in RATES_AT else "",
     )

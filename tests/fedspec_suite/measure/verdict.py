@@ -248,6 +248,11 @@ class Declares(Protocol):
         """Whether its user sets rates anew: that of every local step, or those of rounds or of their clients."""
         ...
 
+    @property
+    def buffers(self) -> Mapping[str, str]:
+        """What becomes of buffers, by their kind."""
+        ...
+
 
 def claimed(of: Declares) -> str:
     """The reading claimed and the choices declared."""
@@ -260,7 +265,8 @@ def pinned(of: Declares) -> str:
     nonzero = ["nonzero", *of.nonzero] if of.nonzero else []
     kept = [f"{n}={v}" for n, v in (("blocks", of.blocks), ("participation", of.participation)) if v != "any"]
     rates = [f"rates={of.rates}"] if of.rates != "one" else []
-    return " ".join([*fixed, *nonzero, *kept, *rates])
+    buffers = ["buffers", *(f"{kind}={reading}" for kind, reading in of.buffers.items())] if of.buffers else []
+    return " ".join([*fixed, *nonzero, *kept, *rates, *buffers])
 
 
 def declared(of: Declares) -> str:
@@ -291,6 +297,7 @@ class Result:
     variant: str = ""
     """That of the offer; the subject is called by it."""
     rates: str = "one"
+    buffers: Mapping[str, str] = field(default_factory=dict)
     first_deviation: str = ""
     nearest: str = ""
     notes: str = ""
@@ -358,6 +365,9 @@ class Result:
         body = asdict(replace(self, obligations=(), made=None))
         body.pop("made")
         body.pop("obligations")
+        if not self.buffers:
+            # Who has no use for it never hears of it.
+            body.pop("buffers")
         if obligations:
             body["obligations"] = [o.record() for o in self.obligations]
         return {"id": self.id, "said": self.said, "extent": self.extent, **body}

@@ -97,7 +97,8 @@ def encoded(value: Any) -> Any:
 
 def _may_be_left_out(cls: type, name: str) -> bool:
     """Whether a field came later than the first capsules, which do not name it: where it is empty nobody does."""
-    return (name == "hyper" and cls is not Case) or (cls, name) in {(Quadratics, "f"), (ClientMessage, "loss")}
+    later = {(Quadratics, "f"), (ClientMessage, "loss"), (ClientMessage, "buffers"), (Case, "buffers")}
+    return (name == "hyper" and cls is not Case) or (cls, name) in later
 
 
 def _is_nothing(value: Any) -> bool:

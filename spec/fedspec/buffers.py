@@ -1,0 +1,159 @@
+"""What a server makes of buffers: what models carry beside their parameters, such as BatchNorm's.
+
+No gradient depends on them, so the papers of the algorithms leave them out. What codes do differs; each way has a name
+here. Two kinds are told apart by their type: *statistics* are floats, such as a running mean and variance; *counters*
+are whole numbers, such as the batches seen so far. b_i are the buffers of client i, n_i its examples:
+
+========  ====================================  ==================================================================
+reading   the server's buffers after a round     source, as of the day it was read
+========  ====================================  ==================================================================
+averaged  sum_i n_i b_i / sum_i n_i              med-air/FedBN, mode fedavg (``federated/fed_digits.py``), statistics
+uniform   sum_i b_i / M, of M participants       none; the mean of those who weigh clients alike
+kept      those it had: nothing is sent          KarhouTam/FL-bench, issue 72 (May 2024), both kinds
+first     those of the participant named first   TsingZ0/PFLlib (``system/flcore/servers/serverbase.py``), both kinds;
+                                                 med-air/FedBN, mode fedavg, counters
+last      those of the participant named last    none; what comes of one module that is lent to one after another
+largest   the largest of each, counters only     TsingZ0/PFLlib, pull request 269 (July 2026, open), counters
+========  ====================================  ==================================================================
+
+The mean of counters is rounded down, so that it is a counter again. Nothing here reads the model, and no rate of a
+server plays a part: a mean of variances is no variance below zero, and one that a server's rate carries on may be.
+
+External: no paper; codes and threads as named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+import numpy as np
+
+from fedspec.arith import Array, Scalar
+from fedspec.contract import Buffers
+from fedspec.errors import PlanError, UnknownNameError, WeightError
+
+__all__ = ["COUNTERS", "KINDS", "STATISTICS", "Reading", "after", "counts"]
+
+
+class Reading(StrEnum):
+    """What becomes of the buffers of those who took part."""
+
+    AVERAGED = "averaged"
+    """The mean by examples."""
+
+    UNIFORM = "uniform"
+    """The mean of the clients, each alike."""
+
+    KEPT = "kept"
+    """Left out: the server's stay as they are, and each client's are its own affair."""
+
+    FIRST = "first"
+    """Those of the participant that is named first."""
+
+    LAST = "last"
+    """Those of the participant that is named last."""
+
+    LARGEST = "largest"
+    """The largest of each number; of counters alone."""
+
+
+COUNTERS = tuple(Reading)
+"""What may become of counters."""
+
+STATISTICS = tuple(r for r in Reading if r is not Reading.LARGEST)
+"""What may become of statistics."""
+
+KINDS: dict[str, tuple[Reading, ...]] = {"statistics": STATISTICS, "counters": COUNTERS}
+"""The kinds of buffers, and the readings of each."""
+
+
+def counts(array: Array) -> bool:
+    """Whether a buffer is a counter: of an integer type."""
+    return array.dtype.kind in "iu"
+
+
+def averaged(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
+    """B = sum_i n_i b_i / sum_i n_i, rounded down for counters."""
+    total = sum(examples)
+    if not total > 0:
+        raise WeightError(f"weight: the sample sizes {list(examples)} add up to {total}; one must be positive")
+    if counts(sent[0]):
+        return np.asarray(sum(int(n) * b for n, b in zip(examples, sent, strict=True)) // int(total))
+    return np.asarray(sum(n * b for n, b in zip(examples, sent, strict=True)) / total)
+
+
+def uniform(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
+    """B = sum_i b_i / M, rounded down for counters."""
+    return np.asarray(sum(sent) // len(sent) if counts(sent[0]) else sum(sent) / len(sent))
+
+
+def first(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
+    """B = b_1."""
+    return sent[0]
+
+
+def last(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
+    """B = b_M."""
+    return sent[-1]
+
+
+def largest(sent: Sequence[Array], examples: Sequence[Scalar]) -> Array:
+    """B = max_i b_i, in each number."""
+    return np.asarray(np.max(sent, axis=0))
+
+
+RULES: dict[Reading, Callable[[Sequence[Array], Sequence[Scalar]], Array]] = {
+    Reading.AVERAGED: averaged,
+    Reading.UNIFORM: uniform,
+    Reading.FIRST: first,
+    Reading.LAST: last,
+    Reading.LARGEST: largest,
+}
+"""What each reading makes of what is sent; of what is kept nothing is."""
+
+
+def after(
+    held: Buffers,
+    sent: Sequence[Buffers],
+    examples: Sequence[Scalar],
+    *,
+    statistics: str = Reading.AVERAGED,
+    counters: str = Reading.AVERAGED,
+) -> dict[str, Array]:
+    """The server's buffers after a round.
+
+    Args:
+        held: those it had.
+        sent: those of each participant, under the same names and in the same shapes.
+        examples: n_i of each.
+        statistics: the reading of those of a floating-point type.
+        counters: the reading of those of an integer type.
+
+    Raises:
+        PlanError: nobody takes part, or somebody sends other buffers than the server has.
+        UnknownNameError: there is no such reading of statistics, or of counters.
+        WeightError: the mean is by examples, and there is none.
+    """
+    readings = {kind: known(kind, name) for kind, name in (("statistics", statistics), ("counters", counters))}
+    if not sent:
+        raise PlanError("messages: nobody takes part in this round; a server step needs at least one client")
+    for i, buffers in enumerate(sent):
+        if {n: np.shape(b) for n, b in buffers.items()} != {n: np.shape(b) for n, b in held.items()}:
+            raise PlanError(f"messages[{i}].buffers: got {list(buffers)}; give those of the case, {list(held)}")
+    out = {}
+    for name, b in held.items():
+        reading = readings["counters" if counts(b) else "statistics"]
+        out[name] = b if reading is Reading.KEPT else RULES[reading]([one[name] for one in sent], examples)
+    return out
+
+
+def known(kind: str, name: str) -> Reading:
+    """A reading of a kind of buffers by its name.
+
+    Raises:
+        UnknownNameError: there is no such reading of that kind.
+    """
+    if name not in KINDS[kind]:
+        raise UnknownNameError(f"buffers: unknown reading {name!r} of {kind}; known: {', '.join(KINDS[kind])}")
+    return Reading(name)

@@ -1,0 +1,191 @@
+"""Buffers: an offer may say what becomes of running statistics and counters, and is judged on it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_judge.buffer_edits import EDITS, Edit, edited
+from test_judge.support import check, py
+
+from fedspec import with_buffers
+from fedspec.contract import Case, ClientMessage, Messages, Offer, SubjectInfo
+from fedspec.wire import decode_case, decode_event, decode_info, encode
+from fedspec_suite.judge.capsules.codec import decoded, encoded
+from fedspec_suite.judge.runner import conclude, judge_offer
+from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.verdict import Conformity, Obligation, Status
+
+LAW = ("--law", "buffers-*")
+OFFERS = {tuple(o.buffers.values()): o for o in with_buffers.SUBJECT.info.offers if o.algorithm == "fedavg"}
+FADAM = next(o for o in with_buffers.SUBJECT.info.offers if o.algorithm == "fedadam")
+
+
+def failing(found: list[Obligation]) -> set[str]:
+    return {o.law for o in found if o.status is Status.FAIL}
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.words)
+def test_an_edit_is_killed_by_the_law_meant_for_it_and_by_the_rule(edit: Edit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(with_buffers, "after", edited(edit))
+    offer = replace(OFFERS[edit.claim], dtypes=("float64",))
+    found = judge_offer(Inside(with_buffers.SUBJECT), offer, law="buffers-*", cases=12)
+    assert failing(found) >= {"buffers-follow", *(f"buffers-{law}" for law in edit.laws)}
+    assert not any(o.status is Status.ERROR for o in found)
+
+
+def test_every_law_but_that_of_the_model_is_meant_for_some_edit() -> None:
+    meant = {f"buffers-{law}" for edit in EDITS for law in edit.laws} | {"buffers-follow"}
+    assert {law for law in LAWS if law.startswith("buffers-")} - meant == {"buffers-apart"}
+
+
+@pytest.mark.parametrize("offer", [*OFFERS.values(), FADAM], ids=lambda o: f"{o.algorithm} {o.variant}")
+def test_the_specification_conforms(offer: Offer) -> None:
+    found = judge_offer(Inside(with_buffers.SUBJECT), offer, law="buffers-*", cases=6)
+    asked = [o for o in found if o.status is not Status.SKIP]
+    assert len(asked) >= 8 and conclude(found)[0] is Conformity.CONFORMS, found
+
+
+@pytest.mark.parametrize("name", ["right", "parameters"])
+def test_a_right_one_conforms_to_every_law(name: str) -> None:
+    (row,) = check(py(f"carrying:{name}")).rows
+    assert row["verdict"] == "conforms" and set(row["buffers"]) == {"statistics", "counters"}
+    assert " buffers statistics=" in row["id"]
+
+
+@pytest.mark.parametrize(
+    ("name", "laws", "words"),
+    [
+        ("fraction", {"whole", "alike"}, "counters: the mean by examples, with its fraction"),
+        ("in_place", {"whole", "alike"}, "counters: 0, each count times its share cut down to a whole number"),
+        ("added", {"whole", "alike"}, "counters: the sum of all"),
+        ("carried_on", {"variance", "split"}, "statistics: what the server's step makes of parameters"),
+        ("unweighted", {"split"}, "statistics: reading 'uniform'"),
+        ("no_buffers", {"alike"}, "statistics: reading 'kept'; counters: reading 'kept'"),
+    ],
+)
+def test_a_wrong_one_is_told_which_reading_it_is(name: str, laws: set[str], words: str) -> None:
+    run = check(py(f"carrying:{name}"), *LAW)
+    (row,) = run.rows
+    failed = {o["law"] for o in row["obligations"] if o["status"] == "fail"}
+    assert failed >= {"buffers-follow"} and failed & {f"buffers-{law}" for law in laws}
+    assert words in row["first_deviation"] and row["nearest"] == "x follows the claimed reading"
+    assert words.split(":", maxsplit=1)[0] in " ".join(run.text.split())
+
+
+def test_a_model_that_depends_on_them_is_found() -> None:
+    (row,) = check(py("carrying:clipped"), *LAW).rows
+    assert {o["law"] for o in row["obligations"] if o["status"] == "fail"} == {"buffers-apart"}
+
+
+def test_who_says_nothing_of_them_in_an_answer_is_told_what_to_return() -> None:
+    (row,) = check(py("carrying:silent"), *LAW).rows
+    assert row["verdict"] == "does not conform" and "return ['running_mean', 'running_var'" in row["first_deviation"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("at_round", ("buffers", "level round", "leave them out")),
+        ("half", ("buffers", "statistics and counters")),
+        ("unknown", ("'largest' of statistics", "averaged, uniform")),
+    ],
+)
+def test_what_cannot_be_claimed_is_refused(name: str, words: tuple[str, ...]) -> None:
+    check(py(f"carrying:{name}"), *LAW).refused(*words)
+
+
+def carried() -> tuple[Case, Messages]:
+    held = {"mean": np.array([1.0, 2.5], dtype="float32"), "seen": np.array(7), "each": np.array([1, 2])}
+    case = Case(
+        "fedavg",
+        "server",
+        "mcmahan-2017",
+        {"weights": "examples"},
+        "float32",
+        {"w": np.ones(1, "float32")},
+        {"eta": 1.0},
+        buffers=held,
+    )
+    return case, Messages((ClientMessage(0, dict(case.x0), 3, 1, 1, buffers=held),))
+
+
+def test_whole_numbers_survive_the_wire_as_such() -> None:
+    case, event = carried()
+    read = decode_case(json.loads(json.dumps(encode(case)))).buffers
+    sent = decode_event(json.loads(json.dumps(encode(event))), "float32")
+    assert isinstance(sent, Messages)
+    for got in (read, sent.messages[0].buffers):
+        assert got is not None and {n: (str(a.dtype), a.shape) for n, a in got.items()} == {
+            "mean": ("float32", (2,)),
+            "seen": ("int64", ()),
+            "each": ("int64", (2,)),
+        }
+        assert got["seen"] == 7 and got["mean"].tolist() == [1.0, 2.5]
+
+
+def test_who_has_no_buffers_never_hears_of_them() -> None:
+    case, event = carried()
+    bare = Case(**{**vars(case), "buffers": None})
+    plain = Messages(tuple(ClientMessage(**{**vars(m), "buffers": None}) for m in event.messages))
+    offer = Offer("fedavg", "server", "mcmahan-2017")
+    for record in (bare, plain, SubjectInfo("a", "1", (offer,))):
+        assert "buffers" not in json.dumps(encode(record))
+        assert "buffers" not in json.dumps(encoded(record)) if not isinstance(record, SubjectInfo) else True
+    claims = SubjectInfo(
+        "a", "1", (Offer("fedavg", "server", "mcmahan-2017", buffers={"statistics": "kept", "counters": "kept"}),)
+    )
+    assert decode_info(encode(claims)) == claims
+
+
+def test_a_capsule_keeps_them() -> None:
+    case, event = carried()
+    back = decoded(json.loads(json.dumps(encoded((case, event)))), "case")
+    assert back[0].buffers["seen"].dtype == "int64" and back[1].messages[0].buffers["mean"].dtype == "float32"
+
+
+PROGRAM = """
+import json, sys
+HELLO = {"name": "lines", "version": "1", "offers": [{"algorithm": "fedavg", "level": "server",
+    "reading": "mcmahan-2017", "options": {"weights": "examples"}, "dtypes": ["float64"],
+    "buffers": {"statistics": "averaged", "counters": "largest"}}]}
+def mean(parts, p):
+    if isinstance(parts[0], list):
+        return [mean(row, p) for row in zip(*parts)]
+    return sum(w * a for w, a in zip(p, parts))
+def added(x, d, eta):
+    return [added(a, b, eta) for a, b in zip(x, d)] if isinstance(x, list) else x + eta * d
+for line in sys.stdin:
+    told = json.loads(line)
+    key, answer = told.get("session"), {}
+    if told["cmd"] == "hello":
+        answer = {"info": HELLO}
+    elif told["cmd"] == "start":
+        case = told["case"]
+        states = {**globals().get("states", {}), key: [case["x0"], case["hyper"]["eta"], case.get("buffers")]}
+    elif told["cmd"] == "step":
+        x, eta, held = states[key]
+        sent = told["event"]["messages"]
+        p = [m["weight"] / sum(m["weight"] for m in sent) for m in sent]
+        states[key][0] = x = {n: added(a, mean([m["delta"][n] for m in sent], p), eta) for n, a in x.items()}
+        answer = {"answer": {"x": x}}
+        if held:
+            rows = {n: [m["buffers"][n] for m in sent] for n in held}
+            largest = "num_batches_tracked"
+            answer["answer"]["buffers"] = {n: max(r) if n == largest else mean(r, p) for n, r in rows.items()}
+    print(json.dumps({"ok": True, **answer}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(("old", "law"), [("", ""), ("max(r)", "float(max(r))")])
+def test_a_program_that_knows_json_alone_is_judged(old: str, law: str, tmp_path: Path) -> None:
+    """A counter that is written with a point is none."""
+    program = tmp_path / "lines.py"
+    program.write_text(PROGRAM.replace(old, law) if old else PROGRAM, encoding="utf-8")
+    (row,) = check(f"cmd:python {program}", "--law", "buffers-*,follows-x").rows
+    failed = {o["law"] for o in row["obligations"] if o["status"] == "fail"}
+    assert failed == ({"buffers-whole"} if old else set())
