@@ -73,6 +73,7 @@ call, and the number that came beside the right one.
 KINDS = {
     "variant": "A variant of the published rule",
     "documentation": "Contradicts its own documentation",
+    "unsaid": "Neither the paper nor the documentation says it",
 }
 """What a remark says of an offer that does not conform."""
 

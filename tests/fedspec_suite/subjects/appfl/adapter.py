@@ -26,6 +26,8 @@ returned it last, so the rounding of that sum is the adapter's. At level trace t
 on the quadratics, in the adapter. Every version of the model is kept, an update is trained from the one that
 its delay names, and that version is noted in ``client_step`` as ``get_parameters(client_id=...)`` would have
 noted it when the client asked for the model. Everything is in the case's dtype. v_0 is tau^2 and cannot be set.
+Where a case has buffers, they are the model's and stand in every state_dict. Nothing in the package says what becomes
+of them: the claim is the mean that the parameters have.
 Rounds are not counted. Shown: m (m_vector), v (v_vector). ``gc.freeze`` after the imports makes APPFL's many
 calls of ``gc.collect`` quick; no number depends on it.
 """
@@ -45,11 +47,23 @@ from fedspec.contract import Answer, Arrival, Case, Event, Messages, Offer, Subj
 from fedspec.errors import ContractError
 
 UNIFORM, EXAMPLES = {"weights": "uniform"}, {"weights": "examples"}
+KINDS = ("statistics", "counters")
 ADAPTIVE = {**UNIFORM, "v0": "tau-squared"}
 
 OFFERS = (
     Offer("fedavg", "server", "mcmahan-2017", options=UNIFORM, fixed={"eta": 1.0}),
     Offer("fedavg", "server", "mcmahan-2017", options=EXAMPLES, fixed={"eta": 1.0}),
+    Offer(
+        "fedavg", "server", "mcmahan-2017", options=UNIFORM, fixed={"eta": 1.0}, buffers=dict.fromkeys(KINDS, "uniform")
+    ),
+    Offer(
+        "fedavg",
+        "server",
+        "mcmahan-2017",
+        options=EXAMPLES,
+        fixed={"eta": 1.0},
+        buffers=dict.fromkeys(KINDS, "averaged"),
+    ),
     Offer(
         "fedavgm",
         "server",
@@ -98,11 +112,13 @@ CONFIGS = {
 }
 
 
-def model_of(x: Any) -> torch.nn.Module:
-    """A module whose parameters are the blocks, as p0, p1, ..."""
+def model_of(x: Any, buffers: Any = None) -> torch.nn.Module:
+    """A module whose parameters are the blocks, as p0, p1, ..., and whose buffers have their own names."""
     module = torch.nn.Module()
     for i, array in enumerate(x.values()):
         module.register_parameter(f"p{i}", torch.nn.Parameter(torch.tensor(array)))
+    for name, array in (buffers or {}).items():
+        module.register_buffer(name, torch.tensor(array))
     return module
 
 
@@ -130,8 +146,9 @@ class ServerSession:
     """An aggregator and the current model."""
 
     def __init__(self, case: Case) -> None:
-        self.x = dict(case.x0)
-        self.aggregator = AGGREGATORS[case.algorithm](model_of(self.x), OmegaConf.create(configured(case)))
+        self.x, self.buffers = dict(case.x0), tuple(case.buffers or ())
+        model = model_of(self.x, case.buffers)
+        self.aggregator = AGGREGATORS[case.algorithm](model, OmegaConf.create(configured(case)))
 
     def step(self, event: Event) -> Answer:
         """Aggregate one round's messages."""
@@ -141,9 +158,13 @@ class ServerSession:
         for client, message in enumerate(event.messages):
             blocks = enumerate(self.x.items())
             models[client] = {f"p{i}": torch.tensor(x + message.delta[name]) for i, (name, x) in blocks}
+            models[client] |= {name: torch.tensor(array) for name, array in (message.buffers or {}).items()}
             self.aggregator.set_client_sample_size(client, int(message.weight))
-        self.x = self._named(self.aggregator.aggregate(models))
+        state = self.aggregator.aggregate(models)
+        self.x = self._named(state)
         answer: dict[str, Any] = {"x": self.x}
+        if self.buffers:
+            answer["buffers"] = {name: state[name].numpy().copy() for name in self.buffers}
         for ours, theirs in (("m", "m_vector"), ("v", "v_vector")):
             if hasattr(self.aggregator, theirs):
                 answer[ours] = self._named(getattr(self.aggregator, theirs))

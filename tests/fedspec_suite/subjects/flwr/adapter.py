@@ -24,6 +24,10 @@ section 2.1, hence kingma-ba-step as a second claim for the same code. m_0 is 0.
 Krum says "Implementation based on https://arxiv.org/abs/1703.02757", hence blanchard-2017, for those that are kept too.
 FedMedian and FedTrimmedAvg name Yin et al. (2018), hence yin-2018.
 
+Where a case has buffers, they go beside the parameters as a ``state_dict`` has them, which is how Flower's PyTorch
+examples make arrays of a model; a record's arrays keep their types. Nothing in the package says what becomes of them,
+so the offers claim the mean by examples, rounded down for counters, as of everything that is averaged.
+
 Flower's clients send models, not changes: the adapter sends x + delta, with x as the strategy
 returned it last, so the rounding of that sum is the adapter's, in the wider of both dtypes. Weights
 are the numbers of examples. As in Flower's own loops, rounds count from 1 and a round that returns
@@ -58,6 +62,7 @@ from fedspec.errors import ContractError
 
 EXAMPLES = {"weights": "examples"}
 WIDENS: dict[str, Any] = {"dtypes": ("float64",), "notes": "float32 models come back as float64"}
+AVERAGED = {"statistics": "averaged", "counters": "averaged"}
 NONZERO: dict[str, Any] = {"nonzero": ("weight",), "notes": "clients that are kept weigh by examples"}
 
 OFFERS = (
@@ -104,6 +109,8 @@ OFFERS = (
             ("fedyogi", "reddi-2021", {}),
         )
     ),
+    Offer("fedavg", "server", "mcmahan-2017", options=EXAMPLES, fixed={"eta": 1.0}, buffers=AVERAGED),
+    Offer("fedavgm", "server", "hsu-2019", options={**EXAMPLES, "momentum": "heavy-ball"}, buffers=AVERAGED),
 )
 
 
@@ -144,7 +151,8 @@ class FlowerSession:
     """A strategy, the current model and the number of the round."""
 
     def __init__(self, case: Case) -> None:
-        self.x = dict(case.x0)
+        self.names = list(case.x0)
+        self.x = {**case.x0, **(case.buffers or {})}
         self.round = 0
         self.strategy = self.make(case)
 
@@ -161,15 +169,18 @@ class FlowerSession:
         if not isinstance(event, Messages):
             raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
         self.round += 1
-        models = [{b: self.x[b] + m.delta[b] for b in self.x} for m in event.messages]
+        models = [{**{b: self.x[b] + m.delta[b] for b in self.names}, **(m.buffers or {})} for m in event.messages]
         self.x = self.aggregate(models, [int(m.weight) for m in event.messages])
-        answer: dict[str, Any] = {"x": self.x}
+        answer: dict[str, Any] = {"x": {b: self.x[b] for b in self.names}}
+        if len(self.x) > len(self.names):
+            answer["buffers"] = {b: a for b, a in self.x.items() if b not in self.names}
         for ours, theirs, sign in (("m", "m_t", 1), ("v", "v_t", 1), ("v", "momentum_vector", -1)):
             held = getattr(self.strategy, theirs, None)
             if held is not None:
                 arrays = held.values() if isinstance(held, Mapping) else held
                 names = held if isinstance(held, Mapping) else self.x
-                answer[ours] = {b: sign * np.array(a) for b, a in zip(names, arrays, strict=True)}
+                moments = {b: sign * np.array(a) for b, a in zip(names, arrays, strict=True)}
+                answer[ours] = {b: moments[b] for b in self.names}
         return answer
 
 

@@ -23,7 +23,9 @@ it stays at its default, 0, so v_0 is 0 here (fixed). epsilon must not be 0. Fed
 OpenFL's collaborators send models, not changes: the adapter sends x + delta, with x as the aggregation returned
 it last, so the rounding of that sum is the adapter's, in the wider of both dtypes. OpenFL's aggregator hands
 each tensor over with its share of the examples; here the adapter divides. The database of tensors is a list
-with the model of the round. Rounds count from 0. An aggregation is a singleton: a second one in the same
+with the model of the round. Where a case has buffers, they are tensors like others, as sent; nothing in the package
+says what becomes of them, and the claim is the mean by examples.
+Rounds count from 0. An aggregation is a singleton: a second one in the same
 process is the first, with its model, moments and arguments. The register of these is emptied at each start, as
 if each case had a process of its own. Shown: m (grads_first_moment; a server's is that of x - x_i, so its sign
 is turned), v (grads_second_moment, grads_squared).
@@ -49,6 +51,7 @@ from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Messa
 from fedspec.errors import ContractError
 
 EXAMPLES = {"weights": "examples"}
+AVERAGED = {"statistics": "averaged", "counters": "averaged"}
 ZERO: Mapping[str, float] = {"v0": 0.0}
 
 OFFERS = (
@@ -56,6 +59,7 @@ OFFERS = (
     Offer("adagrad", "client", "fedada2", nonzero=("eps",), intermediates=("v",)),
     Offer("yogi", "client", "zaheer-2018-corrected", fixed=ZERO, nonzero=("eps",), intermediates=("m", "v")),
     Offer("fedavg", "server", "mcmahan-2017", options=EXAMPLES, fixed={"eta": 1.0}),
+    Offer("fedavg", "server", "mcmahan-2017", options=EXAMPLES, fixed={"eta": 1.0}, buffers=AVERAGED),
     Offer(
         "fedadagrad",
         "server",
@@ -130,7 +134,7 @@ class ServerSession:
     """An aggregation, the current model and the number of the round."""
 
     def __init__(self, case: Case) -> None:
-        self.x = dict(case.x0)
+        self.x, self.buffers = dict(case.x0), dict(case.buffers or {})
         self.round = 0
         adaptive = case.algorithm in SERVERS
         SingletonABCMeta._instances.clear()
@@ -143,15 +147,21 @@ class ServerSession:
         total = sum(m.weight for m in event.messages)
         tags = ("aggregated" if self.round else "model",)
         new = {}
-        for name, x in self.x.items():
+        for name, x in {**self.x, **self.buffers}.items():
             tensors = [
-                LocalTensor(col_name=str(i), tensor=x + m.delta[name], weight=float(m.weight / total))
+                LocalTensor(
+                    col_name=str(i),
+                    tensor=x + m.delta[name] if name in self.x else (m.buffers or {})[name],
+                    weight=float(m.weight / total),
+                )
                 for i, m in enumerate(event.messages)
             ]
             database = iter([{"round": self.round, "tensor_name": name, "tags": tags, "nparray": x}])
             new[name] = self.aggregation.call(tensors, database, name, self.round, ("trained",)).copy()
-        self.x, self.round = new, self.round + 1
-        return {"x": self.x, **moments(getattr(self.aggregation, "optimizer", None), -1)}
+        self.x, self.round = {name: new[name] for name in self.x}, self.round + 1
+        self.buffers = {name: new[name] for name in self.buffers}
+        carried = {"buffers": self.buffers} if self.buffers else {}
+        return {"x": self.x, **carried, **moments(getattr(self.aggregation, "optimizer", None), -1)}
 
 
 class OpenFL:
