@@ -1,9 +1,10 @@
 """Judge the bundled packages and write down what came of it: ``python scripts/conformance.py [NAME ...]``.
 
 Without names all of them, with names these again, their old lines replaced. Writes docs/conformance/results.jsonl, one
-line for each offer; changes.json, what came out otherwise than when a package was last judged; and
-docs/conformance/README.md, which is made of the results and of remarks.toml. ``--page`` makes the page alone,
-``--check`` only says whether it is current. A package that cannot be installed or started is a line that says so.
+line for each offer; capsules/, what each failed, to be played again; changes.json, what came out otherwise than when a
+package was last judged; and docs/conformance/README.md, which is made of the results and of remarks.toml. ``--page``
+makes the page alone, ``--check`` only says whether it is current. A package that cannot be installed or started is a
+line that says so.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from fedspec_suite.subjects import environments
 
 HERE = Path(__file__).resolve().parents[1] / "docs" / "conformance"
 RESULTS, REMARKS, PAGE = HERE / "results.jsonl", HERE / "remarks.toml", HERE / "README.md"
-CHANGES = HERE / "changes.json"
+CHANGES, CAPSULES = HERE / "changes.json", HERE / "capsules"
 PROFILE, SEED, WIDTH = "quick", 0, 100
 LIMIT = 300.0  # seconds that an answer may take: what a package computes must not depend on how busy the machine is
 
@@ -62,9 +63,10 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "sentence": str,
     "broken": list,
     "command": str,
+    "capsule": str,
     "obligations": list,
 }
-"""What a line holds; ``wheel`` and ``sha256`` are null where pip finds none.
+"""What a line holds; ``wheel`` and ``sha256`` are null where pip finds none, ``capsule`` is empty where nothing failed.
 
 Of an obligation its id and status; the reason of one that was not decided or not asked; of one that is not met the
 call, and the number that came beside the right one.
@@ -109,19 +111,29 @@ def judged(name: str, jobs: int, progress: Callable[[str], None]) -> Iterator[Ro
         "profile": PROFILE,
         "seed": SEED,
     }
-    request = Request((name,), profile=PROFILE, seed=SEED, jobs=jobs, limit=LIMIT, start_limit=LIMIT)
+    request = Request((name,), profile=PROFILE, seed=SEED, jobs=jobs, limit=LIMIT, start_limit=LIMIT, capsules=True)
     try:
         results = list(check(request, progress))
     except FedspecError as error:
         results = []
         told = {"version": "", "algorithm": "", "level": "", "claimed": "", "passed": 0, "required": 1, "broken": []}
-        told["obligations"] = []
+        told |= {"obligations": [], "capsule": ""}
         # What follows names files of this machine.
         said = sentences.one_line(str(error)).partition(";")[0]
         verdict = {"verdict": str(Conformity.ERROR), "sentence": said, "command": f"fedspec check {name}"}
         yield ordered({"impl": name, **common, "subject": name, **told, **verdict})
     for r in results:
-        yield ordered({"impl": r.command.split()[2], **common, **row(r)})
+        yield ordered({"impl": r.command.split()[2], **common, **row(r), "capsule": written(r)})
+
+
+def written(r: Result) -> str:
+    """Write what an offer failed; the name of the file, or empty where nothing failed."""
+    if r.made is None:
+        return ""
+    CAPSULES.mkdir(exist_ok=True)
+    name = f"{r.made.stem}.json"
+    (CAPSULES / name).write_text(json.dumps(r.made.body, separators=(",", ":")) + "\n", encoding="utf-8")
+    return name
 
 
 def ordered(row: Row) -> Row:
@@ -264,8 +276,14 @@ def why(row: Row, remark: Row | None) -> str:
     text = [filled(f"**{name}**: {row['sentence']}." + broken(row), "* ", "  ")]
     if remark:
         text.append(filled(f"*{KINDS[remark['kind']]}.* {remark['says']} ({remark['where']})", "  ", "  "))
-    text.append(f"\n  ```\n  {row['command']}\n  ```")
+    again = f"\n  {replay(row)}" if row["capsule"] else ""
+    text.append(f"\n  ```\n  {row['command']}{again}\n  ```")
     return "\n".join(text)
+
+
+def replay(row: Row) -> str:
+    """The command that asks the same again."""
+    return f"fedspec replay docs/conformance/capsules/{row['capsule']} {row['impl']}"
 
 
 def broken(row: Row) -> str:
@@ -294,6 +312,10 @@ and no other:
 The file is the one that pip takes for the pinned version where this was run, with the digest that
 pip reports; a build of PyTorch is local (`+cpu`). `make conformance` runs everything again, and
 `python scripts/conformance.py NAME` one package; `results.jsonl` has the same as data.
+
+[capsules/](capsules) has what each offer failed: the cases, what was asked, what it answered.
+`fedspec replay docs/conformance/capsules/FILE torchft` asks that package again, or another version:
+the commands below name each file.
 """
 
 
@@ -316,8 +338,10 @@ def main(arguments: Sequence[str]) -> int:
         changes = json.loads(CHANGES.read_text(encoding="utf-8")) if CHANGES.exists() else {}
         changes[name] = changed([r for r in stored() if package(r) == name], new)
         CHANGES.write_text(json.dumps(dict(sorted(changes.items())), indent=1) + "\n", encoding="utf-8")
-        kept = sorted([*(r for r in stored() if package(r) != name), *new], key=package)
-        RESULTS.write_text("".join(json.dumps(r) + "\n" for r in kept), encoding="utf-8")
+        lines_now = sorted([*(r for r in stored() if package(r) != name), *new], key=package)
+        RESULTS.write_text("".join(json.dumps(r) + "\n" for r in lines_now), encoding="utf-8")
+        for file in {*CAPSULES.glob("*.json")} - {CAPSULES / r["capsule"] for r in lines_now}:
+            file.unlink()
     PAGE.write_text(page(stored()), encoding="utf-8")
     return 0
 

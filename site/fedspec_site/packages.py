@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fedspec.catalogue import CATALOGUE
 from fedspec_site import verdicts
-from fedspec_site.results import KINDS, Offer, by_package, changes, last_judged, offers
+from fedspec_site.results import CAPSULES, KINDS, Offer, by_package, changes, last_judged, offers
 from fedspec_site.writing import Source
 from fedspec_suite.report.badges import of_offer
 
@@ -80,6 +80,8 @@ def write(source: Source) -> None:
         source.page(f"conformance/{name}", "package", name=name, offers=mine, counted=counted, KINDS=KINDS)
         for o in mine:
             _badges(source, o)
+            if o.capsule:
+                source.copy(f"_extra/capsules/{o.capsule}", CAPSULES / o.capsule)
 
 
 def _span(dates: Sequence[str]) -> str:

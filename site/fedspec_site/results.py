@@ -13,7 +13,12 @@ from fedspec_site import verdicts
 from fedspec_site.writing import ROOT, slug
 
 FOLDER = ROOT / "docs" / "conformance"
-KINDS = {"variant": "A variant of the published rule", "documentation": "Contradicts its own documentation"}
+CAPSULES = FOLDER / "capsules"
+KINDS = {
+    "variant": "A variant of the published rule",
+    "documentation": "Contradicts its own documentation",
+    "unsaid": "Neither the paper nor the documentation says it",
+}
 """What a remark says of an offer that does not conform; docs/conformance has the words."""
 
 

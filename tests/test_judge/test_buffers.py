@@ -69,12 +69,10 @@ def test_a_right_one_conforms_to_every_law(name: str) -> None:
     ],
 )
 def test_a_wrong_one_is_told_which_reading_it_is(name: str, laws: set[str], words: str) -> None:
-    run = check(py(f"carrying:{name}"), *LAW)
-    (row,) = run.rows
+    (row,) = check(py(f"carrying:{name}"), *LAW).rows
     failed = {o["law"] for o in row["obligations"] if o["status"] == "fail"}
     assert failed >= {"buffers-follow"} and failed & {f"buffers-{law}" for law in laws}
     assert words in row["first_deviation"] and row["nearest"] == "x follows the claimed reading"
-    assert words.split(":", maxsplit=1)[0] in " ".join(run.text.split())
 
 
 def test_a_model_that_depends_on_them_is_found() -> None:
