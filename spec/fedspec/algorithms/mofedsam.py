@@ -95,9 +95,8 @@ ROW = Algorithm(
     readings=(
         Reading(
             name="qu-2022",
-            words="p_i = 1/|S|; D is a gradient, minus the mean change over the rate and the mean number of steps "
-            "(woodenchild95/FL-Simulator at 502bec6)",
-            fixes={"weights": "uniform"},
+            words="D is a gradient, minus the mean change over the rate and the mean number of steps; FL-Simulator "
+            "weighs clients alike",
         ),
     ),
     shows=("delta", "D"),
