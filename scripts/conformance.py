@@ -72,11 +72,8 @@ Of an obligation its id and status; the reason of one that was not decided or no
 call, and the number that came beside the right one.
 """
 
-KINDS = {
-    "variant": "A variant of the published rule",
-    "documentation": "Contradicts its own documentation",
-    "unsaid": "Neither the paper nor the documentation says it",
-}
+SAID = tomllib.loads(REMARKS.read_text(encoding="utf-8"))
+KINDS: dict[str, str] = SAID["kinds"]
 """What a remark says of an offer that does not conform."""
 
 Row = dict[str, Any]
@@ -205,8 +202,7 @@ def offer(row: Row) -> str:
 
 def remarks() -> dict[tuple[str, str], Row]:
     """What is said of the offers that do not conform, by offer and version."""
-    listed = tomllib.loads(REMARKS.read_text(encoding="utf-8"))["remark"]
-    return {(name, r["version"]): r for r in listed for name in r["offers"]}
+    return {(name, r["version"]): r for r in SAID["remark"] for name in r["offers"]}
 
 
 def filled(text: str, first: str = "", rest: str = "") -> str:

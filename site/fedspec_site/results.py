@@ -14,12 +14,9 @@ from fedspec_site.writing import ROOT, slug
 
 FOLDER = ROOT / "docs" / "conformance"
 CAPSULES = FOLDER / "capsules"
-KINDS = {
-    "variant": "A variant of the published rule",
-    "documentation": "Contradicts its own documentation",
-    "unsaid": "Neither the paper nor the documentation says it",
-}
-"""What a remark says of an offer that does not conform; docs/conformance has the words."""
+_SAID = tomllib.loads((FOLDER / "remarks.toml").read_text(encoding="utf-8"))
+KINDS: Mapping[str, str] = _SAID["kinds"]
+"""What a remark says of an offer that does not conform."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +98,7 @@ class Offer:
 @cache
 def offers() -> tuple[Offer, ...]:
     """Every offer, package by package."""
-    listed = tomllib.loads((FOLDER / "remarks.toml").read_text(encoding="utf-8"))["remark"]
-    said = {(name, r["version"]): r for r in listed for name in r["offers"]}
+    said = {(name, r["version"]): r for r in _SAID["remark"] for name in r["offers"]}
     out = []
     for line in (FOLDER / "results.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)

@@ -75,11 +75,11 @@ def encode(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         kind = next((name for name, cls in EVENTS.items() if type(value) is cls), None)
         # Who has no use for these fields never hears of them.
-        own = _UNTOLD.get(type(value), ())
+        own = UNTOLD.get(type(value), ())
         said = (
             f.name
             for f in fields(value)
-            if (f.name not in own or not _is_nothing(getattr(value, f.name)))
+            if (f.name not in own or not is_nothing(getattr(value, f.name)))
             and (f.name not in _SPARED or not kind or getattr(value, f.name))
         )
         body = {name: encode(getattr(value, name)) for name in said}
@@ -94,7 +94,7 @@ def encode(value: Any) -> Any:
 _SPARED = {"hyper", "draws"}
 """Fields of an event that are left out where they are empty."""
 
-_UNTOLD: dict[type, tuple[str, ...]] = {
+UNTOLD: dict[type, tuple[str, ...]] = {
     Quadratics: ("f",),
     ClientMessage: ("loss", "buffers"),
     Case: ("buffers",),
@@ -103,7 +103,8 @@ _UNTOLD: dict[type, tuple[str, ...]] = {
 """Fields that are left out where there is no such thing."""
 
 
-def _is_nothing(value: Any) -> bool:
+def is_nothing(value: Any) -> bool:
+    """Whether a field says nothing: None, or a mapping without entries."""
     return value is None or (isinstance(value, Mapping) and not value)
 
 

@@ -41,12 +41,14 @@ TENSORS = "on tensors, a stack of clients at once"
 
 COUNTING = f"{TENSORS}: it counts the steps of each client, which no recording does"
 
+UPHILL = f"{TENSORS}: it asks for two gradients at one step, the second where the length of the first leads"
+
 UNRECORDED: dict[Callable[..., Any], str] = {
     diloco.step: COUNTING,
     streaming_diloco.step: COUNTING,
     fedpaq.step: f"{TENSORS}: it reads draws of each client, which no recording does",
-    fedsam.step: f"{TENSORS}: it asks for two gradients at one step, the second where the length of the first leads",
-    mofedsam.step: f"{TENSORS}: it asks for two gradients at one step, the second where the length of the first leads",
+    fedsam.step: UPHILL,
+    mofedsam.step: UPHILL,
     fedpd.step: f"{TENSORS}: its clients begin where they were, which no recording does",
     mime.step: f"{TENSORS}: it asks for two gradients at one step, which are one in the first alone",
     ef21.step: f"{TENSORS}, except for first gradients that are sent whole: those are recorded where others are",

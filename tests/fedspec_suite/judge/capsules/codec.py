@@ -33,7 +33,7 @@ from fedspec.contract import (
 )
 from fedspec.errors import ContractError, FedspecError
 from fedspec.schema import check, refuse, said
-from fedspec.wire import EVENTS, encode
+from fedspec.wire import EVENTS, UNTOLD, encode, is_nothing
 from fedspec_suite.laws.permutations import Renaming
 from fedspec_suite.measure.scenario import Scenario
 
@@ -84,7 +84,7 @@ def encoded(value: Any) -> Any:
         return {"array": flat, "shape": list(value.shape), "dtype": str(value.dtype)}
     if RECORDS.get(type(value).__name__) is type(value):
         held = ((f.name, getattr(value, f.name)) for f in fields(value))
-        told = {n: encoded(v) for n, v in held if not (_may_be_left_out(type(value), n) and _is_nothing(v))}
+        told = {n: encoded(v) for n, v in held if not (_may_be_left_out(type(value), n) and is_nothing(v))}
         return {"record": type(value).__name__, "fields": told}
     if isinstance(value, Enum) and READINGS.get(type(value).__name__) is type(value):
         return {"word": [type(value).__name__, value.value]}
@@ -97,12 +97,7 @@ def encoded(value: Any) -> Any:
 
 def _may_be_left_out(cls: type, name: str) -> bool:
     """Whether a field came later than the first capsules, which do not name it: where it is empty nobody does."""
-    later = {(Quadratics, "f"), (ClientMessage, "loss"), (ClientMessage, "buffers"), (Case, "buffers")}
-    return (name == "hyper" and cls is not Case) or (cls, name) in later
-
-
-def _is_nothing(value: Any) -> bool:
-    return value is None or (isinstance(value, Mapping) and not value)
+    return (name == "hyper" and cls is not Case) or name in UNTOLD.get(cls, ())
 
 
 def decoded(value: Any, where: str, depth: int = 0) -> Any:

@@ -55,7 +55,7 @@ def model(s: Scenario, swings: bool) -> Array:
 
 def _slowed(s: Scenario) -> Scenario:
     """FedSAM at the share of the rate by which a gradient enters."""
-    return told(s, "fedsam", hyper={"eta_l": s.case.hyper["eta_l"] * (1 - s.case.hyper["rho"])})
+    return told(s, "fedsam", hyper={"eta_l": rate(s)})
 
 
 EDGES = (
