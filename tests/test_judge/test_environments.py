@@ -6,6 +6,7 @@ gigabytes. docs/in-your-ci.md says where its oldest was run by hand.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from fedspec_suite.subjects import installing
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -38,6 +41,11 @@ def oldest(extras: tuple[str, ...]) -> list[str]:
     own = {r for r in told if not r.startswith(("fedspec[", "torch>"))}
     assert all(re.fullmatch(r"[\w-]+>=[\d.]+", r) for r in own), own
     return [*sorted(r.replace(">=", "==") for r in own), BESIDE_TYPER]
+
+
+def wanted(wheel: Path, *extras: str) -> str:
+    """The wheel and these extras, as a requirement."""
+    return f"fedspec[{','.join(dict.fromkeys(extras))}] @ {wheel.as_uri()}"
 
 
 def torch_pin() -> str:
@@ -72,11 +80,19 @@ def folder() -> Iterator[Path]:
 
 
 def judged(folder: Path, python: str, requirements: list[str], commands: tuple[str, ...]) -> None:
-    """Install into a fresh environment and run the commands there, away from the source tree."""
+    """Install into a fresh environment, as bundled ones are, and run the commands there, away from the source tree."""
     subprocess.run([python, "-m", "venv", str(folder / "venv")], check=True)
     binaries = folder / "venv" / "bin"
-    run = [str(binaries / "python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", *requirements]
-    subprocess.run(run, check=True, cwd=folder, timeout=900)
+    asked = folder / "requirements.txt"
+    asked.write_text("\n".join(requirements), encoding="utf-8")
+    told = installing.listed(sys.executable) or ""
+    assert any(
+        subprocess.run(
+            [*way.install, "-q", "-r", str(asked)], check=False, cwd=folder, env={**os.environ, **way.variables}
+        ).returncode
+        == 0
+        for way in installing.ways(binaries / "python", told, torch=True)
+    )
     subprocess.run([str(binaries / "python"), "-m", "pip", "check"], check=True, cwd=folder)
     for command in commands:
         words = [str(binaries / "fedspec"), *command.split()]
@@ -87,18 +103,18 @@ def judged(folder: Path, python: str, requirements: list[str], commands: tuple[s
 @pytest.mark.outside
 def test_the_oldest_packages_train(wheel: Path, folder: Path) -> None:
     """Apart from the next: the torch of the pin asks for another SymPy than the proofs do."""
-    asked = [f"{wheel}[{','.join(TRAINING)}]", torch_pin(), *oldest(TRAINING)]
+    asked = [wanted(wheel, *TRAINING), torch_pin(), *oldest(TRAINING)]
     judged(folder, sys.executable, asked, (*JUDGED, *TRAINED))
 
 
 @pytest.mark.outside
 def test_the_oldest_packages_prove(wheel: Path, folder: Path) -> None:
-    judged(folder, sys.executable, [f"{wheel}[{','.join(PROVING)}]", *oldest(PROVING)], (*JUDGED[:1], *PROVED))
+    judged(folder, sys.executable, [wanted(wheel, *PROVING), *oldest(PROVING)], (*JUDGED[:1], *PROVED))
 
 
 @pytest.mark.outside
 def test_the_newest_packages(wheel: Path, folder: Path) -> None:
-    asked = [f"{wheel}[{','.join((*TRAINING, *PROVING))}]", torch_pin()]
+    asked = [wanted(wheel, *TRAINING, *PROVING), torch_pin()]
     judged(folder, sys.executable, asked, (*JUDGED, *TRAINED, *PROVED))
 
 
@@ -107,7 +123,7 @@ def test_the_newest_packages(wheel: Path, folder: Path) -> None:
 def test_every_python_that_the_classifiers_name(version: str, wheel: Path, folder: Path) -> None:
     if (python := found(version)) is None:
         pytest.skip(f"no Python {version} on this machine")
-    judged(folder, python, [f"{wheel}[suite]"], JUDGED)
+    judged(folder, python, [wanted(wheel, "suite")], JUDGED)
 
 
 def test_platforms_are_claimed_where_they_were_run() -> None:

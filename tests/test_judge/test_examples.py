@@ -49,10 +49,8 @@ def test_every_adapter_of_the_folder_is_judged() -> None:
 
 
 def test_what_the_readme_says_of_torchs_adam(tmp_path: Path) -> None:
-    """It is not what it is offered as; offered as what it is said to be, it conforms."""
+    """Offered as what README's block says that it is, it conforms."""
     text = (ROOT / "examples/torch_adam.py").read_text(encoding="utf-8")
-    ran = fedspec("check", "py:examples/torch_adam.py:Subject", "--profile", "quick", "--jobs", "1", "--json", cwd=ROOT)
-    assert ran.code == 1 and "reading kingma-ba at fedadam.step, and v starts at zero" in ran.rows[0]["nearest"]
     offered = text.replace(
         '"reddi-2021", {"weights": "examples"}', '"kingma-ba", {"weights": "examples"}, fixed={"v0": 0.0}'
     )
