@@ -34,14 +34,12 @@ them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 import torch
 
-from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Offer, SubjectInfo
-from fedspec.errors import ContractError
+from fedspec.contract import Offer
+from fedspec_suite.subjects.stepping import MOMENTS, Driven, Stepping
 
 try:
     import torchvision  # noqa: F401
@@ -53,17 +51,6 @@ except RuntimeError:
 from timm.optim import AdamWLegacy, Lamb
 from timm.optim.sgdw import SGDW
 
-
-@dataclass(frozen=True)
-class Driven:
-    """An offer, how to make its optimizer, and which entry of the state is which intermediate."""
-
-    offer: Offer
-    make: Callable[[list[torch.Tensor], Mapping[str, Any]], Any]
-    shows: Mapping[str, str] = field(default_factory=dict)
-
-
-MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
 RATIO_ONE = {"zero_layer": "ratio-one"}
 
 
@@ -114,50 +101,4 @@ DRIVEN = (
     lamb("you-2020", variant="defaults"),
 )
 
-
-class TorchSession:
-    """One model and its optimizer."""
-
-    def __init__(self, case: Case, driven: Driven) -> None:
-        self.case, self.driven = case, driven
-        self.begin(case.x0)
-
-    def begin(self, x: Blocks) -> None:
-        """Put a fresh optimizer on fresh parameters."""
-        self.params = {name: torch.tensor(array, requires_grad=True) for name, array in x.items()}
-        self.optimizer = self.driven.make(list(self.params.values()), self.case.hyper)
-
-    def step(self, event: Event) -> Answer:
-        """Take a gradient, or begin a round."""
-        match event:
-            case Begin(x):
-                self.begin(x)
-            case Gradient(g):
-                for name, parameter in self.params.items():
-                    parameter.grad = torch.tensor(g[name])
-                self.optimizer.step()
-            case _:
-                raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
-        answer = {"x": {name: p.detach().numpy().copy() for name, p in self.params.items()}}
-        for ours, theirs in self.driven.shows.items():
-            held = {name: self.optimizer.state[p].get(theirs) for name, p in self.params.items()}
-            if all(value is not None for value in held.values()):
-                answer[ours] = {name: value.numpy().copy() for name, value in held.items()}
-        return answer
-
-
-class Timm:
-    """The package, as a subject."""
-
-    info = SubjectInfo("timm", version("timm"), tuple(d.offer for d in DRIVEN))
-
-    def start(self, case: Case) -> TorchSession:
-        """Make the optimizer of the case at its x0."""
-        for entry in DRIVEN:
-            offer = entry.offer
-            if (offer.algorithm, offer.reading, offer.variant) == (case.algorithm, case.reading, case.variant):
-                return TorchSession(case, entry)
-        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not offered")
-
-
-SUBJECT = Timm()
+SUBJECT = Stepping("timm", "timm", DRIVEN)

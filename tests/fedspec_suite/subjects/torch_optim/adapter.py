@@ -19,25 +19,14 @@ not corrected). m_0, v_0 of Adam and u_0 are 0. Hidden: the step count, which st
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import torch
 
-from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Offer, SubjectInfo
-from fedspec.errors import ContractError
+from fedspec.contract import Offer
+from fedspec_suite.subjects.stepping import MOMENTS, Driven, Stepping
 
 Make = Callable[[list[torch.Tensor], Mapping[str, Any]], torch.optim.Optimizer]
-
-
-@dataclass(frozen=True)
-class Driven:
-    """An offer, how to make its optimizer, and which entry of the state is which intermediate."""
-
-    offer: Offer
-    make: Make
-    shows: Mapping[str, str]
 
 
 def driven(algorithm: str, reading: str, make: Make, shows: Mapping[str, str], **more: Any) -> Driven:
@@ -62,7 +51,6 @@ def adagrad(p: list[torch.Tensor], h: Mapping[str, Any]) -> torch.optim.Optimize
 
 
 BUFFER = {"u": "momentum_buffer"}
-MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
 
 DRIVEN = (
     driven("sgd", "fednova", lambda p, h: torch.optim.SGD(p, lr=h["eta_l"]), {}),
@@ -84,49 +72,4 @@ DRIVEN = (
     ),
 )
 
-
-class TorchSession:
-    """One model and its optimizer."""
-
-    def __init__(self, case: Case, driven: Driven) -> None:
-        self.case, self.driven = case, driven
-        self.begin(case.x0)
-
-    def begin(self, x: Blocks) -> None:
-        """Put a fresh optimizer on fresh parameters."""
-        self.params = {name: torch.tensor(array, requires_grad=True) for name, array in x.items()}
-        self.optimizer = self.driven.make(list(self.params.values()), self.case.hyper)
-
-    def step(self, event: Event) -> Answer:
-        """Take a gradient, or begin a round."""
-        match event:
-            case Begin(x):
-                self.begin(x)
-            case Gradient(g):
-                for name, parameter in self.params.items():
-                    parameter.grad = torch.tensor(g[name])
-                self.optimizer.step()
-            case _:
-                raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
-        answer = {"x": {name: p.detach().numpy().copy() for name, p in self.params.items()}}
-        for ours, theirs in self.driven.shows.items():
-            held = {name: self.optimizer.state[p].get(theirs) for name, p in self.params.items()}
-            if all(value is not None for value in held.values()):
-                answer[ours] = {name: value.numpy().copy() for name, value in held.items()}
-        return answer
-
-
-class TorchOptim:
-    """The package, as a subject."""
-
-    info = SubjectInfo("torch_optim", version("torch"), tuple(d.offer for d in DRIVEN))
-
-    def start(self, case: Case) -> TorchSession:
-        """Make the optimizer of the case at its x0."""
-        for entry in DRIVEN:
-            if (entry.offer.algorithm, entry.offer.reading) == (case.algorithm, case.reading):
-                return TorchSession(case, entry)
-        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not offered")
-
-
-SUBJECT = TorchOptim()
+SUBJECT = Stepping("torch_optim", "torch", DRIVEN)

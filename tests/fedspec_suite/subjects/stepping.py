@@ -1,0 +1,82 @@
+"""Optimizers of torch behind one session: what an adapter has to say is how each is made, and what its state shows.
+
+Parameters, gradients and state have the dtype of the case; hyper-parameters stay Python floats. Each block is one
+parameter, all in one group. A fresh optimizer on fresh parameters is made at the start and at every ``Begin``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import torch
+
+from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Offer, SubjectInfo
+from fedspec.errors import ContractError
+
+MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
+"""What Adam's state holds under which name, in torch and in most that follow it."""
+
+
+@dataclass(frozen=True)
+class Driven:
+    """An offer, how to make its optimizer, and which entry of the state is which intermediate."""
+
+    offer: Offer
+    make: Callable[[list[torch.Tensor], Mapping[str, Any]], Any]
+    shows: Mapping[str, str] = field(default_factory=dict)
+
+
+class TorchSession:
+    """One model and its optimizer."""
+
+    def __init__(self, case: Case, driven: Driven) -> None:
+        self.case, self.driven = case, driven
+        self.begin(case.x0)
+
+    def begin(self, x: Blocks) -> None:
+        """Put a fresh optimizer on fresh parameters."""
+        self.params = {name: torch.tensor(array, requires_grad=True) for name, array in x.items()}
+        self.optimizer = self.driven.make(list(self.params.values()), self.case.hyper)
+
+    def step(self, event: Event) -> Answer:
+        """Take a gradient, or begin a round."""
+        match event:
+            case Begin(x):
+                self.begin(x)
+            case Gradient(g):
+                for name, parameter in self.params.items():
+                    parameter.grad = torch.tensor(g[name])
+                self.optimizer.step()
+            case _:
+                raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
+        answer = {"x": {name: p.detach().numpy().copy() for name, p in self.params.items()}}
+        for ours, theirs in self.driven.shows.items():
+            held = {name: self.optimizer.state[p].get(theirs) for name, p in self.params.items()}
+            if all(value is not None for value in held.values()):
+                answer[ours] = {name: value.numpy().copy() for name, value in held.items()}
+        return answer
+
+
+class Stepping:
+    """A package of optimizers, as a subject.
+
+    Args:
+        name: the subject's.
+        package: whose version it is, as the package index calls it.
+        driven: its offers.
+    """
+
+    def __init__(self, name: str, package: str, driven: Sequence[Driven]) -> None:
+        self.driven = driven
+        self.info = SubjectInfo(name, version(package), tuple(d.offer for d in driven))
+
+    def start(self, case: Case) -> TorchSession:
+        """Make the optimizer of the case at its x0."""
+        for entry in self.driven:
+            offer = entry.offer
+            if (offer.algorithm, offer.reading, offer.variant) == (case.algorithm, case.reading, case.variant):
+                return TorchSession(case, entry)
+        raise ContractError(f"case: {case.algorithm} by reading {case.reading} is not offered")
