@@ -21,6 +21,7 @@ from fedspec.domains import DOMAINS
 from fedspec.errors import FedspecError
 from fedspec.wire import encode
 from fedspec_suite import (
+    cli_adapters,
     cli_catalogue,
     cli_check,
     cli_claims,
@@ -79,6 +80,7 @@ cli_check.mount(app)
 cli_replay.mount(app)
 cli_report.mount(app)
 cli_catalogue.mount(app)
+cli_adapters.mount(app)
 cli_identify.mount(app)
 cli_simulate.mount(app)
 cli_reproduce.mount(app)

@@ -7,7 +7,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 PURPOSES: dict[str, tuple[str, ...]] = {
-    "Judge an implementation": ("check", "report", "replay", "identify", "smoke", "subjects"),
+    "Judge an implementation": ("check", "report", "replay", "identify", "smoke", "subjects", "adapters"),
     "Look things up": ("list", "show", "graph", "laws", "papers", "vectors"),
     "Train with an algorithm": ("simulate",),
     "Bring an own algorithm": ("new",),

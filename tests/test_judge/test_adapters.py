@@ -23,7 +23,6 @@ from fedspec.mixing import lora
 from fedspec.mixing.lora import Factor
 from fedspec.readings import Weighting
 from fedspec_suite.adapters import judging
-from fedspec_suite.adapters.__main__ import main
 from fedspec_suite.adapters.cases import cases
 from fedspec_suite.adapters.exact import basis, rank, rows, times
 from fedspec_suite.adapters.judging import Finding, judge
@@ -238,29 +237,40 @@ def test_an_edit_is_found_exactly_once() -> None:
     assert vars(lora)["fedit"] is lora.fedit and spoilt(mutants()[0])["fedit"] is not lora.fedit
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "mine.py"
+def told(*arguments: str) -> str:
+    """What the command prints, where it ends as it should."""
+    ran = inside("adapters", *arguments)
+    assert ran.code == 0, ran
+    return ran.out
+
+
+def test_the_command(tmp_path: Path) -> None:
+    file, broken = tmp_path / "mine.py", tmp_path / "broken.py"
     file.write_text("def mean(s):\n    return s.layer.W, s.sent[-1].B, s.sent[-1].A\n")
-    assert main(["spec", "--rule", "FLoRA"]) == 0
-    assert capsys.readouterr().out == "flora, weights examples: 11 laws in 12 rounds, all hold\n"
-    assert main([f"{file}:mean"]) == 1
-    assert capsys.readouterr().out.endswith("known as: the last client's adapter is kept (fedit-last)\n")
-    assert main(["mutant:rolora-never-turns", "--rule", "rolora", "--first", "A"]) == 1
-    assert "known as: every round is the first factor's (rolora-never-turns)" in capsys.readouterr().out
-    assert main(["--list"]) == 0
-    listed = capsys.readouterr().out
+    broken.write_text("import a_package_that_is_missing\n")
+    assert told("spec", "--rule", "FLoRA") == "flora, weights examples: 11 laws in 12 rounds, all hold\n"
+    assert json.loads(told("spec", "--cases"))["rule"] == "fedit"
+    listed = told("--list")
     assert all(law.id in listed for law in LAWS) and all(m.id in listed for m in mutants())
-    for told, said in (
-        (["mean.py:mean"], "No such file"),
+    ran = inside("adapters", f"{file}:mean")
+    assert (ran.code, ran.out.splitlines()[-1]) == (1, "known as: the last client's adapter is kept (fedit-last)")
+    ran = inside("adapters", "mutant:rolora-never-turns", "--rule", "rolora", "--first", "A", "--json")
+    (row,) = ran.rows
+    assert ran.code == 1 and row["known_as"] == ["every round is the first factor's (rolora-never-turns)"]
+    assert (row["rule"], row["weights"], row["conforms"]) == ("rolora", "examples", False) and row["broken"]
+    for words, said in (
+        (["mean.py:mean"], "no file mean.py"),
         ([f"{file}:other"], "has no function 'other'"),
+        ([f"{broken}:mean"], "cannot be run: ModuleNotFoundError: No module named 'a_package_that_is_missing'"),
         (["mutant:none"], "none is called 'none'"),
         (["mine"], "give FILE.py:FUNCTION"),
         ([], "mixer: none is given"),
         (["spec", "--rule", "fed"], "rule: none is called 'fed'"),
+        (["spec", "--weights", "steps"], "a round says no steps"),
         (["no_such_module:f"], "No module named"),
     ):
-        assert main(told) == 2
-        assert said in capsys.readouterr().err
+        ran = inside("adapters", *words)
+        assert ran.code == 2 and said in ran.err, ran
 
 
 def test_who_looks_them_up_in_the_catalogue_is_sent_here() -> None:

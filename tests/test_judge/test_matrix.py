@@ -139,6 +139,12 @@ def test_a_rule_that_changes_makes_its_mutants_stale(monkeypatch: pytest.MonkeyP
     assert STORED.stale_mutants() == [mutant.id]
 
 
+def test_an_offer_that_comes_to_a_row_makes_its_mutants_stale() -> None:
+    line = STORED.lines["momentum-stale"]
+    before = replace(STORED, lines={**STORED.lines, "momentum-stale": replace(line, offers=line.offers + 1)})
+    assert before.stale_mutants() == ["momentum-stale"]
+
+
 @pytest.mark.parametrize(
     ("module", "old", "new", "stale"),
     [

@@ -121,7 +121,9 @@ def elsewhere(name: str) -> str:
     """Where a rule is that has a name and is no row; empty where there is none known."""
     if _bare(name) not in LORA:
         return ""
-    return f"{name!r} mixes matrices and is no row; fedspec.mixing.lora has it, and docs/lora.md says how to judge it"
+    return (
+        f"{name!r} mixes matrices and is no row; fedspec.mixing.lora has it; `fedspec adapters` judges (docs/lora.md)"
+    )
 
 
 def join(row: Algorithm) -> Algorithm:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
@@ -52,6 +52,18 @@ class Finding:
     def conforms(self) -> bool:
         """Whether every layer was mixed and no law was broken."""
         return not self.broken and not self.refused
+
+    def record(self) -> dict[str, Any]:
+        """The same as data."""
+        return {
+            **asdict(self.claim),
+            "conforms": self.conforms,
+            "laws": self.asked,
+            "rounds": self.rounds,
+            "broken": [{"law": b.law.id, "words": b.law.words, "said": b.said} for b in self.broken],
+            "cannot_mix": dict(self.refused),
+            "known_as": list(self.names),
+        }
 
     def __str__(self) -> str:
         holds = f"{len(self.broken)} do not hold" if self.broken else "all hold" if self.rounds else "none was asked"

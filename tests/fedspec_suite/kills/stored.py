@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError
+from fedspec_suite.kills.asking import offers_of
 from fedspec_suite.kills.fingerprints import of_law, of_mutant, offers
 from fedspec_suite.kills.matrix import Matrix
 from fedspec_suite.laws import LAWS
@@ -95,9 +96,9 @@ class Stored:
     offers: tuple[str, ...] = ()
 
     def stale_mutants(self) -> list[str]:
-        """The mutants that have no line, or one of another edit or another function."""
-        edits = {name: line.edit for name, line in self.lines.items()}
-        return [name for name, mutant in MUTANTS.items() if edits.get(name) != of_mutant(mutant)]
+        """The mutants that have no line, or one of another edit, another function or not as many offers."""
+        asked = {name: (line.edit, line.offers) for name, line in self.lines.items()}
+        return [name for name, m in MUTANTS.items() if asked.get(name) != (of_mutant(m), len(offers_of(m)))]
 
     def stale_laws(self) -> list[str]:
         """The laws that were not asked about all mutants as they are now."""
