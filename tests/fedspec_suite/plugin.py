@@ -29,8 +29,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--fedspec-impl", metavar="IMPL", help="what to judge, as `fedspec check` takes it")
     group.addoption("--fedspec-only", metavar="P", action="append", help="[VARIANT:]ALGORITHM[/LEVEL[/READING]]")
     group.addoption("--fedspec-law", metavar="P", action="append", help="the laws to ask, with * and ?")
-    group.addoption("--fedspec-profile", metavar="P", default="quick", help="how many cases: quick, full, soak")
-    group.addoption("--fedspec-seed", metavar="N", type=int, default=0, help="seed of the drawn cases")
+    group.addoption("--fedspec-profile", metavar="P", help="how many cases: quick (the default), full, soak")
+    group.addoption("--fedspec-seed", metavar="N", type=int, help="seed of the drawn cases")
     group.addoption("--fedspec-expect", metavar="FILE", help="expected failures, a TOML file")
 
 
@@ -68,6 +68,7 @@ class Implementation(pytest.File):
             raise self.CollectError(f"fedspec: {error}; {to_install('suite')}") from None
 
     def _offers(self) -> Iterator[pytest.Collector]:
+        from fedspec_suite.cli_project import defaults
         from fedspec_suite.judge import locate
         from fedspec_suite.judge.expected import read
         from fedspec_suite.judge.one_by_one import OneByOne, names
@@ -75,14 +76,19 @@ class Implementation(pytest.File):
         from fedspec_suite.judge.request import Request, chosen
         from fedspec_suite.judge.runner import laws_named, profile_named
 
-        option = self.config.getoption
-        file, only = option("fedspec_expect"), tuple(option("fedspec_only") or ())
+        said = defaults(Path.cwd())
+
+        def option(name: str) -> Any:
+            given = self.config.getoption(f"fedspec_{name}")
+            return said.get(name) if given is None else given
+
+        file, only = option("expect"), tuple(option("only") or ())
         request = Request(
-            implementations=(option("fedspec_impl"),),
+            implementations=(option("impl"),),
             only=only,
-            law=laws_named(",".join(option("fedspec_law") or "*")),
-            profile=profile_named(option("fedspec_profile")),
-            seed=option("fedspec_seed"),
+            law=laws_named(",".join(option("law") or "*")),
+            profile=profile_named(option("profile") or "quick"),
+            seed=int(option("seed") or 0),
             expect=read(Path(file)) if file else (),
             today=date.today(),
         )

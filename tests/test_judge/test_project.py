@@ -76,6 +76,8 @@ def test_a_file_without_its_attribute_is_told_what_to_say(tmp_path: Path) -> Non
     for said in ("mine.py", "py:mine.py"):
         ran = fedspec("check", said, cwd=tmp_path)
         assert ran.code == 2 and "say what in the file is judged: py:mine.py:Subject" in ran.err
+    ran = fedspec("check", "mine.py:Mine", cwd=tmp_path)
+    assert ran.code == 2 and "subject: mine.py:Mine: write py:mine.py:Mine" in ran.err
 
 
 def test_a_narrow_terminal_has_a_line_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

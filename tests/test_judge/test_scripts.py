@@ -236,6 +236,22 @@ def test_the_right_example_under_pytest(pytester: pytest.Pytester, monkeypatch: 
     assert ran.ret == 0 and "not offered: delta is not shown" in str(ran.stdout)
 
 
+def test_what_the_project_says_counts_under_pytest(pytester: pytest.Pytester) -> None:
+    said = '[tool.fedspec.check]\nlaw = ["follows-x"]\nonly = ["*/round"]\nexpect = "none.toml"\n'
+    (pytester.path / "pyproject.toml").write_text(said)
+    ran = run_inside(pytester, "--fedspec-impl", py("right:fedavg"))
+    assert ran.ret == 2 and "cannot read" in str(ran.stdout) and "none.toml" in str(ran.stdout)
+    (pytester.path / "none.toml").write_text("")
+    ran = run_inside(pytester, "--fedspec-impl", py("right:fedavg"), "-q", "--collect-only")
+    assert re.findall(r"^fedavg\S+", str(ran.stdout), re.M) == ["fedavg/round/mcmahan-2017::follows-x/float64"]
+    ran = run_inside(
+        pytester, "--fedspec-impl", py("right:fedavg"), "--fedspec-only", "fedavg/server", "--collect-only", "-q"
+    )
+    assert {name.split("::")[0] for name in re.findall(r"^fedavg\S+", str(ran.stdout), re.M)} == {
+        "fedavg/server/mcmahan-2017"
+    }
+
+
 def test_a_zero_that_is_refused_costs_one_test(pytester: pytest.Pytester) -> None:
     laws = ("--fedspec-law", "follows-x", "--fedspec-law", "repeats", "--fedspec-law", "far-numbers")
     ran = run_inside(pytester, "--fedspec-impl", py("odd:no_zero"), *laws)

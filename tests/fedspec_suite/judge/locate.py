@@ -34,8 +34,9 @@ def expand(implementation: str) -> tuple[str, ...]:
         UnknownNameError: it is neither a known kind nor a bundled name.
     """
     path, _, name = implementation.removeprefix("py:").partition(".py")
-    if Path(f"{path}.py").is_file() and not name:
-        raise UnknownNameError(f"subject: {implementation}: say what in the file is judged: py:{path}.py:Subject")
+    if Path(f"{path}.py").is_file() and (not name or not implementation.startswith("py:")):
+        words = f"write py:{path}.py{name}" if name else f"say what in the file is judged: py:{path}.py:Subject"
+        raise UnknownNameError(f"subject: {implementation}: {words}")
     kind, _, rest = implementation.partition(":")
     if implementation in {"spec", "torch"} or (kind in {"py", "cmd", "mutant"} and rest):
         return (implementation,)
