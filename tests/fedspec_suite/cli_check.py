@@ -6,6 +6,7 @@ import json
 import math
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -70,6 +71,7 @@ class Capsules:
         """
         self.folder = folder
         self.failure = ""
+        self.new = not folder.exists()
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -93,6 +95,12 @@ class Capsules:
             return replace(result, made=None)
         capsule, script = (str(self.folder / name) if text else "" for name, text in files.items())
         return replace(result, made=None, capsule=capsule, script=script)
+
+    def close(self) -> None:
+        """Take the folder away again that was made for nothing."""
+        if self.new:
+            with suppress(OSError):
+                self.folder.rmdir()
 
 
 def mount(app: typer.Typer) -> None:
@@ -219,6 +227,8 @@ def _run(
     finally:
         for report in reports:
             report.close(wrong, ran(request, time.monotonic() - begun))
+        if capsules:
+            capsules.close()
     failures = [f for f in (*(r.failure for r in reports), capsules.failure if capsules else "") if f]
     if failures:
         code, said = code if code >= 128 else 2, [*said, *failures]

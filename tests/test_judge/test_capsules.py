@@ -244,6 +244,21 @@ def test_what_conforms_has_no_capsule(tmp_path: Path) -> None:
     assert (ran.code, ran.rows[0]["capsule"], list(tmp_path.iterdir())) == (0, "", [])
 
 
+def test_what_fails_as_expected_has_none_and_no_folder_is_made(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text('[[expect]]\noffer = "fedavg/server"\nreason = "known"\n')
+    asked = (
+        *FEW,
+        "--only",
+        "fedavg/server",
+        "--capsules",
+        str(tmp_path / "kept"),
+        "--expect",
+        str(tmp_path / "e.toml"),
+    )
+    ran = inside("check", py("wrong:zero"), *asked)
+    assert ran.code == 0 and "fails as expected" in ran.out and not (tmp_path / "kept").exists()
+
+
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     inside("check", "spec", *FEW, "--capsules", str(tmp_path / "file/kept")).refused("capsules", "another folder")
