@@ -24,10 +24,6 @@ state have the dtype of the case; hyper-parameters stay Python floats; ``foreach
 is one parameter, all in one group. A fresh optimizer on fresh parameters is made at the start and at every
 ``Begin``. Shown as it stands in ``optimizer.state`` after the step: u (momentum_buffer; absent where rho = 0),
 m (exp_avg), v (exp_avg_sq), v_hat (max_exp_avg_sq, not corrected).
-
-``import timm`` imports torchvision, whose registry wheel is built for CUDA and looks for two operators that are
-missing beside a CPU build of PyTorch. Where that is so their schemas are declared first; nothing here calls
-them.
 """
 # mypy: disable-error-code="import-not-found,import-untyped,no-untyped-call"
 
@@ -36,20 +32,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
-
 from fedspec.contract import Offer
+from fedspec_suite.subjects import vision
 from fedspec_suite.subjects.stepping import MOMENTS, Driven, Stepping
 
-try:
-    import torchvision  # noqa: F401
-except RuntimeError:
-    missing = torch.library.Library("torchvision", "DEF")
-    missing.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-    missing.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-
-from timm.optim import AdamWLegacy, Lamb
-from timm.optim.sgdw import SGDW
+vision.declare()
+from timm.optim import AdamWLegacy, Lamb  # noqa: E402
+from timm.optim.sgdw import SGDW  # noqa: E402
 
 RATIO_ONE = {"zero_layer": "ratio-one"}
 

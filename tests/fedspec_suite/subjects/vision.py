@@ -1,0 +1,22 @@
+"""torchvision beside a CPU build of torch: its registry wheel is for CUDA and looks for operators that are missing."""
+# mypy: disable-error-code="import-not-found,import-untyped"
+
+from __future__ import annotations
+
+import torch
+
+
+def declare() -> None:
+    """Declare the missing schemas, if need be, before torchvision is imported by others; nothing here calls them."""
+    try:
+        import torchvision  # noqa: F401
+    except RuntimeError:
+        missing = torch.library.Library("torchvision", "DEF")  # type: ignore[no-untyped-call]
+        for name in ("nms", "qnms"):
+            schema = f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+            missing.define(schema)  # type: ignore[no-untyped-call]
+        LIBRARIES.append(missing)
+
+
+LIBRARIES: list[torch.library.Library] = []
+"""What was declared ends with its library."""
