@@ -22,7 +22,7 @@ SEEDS ?= 1 2 3 4 5 6 7 8 9 10
 PROFILE ?= full
 
 # What the demo judges, of the bundled subjects.
-SUBJECTS ?= flwr torch_optim pytorch_optimizer optax fedn
+SUBJECTS ?= flwr:new torch_optim pytorch_optimizer optax fedn
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 from test_judge.support import FEW, fedspec
+
+from fedspec.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "subjects.md"
@@ -37,6 +40,13 @@ def test_the_example_in_javascript_conforms() -> None:
 @pytest.mark.parametrize("file", [*(f"{name}.py" for name in PYTHON), "fedavg.mjs"])
 def test_the_guide_prints_the_example(file: str) -> None:
     assert (ROOT / "examples" / file).read_text(encoding="utf-8") in GUIDE.read_text(encoding="utf-8")
+
+
+def test_the_guide_says_what_every_intermediate_is() -> None:
+    """Each by its name, in the table of intermediates."""
+    table = GUIDE.read_text(encoding="utf-8").partition("| intermediate | meaning")[2].partition("\n\n")[0]
+    firsts = "".join(row.split(" | ")[0] for row in table.splitlines())
+    assert {name for a in CATALOGUE.values() for name in a.shows} <= set(re.findall(r"`([^`]+)`", firsts))
 
 
 def test_every_adapter_of_the_folder_is_judged() -> None:

@@ -39,6 +39,7 @@ SHARED = {
     "scaffnew": {"eta_l"},
     "slowmo": {"eta_l"},
     "fedcm": {"eta_l"},
+    "mofedsam": {"eta_l"},
     "mifa": {"eta_l"},
     "q-fedavg": {"eta_l"},
     "feddyn": {"mu"},

@@ -18,7 +18,7 @@ alg/fadas.py, divides eta by tau_max too, without corrections, and its step divi
 restated, another algorithm where eta is small.
 
 The authors' simulation departs from its own delays: of the clients that start, all but the last train from the model of
-the round before (g_delay_adaptive.py:162-171), and their changes are taken from the present one (line 187).
+the round before (g_delay_adaptive.py:160-165), and their changes are taken from the present one (line 180).
 """
 
 from __future__ import annotations
@@ -177,5 +177,7 @@ ROW = Algorithm(
         "1 / tau_max and eta / tau_max part by the factor eta: with eta = 0.001 the former slows nothing "
         "up to a delay of 1,000",
         "the delay is counted in the server's steps, not in arrivals",
+        "the authors' simulation departs (g_delay_adaptive.py:160-182): all but the last of the clients that start "
+        "train from the model of the round before, and their change is what they end at less the present one",
     ),
 )

@@ -6,7 +6,8 @@
     x = x + eta z                                                         (eta = 1)
 
 The point that all p_i ||z - Delta_i|| together are least at is the geometric median; nu keeps the weights finite. The
-authors' script stops before T passes where the sum of distances falls by less than a millionth; the box does not.
+authors' script stops before T passes where the sum of distances falls by less than a millionth; the box does not,
+and no case that the judge draws shows whether a server does.
 
 External: Pillutla, Kakade and Harchaoui (2022), arXiv 1912.13445, over FedAvg's clients; the box as the authors' script
 krishnap25/RFA (models/model.py at 8435c86) has it.
