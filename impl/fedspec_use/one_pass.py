@@ -35,7 +35,7 @@ class Passes:
 
     def __init__(self, rule: Local, least: float = LEAST) -> None:
         self.rule, self.least = rule, least
-        self.can = not {"cover", "layers"} & rule.reads
+        self.can = not {"cover", "layers", "shapes"} & rule.reads
         self.begun: Any = None
         self.last: tuple[Any, tuple[Stage, dict[str, Any]]] | None = None
 

@@ -72,7 +72,9 @@ def local(
         like = rule.begin(x, cover)
         before = replace(like, x=x, **state.kept) if is_dataclass(like) else x  # type: ignore[type-var]
         hyper = {**rule.hyper, "eta_l": eta_l(state.count) if callable(eta_l) else eta_l}
-        at = {"anchor": state.anchor, "k": state.count, "cover": cover, "layers": layers(shapes_of(params))}
+        leaves = shapes_of(params)
+        at = {"anchor": state.anchor, "k": state.count, "cover": cover, "layers": layers(leaves)}
+        at["shapes"] = tuple(leaves.values())
         try:
             after = rule.step(before, g, hyper, **at)
         except jax.errors.TracerBoolConversionError as error:

@@ -69,7 +69,7 @@ class Local:
             g: the gradient.
             hyper: the hyper-parameters of this step.
             at: what else a rule may read: ``anchor``, the model that the round began with; ``k``, the steps before this
-                one; ``cover`` and ``layers``. What it does not read is left out.
+                one; ``cover``, ``layers`` and ``shapes``. What it does not read is left out.
         """
         given = {"x": state, "state": state, "g": g, **at}
         arguments = {n: v for n, v in given.items() if n in self.reads}

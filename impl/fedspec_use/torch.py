@@ -209,6 +209,7 @@ class Local(_OfARule):
         state = self._read(self.rule.begin(x, cover), group, trained)
         anchor = _row([self.state[p].get("anchor", p) for p in trained]).to(x.dtype)
         at = {"anchor": anchor, "k": kept["k"], "cover": cover, "layers": layers_of(trained)}
+        at["shapes"] = tuple(tuple(p.shape) for p in trained)
         after = self.rule.step(state, _row([_grad(p) for p in trained]), hyper, **at)
         self._written(group, trained, after, k=kept["k"] + 1)
 

@@ -245,3 +245,31 @@ def slack(like: Array) -> float:
         return 0.0 if exact else 4 * len(like) * float(np.finfo(float).eps)
     xp: Any = namespace(like)
     return 4 * len(like) * float(xp.finfo(like.dtype).eps)
+
+
+def matrix(x: Vector, shape: tuple[int, int]) -> Array:
+    """A vector as a matrix whose rows it has one after another; of a stack one for each client."""
+    xp: Any = namespace(x)
+    laid: Array = xp.reshape(x, (*x.shape[:-1], *shape))
+    return laid
+
+
+def flat(X: Array) -> Vector:
+    """The rows of a matrix one after another; of a stack for each client."""
+    xp: Any = namespace(X)
+    laid: Vector = xp.reshape(X, (*X.shape[:-2], X.shape[-2] * X.shape[-1]))
+    return laid
+
+
+def transposed(X: Array) -> Array:
+    """Columns for rows; of a stack for each client."""
+    xp: Any = namespace(X)
+    turned: Array = np.swapaxes(X, -1, -2) if xp is np else xp.matrix_transpose(X)
+    return turned
+
+
+def product(A: Array, B: Array) -> Array:
+    """The product of two matrices; of stacks for each client."""
+    xp: Any = namespace(A)
+    found: Array = xp.matmul(A, B)
+    return found

@@ -160,6 +160,9 @@ DOMAINS: dict[str, Parameter] = {
     "passes": Parameter(COUNT, "number of passes over the messages of a round"),
     "q": Parameter(NONNEGATIVE, "power of the losses: how much more count those who lose more; 0: all count alike"),
     "guard": Parameter(NONNEGATIVE, "what is added to a loss before its power is taken"),
+    "ns_steps": Parameter(
+        COUNT, "number of Newton-Schulz iterations that a matrix goes through in a step", of_clients=True
+    ),
     "tau_eff": Parameter(POSITIVE, "effective number of local steps of a round"),
 }
 

@@ -34,6 +34,7 @@ class Fact(StrEnum):
     PRIVATE = "clipped changes with noise"
     DECAYING = "a decay of the model"
     LAYERED = "steps whose length is that of a layer"
+    MATRICES = "steps whose direction is that of a matrix, and models of nothing else"
     ORDERED = "order statistics of what clients send"
     ELECTING = "changes that are taken for their nearest neighbours"
     DISTANT = "changes that count the less, the farther they are"
@@ -65,6 +66,7 @@ READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
     Fact.PRIVATE: lambda a: "sigma" in a.numbers,
     Fact.DECAYING: lambda a: bool({"lam", "wd"} & {*a.numbers}),
     Fact.LAYERED: lambda a: "phi" in a.options,
+    Fact.MATRICES: lambda a: a.runs("general_newton_schulz"),
     Fact.ORDERED: lambda a: a.runs("coordinate_median") or a.runs("trimmed_mean"),
     Fact.ELECTING: lambda a: a.runs("general_krum_scores"),
     Fact.DISTANT: lambda a: a.runs("weiszfeld"),

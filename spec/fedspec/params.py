@@ -85,6 +85,24 @@ def check_layers(layers: Sequence[slice], d: int) -> None:
         raise ShapeError(f"layers: {layers} do not divide the coordinates 0..{d - 1}; give one slice after the other")
 
 
+def matrices(shapes: Sequence[Sequence[int]], d: int) -> list[tuple[slice, tuple[int, int]]]:
+    """Where each block lies in the flat view, with the numbers of its rows and columns.
+
+    Raises:
+        ShapeError: a block has not two axes, or together they have not d coordinates.
+    """
+    for shape in shapes:
+        if len(shape) != 2:
+            raise ShapeError(
+                f"shapes: a block of shape {tuple(shape)}; this rule is of matrices, so give blocks of two axes, and "
+                f"leave biases, scales and embeddings to another optimiser"
+            )
+    found = layers({str(j): shape for j, shape in enumerate(shapes)})
+    if sum(l.stop - l.start for l in found) != d:
+        raise ShapeError(f"shapes: {tuple(shapes)} do not divide the coordinates 0..{d - 1}; give that of every block")
+    return [(l, (rows, columns)) for l, (rows, columns) in zip(found, shapes, strict=True)]
+
+
 def shapes(blocks: Mapping[str, Array]) -> dict[str, Sequence[int]]:
     """The shapes of the blocks, by name."""
     return {name: a.shape for name, a in blocks.items()}

@@ -49,7 +49,7 @@ class SolverSession:
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         self.case, self.algorithm = case, algorithm
-        self.layers = layers(shapes(case.x0))
+        self.layers, self.shapes = layers(shapes(case.x0)), tuple(shapes(case.x0).values())
         self.restart()
 
     def restart(self) -> None:
@@ -93,6 +93,7 @@ class SolverSession:
                     "k": self.k,
                     "cover": self.cover,
                     "layers": self.layers,
+                    "shapes": self.shapes,
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
                 after = self.solver.rule(**positional, **{**self.keywords, **rate})

@@ -73,10 +73,12 @@ HYPER = {
     "kept": 2,
     "consensus": 0.5,
     "radius": 0.5,
+    "ns_steps": 2,
 }
 """A value for every hyper-parameter of the catalogue."""
 
 SHAPES = {"W": (3, 4), "b": (5,)}
+MATRICES = {"W": (3, 4), "b": (5, 1)}
 D = 17
 
 
@@ -153,6 +155,7 @@ class Run:
         given = self._of(
             rule, x=state, state=state, g=g, anchor=self.anchor, k=self.k, cover=self.cover, layers=layers(SHAPES)
         )
+        given |= self._of(rule, shapes=tuple(MATRICES.values()))
         self.k += 1
         return rule(**{**self._of(rule, **self.keywords), **given})
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.support import DEVICES, HYPER, SHAPES, Array, assert_close, dyadic, pairs
+from test_mirror.support import DEVICES, HYPER, MATRICES, SHAPES, Array, assert_close, dyadic, pairs
 
 from fedspec.catalogue import CATALOGUE, Algorithm, Program
 from fedspec.contract import (
@@ -28,6 +28,7 @@ from fedspec.contract import (
     Subject,
 )
 from fedspec.errors import ContractError, ParameterError
+from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec.reference import offers
@@ -40,18 +41,19 @@ from fedspec_torch.judged.sessions import DEVICE
 from fedspec_torch.judged.subject import SUBJECT
 
 
-def blocks(seed: int, dtype: str) -> Blocks:
-    return {name: dyadic(seed + i, *shape).astype(dtype) for i, (name, shape) in enumerate(SHAPES.items())}
+def blocks(seed: int, dtype: str, shapes: Mapping[str, tuple[int, ...]] = SHAPES) -> Blocks:
+    return {name: dyadic(seed + i, *shape).astype(dtype) for i, (name, shape) in enumerate(shapes.items())}
 
 
 def scenario(algorithm: Algorithm, level: Any, options: dict[str, str], dtype: str) -> tuple[Case, list[Event]]:
     """A case and five events."""
     problem: Quadratics | None = None
-    x0 = blocks(0, dtype)
+    shapes = MATRICES if algorithm.has(Fact.MATRICES) else SHAPES
+    x0 = blocks(0, dtype, shapes)
     events: list[Event]
     if level == "client":
-        steps = [Gradient(blocks(10 * k + 10, dtype)) for k in range(4)]
-        events = [*steps[:3], Begin(blocks(5, dtype)), steps[3]]
+        steps = [Gradient(blocks(10 * k + 10, dtype, shapes)) for k in range(4)]
+        events = [*steps[:3], Begin(blocks(5, dtype, shapes)), steps[3]]
     elif level == "server":
         events = [
             Messages(

@@ -159,7 +159,9 @@ def call(rule: Rule, chosen: Options, t: int = 0) -> Call:
     rng = np.random.default_rng(SEED)
     table = {"t": t, **_sm3(rule, t), **_fixed(rule)}
     hints = _hints(rule)
-    if "v_hat" in hints or any(f.name == "v" for t in hints.values() if is_dataclass(t) for f in fields(t)):
+    if {"shape", "shapes"} & {*hints}:
+        arguments = _rational(rule, chosen, table, rng, 4)
+    elif "v_hat" in hints or any(f.name == "v" for t in hints.values() if is_dataclass(t) for f in fields(t)):
         # Coordinates do not mix: each is drawn until its own roots are rational.
         arguments = _join([_rational(rule, chosen, table, rng, 1) for _ in range(COORDINATES)])
     else:
@@ -278,10 +280,16 @@ def _value(name: str, note: str, rng: np.random.Generator, d: int, table: Mappin
                 "keep": 2,
                 "kept": 2,
                 "levels": 3,
+                "ns_steps": 2,
             }
             return counts[name]
         case "Sequence[int]":
             return (1, 2, 4)
+        case "tuple[int, int]":
+            return (2, 2)
+        case "Sequence[Sequence[int]]":
+            # The roots of its numbers of rows and of columns are rational.
+            return ((4, 1),)
     raise LookupError(f"argument {name}: {note} is new; extend {__name__}")
 
 

@@ -17,6 +17,7 @@ from test_proofs.test_arithmetics import CALLS, called
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.rules import RULES, equations, printed
+from fedspec_suite.laws.closed_forms.muon import ODD
 
 LABELS = [label for label, (name, _) in CALLS.items() if name.startswith(("fedspec.client", "fedspec.server"))]
 
@@ -48,6 +49,9 @@ SCALINGS: dict[str, Any] = {
 }
 """What phi is, by the name of its reading."""
 
+ORTHOGONALISED = RULES["fedspec.client.muon.general_newton_schulz"]
+"""What makes Muon's O of u."""
+
 OF_THE_ANCHOR = {"feddyn.y": {"x": "anchor"}}
 
 
@@ -63,6 +67,11 @@ def names_of(arguments: dict[str, Any], result: dict[str, Any]) -> dict[str, Any
         names["phi"] = SCALINGS[names["phi"]](names["phi_m"], names["phi_M"])
     if "c" in names:
         names["C"] = lambda p: names["c"]
+    if "shape" in names:
+        names |= {n: Fraction(q) for n, q in zip("abc", ODD["jordan"][0], strict=True)}
+        names |= {n: [Fraction(row[j]) for row in ODD["muloco"]] for j, n in enumerate(("a_k", "b_k", "c_k"))}
+    if "shapes" in names:
+        names |= {n: Fraction(number) for n, number in zip("rc", names["shapes"][0], strict=True)}
     if "t" in names:
         names["t"] = Fraction(names["t"] + 1)
     for symbol, argument in CALLED.items():
@@ -91,6 +100,9 @@ def test_the_printed_equations_run(label: str) -> None:
         held = {symbol: call.arguments[argument] for symbol, argument in OF_THE_ANCHOR.get(e.id, {}).items()}
         left, value = evaluate(e.text, {**names, **held})
         names[left] = found[left] = value
+        if e.id == "muon.u":
+            taken = {n: names[n] for n in inspect.signature(ORTHOGONALISED).parameters if n in names}
+            names["O"] = ORTHOGONALISED(**taken, shape=names["shapes"][0])
     assert found or {e.id for e in lines} <= SETS
     if set(call.result) == {"result"}:
         (want,) = call.result.values()

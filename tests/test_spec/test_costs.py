@@ -76,7 +76,7 @@ def test_a_solver_keeps_what_its_later_steps_read(a: Algorithm) -> None:
         read: Origins = frozenset()
         for k in range(t, t + 3):
             extra = {"x": state, "state": state, "g": np.full(d, Traced(0.5)), "anchor": anchor, "k": k, "cover": cover}
-            extra["layers"] = layers(shapes)
+            extra["layers"], extra["shapes"] = layers(shapes), tuple(shapes.values())
             named = {n: v for n, v in extra.items() if n in inspect.signature(a.run.rule).parameters}
             state = a.run.rule(**named, **given)
             read |= origins(getattr(state, "x", state))

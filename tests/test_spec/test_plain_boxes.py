@@ -251,7 +251,7 @@ def test_the_plain_rule_is_the_rule_with_options_at_its_defaults(name: str, libr
     run, (clients, x, _) = CATALOGUE[name].run, problem(library)
     assert isinstance(run, LocalSolver) and run.plain and run.begin
     known = {**NUMBERS, "z": 2, "cover": named_cover(CoverName.AXES, SETUP.shapes), "layers": layers(SETUP.shapes)}
-    known = {**known, **{"v0": 0.25, "m0": 0.5}}
+    known = {**known, **{"v0": 0.25, "m0": 0.5, "ns_steps": 3, "shapes": ((2, 2), (1, 1))}}
     given = {n: known[n] for n in inspect.signature(run.plain).parameters if n in known}
     start = {n: known[n] for n in inspect.signature(run.begin).parameters if n in known}
     state = other = run.begin(x, **start)

@@ -16,11 +16,13 @@ from torch import Tensor, nn
 
 from fedspec.catalogue import CATALOGUE, LocalSolver
 from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError, UnknownNameError
+from fedspec.facts import Fact
 from fedspec_torch.layers.loops import missing_packages
 from fedspec_use import rules
 from fedspec_use.torch import Local, Server
 
 SHAPES = ((300, 400), (7,), ())
+MATRICES = ((300, 400), (7, 1), (1, 1))
 ADAM = {"beta1": 0.9, "beta2": 0.99, "eps": 1e-8}
 PAIRS: dict[str, tuple[dict[str, Any], Callable[[Any], torch.optim.Optimizer]]] = {
     "sgd": ({}, lambda p: torch.optim.SGD(p, lr=0.01)),
@@ -42,14 +44,15 @@ PAIRS: dict[str, tuple[dict[str, Any], Callable[[Any], torch.optim.Optimizer]]] 
 }
 NUMBERS = {
     **{"rho": 0.5, "mu": 0.1, "eps": 0.1, "gamma": 0.9, "beta1": 0.9, "beta2": 0.99, "lam": 0.01, "phi_m": 0.1},
-    **{"phi_M": 10.0, "z": 2, "eps_s": 0.01, "v0": 0.25, "wd": 0.1},
+    **{"phi_M": 10.0, "z": 2, "eps_s": 0.01, "v0": 0.25, "wd": 0.1, "ns_steps": 5},
 }
 SOLVERS = [a.id for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 
 
-def parameters(dtype: torch.dtype = torch.float64) -> list[nn.Parameter]:
+def parameters(dtype: torch.dtype = torch.float64, of: str = "sgd") -> list[nn.Parameter]:
     drawn = torch.Generator().manual_seed(0)
-    return [nn.Parameter(torch.randn(s, generator=drawn, dtype=torch.float64).to(dtype)) for s in SHAPES]
+    shapes = MATRICES if CATALOGUE[of].has(Fact.MATRICES) else SHAPES
+    return [nn.Parameter(torch.randn(s, generator=drawn, dtype=torch.float64).to(dtype)) for s in shapes]
 
 
 def trained(params: list[nn.Parameter], optimizer: torch.optim.Optimizer, steps: range = range(4)) -> Tensor:
@@ -78,7 +81,7 @@ def test_it_is_torchs_own_where_that_has_the_same_algorithm(name: str, compiled:
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_compiled_and_on_tensors_are_one_rule(name: str) -> None:
-    one, other = parameters(), parameters()
+    one, other = parameters(of=name), parameters(of=name)
     got = trained(one, made(name, one, compiled=True))
     want = trained(other, made(name, other, compiled=False))
     assert float((got - want).abs().max()) < 1e-14
@@ -96,7 +99,7 @@ def test_elementwise_rules_are_compiled_and_others_are_not() -> None:
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_saved_and_loaded_it_goes_on_as_if_nothing_had_been(name: str) -> None:
-    straight, cut = parameters(), parameters()
+    straight, cut = parameters(of=name), parameters(of=name)
     want = trained(straight, made(name, straight))
     first = made(name, cut)
     trained(cut, first, range(2))

@@ -125,6 +125,7 @@ class SolverSession(CaseSession):
                     "k": self.k,
                     "cover": self.cover,
                     "layers": layers(shapes(self.case.x0)),
+                    "shapes": tuple(shapes(self.case.x0).values()),
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
                 self.state = self.solver.rule(**positional, **{**self.keywords, **rate})

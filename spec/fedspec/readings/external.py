@@ -23,6 +23,15 @@ class AmsServer(StrEnum):
     """As its authors run it: an initial maximum, and moments that are corrected in the step."""
 
 
+class Coefficients(StrEnum):
+    """By which quintics a b c x -> a x + b x^3 + c x^5 Muon drives singular values towards 1, one in each iteration."""
+
+    JORDAN = "jordan"
+    """(3.4445, -4.7750, 2.0315), in every one."""
+    MULOCO = "muloco"
+    """Five others in turn, and the last of them in every one that follows."""
+
+
 class Compressor(StrEnum):
     """What a client makes of a vector before it sends it, where that is no rounding at random."""
 
@@ -117,6 +126,35 @@ class KnownStart(StrEnum):
     """X_hat = X: all begin from one model, or have sent theirs whole."""
 
 
+class LookAhead(StrEnum):
+    """What of Muon's momentum a step takes."""
+
+    NESTEROV = "nesterov"
+    """What it would be if the same gradient came once more."""
+    NONE = "none"
+    """The momentum itself."""
+
+
+class MatrixLength(StrEnum):
+    """By what Muon divides a matrix, so that no singular value is above 1."""
+
+    AT_LEAST = "at-least-eps"
+    """Its Frobenius norm, or eps where that is larger."""
+    PLUS = "plus-eps"
+    """Its Frobenius norm and eps."""
+
+
+class MatrixScale(StrEnum):
+    """By what Muon's step of a matrix of r rows and c columns is multiplied, beside the rate."""
+
+    ORIGINAL = "original"
+    """sqrt(max(1, r / c))."""
+    MATCH_RMS = "match-rms-adamw"
+    """sqrt(max(r, c)) / 5, which gives the entries about the mean square of those of an AdamW step."""
+    SPECTRAL = "spectral"
+    """sqrt(r / c), below 1 where the matrix is wide."""
+
+
 class Middle(StrEnum):
     """What a median of an even number of values is."""
 
@@ -178,6 +216,15 @@ class Slowing(StrEnum):
     """eta / tau_max."""
     CAPPED = "capped"
     """min(eta, 1 / tau_max): nothing is slowed while eta is below 1 / tau_max."""
+
+
+class Summed(StrEnum):
+    """How Muon's momentum takes a gradient in."""
+
+    AVERAGE = "average"
+    """As an average: rho m + (1 - rho) g."""
+    SUM = "sum"
+    """As a sum: rho m + g, which is 1 / (1 - rho) times as long."""
 
 
 class TrackerStart(StrEnum):

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import LEVELS, Begin, Event, Gradient, Messages, Round
+from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.asked import odd
+from fedspec_suite.laws.asked import both, fact, odd, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
@@ -105,6 +106,6 @@ LAWS = (
         source="all operations are elementwise and odd, or look at lengths and sets",
         cases=_renamed,
         check=_same_path,
-        applies=odd,
+        applies=both(odd, unless(fact(Fact.MATRICES), "what is a row stays one (rows-and-columns-alike)")),
     ),
 )

@@ -275,6 +275,7 @@ LAWS = (
             # The dead zone looks at the whole step.
             settable("eps_s", fits=zero),
             unless(option("cover"), "a cover couples coordinates"),
+            unless(fact(Fact.MATRICES), "a singular value is of all of a matrix"),
         ),
         zeroes=("eps_s",),
     ),
@@ -287,6 +288,7 @@ LAWS = (
         check=_regroups,
         applies=both(
             unless(fact(Fact.LAYERED), "its layers are the blocks"),
+            unless(fact(Fact.MATRICES), "its matrices are the blocks"),
             offered(lambda setting: not setting.one_block, "one block only"),
             unless(option("cover"), "a cover couples coordinates"),
         ),

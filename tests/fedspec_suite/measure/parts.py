@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Case, Quadratics
+from fedspec.facts import Fact
 from fedspec_suite.measure.pools import draw_hypers, picking
 from fedspec_suite.measure.setting import Setting
 
@@ -56,12 +57,15 @@ _ARRAYS = st.sampled_from([(1,), (2,), (3,), (2, 2)])
 _LAYERS = st.sampled_from([(1,), (2,), (2, 2)])
 _RATES = st.sampled_from((0.03125, 0.0625, 0.125))
 _MATRICES = st.sampled_from([(1, 2), (3, 1), (2, 2), (2, 3)])
+_TALL_TOO = st.sampled_from([(1, 2), (3, 1), (2, 2), (2, 3), (3, 2)])
 
 
 def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]:
     """One to three blocks with names; tensors where the cover looks at axes, matrices where no others are taken."""
     tensors = "cover" in setting.options
     one: st.SearchStrategy[Any] = _MATRICES if setting.matrices else _TENSORS if tensors else _ARRAYS
+    if setting.algorithm.has(Fact.MATRICES):
+        one = _TALL_TOO
     count = 1 if setting.one_block else draw(between(1, 2 if tensors else 3))
     return {name: draw(one) for name in ("w", "b", "c")[:count]}
 

@@ -48,6 +48,7 @@ _BY_NAME: dict[str, tuple[float, ...]] = {
     "chance": (0.125, 0.5, 0.75, 1.0),
     "q": (0.5, 1.0, 2.0),
     "radius": (0.25, 0.5, 2.0),
+    "ns_steps": (1, 2, 3),
 }
 """Where a name means more than its domain says: a usual size, or one beside another."""
 
@@ -88,6 +89,7 @@ _EDGES_BY_NAME: dict[str, tuple[float, ...]] = {
     "smooth": (1e-5, 0.1),
     "passes": (1, 5),
     "q": (0.0, 0.1, 1.5),
+    "ns_steps": (1, 4, 5),
 }
 
 EDGES: dict[str, tuple[float, ...]] = {

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
+from fedspec.facts import Fact
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.parts import case, lengths, with_constants
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
@@ -120,7 +121,8 @@ class _Draws:
         """About n numbers on one to three axes, unlike in length; on two where the subject takes matrices only."""
         if self.setting.matrices:
             rows = int(self.rng.integers(1, min(3, n) + 1))
-            return (rows, n // rows)
+            tall = self.setting.algorithm.has(Fact.MATRICES) and self.rng.random() < 0.5
+            return (n // rows, rows) if tall else (rows, n // rows)
         axes: tuple[int, ...] = ((), (3,), (2, 3))[int(self.rng.integers(3))]
         return (*axes, n // prod(axes)) if n >= 2 * prod(axes) else (n,)
 

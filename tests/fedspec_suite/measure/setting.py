@@ -76,6 +76,11 @@ class Setting:
     varies: str = ""
     """``rounds`` where it declares that its user sets rates anew in every round, ``clients`` where for each client."""
 
+    def __post_init__(self) -> None:
+        """An algorithm of matrices has no other blocks, whatever its subject takes."""
+        if self.algorithm.has(Fact.MATRICES):
+            object.__setattr__(self, "matrices", True)
+
     @property
     def numbers(self) -> tuple[str, ...]:
         """The hyper-parameters that play a part in this setting."""

@@ -16,6 +16,7 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
+from fedspec.facts import Fact
 from fedspec_suite.measure.cases import STRATEGIES
 from fedspec_suite.measure.parts import case, lengths, with_constants
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
@@ -69,6 +70,8 @@ class Draws:
 
 
 def _shape(at: Draws) -> dict[str, tuple[int, ...]]:
+    if at.setting.algorithm.has(Fact.MATRICES):
+        return {n: at.dice.pick(((2, 2), (3, 2), (2, 3), (1, 2))) for n in ("w", "b")[: at.count(1, 2)]}
     if "cover" in at.setting.options or "layers" in at.setting.options:
         return {n: at.dice.pick(((2, 2), (3,), (2, 3))) for n in ("w", "b")[: at.count(1, 2)]}
     return {n: at.dice.pick(((2,), (1,), (3,), (2, 2))) for n in ("w", "b")[: at.count(1, 2)]}

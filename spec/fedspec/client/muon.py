@@ -1,0 +1,267 @@
+"""Muon: momentum whose singular values are driven towards 1, so that a step moves a matrix alike in all directions.
+
+A block of the model is a matrix of r rows and c columns; there are no others. External: Jordan et al. (2024), "Muon: An
+optimizer for hidden layers in neural networks", as torch has it. What is done with vectors beside it is no part of it:
+torch refuses them, and Jordan's code, Moonlight's and MuLoCo's take AdamW there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedspec.arith import (
+    Array,
+    Scalar,
+    Vector,
+    concatenate,
+    flat,
+    matrix,
+    maximum,
+    norm,
+    numbers,
+    product,
+    sqrt,
+    transposed,
+    zeros,
+)
+from fedspec.costs import Costs
+from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.params import matrices
+from fedspec.readings import Coefficients, LookAhead, MatrixLength, MatrixScale, Summed
+from fedspec.records import record
+from fedspec.rules import general, rule
+
+QUINTICS: dict[Coefficients, tuple[tuple[int, int, int], ...]] = {
+    Coefficients.JORDAN: ((34445, -47750, 20315),),
+    Coefficients.MULOCO: (
+        (40848, -68946, 29270),
+        (39505, -63029, 26377),
+        (37418, -55913, 23037),
+        (28769, -31427, 12046),
+        (28366, -30525, 12012),
+    ),
+}
+"""Ten thousand times a, b and c of each iteration; the last are those of every one that follows."""
+
+
+@record
+class Muon:
+    """A local model and its momentum."""
+
+    x: Vector
+    m: Vector
+
+
+def begin(x: Vector) -> Muon:
+    """The state at the start of a round: no momentum."""
+    return Muon(x=x, m=zeros(x))
+
+
+def quintic(X: Array, a: int, b: int, c: int) -> Array:
+    """The odd quintic a X + (b X X' + c (X X')^2) X, whose coefficients are so many ten thousandths.
+
+    Of a tall matrix X' X is smaller: (X X') X = X (X' X).
+    """
+    if X.shape[-2] > X.shape[-1]:
+        A = product(transposed(X), X)
+        return (a * X + product(X, b * A + c * product(A, A))) / 10000
+    A = product(X, transposed(X))
+    return (a * X + product(b * A + c * product(A, A), X)) / 10000
+
+
+@rule
+def newton_schulz(u: Vector, shape: tuple[int, int], *, eps: Scalar, ns_steps: int) -> Vector:
+    """The matrix u with other singular values: the odd quintic of each, over the Frobenius norm, ns_steps times.
+
+        X = u / max(||u||, eps)                                          muon.X
+        O = X after ns_steps times X = a X + (b X X' + c (X X')^2) X     muon.O
+
+    a = 3.4445, b = -4.7750, c = 2.0315. External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:31-72.
+    """
+    X = matrix(u / maximum(norm(u), eps), shape)
+    for _ in range(ns_steps):
+        X = quintic(X, 34445, -47750, 20315)
+    return flat(X)
+
+
+@general(newton_schulz)
+def general_newton_schulz(
+    u: Vector,
+    shape: tuple[int, int],
+    *,
+    eps: Scalar,
+    ns_steps: int,
+    length: MatrixLength = MatrixLength.AT_LEAST,
+    coefficients: Coefficients = Coefficients.JORDAN,
+) -> Vector:
+    """:func:`newton_schulz` in every reading; its defaults are the rule as it is printed.
+
+        X = u / (||u|| + eps)                                                  muon.X [length=plus-eps]
+        O = X after ns_steps times X = a_k X + (b_k X X' + c_k (X X')^2) X     muon.O [coefficients=muloco]
+
+    k counts these times. External: Jordan et al. (2024); the readings of the row say whose the others are.
+    """
+    size = norm(u)
+    X = matrix(u / (size + eps if length is MatrixLength.PLUS else maximum(size, eps)), shape)
+    known = QUINTICS[coefficients]
+    for k in range(ns_steps):
+        X = quintic(X, *known[min(k, len(known) - 1)])
+    return flat(X)
+
+
+def factor(shape: tuple[int, int], scale: MatrixScale, like: Vector) -> Array:
+    """What multiplies a step beside the rate, by the numbers of rows and columns."""
+    rows, columns = shape
+    larger, first = numbers([max(shape)], like), numbers([rows], like)
+    match scale:
+        case MatrixScale.ORIGINAL:
+            return sqrt(larger / columns)
+        case MatrixScale.MATCH_RMS:
+            return sqrt(larger) / 5
+        case MatrixScale.SPECTRAL:
+            return sqrt(first / columns)
+
+
+@rule
+def muon(
+    state: Muon,
+    g: Vector,
+    shapes: Sequence[Sequence[int]],
+    *,
+    eta_l: Scalar,
+    rho: Scalar,
+    eps: Scalar,
+    wd: Scalar,
+    ns_steps: int,
+) -> Muon:
+    """One local step of Muon; x, u and O are those of one block, a matrix of r rows and c columns.
+
+        m = rho m + (1 - rho) g                                  muon.m
+        u = rho m + (1 - rho) g                                  muon.u
+        x = x - eta_l wd x - eta_l sqrt(max(1, r / c)) O         muon.step
+
+    O is u after :func:`newton_schulz`. The new m stands in u, where the gradient comes in once more (Nesterov).
+
+    Raises:
+        ShapeError: a block is no matrix.
+
+    External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:338-356.
+    """
+    m = rho * state.m + (1 - rho) * g
+    u = rho * m + (1 - rho) * g
+    new = []
+    for l, (r, c) in matrices(shapes, g.shape[-1]):
+        x_l = state.x[..., l]
+        O = newton_schulz(u[..., l], (r, c), eps=eps, ns_steps=ns_steps)
+        new.append(x_l - eta_l * wd * x_l - eta_l * sqrt(numbers([max(r, c)], O) / c) * O)
+    return Muon(x=concatenate(new), m=m)
+
+
+@general(muon)
+def general_muon(
+    state: Muon,
+    g: Vector,
+    shapes: Sequence[Sequence[int]],
+    *,
+    eta_l: Scalar,
+    rho: Scalar,
+    eps: Scalar,
+    wd: Scalar,
+    ns_steps: int,
+    momentum: Summed = Summed.AVERAGE,
+    ahead: LookAhead = LookAhead.NESTEROV,
+    length: MatrixLength = MatrixLength.AT_LEAST,
+    coefficients: Coefficients = Coefficients.JORDAN,
+    scale: MatrixScale = MatrixScale.ORIGINAL,
+) -> Muon:
+    """:func:`muon` in every reading; its defaults are the rule as it is printed.
+
+        m = rho m + g                                            muon.m [momentum=sum]
+        u = rho m + g                                            muon.u [momentum=sum]
+        u = m                                                    muon.u [ahead=none]
+        u = m                                                    muon.u [ahead=none, momentum=sum]
+        x = x - eta_l wd x - eta_l sqrt(max(r, c)) / 5 O         muon.step [scale=match-rms-adamw]
+        x = x - eta_l wd x - eta_l sqrt(r / c) O                 muon.step [scale=spectral]
+
+    Raises:
+        ShapeError: a block is no matrix.
+
+    External: Jordan et al. (2024); the readings say whose the others are.
+    """
+    new_g = g if momentum is Summed.SUM else (1 - rho) * g
+    m = rho * state.m + new_g
+    u = m if ahead is LookAhead.NONE else rho * m + new_g
+    new = []
+    for l, shape in matrices(shapes, g.shape[-1]):
+        x_l = state.x[..., l]
+        O = general_newton_schulz(
+            u[..., l], shape, eps=eps, ns_steps=ns_steps, length=length, coefficients=coefficients
+        )
+        new.append(x_l - eta_l * wd * x_l - eta_l * factor(shape, scale, O) * O)
+    return Muon(x=concatenate(new), m=m)
+
+
+ROW = Algorithm(
+    id="muon",
+    family=Family.LOCAL_SOLVERS,
+    place=23,
+    title="Muon: momentum as an almost orthogonal matrix",
+    source="external: Jordan et al. (2024), as torch has it",
+    levels=("client",),
+    rules=(general_newton_schulz, general_muon),
+    readings=(
+        Reading(
+            name="torch",
+            words="momentum as an average, looked ahead; the norm, or eps where that is larger (torch.optim.Muon)",
+            fixes={"momentum": "average", "length": "at-least-eps", "coefficients": "jordan"},
+        ),
+        Reading(
+            name="jordan",
+            words="as torch, but eps is added to the norm (KellerJordan/Muon at 857d1ad, muon.py:16-41)",
+            fixes={
+                "momentum": "average",
+                "ahead": "nesterov",
+                "length": "plus-eps",
+                "coefficients": "jordan",
+                "scale": "original",
+            },
+        ),
+        Reading(
+            name="moonlight",
+            words="momentum as a sum, looked ahead, eps added, steps as long as AdamW's (MoonshotAI/Moonlight at "
+            "abaa96e, examples/toy_train.py, Muon.step)",
+            fixes={
+                "momentum": "sum",
+                "ahead": "nesterov",
+                "length": "plus-eps",
+                "coefficients": "jordan",
+                "scale": "match-rms-adamw",
+            },
+        ),
+        Reading(
+            name="muloco",
+            words="momentum as a sum, not looked ahead, eps added, quintics of their own, sqrt(r / c) "
+            "(bentherien/muloco-1 at 33cc333, muloco/pytorch/muloco.py:25-58, 138-189)",
+            fixes={
+                "momentum": "sum",
+                "ahead": "none",
+                "length": "plus-eps",
+                "coefficients": "muloco",
+                "scale": "spectral",
+            },
+        ),
+    ),
+    shows=("m",),
+    run=LocalSolver(rule=general_muon, plain=muon, begin=begin),
+    costs=Costs(working="2 d"),
+    traps=(
+        "the norm before the iteration is Frobenius's: the spectral one makes the largest singular value 1, and is not "
+        "what any of the codes divides by",
+        "five iterations do not end at 1: with these coefficients singular values end between 0.68 and 1.14",
+        "the momentum averages gradients; what was orthogonalised before is not kept",
+        "the factor is of rows over columns, as torch stores a linear layer: outputs over inputs",
+        "the decay is multiplied by the rate alone, and not by that factor",
+        "public codes iterate in bfloat16, which keeps two or three digits of a step",
+    ),
+    symbols={"rho": "mu", "wd": "lambda", "eta_l": "gamma", "m": "B", "ns_steps": "k"},
+)
