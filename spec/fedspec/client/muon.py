@@ -229,7 +229,7 @@ ROW = Algorithm(
         Reading(
             name="moonlight",
             words="momentum as a sum, looked ahead, eps added, steps as long as AdamW's (MoonshotAI/Moonlight at "
-            "abaa96e, examples/toy_train.py, Muon.step)",
+            "c2ad5b2, examples/toy_train.py:49-204)",
             fixes={
                 "momentum": "sum",
                 "ahead": "nesterov",
