@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ROWS = rows()
 
 
-def script() -> Any:
-    spec = spec_from_file_location("worst_cases", ROOT / "scripts" / "worst_cases.py")
+def script(name: str = "worst_cases") -> Any:
+    spec = spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -126,6 +126,16 @@ def test_the_page_prints_what_is_certified() -> None:
     best = [script().least(ROWS, K, z) for K in script().LOCAL for z in script().UNLIKE]
     found = {("fedavg", tuple(r["steps"]), r["eta_l"], Fraction(r["zeta2"])) for r in best}
     assert {*kept[len(asked) :]} == found - {*asked} and len(kept) == len({*kept})
+
+
+def test_another_program_is_asked_for_every_number_of_the_page() -> None:
+    """Whether it finds them is seen where PEPit is: all cells but those that say as whom, and the lower numbers."""
+    page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
+    asked = [(name, number) for name, number, _ in script("worst_cases_again").asked(page)]
+    cells = [cell for table in script().tables(ROWS).values() for cell in re.findall(r"\d\.\d{3}(?= \|)", table)]
+    lower = 2 * len(script().APART) * len(script().RATES)
+    assert len(asked) == len(cells) - lower == 200
+    assert sum(number > 2.7 for _, number in asked) == page.count("2.788") + page.count("2.710")
 
 
 def test_the_picture_has_the_lines_of_all_pictures_and_their_names(tmp_path: Path) -> None:

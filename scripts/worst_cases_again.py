@@ -1,0 +1,162 @@
+"""The tables of docs/worst-cases.md made again by another program: ``python scripts/worst_cases_again.py``.
+
+It needs PEPit (``pip install pepit clarabel``) and nothing of fedspec: the page says which rounds and numbers, the
+rules are typed again here, PEPit has the class of functions and the program. Only the matrices of the forms that fall
+are read from contraction.json. It prints each number that PEPit does not find between the page's and 0.004 below.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import reduce
+from importlib import import_module
+from operator import add
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+MU, L = 0.1, 1.0
+BELOW, EXACT = 4e-3, 2e-5
+"""By how much the page may be above PEPit's number; by how much below, which is what its solver leaves open."""
+
+
+def total(terms: Sequence[Any]) -> Any:
+    """Their sum; PEPit's vectors are not added to 0."""
+    return reduce(add, terms)
+
+
+def clients(n: int, *, alike: bool) -> tuple[Any, list[Any], Any, list[Any]]:
+    """A problem, n functions, the minimiser of their mean, and their gradients there."""
+    pepit, of = import_module("PEPit"), import_module("PEPit.functions").SmoothStronglyConvexFunction
+    problem = pepit.PEP()
+    F = [problem.declare_function(of, mu=MU, L=L) for _ in range(n)]
+    if alike:
+        zero, best = import_module("PEPit.point").null_point, pepit.Point()
+        for f in F:
+            f.add_point((best, zero, pepit.Expression()))
+        return problem, F, best, [zero] * n
+    best = total(F).stationary_point()
+    return problem, F, best, [f.gradient(best) for f in F]
+
+
+def solved(problem: Any) -> float:
+    """Its worst case."""
+    return float(problem.solve(wrapper="cvxpy", verbose=0, solver="CLARABEL"))
+
+
+def local(f: Any, x: Any, steps: int, eta_l: float, add_to: Callable[[Any], Any] | None = None) -> Any:
+    """A client's model after its steps; what is added to its gradients."""
+    y = x
+    for _ in range(steps):
+        y = y - eta_l * (f.gradient(y) + add_to(y) if add_to else f.gradient(y))
+    return y
+
+
+def distance(steps: Sequence[int], eta_l: float, zeta2: float, w: Sequence[float], pull: float = 0.0) -> float:
+    """|x + sum_i w_i (x_i - x) - x*|^2 at most, from |x - x*| <= 1; clients may be pulled to x."""
+    problem, F, best, slopes = clients(len(steps), alike=not zeta2)
+    x = problem.set_initial_point()
+    problem.set_initial_condition((x - best) ** 2 <= 1)
+    if zeta2:
+        problem.add_constraint(total([s**2 for s in slopes]) / len(steps) <= zeta2)
+    to = (lambda y: pull * (y - x)) if pull else None
+    x = x + total([c * (local(f, x, k, eta_l, to) - x) for c, f, k in zip(w, F, steps, strict=True)])
+    problem.set_performance_metric((x - best) ** 2)
+    return solved(problem)
+
+
+def factor(algorithm: str, steps: Sequence[int], eta_l: float, P: Sequence[Sequence[float]]) -> float:
+    """By how much the form P in x - x* and all c_i - grad F_i(x*) grows at most."""
+    n = len(steps)
+    problem, F, best, slopes = clients(n, alike=False)
+    x, c = problem.set_initial_point(), [problem.set_initial_point() for _ in F]
+
+    def value(x: Any, c: Sequence[Any]) -> Any:
+        u = [x - best, *(a - s for a, s in zip(c, slopes, strict=True))]
+        return total([P[i][j] * (u[i] * u[j]) for i in range(n + 1) for j in range(n + 1)])
+
+    problem.set_initial_condition(value(x, c) <= 1)
+    mean = total(c) / n
+    if algorithm == "scaffold":
+        y = [local(f, x, k, eta_l, lambda _, a=a: mean - a) for f, k, a in zip(F, steps, c, strict=True)]
+        after = [a - mean + (x - z) / (k * eta_l) for a, z, k in zip(c, y, steps, strict=True)]
+        end = total(y) / n
+    else:
+        y = [local(f, x, k, eta_l, lambda z, a=a: z - x - a) for f, k, a in zip(F, steps, c, strict=True)]
+        after = [a - (z - x) for a, z in zip(c, y, strict=True)]
+        end = (total(y) - total(after)) / n
+    problem.set_performance_metric(value(end, after))
+    return solved(problem)
+
+
+def nova(steps: Sequence[int], tau_eff: float | None = None) -> list[float]:
+    """FedNova's coefficients: tau_eff, as a rule the mean of the steps, over n tau_i."""
+    n = len(steps)
+    return [(sum(steps) / n if tau_eff is None else tau_eff) / (n * k) for k in steps]
+
+
+def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
+    """Every number of the page's tables of rounds, its name, and what makes it again."""
+    tables = {
+        name: [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+        for name, text in re.findall(r"<!-- worst: (\w+) -->\n(.*?)\n<!-- end -->", page, re.DOTALL)
+    }
+    for K, *cells in tables["best"][2:]:
+        for head, cell in zip(tables["best"][0][1:], cells, strict=True):
+            eta_l, number = cell.split(": ")
+            how = ([int(K)] * 2, float(Fraction(eta_l)), float(Fraction(head.split(" = ")[1])), [0.5] * 2)
+            yield f"fedavg, {K} steps, {cell}, {head}", float(number), lambda how=how: distance(*how)
+    for words, eta_l, *cells in tables["distance"][2:]:
+        steps, rate = [*map(int, words.split(","))], float(Fraction(eta_l))
+        for head, cell in zip(tables["distance"][0][2:], cells, strict=True):
+            if cell.startswith("as"):
+                continue
+            w = nova(steps) if "fednova" in head else [1 / len(steps)] * len(steps)
+            last = (steps, rate, float(head[-1]), w, float("fedprox" in head))
+            yield f"{head}, {words}, {eta_l}", float(cell), lambda last=last: distance(*last)
+    for zeta2, eta_l, *cells in tables["coefficients"][2:]:
+        steps, avg, fednova, one, _, two, _ = ([1, 1, 3, 3], *cells)
+        ways = (
+            (avg, [0.25] * 4),
+            (fednova, nova(steps)),
+            (one, nova(steps, float(one.split(":")[0]) if ":" in one else None)),
+            (two, [float(c) / 4 for c in two.split(":")[0].split(";") for _ in range(2)]),
+        )
+        for cell, w in ways:
+            of = (steps, float(Fraction(eta_l)), float(Fraction(zeta2)), w)
+            name = f"coefficients {[round(c, 4) for c in w]}, eta_l = {eta_l}, zeta^2 = {zeta2}"
+            yield name, float(cell.split(": ")[-1]), lambda of=of: distance(*of)
+    stored = json.loads((ROOT / "proofs_check/fedspec_proofs/contraction.json").read_text(encoding="utf-8"))
+    P = {
+        (row["algorithm"], ", ".join(map(str, row["steps"])), row["eta_l"]): [
+            [float(Fraction(c)) for c in line] for line in row["form"]
+        ]
+        for row in stored
+    }
+    for words, eta_l, *cells in tables["factor"][2:]:
+        for algorithm, cell in zip(("scaffold", "feddyn"), cells, strict=True):
+            form = (algorithm, [*map(int, words.split(","))], float(Fraction(eta_l)), P[algorithm, words, eta_l])
+            yield f"{algorithm}, {words}, {eta_l}", float(cell), lambda form=form: factor(*form)
+
+
+def main() -> int:
+    """Make each number again; those that are others."""
+    page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
+    count = wrong = 0
+    most = least = 0.0
+    for name, number, again in asked(page):
+        off = number - again()
+        count, most, least = count + 1, max(most, off), min(least, off)
+        if not -EXACT <= off <= BELOW:
+            wrong += 1
+            print(f"{name}: the page has {number:.3f}, PEPit {number - off:.6f}")
+    print(f"{count} numbers made again, {wrong} of them others; PEPit's are from {-most:+.6f} to {-least:+.6f} of them")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
