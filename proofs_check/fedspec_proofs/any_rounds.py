@@ -1,7 +1,8 @@
 """How far rounds of any algorithm of the catalogue may end from the minimiser, if they are linear; and which are not.
 
 From |x - x*| <= 1, all else that it keeps as it begins, R rounds of all clients with equal weights. These are any
-mu-strongly convex functions with 1-Lipschitz gradients, whose gradients at x* have the mean square zeta^2.
+mu-strongly convex functions with 1-Lipschitz gradients, whose gradients at x* have the mean square zeta^2. Where peers
+exchange models by a given matrix, all begin at x, and |x_R - x*|^2 is the mean over them.
 """
 
 from __future__ import annotations
@@ -14,17 +15,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import fedspec
 from fedspec.arith import Vector
 from fedspec.entry import Algorithm, LocalSolver, Program
 from fedspec.errors import FedspecError, ParameterError
-from fedspec.plan import Oracle, Plan
+from fedspec.mixing.gossip import check_mixing
+from fedspec.plan import Exchange, Oracle, Plan
 from fedspec_proofs.contraction import MU, clients_of, from_one, rounds_after
 from fedspec_proofs.engines.worst_case.attained import Attained
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.plays import play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
+from fedspec_proofs.exchanges import Words, mixing_of
 
 SPEC = Path(fedspec.__file__).parent
 BENEATH = ("arith.py", "rules.py", "scalars.py", "records.py", "functions.py")
@@ -53,6 +58,7 @@ class Rounds:
         mu: strong convexity of the clients, in units of L.
         zeta2: zeta^2, in units of L^2 |x - x*|^2.
         rounds: R.
+        mixing: the matrix by which peers mix, in words; none where there is a server.
     """
 
     row: Algorithm
@@ -61,6 +67,7 @@ class Rounds:
     mu: Fraction = MU
     zeta2: Fraction = Fraction(0)
     rounds: int = 1
+    mixing: Words = ()
 
     @property
     def hyper(self) -> Any:
@@ -68,24 +75,46 @@ class Rounds:
         assert not isinstance(self.row.run, LocalSolver)
         return self.row.run.hyper(**self.numbers)
 
-    def after(self, x: Vector, clients: Sequence[Oracle]) -> Vector:
-        """The model after the rounds, by the algorithm's own functions."""
+    def after(self, x: Vector, clients: Sequence[Oracle]) -> list[Vector]:
+        """The model after the rounds, or those of all peers, by the algorithm's own functions."""
         run, n = self.row.run, len(self.steps)
         assert not isinstance(run, LocalSolver)
-        plan = Plan(tuple(range(n)), self.steps, (1,) * n)
-        return rounds_after(run, self.hyper, x, clients, plan, self.rounds)
+        everyone = tuple(range(n))
+        if self.mixing:
+            exchange = Exchange((), (everyone,) * self.steps[0], mixing_of(self.mixing))
+            X = rounds_after(run, self.hyper, np.concatenate([x] * n), clients, exchange, self.rounds)
+            return [*X.reshape(n, -1)]
+        plan = Plan(everyone, self.steps, (1,) * n)
+        return [rounds_after(run, self.hyper, x, clients, plan, self.rounds)]
 
 
 def check(asked: Rounds) -> None:
     """Refuse what no such question can be asked of.
 
     Raises:
-        ParameterError: the algorithm has no rounds of a server, or a hyper-parameter is missing or outside.
+        ParameterError: the algorithm has no rounds of a server or of peers, it sends parts of vectors, a number is
+            missing or outside, or there is a matrix and nobody to mix by it, or none.
+        MixingError: the matrix is not doubly stochastic.
     """
     row, run = asked.row, asked.row.run
-    if isinstance(run, LocalSolver) or (isinstance(run, Program) and run.event != "round"):
-        kind = "a local solver" if isinstance(run, LocalSolver) else f"run by {run.event}s"
-        raise ParameterError(f"worst-case: {row.id} is {kind}; this is about rounds of a server and all its clients")
+    event = run.event if isinstance(run, Program) else "round"
+    peers = event == "exchange" and row.takes == ("peers",)
+    if isinstance(run, LocalSolver) or not (peers or event == "round"):
+        kind = "a local solver" if isinstance(run, LocalSolver) else f"run by {event}s"
+        raise ParameterError(f"worst-case: {row.id} is {kind}; this is about rounds of all clients, or of all peers")
+    if peers and not asked.mixing:
+        raise ParameterError(f"worst-case: {row.id} is run by exchanges; say by which matrix (--mixing)")
+    if row.runs("top_k"):
+        raise ParameterError(
+            f"worst-case: {row.id} sends the largest entries of a vector; the form that stands for a vector is one "
+            "entry, which would be sent whole"
+        )
+    if asked.mixing:
+        if not peers:
+            raise ParameterError(f"worst-case: {row.id} has a server, so that no matrix mixes; leave --mixing out")
+        check_mixing(mixing_of(asked.mixing))
+        if asked.steps != asked.steps[:1] * len(asked.mixing):
+            raise ParameterError(f"worst-case: steps {asked.steps} of {len(asked.mixing)} peers; all take equally many")
     _ = asked.hyper
     if not 0 <= asked.mu < 1:
         raise ParameterError(f"worst-case: got mu = {asked.mu}; it is in units of L, at least 0 and below 1")
@@ -101,12 +130,13 @@ def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
     functions, slopes = clients_of(len(asked.steps), asked.mu, unlike=bool(asked.zeta2))
     x = basis("x")
     try:
-        played = play(functions, lambda start, clients: [asked.after(start(x), clients)])
+        played = play(functions, lambda start, clients: asked.after(start(x), clients))
     except (TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise NotLinearError(f"worst-case: {asked.row.id}: {_where(error)}") from error
     right = Value(constant=bound)
     given = from_one(x, functions, slopes, asked.zeta2)
-    return Problem(square(played.ended[0]) - right, given, right, played)
+    left = sum(map(square, played.ended), Value()) / len(played.ended)
+    return Problem(left - right, given, right, played)
 
 
 def _where(error: Exception) -> str:

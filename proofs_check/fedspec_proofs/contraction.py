@@ -27,7 +27,7 @@ import numpy as np
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Vector
 from fedspec.catalogue import CATALOGUE, Method, Program
-from fedspec.plan import Oracle, Plan, Setup
+from fedspec.plan import Exchange, Oracle, Plan, Setup
 from fedspec_proofs.engines.worst_case.classes import Function, Point, strongly_convex
 from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis, form
@@ -137,16 +137,17 @@ class Round:
 
 
 def rounds_after(
-    run: Method | Program, h: Any, x: Vector, clients: Sequence[Oracle], plan: Plan, rounds: int = 1
+    run: Method | Program, h: Any, x: Vector, clients: Sequence[Oracle], plan: Plan | Exchange, rounds: int = 1
 ) -> Vector:
     """The model after some rounds from an algorithm's own beginning, by its own functions."""
     some = tuple(clients)
     if isinstance(run, Method):
+        assert isinstance(plan, Plan)
         state = run.init(h, x)
         for _ in range(rounds):
             state = run_round(h, state, some, plan, local=run.local, norm=run.norm, server=run.server).state
         return model(state)
-    state = run.init(h, x, Setup((1,) * len(plan.participants), {"x": (len(x),)}))
+    state = run.init(h, x, Setup((1,) * len(some), {"x": (len(x),)}))
     for _ in range(rounds):
         state, _ = run.step(h, state, some, plan)
     return model(state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -11,10 +11,11 @@ from itertools import product
 
 from fedspec.errors import FedspecError
 from fedspec_proofs.contraction import Round, problem_of, state_of
-from fedspec_proofs.engines.worst_case.falling import fitted, positive, rounded, without
-from fedspec_proofs.engines.worst_case.forms import form
+from fedspec_proofs.engines.worst_case.falling import Matrix, fitted, positive, rounded, without
+from fedspec_proofs.engines.worst_case.forms import Form, form
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import first_proved, worst
+from fedspec_proofs.engines.worst_case.values import Value
 
 DIGITS = 1000
 UNIT = Fraction(1, DIGITS)
@@ -81,10 +82,29 @@ def largest(r: Round) -> float:
 def falling(r: Round) -> Iterator[Round]:
     """The round with forms of its own, those with the least factor first; rounding costs each of them something."""
     before, after, given, _ = state_of(r)
-    slopes = slopes_of(r)
+    alike = [[0], *([i + 1 for i in kind] for kind in r.kinds)]
+    for found in forms_that_fall(before, after, given, slopes_of(r), alike):
+        yield replace(r, form=tuple(tuple(map(str, row)) for row in found))
+
+
+def forms_that_fall(
+    before: Sequence[Form],
+    after: Sequence[Form],
+    given: Mapping[str, Value],
+    slopes: Sequence[str],
+    alike: Sequence[Sequence[int]],
+) -> Iterator[Matrix]:
+    """Positive definite matrices in fractions of forms that fall, those with the least factor first.
+
+    Args:
+        before: the state's vectors.
+        after: the same after a round.
+        given: what the functions obey.
+        slopes: the names of the clients' gradients at x*, which the rounds do not see.
+        alike: which of the state's vectors may change places.
+    """
     before, after = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
     given = {name: without(q, slopes) for name, q in given.items()}
-    alike = [[0], *([i + 1 for i in kind] for kind in r.kinds)]
     low, high = 0, MOST * DIGITS
     while high - low > 1:
         middle = (low + high) // 2
@@ -93,7 +113,7 @@ def falling(r: Round) -> Iterator[Round]:
     for factor, denominator in product(range(high, high + 4), (10**3, 10**5)):
         _, P = fitted(before, after, given, factor / DIGITS)
         if len(P) and positive(found := rounded(P, alike, denominator)):
-            yield replace(r, form=tuple(tuple(map(str, row)) for row in found))
+            yield found
 
 
 def certified(r: Round) -> Certified:

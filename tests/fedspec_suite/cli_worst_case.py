@@ -17,7 +17,7 @@ from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.usual import usual
-from fedspec_suite import cli_coefficients
+from fedspec_suite import cli_coefficients, cli_mixing
 from fedspec_suite.cli_settings import assigned
 from fedspec_suite.report import terminal, worst_case_chart
 from fedspec_suite.report.terminal import Json
@@ -31,7 +31,9 @@ def mount(app: typer.Typer) -> None:
     @app.command("worst-case", epilog="Exit code: 0 a certified number, 2 none, or a usage error.")
     def worst_case(
         algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="Its id, or that of an own one.")],
-        steps: Annotated[str, typer.Option(help="Local steps of each client: one number for each.")] = "2,2",
+        steps: Annotated[
+            str, typer.Option(help="Local steps of each client: one number for each; of peers one for all.")
+        ] = "2,2",
         eta_l: Annotated[
             str, typer.Option(help="Their rate, in units of 1/L; of several, such as 1/8,1/4,1/2, the best is said.")
         ] = "1/4",
@@ -47,6 +49,13 @@ def mount(app: typer.Typer) -> None:
             bool,
             typer.Option("--lyapunov", help="The factor of a quadratic form that falls in every round, for any zeta."),
         ] = False,
+        mixing: Annotated[
+            str,
+            typer.Option(
+                metavar="ROW;...",
+                help="The matrix by which peers mix; one row alone is a ring's, such as 1/2,1/4,0,1/4.",
+            ),
+        ] = "",
         coefficients: Annotated[
             str,
             typer.Option(
@@ -63,8 +72,9 @@ def mount(app: typer.Typer) -> None:
         """How far from the minimiser x* may rounds end that begin at most 1 away from it, whatever the clients?
 
         Clients are any mu-strongly convex functions with L-Lipschitz gradients, in any dimension, L = 1; all take part,
-        with equal weights. The algorithm's own functions are run on linear forms. A semidefinite program finds the
-        worst functions, and multipliers that prove that there are none worse, which are checked in fractions.
+        with equal weights. Of peers it is the mean over all. The algorithm's own functions are run on linear forms. A
+        semidefinite program finds the worst functions, and multipliers that prove that there are none worse, which are
+        checked in fractions.
         """
         missing = [module for module in ("fedspec_proofs", "cvxpy", "clarabel") if find_spec(module) is None]
         if missing:
@@ -76,21 +86,28 @@ def mount(app: typer.Typer) -> None:
         }
         unsaid = {} if lyapunov else {n: Fraction(str(v)) for n, v in usual(row, given=numbers).items() if n != "eta_l"}
         rates = [_fraction("--eta-l", rate) for rate in eta_l.split(",")]
-        counts = _counts(steps)
+        own = "eta_l" not in row.numbers
+        if own and len(rates) > 1:
+            raise ParameterError(f"--eta-l {eta_l}: {row.id} has no eta_l; say its rate by --set")
+        W = cli_mixing.matrix(mixing)
+        counts = cli_mixing.of_all(_counts(steps), W)
         drawing = worst_case_chart.drawing(chart)
         # What a solver doubts is rounded and then checked, or not taken.
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
         if coefficients:
+            cli_mixing.refuse(W)
             cli_coefficients.refuse(row, numbers, rates, rounds, lyapunov)
             other = (_fraction("--mu", mu), _fraction("--zeta", zeta) ** 2)
             one = cli_coefficients.told(row, counts, rates[0], coefficients, *other)
             terminal.emit([one]) if as_json else _print(cli_coefficients.lines(one))
             return
         more: dict[str, Any] = {"mu": _fraction("--mu", mu), "zeta2": _fraction("--zeta", zeta) ** 2, "rounds": rounds}
+        more |= {"mixing": W} if W else {}
         told = []
         for rate in rates:
-            begun, at = time.monotonic(), {**numbers, **unsaid, "eta_l": rate}
-            told.append(_factor(row, counts, at, more["mu"]) if lyapunov else _distance(row, counts, at, more))
+            begun, at = time.monotonic(), {**numbers, **unsaid, **({} if own else {"eta_l": rate})}
+            falls = cli_mixing.factor(row, W, counts, at, more["mu"]) if lyapunov and W else None
+            told.append(falls or (_factor if lyapunov else _distance)(row, counts, at, more))
             told[-1]["usual"] = sorted(unsaid)
             told[-1]["seconds"] = round(time.monotonic() - begun, 1)
         if drawing:
@@ -145,7 +162,9 @@ def _distance(
     }
 
 
-def _factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], mu: Fraction) -> dict[str, Any]:
+def _factor(
+    row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], more: dict[str, Any]
+) -> dict[str, Any]:
     contraction, search = (
         importlib.import_module(f"fedspec_proofs.{n}") for n in ("contraction", "contraction_search")
     )
@@ -159,12 +178,12 @@ def _factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction]
     with terminal.spinner() as said:
         said(f"{row.id}: looking for a form that falls")
         rate = str(numbers["eta_l"])
-        found = search.certified(contraction.Round(row.id, steps, rate, mu=str(mu), numbers=others))
+        found = search.certified(contraction.Round(row.id, steps, rate, mu=str(more["mu"]), numbers=others))
     return {
         "algorithm": row.id,
         "steps": steps,
         "numbers": {n: str(c) for n, c in numbers.items()},
-        "mu": str(mu),
+        "mu": str(more["mu"]),
         "factor": str(found.bound),
         "form": [list(line) for line in found.round.form],
         "multipliers": {n: str(c) for n, c in found.proof.items()},
@@ -177,9 +196,9 @@ def _about(told: dict[str, Any], but: str = "") -> str:
     numbers = "".join(f", {text}" for n, text in others.items() if n not in told["usual"])
     numbers += f" ({usual_} as usual)" if usual_ else ""
     convexity = "strong convexity" if "mu" in others else "mu"
-    return (
-        f"{told['algorithm']}, steps {', '.join(map(str, told['steps']))}{numbers}; L = 1, {convexity} = {told['mu']}"
-    )
+    mixed = f", W = ({'; '.join(', '.join(line) for line in told['mixing'])})" if "mixing" in told else ""
+    steps = ", ".join(map(str, told["steps"][:1] if mixed else told["steps"]))
+    return f"{told['algorithm']}, steps {steps}{mixed}{numbers}; L = 1, {convexity} = {told['mu']}"
 
 
 CHECKED = "proved: multipliers checked in fractions against the rule (--json has them)"
@@ -213,14 +232,15 @@ def _lines(told: dict[str, Any]) -> list[str]:
             f"a quadratic form falls by the factor {float(Fraction(told['factor'])):.3f} in every round, or faster"
             if Fraction(told["factor"]) < 1
             else f"no quadratic form was found that falls: the least factor is {float(Fraction(told['factor'])):.3f}",
-            f"its matrix, in x - x* and all c_i - grad F_i(x*): {form}",
+            f"its matrix, in {told.get('state', 'x - x* and all c_i - grad F_i(x*)')}: {form}",
             checked,
         ]
     zeta, R = Fraction(told["zeta2"]), told["rounds"]
     after = f"after {R} rounds" if R > 1 else "after a round"
+    mean = "mean " if "mixing" in told else ""
     lines = [
         f"{about}, zeta^2 = {zeta}",
-        f"from |x - x*| <= 1, {after}: |x - x*|^2 <= {float(Fraction(told['bound'])):.4g}",
+        f"from |x - x*| <= 1, {after}: {mean}|x - x*|^2 <= {float(Fraction(told['bound'])):.4g}",
         checked,
     ]
     if told["reached"]:

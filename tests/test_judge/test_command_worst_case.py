@@ -97,3 +97,46 @@ def test_an_algorithm_of_ones_own(tmp_path: Path) -> None:
 def test_what_cannot_be_asked_is_said(words: tuple[str, ...], says: str) -> None:
     ran = fedspec("worst-case", *words)
     assert ran.code == 2 and says in ran.err and "Traceback" not in ran.err
+
+
+RING = "1/2,1/4,0,1/4"
+
+
+def test_peers_mix_by_a_given_matrix() -> None:
+    ran = fedspec("worst-case", "dsgd", "--mixing", RING, "--steps", "1", "--eta-l", "1")
+    assert ran.code == 0, ran
+    rows = "1/2, 1/4, 0, 1/4; 1/4, 1/2, 1/4, 0; 0, 1/4, 1/2, 1/4; 1/4, 0, 1/4, 1/2"
+    assert ran.out.splitlines()[0] == f"dsgd, steps 1, W = ({rows}), eta_l = 1; L = 1, mu = 1/10, zeta^2 = 0"
+    # All begin at one x with one minimiser: a step of each client alone, (1 - eta_l mu)^2.
+    assert "after a round: mean |x - x*|^2 <= 0.81" in ran.out
+    whole = ("worst-case", "led", "--steps", "1", "--lyapunov", "--json")
+    one, other = (fedspec(*whole, "--mixing", text).rows[0] for text in ("3/4,1/4", "3/4,1/4;1/4,3/4"))
+    assert one["mixing"] == other["mixing"] == [["3/4", "1/4"], ["1/4", "3/4"]]
+    assert one["factor"] == other["factor"] == "951/1000" and len(one["form"]) == 3
+    said = fedspec("worst-case", "led", "--steps", "1", "--lyapunov", "--mixing", "3/4,1/4").out
+    assert "its matrix, in all x_i - x* and all c_i + grad F_i(x*) but the last: 1, " in said
+
+
+def test_what_cannot_be_mixed_is_refused() -> None:
+    def refused(*asked: str) -> str:
+        ran = fedspec("worst-case", *asked)
+        assert ran.code == 2, ran
+        return ran.err
+
+    assert "k-gt is run by exchanges; say by which matrix (--mixing)" in refused("k-gt")
+    assert "fedavg has a server, so that no matrix mixes" in refused("fedavg", "--mixing", RING)
+    assert "peers all take equally many; say one number" in refused("led", "--mixing", RING, "--steps", "1,2")
+    assert "row 0 sums to 3/4" in refused("led", "--mixing", "1/2,1/4")
+    assert "rows of [2, 1] entries" in refused("led", "--mixing", "1/2,1/2;1")
+    assert "its entries are fractions such as 1/4" in refused("led", "--mixing", "a,b")
+    assert "about k-gt, diging, d2, led, and not dsgd" in refused("dsgd", "--mixing", RING, "--lyapunov")
+    assert "leave one of the two out" in refused("fednova", "--mixing", RING, "--coefficients", "best")
+    assert "is run by exchanges; this is about" in refused("afga", "--mixing", RING)
+
+
+def test_parts_of_vectors_are_no_linear_forms() -> None:
+    """One entry stands for a vector of any length, of which the largest entries would be all."""
+    for asked in (("ef21", "--steps", "1,1"), ("choco", "--mixing", "3/4,1/4", "--steps", "1")):
+        ran = fedspec("worst-case", *asked)
+        assert ran.code == 2 and "sends the largest entries of a vector" in ran.err
+    assert "ef21 has no eta_l" in fedspec("worst-case", "ef21", "--eta-l", "1/4,1/2").err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 
 from fedspec.catalogue import CATALOGUE, find
 from fedspec.entry import LocalSolver
-from fedspec.errors import ParameterError
+from fedspec.errors import MixingError, ParameterError
 from fedspec_proofs.any_rounds import NotLinearError, Rounds, problem_of, worst_case
 from fedspec_proofs.engines.worst_case.proof import flaw
+from fedspec_proofs.exchanges import circulant
 from fedspec_proofs.fednova.round_numbers import rows
 
 pytestmark = pytest.mark.long
@@ -80,3 +82,37 @@ def test_what_has_no_rounds_of_a_server_is_refused_and_numbers_that_lack_are_nam
         problem_of(asked("fedprox"))
     with pytest.raises(ParameterError, match="got mu = 1; it is in units of L"):
         problem_of(asked("fedavg", mu=Fraction(1)))
+
+
+W = circulant("3/4", "1/4")
+
+
+def test_peers_that_hear_of_all_are_a_server_and_those_who_hear_of_none_are_alone() -> None:
+    """K-GT's first round is FedAvg's where W = J; with W = I the mean over peers is that of each by itself."""
+    J, one = circulant("1/2", "1/2"), {"eta": Fraction(1)}
+    everyone = worst_case(asked("k-gt", zeta2=Fraction(1), mixing=J, numbers=one))
+    assert everyone.worst == pytest.approx(worst_case(asked("fedavg", zeta2=Fraction(1))).worst, abs=1e-5)
+    alone = worst_case(asked("dsgd", (1, 1), zeta2=Fraction(1), mixing=circulant("1", "0")))
+    # In one coordinate F_i = h_i x^2 / 2 + s_i x with s_1 = -s_2 = 1 and x = 1 are among them.
+    ends = [(1 - Fraction(1, 4) * h - Fraction(s, 4)) ** 2 for h, s in ((TENTH, 1), (TENTH, -1))]
+    assert sum(ends) / 2 <= alone.bound and alone.reached is not None
+    assert alone.reached > alone.bound * Fraction(99, 100)
+
+
+def test_what_peers_certify_is_refused_for_another_matrix() -> None:
+    found = worst_case(asked("led", zeta2=Fraction(1), mixing=W))
+    assert flaw(problem_of(found.asked, found.bound), found.proof) == ""
+    other = replace(found.asked, mixing=circulant("19/20", "1/20"))
+    assert flaw(problem_of(other, found.bound), found.proof) != ""
+    assert flaw(problem_of(found.asked, found.bound * Fraction(98, 100)), found.proof) != ""
+
+
+def test_what_is_no_matrix_of_peers_is_refused() -> None:
+    with pytest.raises(ParameterError, match="has a server, so that no matrix mixes"):
+        problem_of(asked("fedavg", mixing=W))
+    with pytest.raises(ParameterError, match="all take equally many"):
+        problem_of(asked("led", (1, 2), mixing=W))
+    with pytest.raises(MixingError, match="doubly stochastic"):
+        problem_of(asked("led", mixing=circulant("1/2", "1/4")))
+    with pytest.raises(ParameterError, match="sends the largest entries"):
+        problem_of(asked("choco", mixing=W))

@@ -32,5 +32,6 @@ MODULES = (
     "server",
     "changes",
     "maxima",
+    "exchange_numbers",
 )
 """Modules with claims."""

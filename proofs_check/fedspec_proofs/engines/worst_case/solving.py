@@ -107,7 +107,8 @@ def unknown(problem: Problem, scale: float = 0.1) -> tuple[Callable[[Value], Any
     def there(program: Any) -> Worst:
         if G.value is None:
             return Worst(float("inf"), [], np.zeros((0, 0)), {})
-        return Worst(float(program.value), basis, T @ G.value @ T.T, dict(zip(names, f.value, strict=False)))
+        values = dict(zip(names, f.value, strict=False)) if names else {}
+        return Worst(float(program.value), basis, T @ G.value @ T.T, values)
 
     return said, there
 

@@ -1,0 +1,183 @@
+"""By which factor a quadratic form falls when peers without a server exchange models by a given matrix.
+
+Clients are any mu-strongly convex functions with 1-Lipschitz gradients, in any dimension; all compute, without noise.
+x* is the minimiser of their mean, W doubly stochastic, in fractions. These methods keep, beside a model X_i at each
+client, vectors c_i of sum zero that come to stand for -grad F_i(x*):
+
+    k-gt      C_i
+    diging    Y_i - G_i, the tracker less the own gradient
+    d2        (X_before - X)_i / eta_l - (G_before)_i
+    led       dual_i / (eta_l tau)
+
+So (X_i - x*, c_i + grad F_i(x*)) is zero where they rest, and a positive definite form P in it, c_n left out as minus
+the sum of the others, is looked for that falls in every exchange. With P found, multipliers that fractions check prove
+the factor (:mod:`contraction` has the same for rounds of a server). A row's own functions are run on linear forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.d2 import Before
+from fedspec.algorithms.diging import Trackers, own_gradients
+from fedspec.algorithms.k_gt import Corrected
+from fedspec.algorithms.led import Dual
+from fedspec.arith import Mixing, Stack, Vector
+from fedspec.catalogue import CATALOGUE
+from fedspec.errors import ParameterError
+from fedspec.plan import Exchange, Oracle
+from fedspec_proofs.contraction import MU, clients_of, obeyed
+from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
+from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
+from fedspec_proofs.engines.worst_case.plays import Play, play
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.values import Value
+
+Words = tuple[tuple[str, ...], ...]
+"""A matrix, each entry a fraction in words."""
+
+Begin = Callable[[Any, Stack, Stack, Sequence[Oracle], int], Any]
+"""A row's state, of its numbers, X, c, the clients and tau."""
+
+Read = Callable[[Any, Any, int], Stack]
+"""c, of a row's numbers, its state and tau."""
+
+
+def _d2_begins(h: Any, X: Stack, c: Stack, clients: Sequence[Oracle], tau: int) -> Before:
+    """The step sees X_before - eta_l G_before alone; here it is all in X_before."""
+    return Before(X, X + h.eta_l * c, X * 0)
+
+
+def _diging_begins(h: Any, X: Stack, c: Stack, clients: Sequence[Oracle], tau: int) -> Trackers:
+    G = own_gradients(clients, 0, X)
+    return Trackers(X, c + G, G, begun=True)
+
+
+KEPT: dict[str, tuple[Begin, Read]] = {
+    "k-gt": (lambda h, X, c, clients, tau: Corrected(X, c), lambda h, state, tau: state.C),
+    "diging": (_diging_begins, lambda h, state, tau: state.Y - state.G),
+    "d2": (_d2_begins, lambda h, state, tau: (state.before - state.X) / h.eta_l - state.G),
+    "led": (
+        lambda h, X, c, clients, tau: Dual(X, h.eta_l * tau * c),
+        lambda h, state, tau: state.dual / (h.eta_l * tau),
+    ),
+}
+"""How each row's state begins with X and c, and where c is in it."""
+
+OTHERS: dict[str, dict[str, Fraction]] = {"k-gt": {"eta": Fraction(1)}, "diging": {}, "d2": {}, "led": {}}
+"""Hyper-parameters beside eta_l."""
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """An exchange of an algorithm.
+
+    Attributes:
+        algorithm: its id, of :data:`KEPT`.
+        W: the mixing matrix, in words.
+        tau: local steps of all; k-gt and led exchange after the last of them, diging and d2 after each.
+        eta_l: their rate, in units of 1/L.
+        form: P, in words; none before it is found.
+        mu: strong convexity of the clients, in units of L.
+        numbers: hyper-parameters that are others than those of :data:`OTHERS`.
+    """
+
+    algorithm: str
+    W: Words
+    tau: int
+    eta_l: str
+    form: Words = ()
+    mu: str = str(MU)
+    numbers: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def n(self) -> int:
+        """How many clients there are."""
+        return len(self.W)
+
+    @property
+    def P(self) -> Matrix:
+        """The matrix of the form."""
+        return tuple(tuple(map(Fraction, row)) for row in self.form)
+
+    @property
+    def plan(self) -> Exchange:
+        """All compute at each step, and mix."""
+        return Exchange((), (tuple(range(self.n)),) * self.tau, mixing_of(self.W))
+
+    @property
+    def hyper(self) -> Any:
+        """The record of the numbers."""
+        run: Any = CATALOGUE[self.algorithm].run
+        others = OTHERS[self.algorithm] | {n: Fraction(v) for n, v in self.numbers}
+        return run.hyper(eta_l=Fraction(self.eta_l), **others)
+
+    def __str__(self) -> str:
+        rows = "; ".join(", ".join(row) for row in self.W)
+        return f"{self.algorithm}, W = ({rows}), tau = {self.tau}, eta_l = {self.eta_l}"
+
+    def after(self, X: Sequence[Vector], c: Sequence[Vector], clients: Sequence[Oracle]) -> list[Vector]:
+        """All X_i and c_i after the exchange, by the row's own functions."""
+        run: Any = CATALOGUE[self.algorithm].run
+        (begin, read), h = KEPT[self.algorithm], self.hyper
+        state, _ = run.step(h, begin(h, np.stack(X), np.stack(c), clients, self.tau), tuple(clients), self.plan)
+        return [*state.X, *read(h, state, self.tau)]
+
+
+def mixing_of(W: Words) -> Mixing:
+    """A matrix in words as an array of fractions.
+
+    Raises:
+        ParameterError: a row is not as long as there are rows, or an entry is no fraction.
+    """
+    if any(len(row) != len(W) for row in W):
+        raise ParameterError(f"W: rows of {[*map(len, W)]} entries; a mixing matrix is square")
+    try:
+        return np.array([[Fraction(c) for c in row] for row in W], dtype=object)
+    except (ValueError, ZeroDivisionError) as error:
+        raise ParameterError(f"W: {error}; its entries are fractions such as 1/4") from error
+
+
+def circulant(*row: str) -> Words:
+    """A ring's matrix, by its first row: each client has the weights of the one before, one place on."""
+    return tuple(tuple(row[(j - i) % len(row)] for j in range(len(row))) for i in range(len(row)))
+
+
+def state_of(r: Exchanged) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
+    """All X_i - x* and c_i + grad F_i(x*) but the last, before an exchange and after it; what the functions obey; it.
+
+    Raises:
+        ParameterError: the algorithm keeps no such c_i.
+        ValueError: the c_i do not sum to zero after it.
+    """
+    if r.algorithm not in KEPT:
+        raise ParameterError(f"exchanges: {r.algorithm} is none of {', '.join(KEPT)}, which come to x* itself")
+    functions, slopes = clients_of(r.n, Fraction(r.mu))
+    X, c = [basis(f"x{i}") for i in range(r.n)], [basis(f"c{i}") for i in range(r.n - 1)]
+    c.append(-sum(c, ORIGIN))
+    played = play(functions, lambda start, clients: r.after([*map(start, X)], [*map(start, c)], clients))
+    ends, kept = played.ended[: r.n], played.ended[r.n :]
+    if sum(kept, ORIGIN) != ORIGIN:
+        raise ValueError(f"exchanges: what the clients of {r.algorithm} keep does not sum to zero")
+
+    def seen(X: Sequence[Form], c: Sequence[Form]) -> list[Form]:
+        return [*X, *(a + s for a, s in zip(c[:-1], slopes[:-1], strict=True))]
+
+    return seen(X, c), seen(ends, kept), obeyed(functions), played
+
+
+def slopes_of(r: Exchanged) -> list[str]:
+    """The gradients at x*, which no exchange sees: c_i moves with them when clients are tilted."""
+    return [f"s{i}" for i in range(r.n - 1)]
+
+
+def problem_of(r: Exchanged, bound: Any = Fraction(0)) -> Problem:
+    """That the form is at most so many times its value before."""
+    before, after, given, played = state_of(r)
+    start = quadratic(r.P, before)
+    return Problem(quadratic(r.P, after) - bound * start, given, bound * start, played)

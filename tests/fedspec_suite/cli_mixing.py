@@ -1,0 +1,77 @@
+"""The option ``--mixing`` of ``fedspec worst-case``: peers without a server, who mix by a given matrix."""
+
+from __future__ import annotations
+
+import importlib
+from fractions import Fraction
+from typing import Any
+
+from fedspec.entry import Algorithm
+from fedspec.errors import ParameterError
+from fedspec_suite.report import terminal
+
+STATE = "all x_i - x* and all c_i + grad F_i(x*) but the last"
+
+Words = tuple[tuple[str, ...], ...]
+
+
+def matrix(text: str) -> Words:
+    """The rows of a matrix; one alone is the first row of a ring's. Nothing where none is said."""
+    exchanges = importlib.import_module("fedspec_proofs.exchanges")
+    rows = tuple(tuple(entry.strip() for entry in row.split(",")) for row in text.split(";")) if text else ()
+    found: Words = exchanges.circulant(*rows[0]) if len(rows) == 1 else rows
+    return tuple(tuple(str(c) for c in row) for row in exchanges.mixing_of(found))
+
+
+def of_all(counts: tuple[int, ...], W: Words) -> tuple[int, ...]:
+    """The local steps of every peer, of one number; where there is no matrix, what was said.
+
+    Raises:
+        ParameterError: peers are to take unequally many.
+    """
+    if W and len({*counts}) > 1:
+        raise ParameterError(f"--steps {','.join(map(str, counts))}: peers all take equally many; say one number")
+    return counts[:1] * len(W) if W else counts
+
+
+def refuse(W: Words) -> None:
+    """Refuse a matrix where a server's coefficients are asked for.
+
+    Raises:
+        ParameterError: both are asked for.
+    """
+    if W:
+        raise ParameterError("--mixing: --coefficients are a server's; leave one of the two out")
+
+
+def factor(
+    row: Algorithm, W: Words, steps: tuple[int, ...], numbers: dict[str, Fraction], mu: Fraction
+) -> dict[str, Any]:
+    """The factor of a form that falls in every exchange.
+
+    Raises:
+        ParameterError: the algorithm keeps no vectors that come to stand for gradients.
+    """
+    exchanges, search = (importlib.import_module(f"fedspec_proofs.{n}") for n in ("exchanges", "forms_search"))
+    if row.id not in exchanges.KEPT:
+        raise ParameterError(
+            f"worst-case --lyapunov: with a matrix it is about {', '.join(exchanges.KEPT)}, and not {row.id}; leave "
+            f"--lyapunov out"
+        )
+    numbers = exchanges.OTHERS[row.id] | numbers
+    others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
+    with terminal.spinner() as said:
+        said(f"{row.id}: looking for a form that falls")
+        asked = exchanges.Exchanged(row.id, W, steps[0], str(numbers["eta_l"]), mu=str(mu), numbers=others)
+        found = search.certified(asked)
+    return {
+        "algorithm": row.id,
+        "steps": steps,
+        "numbers": {n: str(c) for n, c in numbers.items()},
+        "mixing": W,
+        "mu": str(mu),
+        "factor": str(found.bound),
+        "state": STATE,
+        "form": [list(line) for line in found.round.form],
+        "multipliers": {n: str(c) for n, c in found.proof.items()},
+    }
