@@ -9,16 +9,17 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from fedspec_proofs import exchanges
+from fedspec_proofs import exchanges, outer
 from fedspec_proofs.contraction_search import DIGITS, UNIT, UncertifiedError, forms_that_fall
 from fedspec_proofs.engines.worst_case.falling import without
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import first_proved, worst
 from fedspec_proofs.exchanges import Exchanged
+from fedspec_proofs.outer import Outer
 
-R = TypeVar("R", bound=Exchanged)
+R = TypeVar("R", Exchanged, Outer)
 
-OF: dict[type, Any] = {Exchanged: exchanges}
+OF: dict[type, Any] = {Exchanged: exchanges, Outer: outer}
 """Where the state, the claim and the slopes of each kind of round are."""
 
 

@@ -17,7 +17,7 @@ from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.usual import usual
-from fedspec_suite import cli_coefficients, cli_mixing
+from fedspec_suite import cli_coefficients, cli_mixing, cli_outer
 from fedspec_suite.cli_settings import assigned
 from fedspec_suite.report import terminal, worst_case_chart
 from fedspec_suite.report.terminal import Json
@@ -56,6 +56,7 @@ def mount(app: typer.Typer) -> None:
                 help="The matrix by which peers mix; one row alone is a ring's, such as 1/2,1/4,0,1/4.",
             ),
         ] = "",
+        delay: Annotated[int, typer.Option(min=0, help="How many versions old changes are, where they come late.")] = 0,
         coefficients: Annotated[
             str,
             typer.Option(
@@ -81,8 +82,7 @@ def mount(app: typer.Typer) -> None:
             raise FedspecError(f"worst-case: it needs {' and '.join(missing)}; {to_install('certify,proofs')}")
         row = find(algorithm)
         numbers = {
-            n: v
-            for n, (v, _) in assigned("--set", setting or [], [row], lambda t: _fraction("--set", t))[row.id].items()
+            n: v for n, (v, _) in assigned("--set", setting or [], [row], lambda t: _said(row, t))[row.id].items()
         }
         unsaid = {} if lyapunov else {n: Fraction(str(v)) for n, v in usual(row, given=numbers).items() if n != "eta_l"}
         rates = [_fraction("--eta-l", rate) for rate in eta_l.split(",")]
@@ -102,13 +102,12 @@ def mount(app: typer.Typer) -> None:
             terminal.emit([one]) if as_json else _print(cli_coefficients.lines(one))
             return
         more: dict[str, Any] = {"mu": _fraction("--mu", mu), "zeta2": _fraction("--zeta", zeta) ** 2, "rounds": rounds}
-        more |= {"mixing": W} if W else {}
+        cli_outer.refuse(row, delay, lyapunov)
         told = []
         for rate in rates:
             begun, at = time.monotonic(), {**numbers, **unsaid, **({} if own else {"eta_l": rate})}
-            falls = cli_mixing.factor(row, W, counts, at, more["mu"]) if lyapunov and W else None
-            told.append(falls or (_factor if lyapunov else _distance)(row, counts, at, more))
-            told[-1]["usual"] = sorted(unsaid)
+            told.append((_factor if lyapunov else _distance)(row, counts, at, {**more, "mixing": W, "delay": delay}))
+            told[-1]["usual"] = sorted(told[-1].pop("unsaid", unsaid))
             told[-1]["seconds"] = round(time.monotonic() - begun, 1)
         if drawing:
             drawing(told)
@@ -134,6 +133,12 @@ def _fraction(option: str, text: str) -> Fraction:
     return found
 
 
+def _said(row: Algorithm, text: str) -> Fraction | str:
+    """A number, or the value of an option."""
+    words = {str(value) for kind in row.options.values() for value in kind}
+    return text if text in words else _fraction("--set", text)
+
+
 def _counts(text: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdigit() and int(word) for word in words):
@@ -145,6 +150,7 @@ def _distance(
     row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], more: dict[str, Any]
 ) -> dict[str, Any]:
     any_rounds = importlib.import_module("fedspec_proofs.any_rounds")
+    more = {n: v for n, v in more.items() if v or n not in ("mixing", "delay")}
     with terminal.spinner() as said:
         said(f"{row.id}: looking for the worst clients")
         found = any_rounds.worst_case(any_rounds.Rounds(row, steps, numbers, **more))
@@ -165,13 +171,17 @@ def _distance(
 def _factor(
     row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], more: dict[str, Any]
 ) -> dict[str, Any]:
+    if more["mixing"]:
+        return cli_mixing.factor(row, more["mixing"], steps, numbers, more["mu"])
+    if cli_outer.is_outer(row):
+        return cli_outer.factor(row, steps, numbers, more["mu"], more["delay"])
     contraction, search = (
         importlib.import_module(f"fedspec_proofs.{n}") for n in ("contraction", "contraction_search")
     )
     if row.id not in contraction.HELD:
         raise ParameterError(
             f"worst-case --lyapunov: {row.id} is none of {', '.join(contraction.HELD)}, whose clients keep a vector "
-            f"that comes to stand for their gradient; leave --lyapunov out"
+            f"that comes to stand for their gradient, and no server of momentum or of late changes; leave it out"
         )
     numbers = {n: Fraction(c) for n, c in contraction.OTHERS[row.id].items()} | numbers
     others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
@@ -197,7 +207,8 @@ def _about(told: dict[str, Any], but: str = "") -> str:
     numbers += f" ({usual_} as usual)" if usual_ else ""
     convexity = "strong convexity" if "mu" in others else "mu"
     mixed = f", W = ({'; '.join(', '.join(line) for line in told['mixing'])})" if "mixing" in told else ""
-    steps = ", ".join(map(str, told["steps"][:1] if mixed else told["steps"]))
+    mixed += f", changes {told['delay']} versions old" if "delay" in told else ""
+    steps = ", ".join(map(str, told["steps"][:1] if "mixing" in told else told["steps"]))
     return f"{told['algorithm']}, steps {steps}{mixed}{numbers}; L = 1, {convexity} = {told['mu']}"
 
 

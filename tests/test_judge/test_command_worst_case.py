@@ -140,3 +140,24 @@ def test_parts_of_vectors_are_no_linear_forms() -> None:
         ran = fedspec("worst-case", *asked)
         assert ran.code == 2 and "sends the largest entries of a vector" in ran.err
     assert "ef21 has no eta_l" in fedspec("worst-case", "ef21", "--eta-l", "1/4,1/2").err
+
+
+def test_a_server_that_keeps_something_brings_two_runs_together() -> None:
+    asked = ("worst-case", "fedavgm", "--steps", "1,1", "--set", "beta=1/2", "--lyapunov")
+    ran = fedspec(*asked, "--set", "momentum=nesterov")
+    assert ran.code == 0, ran
+    lines = ran.out.splitlines()
+    assert lines[0].startswith("fedavgm, steps 1, 1, beta = 1/2, momentum = nesterov, eta_l = 1/4 (eta = 1 as usual)")
+    assert "by the factor 0.900 in every round" in lines[1]
+    assert lines[2].startswith("its matrix, in (x, v) of one run less that of another: 1, ")
+    late = ("worst-case", "cc-fedavg", "--steps", "1,1", "--lyapunov", "--delay", "2", "--eta-l", "1/4,1/2", "--json")
+    rows = fedspec(*late).rows
+    assert [row["factor"] for row in rows] == ["237/250", "201/200"] and rows[0]["delay"] == 2
+    for wrong, said in (
+        (("fedavg", "--delay", "1"), "--delay 1: it is about --lyapunov of cc-fedavg"),
+        (("cc-fedavg", "--delay", "1"), "--delay 1: it is about --lyapunov of cc-fedavg"),
+        (("fedavg", "--lyapunov"), "and no server of momentum or of late changes"),
+        (("fedavgm", "--lyapunov", "--steps", "1,2"), "is about equally many of all"),
+        (("fedavgm", "--set", "momentum=foo"), "--set foo: expected a fraction"),
+    ):
+        assert said in fedspec("worst-case", *wrong).err

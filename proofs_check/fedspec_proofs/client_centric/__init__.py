@@ -16,6 +16,7 @@ MODULES = (
     "drift",
     "delays",
     "late_round",
+    "late_factors",
     "telescoping",
     "second_moments",
     "momentum",

@@ -13,6 +13,7 @@ MODULES = (
     "round_numbers",
     "every_n",
     "best_coefficients",
+    "outer_momentum",
     "lemma_1",
     "nova",
     "assumptions",

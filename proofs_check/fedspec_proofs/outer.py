@@ -1,0 +1,159 @@
+"""By which factor two states of a server come closer in a round, by a quadratic form, whatever the clients.
+
+Clients are any mu-strongly convex functions with 1-Lipschitz gradients, in any dimension; all take part, with equal
+weights, without noise. The state is the server's model and what it keeps beside it:
+
+    fedavgm, slowmo    x, v: the momentum buffer (DiLoCo's outer momentum, with SGD for its clients' AdamW)
+    cc-fedavg          x and the D models before it, where every change comes from a model that is D versions old
+
+A positive definite form P in the difference of two states is looked for that falls when both have a round of the same
+clients. With P found, multipliers that fractions check prove the factor. Below 1 there is one state that a round leaves
+where it is, and the rounds go there from everywhere. Its model is x*, the minimiser of the clients' mean, where they
+take one step or share their minimiser; else it is another. A row's own functions are run on linear forms, twice.
+
+Only a client's k-th points of the two runs are compared: where the states are the same, every other inequality may be
+strict, so that its multiplier is zero. What is left has only differences in it, of points and of gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fedspec.algorithms.buffered import Waiting
+from fedspec.algorithms.synchronous import run_round
+from fedspec.arith import Vector
+from fedspec.catalogue import CATALOGUE
+from fedspec.errors import ParameterError
+from fedspec.plan import Arrival, Oracle, Plan
+from fedspec.server.momentum import ServerMomentum
+from fedspec_proofs.contraction import MU
+from fedspec_proofs.engines.worst_case.classes import Function, Point, strongly_convex
+from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
+from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
+from fedspec_proofs.engines.worst_case.plays import Play, Start, play
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.values import Value
+
+MOMENTA = ("fedavgm", "slowmo")
+"""Servers that keep a buffer v beside their model."""
+
+LATE = ("cc-fedavg",)
+"""Servers to whom changes come late."""
+
+MOST_LATE = 8
+"""How many versions old a change may be here."""
+
+
+@dataclass(frozen=True)
+class Outer:
+    """A round of an algorithm whose server keeps something.
+
+    Attributes:
+        algorithm: its id, of :data:`MOMENTA` or :data:`LATE`.
+        tau: local steps of each client.
+        eta_l: their rate, in units of 1/L.
+        numbers: the other hyper-parameters and options, in words.
+        delay: D, where changes come late.
+        n: how many clients; what is proved for two holds for more (:mod:`fedspec_proofs.more_clients`).
+        form: P, in words; none before it is found.
+        mu: strong convexity of the clients, in units of L.
+    """
+
+    algorithm: str
+    tau: int
+    eta_l: str
+    numbers: tuple[tuple[str, str], ...] = ()
+    delay: int = 0
+    n: int = 2
+    form: tuple[tuple[str, ...], ...] = ()
+    mu: str = str(MU)
+
+    @property
+    def P(self) -> Matrix:
+        """The matrix of the form."""
+        return tuple(tuple(map(Fraction, row)) for row in self.form)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The state's vectors: x first."""
+        return ("x", "v") if self.algorithm in MOMENTA else tuple(f"x{k}" for k in range(self.delay + 1))
+
+    @property
+    def hyper(self) -> Any:
+        """The record of the numbers."""
+        row = CATALOGUE[self.algorithm]
+        given = {n: v if n in row.options else Fraction(v) for n, v in self.numbers}
+        numbers = {"buffer": self.n} if self.algorithm in LATE else {}
+        run: Any = row.run
+        return run.hyper(eta_l=Fraction(self.eta_l), **numbers, **given)
+
+    def __str__(self) -> str:
+        said = "".join(f", {n} = {v}" for n, v in self.numbers)
+        said += f", D = {self.delay}" if self.algorithm in LATE else ""
+        return f"{self.algorithm}, tau = {self.tau}, eta_l = {self.eta_l}{said}"
+
+    def after(self, state: Sequence[Vector], clients: Sequence[Oracle]) -> list[Vector]:
+        """The state after a round, by the row's own functions."""
+        run: Any = CATALOGUE[self.algorithm].run
+        if self.algorithm in MOMENTA:
+            plan, begun = Plan(tuple(range(self.n)), (self.tau,) * self.n, (1,) * self.n), ServerMomentum(*state)
+            how = {"local": run.local, "norm": run.norm, "server": run.server}
+            ended: Any = run_round(self.hyper, begun, tuple(clients), plan, **how).state
+            return [ended.x, ended.v]
+        late = [Arrival(i, self.tau, self.delay) for i in range(self.n)]
+        waiting, _ = run.step(self.hyper, Waiting(state[0], tuple(state[::-1])), tuple(clients), *late)
+        return [*waiting.versions[-1 : -self.delay - 2 : -1]]
+
+
+def state_of(r: Outer) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
+    """The difference of two states, before a round and after it; what the functions obey; and both runs.
+
+    The second state is zero: what a round makes of a difference does not depend on where it is. The gradients of the
+    first run are those of the second and a difference, F0.g2 = F0.g0 + F0.d0.
+
+    Raises:
+        ParameterError: the algorithm's server keeps nothing of this kind, or the delay is none.
+    """
+    if r.algorithm not in (*MOMENTA, *LATE):
+        raise ParameterError(f"outer: {r.algorithm} is none of {', '.join((*MOMENTA, *LATE))}")
+    if not 0 <= r.delay <= (MOST_LATE if r.algorithm in LATE else 0):
+        raise ParameterError(f"outer: {r.algorithm} with changes {r.delay} versions old; 0 to {MOST_LATE} where late")
+    functions = [Function(f"F{i}", strongly_convex(Fraction(r.mu), 1)) for i in range(r.n)]
+    before = [basis(name) for name in r.names]
+
+    def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
+        return [*r.after([start(ORIGIN)] * len(before), clients), *r.after([*map(start, before)], clients)]
+
+    played = play(functions, run)
+    zero, one = played.ended[: len(before)], played.ended[len(before) :]
+    given = {}
+    for f in functions:
+        asked = [Point(_apart(p.x, r.tau), _apart(p.g, r.tau), p.f) for p in f.points.values()]
+        for k in range(r.tau):
+            given[f"{f.name} {k}"] = f.of(asked[k], asked[k + r.tau]) + f.of(asked[k + r.tau], asked[k])
+    return before, [_apart(b - a, r.tau) for a, b in zip(zero, one, strict=True)], given, played
+
+
+def _apart(y: Form, tau: int) -> Form:
+    """A form with the gradients of the first run as those of the second and differences."""
+    total = ORIGIN
+    for name, c in y.parts:
+        of, _, k = name.rpartition(".g")
+        late = of and int(k) >= tau
+        total = total + c * (basis(f"{of}.g{int(k) - tau}") + basis(f"{of}.d{int(k) - tau}") if late else basis(name))
+    return total
+
+
+def slopes_of(r: Outer) -> list[str]:
+    """None: only differences of gradients are left."""
+    return []
+
+
+def problem_of(r: Outer, bound: Any = Fraction(0)) -> Problem:
+    """That the form is at most so many times its value before."""
+    before, after, given, played = state_of(r)
+    start = quadratic(r.P, before)
+    return Problem(quadratic(r.P, after) - bound * start, given, bound * start, played)

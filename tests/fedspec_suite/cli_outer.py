@@ -1,0 +1,61 @@
+"""``fedspec worst-case --lyapunov`` of servers that keep a momentum buffer, or models from which changes come late."""
+
+from __future__ import annotations
+
+import importlib
+from fractions import Fraction
+from typing import Any
+
+from fedspec.entry import Algorithm
+from fedspec.errors import ParameterError
+from fedspec.usual import usual
+from fedspec_suite.report import terminal
+
+
+def is_outer(row: Algorithm) -> bool:
+    """Whether its server is one of these."""
+    outer = importlib.import_module("fedspec_proofs.outer")
+    return row.id in (*outer.MOMENTA, *outer.LATE)
+
+
+def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
+    """Refuse a delay where no change comes late, or where rounds begin at one model.
+
+    Raises:
+        ParameterError: there is a delay, and it is one of these.
+    """
+    late = importlib.import_module("fedspec_proofs.outer").LATE
+    if delay and not (lyapunov and row.id in late):
+        raise ParameterError(f"--delay {delay}: it is about --lyapunov of {', '.join(late)}; leave it out")
+
+
+def factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Any], mu: Fraction, delay: int) -> dict[str, Any]:
+    """The factor by which two states come closer in a round, by a form.
+
+    Raises:
+        ParameterError: clients take unequally many steps.
+    """
+    outer, search = (importlib.import_module(f"fedspec_proofs.{n}") for n in ("outer", "forms_search"))
+    if len({*steps}) > 1:
+        counts = ",".join(map(str, steps))
+        raise ParameterError(f"--steps {counts}: --lyapunov of {row.id} is about equally many of all")
+    others = {n: c for n, c in numbers.items() if n not in ("eta_l", "buffer")}
+    unsaid = {n: Fraction(str(c)) for n, c in usual(row, given=numbers).items() if n not in ("eta_l", "buffer")}
+    said = tuple((n, str(c)) for n, c in {**unsaid, **others}.items())
+    with terminal.spinner() as told:
+        told(f"{row.id}: looking for a form that falls")
+        rate = str(numbers["eta_l"])
+        asked = outer.Outer(row.id, steps[0], rate, said, delay, len(steps), mu=str(mu))
+        found = search.certified(asked)
+    return {
+        "algorithm": row.id,
+        "steps": steps,
+        "numbers": {**dict(said), "eta_l": rate},
+        "unsaid": sorted(unsaid),
+        "mu": str(mu),
+        **({"delay": delay} if row.id in outer.LATE else {}),
+        "factor": str(found.bound),
+        "state": f"({', '.join(asked.names)}) of one run less that of another",
+        "form": [list(line) for line in found.round.form],
+        "multipliers": {n: str(c) for n, c in found.proof.items()},
+    }

@@ -1,0 +1,157 @@
+"""Servers that keep something: every certificate, spoiled ones, rounds that are run, and what is known already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedspec.errors import ParameterError
+from fedspec_proofs.contraction import MU
+from fedspec_proofs.engines.worst_case.proof import flaw
+from fedspec_proofs.outer import Outer, problem_of, state_of
+from fedspec_proofs.outer_numbers import outer_of, rows, wrong_with
+
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = rows()
+
+
+def named(row: Mapping[str, Any]) -> str:
+    numbers = "-".join(v.replace("/", "_") for _, v in row["numbers"][1:])
+    return f"{row['algorithm']}-{row['tau']}-{row['eta_l'].replace('/', '_')}-{row['delay']}-{numbers}"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=named)
+def test_every_number_is_certified_of_more_clients_too_and_close_to_what_its_form_attains(row: dict[str, Any]) -> None:
+    r, bound = outer_of(row), Fraction(row["bound"])
+    assert wrong_with(row, 3, 5) == ""
+    assert 0 <= bound - Fraction(row["worst"]) <= Fraction(4, 1000) and r.P[0][0] == 1
+    proof = {name: Fraction(c) for name, c in row["proof"].items()}
+    assert flaw(problem_of(r, bound * Fraction(9, 10)), proof) != ""
+
+
+SOME = [row for row in ROWS if row["eta_l"] == "1/4"]
+
+
+@pytest.mark.parametrize("row", SOME, ids=named)
+def test_what_is_spoiled_is_refused(row: dict[str, Any]) -> None:
+    """A multiplier, the form, the rate, the steps, the momentum, the delay, the class: none of them can be another."""
+    first = max(row["proof"], key=lambda name: Fraction(row["proof"][name]))
+    for c in (-Fraction(row["proof"][first]), 2 * Fraction(row["proof"][first])):
+        assert wrong_with({**row, "proof": {**row["proof"], first: str(c)}}) != ""
+    assert wrong_with({**row, "proof": {name: c for name, c in row["proof"].items() if name != first}}) != ""
+    if len(row["form"]) > 1:
+        P = [list(line) for line in row["form"]]
+        P[0][1] = P[1][0] = str(Fraction(P[0][1]) + 1)
+        assert wrong_with({**row, "form": P}) != ""
+        P[0][1] = str(Fraction(P[0][1]) + 1)
+        assert wrong_with({**row, "form": P}) == "its form is not positive definite", "it is not symmetric"
+    assert wrong_with({**row, "eta_l": "2"}) != ""
+    assert wrong_with({**row, "tau": row["tau"] % 4 + 1}) != ""
+    r = replace(outer_of(row), mu="0")
+    proof = {name: Fraction(c) for name, c in row["proof"].items()}
+    assert flaw(problem_of(r, Fraction(row["bound"])), proof) != ""
+    if row["algorithm"] == "fedavgm":
+        numbers = [[n, "19/20" if n == "beta" else v] for n, v in row["numbers"]]
+        assert wrong_with({**row, "numbers": numbers}) != ""
+
+
+def linear(r: Outer, curves: Any) -> Any:
+    """A round on states of one coordinate; client i has curvature curves[i][k] at step k."""
+    size = len(r.names)
+    clients = [lambda k, y, c=c: c[k] * y for c in curves]
+    units = np.eye(size).astype(object).reshape(size, size, 1)
+    return np.array([[y[0] for y in r.after([*e], clients)] for e in units], float).T
+
+
+def grown(r: Outer, curves: Any) -> float:
+    """The largest ratio of the form over states of one coordinate."""
+    M, P = linear(r, curves), np.array(r.P, float)
+    return float(np.linalg.eigvals(np.linalg.solve(P, M.T @ P @ M)).real.max())
+
+
+def test_rounds_that_are_run_come_closer_as_certified_and_need_nearly_all_of_it() -> None:
+    """Both runs' gradients at a step differ by a curvature in [mu, 1] times what their points do.
+
+    Of several steps at a long rate the worst functions turn in more coordinates than one.
+    """
+    rng, near = np.random.default_rng(0), []
+    for row in ROWS:
+        r, bound = outer_of(row), float(Fraction(row["bound"]))
+        tried = [[c, c] for c in product([float(MU), 1.0], repeat=r.tau)]
+        tried += [*rng.uniform(float(MU), 1, (20, 2, r.tau))]
+        largest = max(grown(r, curves) for curves in tried)
+        assert largest <= bound + 1e-9
+        near.append(largest / bound)
+    assert min(near) > 0.94 and sum(n > 0.995 for n in near) >= len(near) - 9, near
+
+
+def radius(r: Outer, c: float) -> float:
+    """How far a state of clients F_i = c x^2 / 2 gets in the long run."""
+    return float(np.abs(np.linalg.eigvals(linear(r, [[c] * r.tau] * r.n))).max())
+
+
+def test_parabolas_converge_with_every_momentum_and_below_a_known_rate_with_a_delay() -> None:
+    """A change of the only model D versions old: eta_l c < 2 sin(pi / (4 D + 2)), which no form can be beyond."""
+    for row in (row for row in ROWS if row["algorithm"] == "fedavgm"):
+        assert max(radius(outer_of(row), c) for c in np.linspace(float(MU), 1, 19)) < 1
+    for D in (1, 2, 4):
+        limit = 2 * np.sin(np.pi / (4 * D + 2))
+        assert round(limit, 3) in (1, 0.618, 0.347)
+        inside, outside = (Outer("cc-fedavg", 1, str(Fraction(limit) * s), (), D) for s in (Fraction(99, 100), 1))
+        assert radius(inside, 1.0) < 1 <= radius(replace(outside, eta_l=str(Fraction(limit) * Fraction(101, 100))), 1.0)
+        found = [row for row in ROWS if (row["delay"], row["tau"]) == (D, 1) and Fraction(row["bound"]) < 1]
+        assert found and all(Fraction(row["eta_l"]) < limit for row in found)
+
+
+def test_without_momentum_or_delay_it_is_what_clients_that_are_flat_have() -> None:
+    """(1 - eta_l mu)^(2 tau) of FedAvg; of CC-FedAvg a step of a tau-th of the change; both rounded up."""
+    seen = 0
+    for row in ROWS:
+        r = outer_of(row)
+        one = 1 - Fraction(r.eta_l) * MU
+        if r.algorithm == "fedavgm" and dict(r.numbers)["beta"] == "0":
+            known = one ** (2 * r.tau)
+        elif r.algorithm == "cc-fedavg" and not r.delay:
+            known = (1 - (1 - one**r.tau) / r.tau) ** 2
+        else:
+            continue
+        seen += 1
+        assert 0 <= Fraction(row["bound"]) - known <= Fraction(2, 1000)
+    assert seen == 12 + 12
+
+
+@pytest.mark.parametrize("beta", ["1/2", "9/10"])
+def test_slowmo_at_one_rate_is_fedavgm(beta: str) -> None:
+    pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
+    from fedspec_proofs.forms_search import certified
+
+    found = [certified(Outer(a, 2, "1/4", (("eta", "1"), ("beta", beta)))) for a in ("fedavgm", "slowmo")]
+    assert found[0].worst == pytest.approx(found[1].worst, abs=2e-3)
+
+
+def test_the_page_prints_what_is_certified() -> None:
+    spec = spec_from_file_location("worst_outer", ROOT / "scripts" / "worst_outer.py")
+    assert spec is not None and spec.loader is not None
+    script: Any = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
+    assert all(table in page for table in script.tables(ROWS).values())
+    assert [replace(outer_of(row), form=()) for row in ROWS] == script.asked()
+
+
+def test_what_is_no_such_server_is_refused() -> None:
+    with pytest.raises(ParameterError, match="fedavg is none of fedavgm, slowmo, cc-fedavg"):
+        state_of(Outer("fedavg", 1, "1/4"))
+    for algorithm, delay in (("fedavgm", 1), ("cc-fedavg", 9), ("cc-fedavg", -1)):
+        with pytest.raises(ParameterError, match="versions old; 0 to 8 where late"):
+            state_of(Outer(algorithm, 1, "1/4", delay=delay))
