@@ -1,4 +1,4 @@
-"""The forms that fall among peers or at a server that keeps something, with multipliers that prove it; needs cvxpy."""
+"""The forms that fall among peers, at a server that keeps something, under a compressor, with proofs; needs cvxpy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from fedspec_proofs import exchanges, outer
+from fedspec_proofs import compressed, exchanges, outer
+from fedspec_proofs.compressed import Compressed
 from fedspec_proofs.contraction_search import DIGITS, UNIT, UncertifiedError, forms_that_fall
 from fedspec_proofs.engines.worst_case.falling import without
 from fedspec_proofs.engines.worst_case.proof import Problem
@@ -17,9 +18,9 @@ from fedspec_proofs.engines.worst_case.solving import first_proved, worst
 from fedspec_proofs.exchanges import Exchanged
 from fedspec_proofs.outer import Outer
 
-R = TypeVar("R", Exchanged, Outer)
+R = TypeVar("R", Exchanged, Outer, Compressed)
 
-OF: dict[type, Any] = {Exchanged: exchanges, Outer: outer}
+OF: dict[type, Any] = {Exchanged: exchanges, Outer: outer, Compressed: compressed}
 """Where the state, the claim and the slopes of each kind of round are."""
 
 

@@ -14,6 +14,7 @@ MODULES = (
     "every_n",
     "best_coefficients",
     "outer_momentum",
+    "compressed_factors",
     "lemma_1",
     "nova",
     "assumptions",

@@ -1,0 +1,111 @@
+"""By which factor a quadratic form falls in a round of EF21, whatever the clients and whatever compresses.
+
+Clients are any mu-strongly convex functions with 1-Lipschitz gradients, in any dimension; all take part, with equal
+weights, without noise. The compressor C is any map with |C(v) - v|^2 <= (1 - alpha) |v|^2, such as top-k with
+alpha = k/d. x* is the minimiser of the clients' mean. A round ends with a step, x = w - eta mean g_i, and w is where
+its gradients were taken. A positive definite form P in w - x* and all g_i - grad F_i(w) is looked for that falls in
+every round after the first. With P found, multipliers that fractions check prove the factor.
+
+The round is that of the row in the order of its box, by the row's own rules; what C makes of a vector is a vector of
+which that inequality alone is known. A test holds it to the row's step with top-k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Vector
+from fedspec.mixing.tracked import descend, learnt, mean_estimate, unknown
+from fedspec.plan import Oracle
+from fedspec_proofs.contraction import MU, clients_of, obeyed
+from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
+from fedspec_proofs.engines.worst_case.forms import Form, basis
+from fedspec_proofs.engines.worst_case.plays import Play, Start, play
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.values import Value, square
+
+Compress = Callable[[int, Vector], Vector]
+"""What client i sends of a vector."""
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """A round of EF21.
+
+    Attributes:
+        alpha: of the compressor, in words.
+        eta: the server's rate, in units of 1/L, in words.
+        n: how many clients.
+        form: P, in words; none before it is found.
+        mu: strong convexity of the clients, in units of L.
+    """
+
+    alpha: str
+    eta: str
+    n: int = 2
+    form: tuple[tuple[str, ...], ...] = ()
+    mu: str = str(MU)
+
+    @property
+    def P(self) -> Matrix:
+        """The matrix of the form."""
+        return tuple(tuple(map(Fraction, row)) for row in self.form)
+
+    def __str__(self) -> str:
+        return f"ef21, alpha = {self.alpha}, eta = {self.eta}"
+
+    def after(
+        self, x: Vector, g_i: Sequence[Vector], clients: Sequence[Oracle], compress: Compress
+    ) -> tuple[Vector, list[Vector]]:
+        """The model and what is known of each gradient after a round, by the row's own rules."""
+        p_i = [unknown(f(0, x), g) for f, g in zip(clients, g_i, strict=True)]
+        known = [learnt(g, compress(i, p)) for i, (g, p) in enumerate(zip(g_i, p_i, strict=True))]
+        eta: Any = Fraction(self.eta)
+        return descend(x, mean_estimate(np.stack(known)), eta=eta), known
+
+
+def state_of(r: Compressed) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
+    """The vectors of the form, before a round and after it; what functions and compressor obey; the round."""
+    functions, _ = clients_of(r.n, Fraction(r.mu))
+    w, g_i = basis("w"), [basis(f"g{i}") for i in range(r.n)]
+    sent = [basis(f"c{i}") for i in range(r.n)]
+    whole: dict[int, Form] = {}
+    eta: Any = Fraction(r.eta)
+
+    def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
+        def compress(i: int, p: Vector) -> Vector:
+            whole[i] = p[0]
+            return start(sent[i])
+
+        known = [*map(start, g_i)]
+        x = descend(start(w), mean_estimate(np.stack(known)), eta=eta)
+        return [x, *r.after(x, known, clients, compress)[1]]
+
+    played = play(functions, run)
+    x, *known = played.ended
+    given = {}
+    for i, p in whole.items():
+        given[f"C{i}"] = square(sent[i] - p) - (1 - Fraction(r.alpha)) * square(p)
+
+    def seen(y: Form, known: Sequence[Form]) -> list[Form]:
+        return [y, *(g - f.at(y).g for g, f in zip(known, functions, strict=True))]
+
+    before, after = seen(w, g_i), seen(x, known)
+    return before, after, given | obeyed(functions), played
+
+
+def slopes_of(r: Compressed) -> list[str]:
+    """The gradients at x*, which no round sees: g_i moves with them when clients are tilted."""
+    return [f"s{i}" for i in range(r.n - 1)]
+
+
+def problem_of(r: Compressed, bound: Any = Fraction(0)) -> Problem:
+    """That the form is at most so many times its value before."""
+    before, after, given, played = state_of(r)
+    start = quadratic(r.P, before)
+    return Problem(quadratic(r.P, after) - bound * start, given, bound * start, played)

@@ -1,0 +1,114 @@
+"""EF21 under any compressor: every certificate, spoiled ones, its row with top-k, and parabolas that are run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedspec.algorithms.ef21 import State
+from fedspec.catalogue import CATALOGUE
+from fedspec.plan import Plan
+from fedspec_proofs.compressed import Compressed, problem_of
+from fedspec_proofs.contraction import MU
+from fedspec_proofs.engines.worst_case.proof import flaw
+from fedspec_proofs.fednova.compressed_factors import compressed_of, rows, wrong_with
+
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).resolve().parents[2]
+ROWS = rows()
+
+
+def named(row: Mapping[str, Any]) -> str:
+    return f"{row['alpha']}-{row['eta']}".replace("/", "_")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=named)
+def test_every_number_is_certified_and_what_is_spoiled_is_refused(row: dict[str, Any]) -> None:
+    """A multiplier, the compressor's, the form, alpha, the rate, the class: none of them can be another."""
+    assert wrong_with(row) == ""
+    assert 0 <= Fraction(row["bound"]) - Fraction(row["worst"]) <= Fraction(4, 1000) and row["form"][0][0] == "1"
+    for name in (max(row["proof"], key=lambda name: Fraction(row["proof"][name])), "C0"):
+        for c in (-Fraction(row["proof"][name]), 2 * Fraction(row["proof"][name])):
+            assert wrong_with({**row, "proof": {**row["proof"], name: str(c)}}) != ""
+        assert wrong_with({**row, "proof": {n: c for n, c in row["proof"].items() if n != name}}) != ""
+    P = [list(line) for line in row["form"]]
+    P[0][1] = P[1][0] = str(Fraction(P[0][1]) + 1)
+    assert wrong_with({**row, "form": P}) != ""
+    P[0][1] = str(Fraction(P[0][1]) + 1)
+    assert wrong_with({**row, "form": P}) == "its form is not positive definite", "it is not symmetric"
+    assert wrong_with({**row, "alpha": "1/100"}) != "" and wrong_with({**row, "eta": "2"}) != ""
+    proof = {name: Fraction(c) for name, c in row["proof"].items()}
+    assert flaw(problem_of(compressed_of(row), Fraction(row["bound"]) * Fraction(9, 10)), proof) != ""
+    assert flaw(problem_of(replace(compressed_of(row), mu="0"), Fraction(row["bound"])), proof) != ""
+
+
+def test_it_is_the_rows_round_where_the_compressor_is_top_k_which_is_one_of_them() -> None:
+    """In fractions: the same model and the same g_i, and alpha = k/d."""
+    rng = np.random.default_rng(0)
+    run: Any = CATALOGUE["ef21"].run
+    for k, _ in product((1, 2, 3), range(5)):
+        draw = np.vectorize(lambda c: Fraction(int(c), 4), otypes=[object])
+        x, g_i, slopes = (draw(rng.integers(-9, 10, shape)) for shape in (4, (3, 4), (3, 4)))
+        clients = [lambda t, y, s=s: y / 2 + s for s in slopes]
+        h = run.hyper(eta=Fraction(1, 3), kept=k)
+        state, shown = run.step(h, State(x=x, g_i=g_i, t=1), clients, Plan((0, 1, 2), (1, 1, 1), (1, 1, 1)))
+        whole = [f(0, x) - g for f, g in zip(clients, g_i, strict=True)]
+        sent = shown["c_i"].reshape(3, 4)
+        end, known = Compressed("1/2", "1/3", n=3).after(x, [*g_i], clients, lambda i, p, sent=sent: sent[i])
+        assert np.array_equal(end, state.x) and np.array_equal(np.stack(known), state.g_i)
+        for p, c in zip(whole, sent, strict=True):
+            assert 4 * ((p - c) ** 2).sum() <= (4 - k) * (p**2).sum()
+
+
+def grown(r: Compressed, curves: Any, sent: Any) -> float:
+    """The largest ratio of the form over states of one coordinate, of which parts are sent."""
+    n, eta = r.n, float(Fraction(r.eta))
+
+    def after(u: Any) -> Any:
+        known = [curves[i] * u[:1] + u[1 + i : 2 + i] for i in range(n)]
+        x = u[:1] - eta * np.mean(known, axis=0)
+        clients = [lambda k, y, c=c: c * y for c in curves]
+        _, ended = r.after(x, known, clients, lambda i, p: sent[i] * p)
+        return np.concatenate([x, *(g - c * x for g, c in zip(ended, curves, strict=True))])
+
+    M, P = np.array([after(e) for e in np.eye(n + 1)]).T, np.array(r.P, float)
+    return float(np.linalg.eigvals(np.linalg.solve(P, M.T @ P @ M)).real.max())
+
+
+def test_rounds_that_are_run_fall_as_certified_and_come_near() -> None:
+    """Parabolas, and the part 1 + s or 1 - s of every vector, s^2 = 1 - alpha, as far off as a compressor may be."""
+    near = []
+    for row in ROWS:
+        r, bound = compressed_of(row), float(Fraction(row["bound"]))
+        s = float(1 - Fraction(r.alpha)) ** 0.5
+        tried = product(product((float(MU), 0.5, 1.0), repeat=2), product((1 - s, 1.0, 1 + s), repeat=2))
+        largest = max(grown(r, curves, sent) for curves, sent in tried)
+        assert largest <= bound + 1e-9
+        near.append(largest / bound)
+    assert min(near) > 0.95 and max(near) > 0.998, near
+
+
+def test_the_page_prints_what_is_certified() -> None:
+    spec = spec_from_file_location("worst_compressed", ROOT / "scripts" / "worst_compressed.py")
+    assert spec is not None and spec.loader is not None
+    script: Any = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.table(ROWS) in (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
+    assert [replace(compressed_of(row), form=()) for row in ROWS] == script.asked()
+
+
+def test_two_clients_have_what_one_has() -> None:
+    pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
+    from fedspec_proofs.forms_search import certified
+
+    one, two = (certified(Compressed("1/2", "1/8", n)).worst for n in (1, 2))
+    assert one == pytest.approx(two, abs=1e-3)
