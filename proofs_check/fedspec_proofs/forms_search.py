@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from fedspec_proofs import compressed, exchanges, outer
+from fedspec_proofs import compressed, exchanges, outer, spectral
 from fedspec_proofs.compressed import Compressed
 from fedspec_proofs.contraction_search import DIGITS, UNIT, UncertifiedError, forms_that_fall
 from fedspec_proofs.engines.worst_case.falling import without
@@ -17,10 +17,11 @@ from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import first_proved, worst
 from fedspec_proofs.exchanges import Exchanged
 from fedspec_proofs.outer import Outer
+from fedspec_proofs.spectral import Mixed
 
-R = TypeVar("R", Exchanged, Outer, Compressed)
+R = TypeVar("R", Exchanged, Outer, Compressed, Mixed)
 
-OF: dict[type, Any] = {Exchanged: exchanges, Outer: outer, Compressed: compressed}
+OF: dict[type, Any] = {Exchanged: exchanges, Outer: outer, Compressed: compressed, Mixed: spectral}
 """Where the state, the claim and the slopes of each kind of round are."""
 
 

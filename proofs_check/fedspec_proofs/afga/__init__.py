@@ -33,5 +33,6 @@ MODULES = (
     "changes",
     "maxima",
     "exchange_numbers",
+    "class_factors",
 )
 """Modules with claims."""

@@ -1,0 +1,213 @@
+"""By which factor a form falls when peers mix by any symmetric matrix whose eigenvalues are in an interval.
+
+W is symmetric, W 1 = 1, and its other eigenvalues are in [low, high]; it may change from one exchange to the next.
+Nothing else of it is known. For stacks A_t that are mixed by one W, let a_t be A_t less the mean of its rows, and b_t
+what is left of W A_t. Then the means stay, and for all numbers p_t
+
+    mean <b_s, a_t> = mean <a_s, b_t>
+    mean <b - low a, b - high a> <= 0,   a = sum p_t a_t,  b = sum p_t b_t
+
+These hold of every such W (Colla and Hendrickx, arXiv 2203.05963, of which the abstract was opened, have guarantees
+over such a class; PEPit's SymmetricLinearOperator has the inequalities, as a matrix that is positive semidefinite).
+For two stacks a few directions p are taken.
+
+The form is A |x|^2 + mean (B |X_i - x|^2 + 2 C <X_i - x, k_i> + D |k_i|^2), x the mean of the models less x*, k_i =
+c_i + grad F_i(x*); the c_i are those of :mod:`fedspec_proofs.exchanges`. All is made of means over clients. So two
+clients' multipliers, divided, serve any number of them (:mod:`fedspec_proofs.more_clients`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Stack, Vector
+from fedspec.catalogue import CATALOGUE
+from fedspec.errors import ParameterError
+from fedspec.plan import Exchange, Oracle
+from fedspec_proofs.contraction import MU, clients_of, obeyed
+from fedspec_proofs.engines.worst_case.falling import Matrix
+from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
+from fedspec_proofs.engines.worst_case.plays import Play, Start, play
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.values import Value, inner, square
+from fedspec_proofs.exchanges import KEPT, OTHERS
+
+FARTHEST = 6
+"""The largest whole number in a direction."""
+
+
+class Unknown(np.ndarray[Any, Any]):
+    """A mixing matrix of which only its class is known, run on forms; as an array it is J, which is of every class."""
+
+    mixed: list[tuple[list[Form], list[Form]]]
+
+    def __matmul__(self, A: Any) -> Any:
+        """W A: the mean, and what is left as new vectors of sum zero."""
+        n, rows = len(A), [row[0] for row in A]
+        mean = sum(rows, ORIGIN) / n
+        left = [basis(f"W{len(self.mixed)}.{i}") for i in range(n - 1)]
+        left.append(-sum(left, ORIGIN))
+        self.mixed.append(([row - mean for row in rows], left))
+        out = np.empty((n, 1), dtype=object)
+        for i, b in enumerate(left):
+            out[i, 0] = mean + b
+        return out
+
+
+def unknown(n: int) -> Unknown:
+    """A matrix of n clients."""
+    W = np.full((n, n), Fraction(1, n), dtype=object).view(Unknown)
+    W.mixed = []
+    return W
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """An exchange by any matrix of a class.
+
+    Attributes:
+        algorithm: its id, of :data:`fedspec_proofs.exchanges.KEPT`.
+        low: the least eigenvalue but that of 1, in words.
+        high: the largest.
+        tau: local steps of all; k-gt and led exchange after the last of them, diging and d2 after each.
+        eta_l: their rate, in units of 1/L.
+        form: A, B, C, D as the matrix of x, X_i - x and k_i, in words; none before it is found.
+        n: how many clients.
+        mu: strong convexity of the clients, in units of L.
+    """
+
+    algorithm: str
+    low: str
+    high: str
+    tau: int
+    eta_l: str
+    form: tuple[tuple[str, ...], ...] = ()
+    n: int = 2
+    mu: str = str(MU)
+
+    @property
+    def P(self) -> Matrix:
+        """The matrix of the form; without products of x and what is off it."""
+        P = [[Fraction(c) for c in row] for row in self.form]
+        P[0][1] = P[0][2] = P[1][0] = P[2][0] = Fraction(0)
+        return tuple(map(tuple, P))
+
+    def __str__(self) -> str:
+        return f"{self.algorithm}, W in [{self.low}, {self.high}], tau = {self.tau}, eta_l = {self.eta_l}"
+
+    def after(self, X: Sequence[Vector], c: Sequence[Vector], clients: Sequence[Oracle], W: Any) -> list[Vector]:
+        """All X_i and c_i after the exchange, by the row's own functions."""
+        run: Any = CATALOGUE[self.algorithm].run
+        (begin, read), h = KEPT[self.algorithm], run.hyper(eta_l=Fraction(self.eta_l), **OTHERS[self.algorithm])
+        plan = Exchange((), (tuple(range(self.n)),) * self.tau, W)
+        state, _ = run.step(h, begin(h, _stack(X), _stack(c), clients, self.tau), tuple(clients), plan)
+        return [*state.X, *read(h, state, self.tau)]
+
+
+def _stack(some: Sequence[Vector]) -> Stack:
+    return np.stack(some)
+
+
+def _mean(terms: Sequence[Value]) -> Value:
+    return sum(terms, Value()) / len(terms)
+
+
+def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[str, Value]:
+    """What is at most zero of stacks that a matrix of the class has mixed, by name.
+
+    Raises:
+        ParameterError: there are more than two, or the interval is none within [-1, 1].
+    """
+    low, high = Fraction(r.low), Fraction(r.high)
+    if len(mixed) > 2 or not -1 <= low < high <= 1:
+        raise ParameterError(f"spectral: {len(mixed)} stacks, eigenvalues in [{low}, {high}]; two, within [-1, 1]")
+    given = {}
+    ways: list[tuple[int, ...]] = [(1,)] if len(mixed) == 1 else [*directions()]
+    for way in ways:
+        a, b = (
+            [sum((p * y[i] for p, y in zip(way, some, strict=True)), ORIGIN) for i in range(r.n)]
+            for some in zip(*mixed, strict=True)
+        )
+        given[f"W {','.join(map(str, way))}"] = _mean(
+            [inner(v - low * u, v - high * u) for u, v in zip(a, b, strict=True)]
+        )
+    if len(mixed) > 1:
+        (a, b), (e, f) = mixed
+        off = _mean([inner(a[i], f[i]) - inner(b[i], e[i]) for i in range(r.n)])
+        given |= {"S +": off, "S -": -off}
+    return given
+
+
+def directions() -> list[tuple[int, int]]:
+    """Pairs of whole numbers without a common part, one of each and its opposite."""
+    span = range(-FARTHEST, FARTHEST + 1)
+    return [(p, q) for p, q in product(range(FARTHEST + 1), span) if gcd(p, q) == 1 and (p, q) > (0, 0)]
+
+
+def played_of(r: Mixed) -> tuple[list[list[Form]], list[list[Form]], dict[str, Value], Play]:
+    """X_i - x* and k_i, before and after; what functions and matrix obey; the exchange."""
+    functions, slopes = clients_of(r.n, Fraction(r.mu))
+    X, c = [basis(f"x{i}") for i in range(r.n)], [basis(f"c{i}") for i in range(r.n - 1)]
+    c.append(-sum(c, ORIGIN))
+    W = unknown(r.n)
+
+    def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
+        W.mixed.clear()
+        return r.after([*map(start, X)], [*map(start, c)], clients, W)
+
+    played = play(functions, run)
+    ends, kept = [*played.ended[: r.n]], [*played.ended[r.n :]]
+    k, k_after = ([a + s for a, s in zip(some, slopes, strict=True)] for some in (c, kept))
+    return [X, k], [ends, k_after], obeyed(functions) | of_class(r, W.mixed), played
+
+
+def state_of(r: Mixed) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
+    """x, X_1 - x and k_1 of two clients, of which all of the form is made."""
+    before, after, given, played = played_of(r)
+
+    def seen(some: list[list[Form]]) -> list[Form]:
+        X, k = some
+        x = sum(X, ORIGIN) / r.n
+        return [x, X[0] - x, k[0]]
+
+    return seen(before), seen(after), given, played
+
+
+def slopes_of(r: Mixed) -> list[str]:
+    """The gradients at x*, which no exchange sees: c_i moves with them when clients are tilted."""
+    return [f"s{i}" for i in range(r.n - 1)]
+
+
+def form_of(r: Mixed, some: Sequence[Sequence[Form]]) -> Value:
+    """The form of any number of clients."""
+    X, k = some
+    x, P = sum(X, ORIGIN) / r.n, r.P
+    off = [
+        P[1][1] * square(y - x) + 2 * P[1][2] * inner(y - x, a) + P[2][2] * square(a) for y, a in zip(X, k, strict=True)
+    ]
+    return P[0][0] * square(x) + _mean(off)
+
+
+def problem_of(r: Mixed, bound: Any = Fraction(0)) -> Problem:
+    """That the form is at most so many times its value before."""
+    before, after, given, played = played_of(r)
+    start = form_of(r, before)
+    return Problem(form_of(r, after) - bound * start, given, bound * start, played)
+
+
+def among(proof: Mapping[str, Fraction], n: int) -> dict[str, Fraction]:
+    """Two clients' multipliers divided among n; those of the matrix are of means, and stay."""
+    out = {name: c for name, c in proof.items() if name[0] != "F"}
+    for name, c in proof.items():
+        if name[0] == "F":
+            for i in range(n):
+                mine = f"F{i} {name.partition(' ')[2]}"
+                out[mine] = out.get(mine, Fraction(0)) + c / n
+    return out
