@@ -19,12 +19,14 @@ def is_outer(row: Algorithm) -> bool:
 
 
 def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
-    """Refuse a delay where no change comes late, or where rounds begin at one model.
+    """Refuse a delay where no change comes late, or where rounds begin at one model; and late changes without a form.
 
     Raises:
-        ParameterError: there is a delay, and it is one of these.
+        ParameterError: there is a delay, and it is one of these; or no form is asked for where changes come late.
     """
     late = importlib.import_module("fedspec_proofs.outer").LATE
+    if row.id in late and not lyapunov:
+        raise ParameterError(f"worst-case: {row.id} is run by arrivals; ask for a form that falls (--lyapunov)")
     if delay and not (lyapunov and row.id in late):
         raise ParameterError(f"--delay {delay}: it is about --lyapunov of {', '.join(late)}; leave it out")
 

@@ -156,7 +156,7 @@ def test_a_server_that_keeps_something_brings_two_runs_together() -> None:
     assert [row["factor"] for row in rows] == ["237/250", "201/200"] and rows[0]["delay"] == 2
     for wrong, said in (
         (("fedavg", "--delay", "1"), "--delay 1: it is about --lyapunov of cc-fedavg"),
-        (("cc-fedavg", "--delay", "1"), "--delay 1: it is about --lyapunov of cc-fedavg"),
+        (("cc-fedavg", "--delay", "1"), "run by arrivals; ask for a form that falls (--lyapunov)"),
         (("fedavg", "--lyapunov"), "and no server of momentum or of late changes"),
         (("fedavgm", "--lyapunov", "--steps", "1,2"), "is about equally many of all"),
         (("fedavgm", "--set", "momentum=foo"), "--set foo: expected a fraction"),
