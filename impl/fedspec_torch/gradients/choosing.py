@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fedspec_torch.arith import Ended, Stack, Weights
 from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.gradients import heap
 from fedspec_torch.gradients.ways import ALONE, WAYS, Network, Way
 
 
@@ -92,6 +93,8 @@ def choose(
         Exception: what the module raised, where no way bears it.
     """
     begun, n, cpu = _now(x), len(x), x.device.type == "cpu"
+    if cpu:
+        heap.kept()
     seconds: dict[str, float] = {}
     refused: dict[str, Exception] = {}
     works: dict[str, Callable[[], object]] = {}
