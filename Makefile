@@ -188,7 +188,8 @@ test: venv ## What must pass before a commit: lint, types, tests, claims, wheel
 
 .PHONY: outside
 outside: venv ## What needs published packages or a browser, and more of the tests
-	FEDSPEC_PROFILE=outside $(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
+	@# One more than there are cores: a quarter of the time was waiting for installations, servers and the browser.
+	FEDSPEC_PROFILE=outside $(BIN)/pytest -n $$(( $(JOBS) + 1 )) --dist worksteal $(ARGS)
 
 .PHONY: times
 times: venv ## Time every test again; writes tests/times.json (two hours)

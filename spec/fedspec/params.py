@@ -31,7 +31,7 @@ def size(name: str, shape: Sequence[int]) -> int:
         if not is_whole(length) or length < 0:
             raise ShapeError(f"{name}: shape {tuple(shape)}; lengths are whole numbers >= 0")
     # Also where another length is 0, since NumPy makes no such array.
-    if prod(length for length in shape if length) > LARGEST:
+    if prod([length for length in shape if length]) > LARGEST:
         raise ShapeError(f"{name}: shape {tuple(shape)}; a block has at most 2^48 coordinates")
     return prod(shape)
 

@@ -22,8 +22,8 @@ from fedspec.errors import ParameterError
 from fedspec_use.optax import local
 
 NUMBERS = {"rho": 0.5, "mu": 0.1, "eps": 0.1, "gamma": 0.9, "beta1": 0.9, "beta2": 0.99, "lam": 0.01, "z": 2,
-           "eps_s": 0.01, "v0": 0.25, "wd": 0.1}
-START = {"w": jnp.arange(6.0).reshape(2, 3) / 3 - 1, "b": jnp.ones(2)}
+           "eps_s": 0.01, "v0": 0.25, "wd": 0.1, "ns_steps": 3}
+START = {"w": jnp.arange(6.0).reshape(2, 3) / 3 - 1, "b": jnp.ones((2, 1))}
 
 def ends(x):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(x)])
