@@ -5,9 +5,7 @@ Writes contraction.json of the ledger (what is certified, with multipliers), the
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -16,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from fedspec_proofs import tabled
 from fedspec_proofs.coefficients import Weighed
 from fedspec_proofs.coefficients_search import best, proved
 from fedspec_proofs.contraction import HELD, Round
@@ -27,7 +26,6 @@ from fedspec_suite.report.styles import style_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE, PICTURE = DOCS / "worst-cases.md", DOCS / "pictures" / "worst-cases.svg"
-PLACE = re.compile(r"(<!-- worst: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 RATES = ("1/8", "1/4", "1/2", "1")
 STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (1, 1, 3, 3))
@@ -62,12 +60,10 @@ def best_of(asked: tuple[int, Fraction]) -> dict[str, Any]:
 
 def row_of(r: Round) -> dict[str, Any]:
     """The worst case of a round, as the ledger keeps it."""
-    found = certified(r)
-    shown = {name: getattr(found.round, name) for name in ("algorithm", "steps", "eta_l", "zeta2", "share", "form")}
+    row = tabled.kept(certified(r), ("algorithm", "steps", "eta_l", "zeta2", "share", "form"))
     if isinstance(r.zeta2, Fraction):
-        shown["zeta2"] = int(r.zeta2) if r.zeta2.denominator == 1 else str(r.zeta2)
-    proof = {name: str(c) for name, c in found.proof.items()}
-    return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
+        row["zeta2"] = int(r.zeta2) if r.zeta2.denominator == 1 else str(r.zeta2)
+    return row
 
 
 def weighed(asked: tuple[str, Fraction, str]) -> dict[str, Any]:
@@ -197,16 +193,14 @@ def main() -> None:
         there = by_round(rows)
         rows += [row for row in pool.map(best_of, product(LOCAL, UNLIKE)) if next(iter(by_round([row]))) not in there]
         some = list(pool.map(weighed, product(RATES, APART, best_coefficients.WHICH)))
-    round_numbers.PATH.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
-    best_coefficients.PATH.write_text("[\n" + ",\n".join(map(json.dumps, some)) + "\n]\n", encoding="utf-8")
+    tabled.write(round_numbers.PATH, rows)
+    tabled.write(best_coefficients.PATH, some)
     written(rows)
 
 
 def written(rows: list[dict[str, Any]]) -> None:
     """The page and its picture from what is certified."""
-    made = tables(rows)
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(PLACE.sub(lambda m: f"{m[1]}{made[m[2]]}\n{m[3]}", page), encoding="utf-8")
+    PAGE.write_text(tabled.placed(PAGE.read_text(encoding="utf-8"), "worst", tables(rows)), encoding="utf-8")
     draw(rows)
 
 

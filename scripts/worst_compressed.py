@@ -5,8 +5,6 @@ Writes compressed.json of the ledger and a table of the page.
 
 from __future__ import annotations
 
-import json
-import re
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from itertools import product
@@ -14,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import fedspec_proofs.compressed as ledger
+from fedspec_proofs import tabled
 from fedspec_proofs.compressed import Compressed
 from fedspec_proofs.forms_search import certified
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
 PATH = Path(ledger.__file__).with_suffix(".json")
-PLACE = re.compile(r"(<!-- compressed: factor -->\n).*?(<!-- end -->)", re.DOTALL)
 
 RATES = ("1/32", "1/16", "1/8", "1/4", "1/2")
 ALPHAS = ("3/4", "1/2", "1/4", "1/10")
@@ -32,10 +30,7 @@ def asked() -> list[Compressed]:
 
 def row_of(r: Compressed) -> dict[str, Any]:
     """A round, as the ledger keeps it."""
-    found = certified(r)
-    proof = {name: str(c) for name, c in found.proof.items()}
-    shown = {name: getattr(found.round, name) for name in ("alpha", "eta", "form")}
-    return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
+    return tabled.kept(certified(r), ("alpha", "eta", "form"))
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -50,9 +45,9 @@ def main() -> None:
     """Find, write."""
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(row_of, asked()))
-    PATH.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
-    page, made = PAGE.read_text(encoding="utf-8"), table(rows)
-    PAGE.write_text(PLACE.sub(lambda m: f"{m[1]}{made}\n{m[2]}", page), encoding="utf-8")
+    tabled.write(PATH, rows)
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(tabled.placed(page, "compressed", {"factor": table(rows)}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ Writes exchanges.json of the ledger and the table of the page.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
@@ -15,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import fedspec_proofs.exchanges as ledger
+from fedspec_proofs import tabled
 from fedspec_proofs.exchanges import KEPT, Exchanged, circulant
 from fedspec_proofs.forms_search import certified
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
 PATH = Path(ledger.__file__).with_suffix(".json")
-PLACE = re.compile(r"(<!-- exchanges: factor -->\n).*?(<!-- end -->)", re.DOTALL)
 
 MATRICES = {
     "two, 3/4": circulant("3/4", "1/4"),
@@ -42,10 +40,7 @@ def asked() -> Iterator[Exchanged]:
 
 def row_of(r: Exchanged) -> dict[str, Any]:
     """An exchange, as the ledger keeps it."""
-    found = certified(r)
-    proof = {name: str(c) for name, c in found.proof.items()}
-    shown = {name: getattr(found.round, name) for name in ("algorithm", "W", "tau", "eta_l", "form")}
-    return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
+    return tabled.kept(certified(r), ("algorithm", "W", "tau", "eta_l", "form"))
 
 
 def table(rows: list[dict[str, Any]]) -> str:
@@ -64,10 +59,9 @@ def main() -> None:
     """Find, write."""
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(row_of, asked()))
-    PATH.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
-    made = table(json.loads(PATH.read_text(encoding="utf-8")))
+    tabled.write(PATH, rows)
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(PLACE.sub(lambda m: f"{m[1]}{made}\n{m[2]}", page), encoding="utf-8")
+    PAGE.write_text(tabled.placed(page, "exchanges", {"factor": table(tabled.read(PATH))}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,6 @@ Writes outer.json of the ledger and two tables of the page.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
@@ -15,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import fedspec_proofs.outer as ledger
+from fedspec_proofs import tabled
 from fedspec_proofs.forms_search import certified
 from fedspec_proofs.outer import Outer
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
 PATH = Path(ledger.__file__).with_suffix(".json")
-PLACE = re.compile(r"(<!-- outer: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 STEPS = (1, 2, 4)
 RATES = {"momentum": ("1/64", "1/16", "1/4", "1"), "late": ("1/8", "1/4", "1/2", "1")}
@@ -45,11 +43,7 @@ def asked() -> list[Outer]:
 
 def row_of(r: Outer) -> dict[str, Any]:
     """A round, as the ledger keeps it."""
-    found = certified(r)
-    names = ("algorithm", "tau", "eta_l", "numbers", "delay", "form")
-    proof = {name: str(c) for name, c in found.proof.items()}
-    shown = {name: getattr(found.round, name) for name in names}
-    return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
+    return tabled.kept(certified(r), ("algorithm", "tau", "eta_l", "numbers", "delay", "form"))
 
 
 def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
@@ -73,10 +67,9 @@ def main() -> None:
     """Find, write."""
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(row_of, asked()))
-    PATH.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
-    made = tables(rows)
+    tabled.write(PATH, rows)
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(PLACE.sub(lambda m: f"{m[1]}{made[m[2]]}\n{m[3]}", page), encoding="utf-8")
+    PAGE.write_text(tabled.placed(page, "outer", tables(rows)), encoding="utf-8")
 
 
 if __name__ == "__main__":

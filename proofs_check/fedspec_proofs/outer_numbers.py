@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import outer
+from fedspec_proofs import outer, tabled
 from fedspec_proofs.claim import Claim, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.worst_case.falling import positive
-from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.outer import LATE, Outer, problem_of
 
 PATH = Path(outer.__file__).with_suffix(".json")
@@ -31,8 +27,7 @@ def among(proof: Mapping[str, Fraction], n: int) -> dict[str, Fraction]:
 
 def rows() -> list[dict[str, Any]]:
     """The rounds of the tables, the number of each, and multipliers that prove it."""
-    found: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
-    return found
+    return tabled.read(PATH)
 
 
 def outer_of(row: Mapping[str, Any]) -> Outer:
@@ -43,11 +38,7 @@ def outer_of(row: Mapping[str, Any]) -> Outer:
 
 def wrong_with(row: Mapping[str, Any], *more: int) -> str:
     """Why a row proves nothing, of two clients or of more; empty where it does, by the rule as it stands."""
-    r, bound, proof = outer_of(row), Fraction(row["bound"]), {name: Fraction(c) for name, c in row["proof"].items()}
-    if not positive(r.P):
-        return "its form is not positive definite"
-    wrong = flaw(problem_of(r, bound), proof)
-    return wrong or next((w for n in more if (w := flaw(problem_of(replace(r, n=n), bound), among(proof, n)))), "")
+    return tabled.wrong_with(row, outer_of(row), problem_of, among, more)
 
 
 def grown(r: Outer, curvature: Fraction) -> Fraction:
@@ -55,12 +46,7 @@ def grown(r: Outer, curvature: Fraction) -> Fraction:
     first = [Fraction(1)] + [Fraction(r.algorithm in LATE)] * (len(r.names) - 1)
     clients = [lambda k, y: curvature * y] * r.n
     ended = [y[0] for y in r.after([exact.vector(c) for c in first], clients)]
-
-    def value(u: Sequence[Any]) -> Any:
-        return sum((c * a * b for row, a in zip(r.P, u, strict=True) for c, b in zip(row, u, strict=True)), Fraction(0))
-
-    ratio: Fraction = value(ended) / value(first)
-    return ratio
+    return tabled.value(r.P, ended) / tabled.value(r.P, first)
 
 
 def factors(id: str, statement: str, source: Source, which: Sequence[str]) -> Claim:
@@ -91,8 +77,6 @@ def factors(id: str, statement: str, source: Source, which: Sequence[str]) -> Cl
             ratio = grown(one, c)
             words = f"F_i = {c} x^2/2, {one}, from x = 1: the form grows by {float(ratio):.4g}, and not {float(bound)}"
             without[name] = Dropped(ratio > bound, words)
-        most = max(float(Fraction(row["bound"])) - row["worst"] for row in found)
-        evidence = f"{len(found)} numbers, each by multipliers in fractions; at most {most:.4f} above what the program "
-        return Finding(Verdict.CERTIFIED, f"{evidence}attains; docs/worst-cases.md has them", without)
+        return Finding(Verdict.CERTIFIED, tabled.evidence(found), without)
 
     return numbers

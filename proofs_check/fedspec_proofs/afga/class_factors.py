@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import spectral
+from fedspec_proofs import spectral, tabled
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.worst_case.falling import positive
-from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.exchanges import Words, circulant, mixing_of
 from fedspec_proofs.spectral import Mixed, among, problem_of
 
@@ -25,8 +21,7 @@ RENEW = "python scripts/worst_spectral.py"
 
 def rows() -> list[dict[str, Any]]:
     """The exchanges, the number of each, and multipliers that prove it."""
-    found: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
-    return found
+    return tabled.read(PATH)
 
 
 def mixed_of(row: Mapping[str, Any]) -> Mixed:
@@ -37,11 +32,7 @@ def mixed_of(row: Mapping[str, Any]) -> Mixed:
 
 def wrong_with(row: Mapping[str, Any], *more: int) -> str:
     """Why a row proves nothing, of two clients or of more; empty where it does, by the rule as it stands."""
-    r, bound, proof = mixed_of(row), Fraction(row["bound"]), {name: Fraction(c) for name, c in row["proof"].items()}
-    if not positive(r.P):
-        return "its form is not positive definite"
-    wrong = flaw(problem_of(r, bound), proof)
-    return wrong or next((w for n in more if (w := flaw(problem_of(replace(r, n=n), bound), among(proof, n)))), "")
+    return tabled.wrong_with(row, mixed_of(row), problem_of, among, more)
 
 
 def grown(r: Mixed, curvature: Fraction, W: Words) -> Fraction:
@@ -87,6 +78,4 @@ def class_factors() -> Finding:
         ratio = grown(r, Fraction(c), W)
         words = f"F_i = {c} x^2/2, W = ({', '.join(W[0])}; {', '.join(W[1])}), {r}, X = 1, -1"
         without[name] = Dropped(ratio > bound, f"{words}: the form grows by {float(ratio):.4g}, and not {float(bound)}")
-    most = max(float(Fraction(row["bound"])) - row["worst"] for row in _FOUND)
-    evidence = f"{len(_FOUND)} numbers, each by multipliers in fractions; at most {most:.4f} above what the program "
-    return Finding(Verdict.CERTIFIED, f"{evidence}attains; docs/worst-cases.md has them", without)
+    return Finding(Verdict.CERTIFIED, tabled.evidence(_FOUND), without)

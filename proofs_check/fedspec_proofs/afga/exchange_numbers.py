@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import exchanges
+from fedspec_proofs import exchanges, tabled
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.worst_case.falling import positive
-from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.exchanges import Exchanged, problem_of
 
@@ -26,8 +23,7 @@ Key = tuple[str, tuple[tuple[str, ...], ...], int, str]
 
 def rows() -> list[dict[str, Any]]:
     """The exchanges, the number of each, and multipliers that prove it."""
-    found: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
-    return found
+    return tabled.read(PATH)
 
 
 def exchanged_of(row: Mapping[str, Any]) -> Exchanged:
@@ -43,10 +39,7 @@ def by_exchange(found: Iterable[Mapping[str, Any]]) -> dict[Key, Mapping[str, An
 
 def wrong_with(row: Mapping[str, Any]) -> str:
     """Why a row proves nothing; empty where its multipliers prove its number, by the rule as it stands."""
-    r = exchanged_of(row)
-    if not positive(r.P):
-        return "its form is not positive definite"
-    return flaw(problem_of(r, Fraction(row["bound"])), {name: Fraction(c) for name, c in row["proof"].items()})
+    return tabled.wrong_with(row, exchanged_of(row), problem_of)
 
 
 def _without(row: Mapping[str, Any]) -> dict[str, Dropped]:
@@ -89,6 +82,4 @@ def exchange_factors() -> Finding:
     for row in _FOUND:
         if wrong := wrong_with(row):
             return Finding(Verdict.UNKNOWN, f"{exchanged_of(row)}: {wrong}; {RENEW}")
-    most = max(float(Fraction(row["bound"])) - row["worst"] for row in _FOUND)
-    evidence = f"{len(_FOUND)} numbers, each by multipliers in fractions; at most {most:.4f} above what the program "
-    return Finding(Verdict.CERTIFIED, f"{evidence}attains; docs/worst-cases.md has them", _without(_FOUND[0]))
+    return Finding(Verdict.CERTIFIED, tabled.evidence(_FOUND), _without(_FOUND[0]))

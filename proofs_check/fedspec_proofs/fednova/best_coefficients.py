@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import coefficients
+from fedspec_proofs import coefficients, tabled
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.coefficients import Ways, Weighed, free, least, nova, problem_of, same_on_forms
 from fedspec_proofs.engines.worst_case.certificates import attained_of
@@ -43,8 +42,7 @@ WHICH = (*OWN, *WAYS)
 
 def rows() -> list[dict[str, Any]]:
     """The rounds, the best coefficients of each, and what proves their numbers."""
-    found: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
-    return found
+    return tabled.read(PATH)
 
 
 def weighed_of(row: dict[str, Any]) -> Weighed:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import compressed
+from fedspec_proofs import compressed, tabled
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.compressed import Compressed, problem_of
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.worst_case.falling import positive
-from fedspec_proofs.engines.worst_case.proof import flaw
 
 PATH = Path(compressed.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_compressed.py``."""
@@ -23,8 +20,7 @@ RENEW = "python scripts/worst_compressed.py"
 
 def rows() -> list[dict[str, Any]]:
     """The rounds of the table, the number of each, and multipliers that prove it."""
-    found: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
-    return found
+    return tabled.read(PATH)
 
 
 def compressed_of(row: Mapping[str, Any]) -> Compressed:
@@ -34,10 +30,7 @@ def compressed_of(row: Mapping[str, Any]) -> Compressed:
 
 def wrong_with(row: Mapping[str, Any]) -> str:
     """Why a row proves nothing; empty where its multipliers prove its number, by the rules as they stand."""
-    r = compressed_of(row)
-    if not positive(r.P):
-        return "its form is not positive definite"
-    return flaw(problem_of(r, Fraction(row["bound"])), {name: Fraction(c) for name, c in row["proof"].items()})
+    return tabled.wrong_with(row, compressed_of(row), problem_of)
 
 
 def grown(r: Compressed, curvature: Fraction, sent: Fraction) -> Fraction:
@@ -46,11 +39,7 @@ def grown(r: Compressed, curvature: Fraction, sent: Fraction) -> Fraction:
     x = exact.vector(1 - Fraction(r.eta) * curvature)
     _, ended = r.after(x, known, [lambda k, y: curvature * y] * r.n, lambda i, p: sent * p)
     u = [x[0], *(g[0] - curvature * x[0] for g in ended)]
-    return _value(r, u) / r.P[0][0]
-
-
-def _value(r: Compressed, u: Sequence[Any]) -> Fraction:
-    return sum((c * a * b for row, a in zip(r.P, u, strict=True) for c, b in zip(row, u, strict=True)), Fraction(0))
+    return tabled.value(r.P, u) / r.P[0][0]
 
 
 _FOUND = rows()
@@ -81,6 +70,4 @@ def compressed_factors() -> Finding:
         ratio = grown(one, Fraction(c), Fraction(sent))
         words = f"F_i = {c} x^2/2, C(v) = {sent} v, {one}, from w = 1: the form grows by {float(ratio):.4g}"
         without[name] = Dropped(ratio > bound, f"{words}, and not {float(bound)}")
-    most = max(float(Fraction(row["bound"])) - row["worst"] for row in _FOUND)
-    evidence = f"{len(_FOUND)} numbers, each by multipliers in fractions; at most {most:.4f} above what the program "
-    return Finding(Verdict.CERTIFIED, f"{evidence}attains; docs/worst-cases.md has them", without)
+    return Finding(Verdict.CERTIFIED, tabled.evidence(_FOUND), without)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import contraction
+from fedspec_proofs import contraction, tabled
 from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.contraction import HELD, Round, problem_of
 from fedspec_proofs.engines.worst_case.falling import positive
@@ -24,8 +23,7 @@ RENEW = "python scripts/worst_cases.py"
 
 def rows() -> list[dict[str, Any]]:
     """The rounds, the number of each, and multipliers that prove it."""
-    found: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
-    return found
+    return tabled.read(PATH)
 
 
 def round_of(row: dict[str, Any]) -> Round:
@@ -48,7 +46,7 @@ def _checked(kept: bool) -> Finding:
     above = []
     for row in _of(kept):
         r, bound = round_of(row), Fraction(row["bound"])
-        wrong = flaw(problem_of(r, bound), {name: Fraction(c) for name, c in row["proof"].items()})
+        wrong = flaw(problem_of(r, bound), tabled.proof_of(row))
         if kept and not positive(r.P):
             wrong = "its form is not positive definite"
         if wrong:
