@@ -85,14 +85,9 @@ def judged(folder: Path, python: str, requirements: list[str], commands: tuple[s
     binaries = folder / "venv" / "bin"
     asked = folder / "requirements.txt"
     asked.write_text("\n".join(requirements), encoding="utf-8")
-    told = installing.listed(sys.executable) or ""
-    assert any(
-        subprocess.run(
-            [*way.install, "-q", "-r", str(asked)], check=False, cwd=folder, env={**os.environ, **way.variables}
-        ).returncode
-        == 0
-        for way in installing.ways(binaries / "python", told, torch=True)
-    )
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    install = [str(binaries / "python"), "-P", installing.__file__, str(asked)]
+    subprocess.run(install, check=True, cwd=folder, env={**os.environ, "PATH": path})
     subprocess.run([str(binaries / "python"), "-m", "pip", "check"], check=True, cwd=folder)
     for command in commands:
         words = [str(binaries / "fedspec"), *command.split()]

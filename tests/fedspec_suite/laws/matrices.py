@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fedspec.arith import Array, digits
 from fedspec.contract import Begin, Event, Gradient
 from fedspec.facts import Fact
-from fedspec.params import flatten
+from fedspec.params import flatten, unflatten
 from fedspec_suite.laws.asked import fact
 from fedspec_suite.laws.closed_forms import muon
 from fedspec_suite.laws.law import Law
@@ -90,11 +90,7 @@ def _same_path(bench: Bench, drawn: tuple[Scenario, dict[str, Any]]) -> None:
 
 def _flatly(s: Scenario, x: Array, f: Callable[[str, Array], Array]) -> Array:
     """A flat model with every block changed."""
-    start, out = 0, []
-    for name, a in s.case.x0.items():
-        out.append(f(name, x[start : start + a.size].reshape(a.shape)).reshape(-1))
-        start += a.size
-    return np.concatenate(out)
+    return flatten({name: f(name, a) for name, a in unflatten(x, s.case.x0).items()})
 
 
 def _without_decay(setting: Setting) -> st.SearchStrategy[Scenario]:

@@ -26,6 +26,7 @@ import torch
 
 from fedspec.contract import Answer, Case, Event, Messages, Offer, SubjectInfo
 from fedspec.errors import ContractError
+from fedspec.params import flatten, unflatten
 from fedspec_suite.subjects import vision
 
 vision.declare()
@@ -73,29 +74,21 @@ class ByzflSession:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.x = np.concatenate([np.ravel(a) for a in case.x0.values()])
+        self.x = flatten(case.x0)
         self.kept: Any = None
 
     def step(self, event: Event) -> Answer:
         """Aggregate one round's messages."""
         if not isinstance(event, Messages):
             raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
-        sent = np.stack([np.concatenate([np.ravel(a) for a in m.delta.values()]) for m in event.messages])
+        sent = np.stack([flatten(m.delta) for m in event.messages])
         _, make = AGGREGATORS[self.case.algorithm]
         if self.kept is None or self.case.algorithm != "centred-clipping":
             self.kept = make(self.case.hyper, len(sent))
         found = self.kept(torch.from_numpy(sent) if self.case.variant == "torch" else sent)
         self.x = self.x + np.asarray(found)
         name = "v" if self.case.algorithm == "centred-clipping" else "delta"
-        return {"x": self.blocks(self.x), name: self.blocks(np.asarray(found))}
-
-    def blocks(self, vector: Any) -> dict[str, Any]:
-        """A vector in the blocks of the case."""
-        out, start = {}, 0
-        for name, like in self.case.x0.items():
-            out[name] = vector[start : start + like.size].reshape(like.shape)
-            start += like.size
-        return out
+        return {"x": unflatten(self.x, self.case.x0), name: unflatten(np.asarray(found), self.case.x0)}
 
 
 class Byzfl:
