@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Hashable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from hypothesis.internal.conjecture import providers
 
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge import drawing, runner
 from fedspec_suite.judge.drawing import Trial, once, search
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.constants import not_local
+from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
@@ -86,3 +92,43 @@ def test_laws_with_one_strategy_draw_once(monkeypatch: pytest.MonkeyPatch) -> No
     assert {law.cases for law in laws} <= drawing.shared()
     asked = [runner.run_law(law, bench, setting, 5, 0) for law in laws]
     assert len(searched) == 1 and [o.cases for o in asked] == [5, 5, 5]
+
+
+def test_no_case_has_a_number_of_somebodys_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without that a clone, a wheel and a tree with one more number would have other cases of the same seed."""
+    own = [0.5 + i / 1021 for i in range(1, 201)]
+    (tmp_path / "somebodys.py").write_text(f"RATES = {own}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("somebodys")
+    rates = st.floats(0, 2)
+
+    def searched() -> set[float]:
+        seen: list[float] = []
+        search(rates, 300, 0, seen.append)
+        return set(seen)
+
+    def theirs() -> set[float]:
+        seen: list[float] = []
+
+        @hypothesis.seed(0)
+        @hypothesis.settings(database=None, max_examples=300)
+        @hypothesis.given(rates)
+        def every(rate: float) -> None:
+            seen.append(rate)
+
+        every()
+        return set(seen)
+
+    assert theirs() & set(own)
+    assert not searched() & set(own)
+    assert not set(drawn(rates, 300, 0)) & set(own)
+    assert theirs() & set(own)
+
+
+def test_searches_within_searches_and_beside_them_draw_no_local_number_until_the_last_has_ended() -> None:
+    kept = providers._get_local_constants
+    with not_local():
+        with not_local():
+            pass
+        assert providers._get_local_constants is not kept
+    assert providers._get_local_constants is kept

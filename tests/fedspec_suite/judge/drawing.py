@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.strategies import SearchStrategy
 
 from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.constants import not_local
 from fedspec_suite.measure.verdict import Undecided
 
 Trial: TypeAlias = Callable[[Any], None]
@@ -53,7 +54,8 @@ def search(cases: SearchStrategy[Any], examples: int, seed: int, trial: Trial) -
 
     # There is no database; without this Hypothesis reads the source of the test for each law, to find it in one.
     every._hypothesis_internal_database_key = None  # type: ignore[attr-defined]
-    every()
+    with not_local():
+        every()
 
 
 @cache

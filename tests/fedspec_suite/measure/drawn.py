@@ -10,6 +10,7 @@ import hypothesis
 from hypothesis import HealthCheck, Phase, Verbosity
 from hypothesis.strategies import SearchStrategy
 
+from fedspec_suite.measure.constants import not_local
 from fedspec_suite.measure.verdict import Undecided
 
 
@@ -39,7 +40,8 @@ def drawn(cases: SearchStrategy[Any], count: int, seed: int, allowed: Callable[[
     # There is no database; without this Hypothesis reads the source of the function, to find its cases in one.
     collect._hypothesis_internal_database_key = None  # type: ignore[attr-defined]
     try:
-        collect()
+        with not_local():
+            collect()
     except hypothesis.errors.Unsatisfiable:
         return []
     return found
