@@ -41,7 +41,7 @@ def mount(app: typer.Typer) -> None:
             typer.Option(help="digits, breast-cancer, quadratics, ...: docs/simulate.md; NAME:KEY=VALUE sets of it."),
         ] = "digits",
         model: Annotated[
-            str | None, typer.Option(help="logistic, mlp or cnn, of those that fit the data; else the usual one.")
+            str | None, typer.Option(help="logistic, mlp, cnn or matrices, whichever fit the data; else the usual one.")
         ] = None,
         clients: Annotated[int, typer.Option(min=1, help="How many the data are split over.")] = 100,
         alpha: Annotated[float, typer.Option(help="Dirichlet's, of the split by label; small: unlike clients.")] = 0.3,

@@ -54,6 +54,7 @@ NUMBERS: dict[str, float] = {
     "kept": 2,
     "consensus": 0.5,
     "radius": 0.5,
+    "ns_steps": 2,
     "q": 0.5,
 }
 
@@ -64,15 +65,15 @@ def half_square(output: Tensor, target: Tensor) -> Tensor:
 
 
 class TwoBlocks(nn.Module):
-    """w = (u, vec V): a linear model whose parameters are a vector and a matrix."""
+    """w = (u, vec V): a linear model whose parameters are two matrices, of which one is a row."""
 
     def __init__(self, w: Any) -> None:
         super().__init__()
-        self.u = nn.Parameter(torch.tensor(w[:2]))
+        self.u = nn.Parameter(torch.tensor(w[:2])[None])
         self.V = nn.Parameter(torch.tensor(w[2:]).reshape(2, 2))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        return (inputs[:, :2] @ self.u + inputs[:, 2:] @ self.V.reshape(-1))[:, None]
+        return (inputs[:, :2] @ self.u[0] + inputs[:, 2:] @ self.V.reshape(-1))[:, None]
 
 
 def quadratic(seed: int = 0, clients: int = 6, **more: Any) -> tuple[Federation, Any, Any]:

@@ -14,6 +14,8 @@ from test_mirror import recorder
 from test_mirror.federations import TRAINABLE, hyper, schedule
 from torch import nn
 
+from fedspec.catalogue import find
+from fedspec.facts import Fact
 from fedspec_torch import Federation, arrivals, cohorts, exchanges, simulate
 from fedspec_torch.gradients import graphs
 from fedspec_torch.gradients.choosing import Choice
@@ -41,10 +43,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     yield found
 
 
-def federation(way: str | None, clients: int = 5, **more: Any) -> Federation:
+def federation(way: str | None, clients: int = 5, bias: bool = True, **more: Any) -> Federation:
     """Whose measured way is that of the layers, if no way is named."""
     torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(6, 7), nn.Tanh(), nn.Linear(7, 3)).double()
+    module = nn.Sequential(nn.Linear(6, 7, bias=bias), nn.Tanh(), nn.Linear(7, 3, bias=bias)).double()
     data = [(torch.randn(9, 6).double(), torch.randint(3, (9,))) for _ in range(clients)]
     made = Federation(module, nn.functional.cross_entropy, data, batch_size=4, way=way, **more)
     if way is None:
@@ -56,8 +58,9 @@ def federation(way: str | None, clients: int = 5, **more: Any) -> Federation:
 def ended(row: Any, plan: Any, rounds: int = 6, block: int | None = None, **numbers: Any) -> list[Any]:
     """Models and losses of a run with recordings, and of one without."""
     found = []
+    bias = not find(row).has(Fact.MATRICES) if isinstance(row, str) else True
     for way in (None, "layered"):
-        run = simulate(row, federation(way), plan=plan, rounds=rounds, block=block, **numbers)
+        run = simulate(row, federation(way, bias=bias), plan=plan, rounds=rounds, block=block, **numbers)
         found.append(([r.loss for r in run], run.x))
     return found
 

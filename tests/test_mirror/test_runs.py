@@ -23,6 +23,7 @@ from torch import nn
 from fedspec.algorithms import synchronous
 from fedspec.catalogue import CATALOGUE, Algorithm, Method, find
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
+from fedspec.facts import Fact
 from fedspec.usual import BY_NAME
 from fedspec_torch import CheckpointError, DivergedError, Federation, arrivals, cohorts, exchanges, resume, simulate
 from fedspec_torch.run import saved
@@ -145,7 +146,8 @@ def test_what_is_written_out_trains_like_what_is_looped_over(row: Algorithm) -> 
     ends = []
     for way in ("layered", "looped"):
         torch.manual_seed(3)
-        module = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).double()
+        bias = not row.has(Fact.MATRICES)
+        module = nn.Sequential(nn.Linear(3, 4, bias=bias), nn.ReLU(), nn.Linear(4, 2, bias=bias)).double()
         data = [(torch.randn(5 + i, 3).double(), torch.randn(5 + i, 2).double()) for i in range(6)]
         federation = Federation(module, nn.functional.mse_loss, data, batch_size=4, way=way)
         run = simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, **hyper(row))

@@ -8,6 +8,7 @@ from test_mirror.federations import TRAINABLE, hyper
 
 from fedspec.catalogue import Algorithm
 from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.facts import Fact
 from fedspec_torch import cohorts, simulate
 from fedspec_torch.tasks import MODELS, TASKS, plan, task
 
@@ -78,7 +79,8 @@ def test_an_unknown_task_is_refused_by_name(data: str, model: str | None, words:
 @pytest.mark.long
 @pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 def test_its_schedule_fits_every_algorithm(row: Algorithm) -> None:
-    one = task("breast-cancer", "logistic", clients=9, alpha=1.0, batch_size=8, seed=0)
+    model = "matrices" if row.has(Fact.MATRICES) else "logistic"
+    one = task("breast-cancer", model, clients=9, alpha=1.0, batch_size=8, seed=0)
     schedule = plan(row, 9, 4, steps=(1, 3), delay=2)
     run = simulate(row.id, one.federation, plan=schedule, rounds=2, **hyper(row))
     assert [r.round for r in run] == [0, 1]

@@ -12,6 +12,7 @@ from test_spec.tracing import CountedMatrix, Origins, Path, Traced, counted, ori
 from fedspec.arith import Array
 from fedspec.catalogue import Algorithm, Program
 from fedspec.contract import Offer
+from fedspec.facts import Fact
 from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec.readings import choice
 from fedspec_suite.judge.smoke import plain_scenario
@@ -60,11 +61,16 @@ class Run:
     moved: int
 
 
+def setup_of(a: Algorithm) -> Setup:
+    """Three clients, and a model of one block: a row where it has to be a matrix."""
+    return Setup((2, 1, 1), {"w": (1, D) if a.has(Fact.MATRICES) else (D,)})
+
+
 def play(a: Algorithm, rounds: int = 3, state: Any = None, G: Array | None = None) -> Run:
     """Rounds, exchanges or fillings of the buffer, with every number of the state traced unless it is given."""
     assert isinstance(a.run, Program)
     h = a.run.hyper(**hyper(a))
-    setup = Setup((2, 1, 1), {"w": (D,)})
+    setup = setup_of(a)
     if state is None:
         state = begun(a, h, setup)
     if G is None:

@@ -17,6 +17,7 @@ from fedspec.arith import Array, digits
 from fedspec.catalogue import CATALOGUE, Program
 from fedspec.contract import Begin, Offer, Quadratics, Round
 from fedspec.errors import InexactError
+from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT
 from fedspec_suite.laws.reductions import Edge
@@ -92,11 +93,12 @@ def _sizes(setting: Setting, wanted: Mapping[str, Any], small: bool) -> dict[str
 def _one_coordinate(s: Scenario) -> Scenario:
     """The scenario on the first coordinate of its first block, with at most two local steps."""
     first = next(iter(s.case.x0))
+    one = (1, 1) if CATALOGUE[s.case.algorithm].has(Fact.MATRICES) else (1,)
     peers = s.case.problem is not None and s.case.x0[first].size != s.case.problem.e.shape[1] and len(s.case.x0) == 1
 
     def cut(blocks: Mapping[str, Array]) -> dict[str, Array]:
         a = blocks[first]
-        return {first: a[:, :1] if peers else a.reshape(-1)[:1]}
+        return {first: a[:, :1] if peers else a.reshape(-1)[:1].reshape(one)}
 
     events: list[Any] = []
     for e in s.events:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.float_counts import TAU, D, N, held, hyper, owned, play
+from test_spec.float_counts import TAU, D, N, held, hyper, owned, play, setup_of
 from test_spec.tracing import Origins, Traced, origins, sizes, trace_state, traced
 
 from fedspec.arith import Array
@@ -16,7 +16,7 @@ from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program
 from fedspec.costs import SYMBOLS, UNRECORDED, floats
 from fedspec.covers import named_cover
 from fedspec.params import layers
-from fedspec.plan import Message, Setup
+from fedspec.plan import Message
 from fedspec.readings import CoverName
 
 ROWS = list(CATALOGUE.values())
@@ -170,7 +170,7 @@ def test_a_client_sends_as_many_numbers_as_the_server_can_tell_apart(a: Algorith
     """The rank of what the server knows after a round, as a function of one client's gradients."""
     assert isinstance(a.run, Program)
     h = a.run.hyper(**hyper(a))
-    start = a.run.init(h, np.ones(D), Setup((2, 1, 1), {"w": (D,)}))
+    start = a.run.init(h, np.ones(D), setup_of(a))
     G = np.random.default_rng(1).normal(size=(N, TAU, D)) + 2
 
     def known(G: Array) -> Array:

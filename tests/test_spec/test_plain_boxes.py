@@ -60,9 +60,10 @@ NUMBERS: dict[str, Any] = {
         "smooth": 0.5,
         "passes": 2,
         "radius": 0.7,
+        "ns_steps": 3,
     },
 }
-SETUP = Setup((1, 2, 3, 4), {"w": (2, 2), "b": (1,)})
+SETUP = Setup((1, 2, 3, 4), {"w": (2, 2), "b": (1, 1)})
 W = np.array([[0.5, 0.25, 0.25, 0], [0.25, 0.5, 0.25, 0], [0.25, 0.25, 0.5, 0], [0, 0, 0, 1]])
 CLUSTERS = ((0, 2, 1), (3,))
 STRATEGIES = ("sgd", "adam", "sm3-adagrad", "adagrad", "sm3-adam")
@@ -251,7 +252,7 @@ def test_the_plain_rule_is_the_rule_with_options_at_its_defaults(name: str, libr
     run, (clients, x, _) = CATALOGUE[name].run, problem(library)
     assert isinstance(run, LocalSolver) and run.plain and run.begin
     known = {**NUMBERS, "z": 2, "cover": named_cover(CoverName.AXES, SETUP.shapes), "layers": layers(SETUP.shapes)}
-    known = {**known, **{"v0": 0.25, "m0": 0.5, "ns_steps": 3, "shapes": ((2, 2), (1, 1))}}
+    known = {**known, **{"v0": 0.25, "m0": 0.5, "shapes": ((2, 2), (1, 1))}}
     given = {n: known[n] for n in inspect.signature(run.plain).parameters if n in known}
     start = {n: known[n] for n in inspect.signature(run.begin).parameters if n in known}
     state = other = run.begin(x, **start)

@@ -8,7 +8,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedspec.algorithms import afga, diloco, ef21, fedpaq, fedpd, fedsam, local, mime, mofedsam, streaming_diloco
+from fedspec.algorithms import (
+    afga,
+    diloco,
+    diloco_muon,
+    ef21,
+    fedpaq,
+    fedpd,
+    fedsam,
+    local,
+    mime,
+    mofedsam,
+    streaming_diloco,
+)
 from fedspec.catalogue import Algorithm, LocalSolver, Method
 from fedspec_torch.forms.printed import form_of
 from fedspec_torch.forms.servers import IN_PLACE
@@ -46,6 +58,7 @@ UPHILL = f"{TENSORS}: it asks for two gradients at one step, the second where th
 UNRECORDED: dict[Callable[..., Any], str] = {
     diloco.step: COUNTING,
     streaming_diloco.step: COUNTING,
+    diloco_muon.step: f"{TENSORS}: it multiplies matrices and takes a norm within a step, which no recording does",
     fedpaq.step: f"{TENSORS}: it reads draws of each client, which no recording does",
     fedsam.step: UPHILL,
     mofedsam.step: UPHILL,

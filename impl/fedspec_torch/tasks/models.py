@@ -18,6 +18,10 @@ def _mlp(features: int, classes: int) -> nn.Module:
     return nn.Sequential(nn.Linear(features, 128), nn.ReLU(), nn.Linear(128, classes))
 
 
+def _matrices(features: int, classes: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(features, 128, bias=False), nn.ReLU(), nn.Linear(128, classes, bias=False))
+
+
 def _cnn(features: int, classes: int) -> nn.Module:
     side = round(features**0.5)
     if side * side != features:
@@ -34,7 +38,13 @@ def _cnn(features: int, classes: int) -> nn.Module:
     )
 
 
-MODELS: dict[str, Callable[[int, int], nn.Module]] = {"logistic": _logistic, "mlp": _mlp, "cnn": _cnn}
+MODELS: dict[str, Callable[[int, int], nn.Module]] = {
+    "logistic": _logistic,
+    "mlp": _mlp,
+    "cnn": _cnn,
+    "matrices": _matrices,
+}
+"""By name; ``matrices`` is ``mlp`` without biases, for algorithms that take nothing else."""
 
 
 def initialised(module: nn.Module, seed: int) -> nn.Module:

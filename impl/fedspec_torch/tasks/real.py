@@ -73,14 +73,10 @@ def _one_class(asked: Asked) -> Task:
     return classified(of, one_class_each, asked)
 
 
+_MODELS = ("mlp", "logistic", "cnn", "matrices")
+
 KINDS = {
-    "digits": Kind(
-        "1797 handwritten digits", ("mlp", "logistic", "cnn"), lambda a: classified("digits", by_label, a), {}, True
-    ),
-    "breast-cancer": Kind(
-        "569 diagnoses", ("mlp", "logistic", "cnn"), lambda a: classified("breast-cancer", by_label, a), {}, True
-    ),
-    "one-class": Kind(
-        "classified examples, of one class for each client", ("mlp", "logistic", "cnn"), _one_class, {"of": "digits"}
-    ),
+    "digits": Kind("1797 handwritten digits", _MODELS, lambda a: classified("digits", by_label, a), {}, True),
+    "breast-cancer": Kind("569 diagnoses", _MODELS, lambda a: classified("breast-cancer", by_label, a), {}, True),
+    "one-class": Kind("classified examples, of one class for each client", _MODELS, _one_class, {"of": "digits"}),
 }

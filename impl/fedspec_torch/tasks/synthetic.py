@@ -61,7 +61,7 @@ def synthetic(asked: Asked) -> Task:
 KINDS = {
     "synthetic": Kind(
         "Synthetic(alpha, beta) of FedProx, 60 features, ten classes",
-        ("logistic", "mlp"),
+        ("logistic", "mlp", "matrices"),
         synthetic,
         {"alpha": 1.0, "beta": 1.0, "size": 4.0, "deviation": 2.0},
     )

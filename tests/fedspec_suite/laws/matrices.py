@@ -13,16 +13,16 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
-from fedspec.contract import Begin, Event, Gradient
+from fedspec.contract import Begin, Event, Gradient, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
-from fedspec_suite.laws.asked import fact
-from fedspec_suite.laws.closed_forms import muon
+from fedspec_suite.laws.asked import entry, fact
+from fedspec_suite.laws.closed_forms import diloco_muon, muon
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import client_scenarios
-from fedspec_suite.measure.scenario import Scenario, change_events, running, with_hyper
+from fedspec_suite.measure.cases import client_scenarios, round_scenarios, scenarios
+from fedspec_suite.measure.scenario import Scenario, posed, running, with_dtype, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 SOURCE = "Jordan et al. (2024), with X = U diag(s) V': "
@@ -30,8 +30,19 @@ SOURCE = "Jordan et al. (2024), with X = U diag(s) V': "
 
 def _decomposed(bench: Bench, s: Scenario) -> None:
     # In double precision, whatever that of the subject.
-    double = change_events(s, lambda a: a.astype(float), lambda a: a.astype(float))
-    bench.follows(s, muon.models(double, muon.by_singular_values))
+    bench.follows(s, muon.models(with_dtype(s, "float64"), muon.by_singular_values))
+
+
+def _of_rounds(bench: Bench, s: Scenario) -> None:
+    bench.follows(s, [*diloco_muon.rounds(with_dtype(s, "float64"))])
+
+
+@st.composite
+def _sitting_out(draw: st.DrawFn, setting: Setting) -> Scenario:
+    """Two clients, of whom the first sits out the second of three rounds; a step each."""
+    s: Scenario = draw(round_scenarios(setting, rounds=(1, 1), clients=(2, 2), everyone=True))
+    rounds = (Round(S, (1,) * len(S)) for S in ((0, 1), (1,), (0, 1)))
+    return with_hyper(replace(s, events=tuple(rounds)), ns_steps=1)
 
 
 @st.composite
@@ -68,7 +79,7 @@ def _along_itself(bench: Bench, s: Scenario) -> None:
 @st.composite
 def _reordered(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, dict[str, Any]]:
     """Rows and columns of each block in another order and with other signs."""
-    s: Scenario = draw(client_scenarios(setting))
+    s: Scenario = draw(scenarios(setting))
 
     def turn(n: int) -> Array:
         signs = draw(st.lists(st.sampled_from((-1, 1)), min_size=n, max_size=n))
@@ -85,7 +96,20 @@ def _same_path(bench: Bench, drawn: tuple[Scenario, dict[str, Any]]) -> None:
         Q, P = turns[name]
         return np.asarray(Q.astype(a.dtype) @ a @ P.astype(a.dtype))
 
-    related(bench, s, _blockwise(s, turned), lambda k, x: _flatly(s, x, turned))
+    def forward(k: int, x: Array) -> Array:
+        return _flatly(s, x, turned)
+
+    related(bench, s, _posed(_blockwise(s, turned), lambda a: forward(0, a)), forward)
+
+
+def _posed(s: Scenario, f: Callable[[Array], Array]) -> Scenario:
+    """The same scenario with the objectives of models that are changed by f, which moves coordinates alone."""
+    p = s.case.problem
+    if p is None:
+        return s
+    rows = np.array([[f(row) for row in H] for H in p.H])
+    H = np.array([[f(column) for column in each.T] for each in rows])
+    return posed(s, H=H, e=np.array([f(e) for e in p.e]))
 
 
 def _flatly(s: Scenario, x: Array, f: Callable[[str, Array], Array]) -> Array:
@@ -122,6 +146,25 @@ LAWS = (
         applies=fact(Fact.MATRICES),
     ),
     Law(
+        id="singular-values-of-rounds",
+        words="clients from all gradients that they have seen, by singular values, the server from all mean changes",
+        levels=("round",),
+        source=SOURCE + "the same; Therien et al. (2025): momentum stays in the client, the outer one in the server",
+        cases=round_scenarios,
+        check=_of_rounds,
+        applies=entry(diloco_muon.KNOWN, "sum over its history (closed_forms/diloco_muon.py)"),
+    ),
+    Law(
+        id="momentum-sits-out",
+        words="a client goes on from the momentum with which it left, however long it stayed away",
+        levels=("round",),
+        source="Therien et al. (2025): the inner optimiser's state is its worker's",
+        cases=_sitting_out,
+        check=_of_rounds,
+        applies=entry(diloco_muon.KNOWN, "sum over its history (closed_forms/diloco_muon.py)"),
+        needs=("ns_steps",),
+    ),
+    Law(
         id="one-row",
         words="a block of one row or column moves along its momentum, by the quintic of its length over the norm",
         levels=("client",),
@@ -133,7 +176,7 @@ LAWS = (
     Law(
         id="rows-and-columns-alike",
         words="rows and columns in another order and with other signs: the path in that order with those signs",
-        levels=("client",),
+        levels=("client", "round"),
         source=SOURCE + "O(Q M P) = Q O(M) P for orthogonal Q and P",
         cases=_reordered,
         check=_same_path,

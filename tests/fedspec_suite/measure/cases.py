@@ -21,6 +21,7 @@ from fedspec_suite.measure.parts import (
     draw_uniforms,
     lengths,
     lists,
+    most_steps,
     vectors,
 )
 from fedspec_suite.measure.pools import draw_hypers, picking
@@ -109,7 +110,7 @@ def round_scenarios(
     n = draw(between(*(clients or few(setting))))
     x0, h, problem = draw_start(draw, setting, n)
     events = []
-    steps = tuple(draw(lists(1, 4, n)))
+    steps = tuple(draw(lists(1, most_steps(setting), n)))
     for _ in range(draw(between(*rounds))):
         chosen = (
             tuple(range(n)) if everyone or "everyone" in setting.takes else draw_some(draw, n, min(n, setting.crowd))

@@ -55,7 +55,6 @@ def vectors(shape: tuple[int, ...], dtype: str, denominator: int = 8, largest: i
 _TENSORS = st.sampled_from([(3,), (2, 3), (3, 2), (2, 2, 2)])
 _ARRAYS = st.sampled_from([(1,), (2,), (3,), (2, 2)])
 _LAYERS = st.sampled_from([(1,), (2,), (2, 2)])
-_RATES = st.sampled_from((0.03125, 0.0625, 0.125))
 _MATRICES = st.sampled_from([(1, 2), (3, 1), (2, 2), (2, 3)])
 _TALL_TOO = st.sampled_from([(1, 2), (3, 1), (2, 2), (2, 3), (3, 2)])
 
@@ -81,7 +80,7 @@ def draw_model(draw: st.DrawFn, setting: Setting, clients: int) -> tuple[dict[st
     """The model of a case with a problem, and the problem's dimension: layers or rows where the algorithm has them."""
     if "layers" in setting.takes:
         count = 1 if setting.one_block else draw(between(1, 2))
-        layer = _MATRICES if setting.matrices else _LAYERS
+        layer = _TALL_TOO if setting.algorithm.has(Fact.MATRICES) else _MATRICES if setting.matrices else _LAYERS
         shape = {n: draw(layer) for n in ("w", "b")[:count]}
     else:
         shape = {"w": (draw(between(1, 3)),)}
@@ -96,12 +95,34 @@ def draw_model(draw: st.DrawFn, setting: Setting, clients: int) -> tuple[dict[st
     return x0, d
 
 
+_RATES: dict[str, tuple[float, ...]] = {"eta_l": (0.03125, 0.0625, 0.125)}
+_OF_MATRICES: dict[str, tuple[float, ...]] = {**_RATES, "ns_steps": (1, 2)}
+
+
+def on_quadratics(setting: Setting) -> dict[str, tuple[float, ...]]:
+    """What some hyper-parameters are drawn from where clients have quadratics, whose curvature is near 1.
+
+    Rates are small enough for it. A step along a matrix answers each gradient by several times its change, more with
+    every iteration, and the next gradient sees that: more of it would leave the judge without a digit.
+    """
+    return _OF_MATRICES if setting.algorithm.has(Fact.MATRICES) else _RATES
+
+
+def most_steps(setting: Setting, otherwise: int = 4) -> int:
+    """How many local steps a client takes at most in a round, for the same reason."""
+    return min(2, otherwise) if setting.algorithm.has(Fact.MATRICES) else otherwise
+
+
+def most_rounds(setting: Setting, otherwise: int) -> int:
+    """How many rounds there are at most, for the same reason."""
+    return min(4, otherwise) if setting.algorithm.has(Fact.MATRICES) else otherwise
+
+
 def draw_rates(draw: st.DrawFn, setting: Setting) -> dict[str, float]:
-    """Hyper-parameters with a client rate small enough for quadratics."""
+    """Hyper-parameters small enough for quadratics."""
     h = draw_hypers(picking(draw), setting)
-    if "eta_l" in setting.numbers and "eta_l" not in setting.fixed:
-        h["eta_l"] = draw(_RATES)
-    return h
+    pools = {n: pool for n, pool in on_quadratics(setting).items() if n in setting.numbers and n not in setting.fixed}
+    return {**h, **{n: draw(st.sampled_from(pool)) for n, pool in pools.items()}}
 
 
 def draw_start(

@@ -20,7 +20,7 @@ from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.facts import Fact
 from fedspec_suite.measure.cases import STRATEGIES
-from fedspec_suite.measure.parts import case, lengths, with_constants
+from fedspec_suite.measure.parts import case, lengths, most_rounds, most_steps, on_quadratics, with_constants
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Reach, Setting
@@ -133,6 +133,8 @@ class _Draws:
             pools = {n: EDGES[n] or pool for n, pool in pools.items()}
             # No vector has it: which ones there are depends on the edges.
             pools |= {"gamma": (*pools["gamma"], 0.0)} if "gamma" in pools else {}
+        if usual and "ns_steps" in usual:
+            pools["ns_steps"] = usual["ns_steps"]
         if self.setting.algorithm.runs("accumulation"):
             # FedNova prints ||a_i||_1 in closed forms too, which lose the digits of 1/alpha and of 1/(1 - rho)^2.
             pools |= {"eta_l": (0.1,), "rho": (0.0, 0.9)}
@@ -208,10 +210,6 @@ def _server(at: _Draws) -> Scenario:
     return Scenario(case(at.setting, x0, h, population=N), tuple(events))
 
 
-_CLIENT_RATES = {"eta_l": (0.03125, 0.0625, 0.125)}
-"""Small enough for the curvature of the quadratics below, whose largest eigenvalue is 3/2 at most."""
-
-
 def _problem(at: _Draws, n: int, d: int) -> Quadratics:
     """H_i = A A' / (2 d) + I / 4 with entries of A in [-1, 1]; exactly symmetric."""
     A = at.rng.uniform(-1, 1, (n, d, d)) if "mantissas" in at.tossed else at.rng.integers(-2, 3, (n, d, d)) / 2
@@ -237,12 +235,13 @@ def _round(at: _Draws) -> Scenario:
     setting, takes = at.setting, at.setting.takes
     n = at.size("clients", at.most, at.setting.crowd + 2, least=at.least)
     x0, problem, d = _posed(at, n)
-    h = at.hypers(_CLIENT_RATES)
+    h = at.hypers(on_quadratics(at.setting))
     cost = d * max(1, d // 3) + _STEP
-    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (cost * n))), 2)
+    longest = most_rounds(setting, at.reach.rounds)
+    rounds = at.size("rounds", min(longest, max(1, at.work // (cost * n))), 2)
     if "steps" in at.tossed:
         rounds = min(rounds, max(1, at.work // (cost * n * at.steps)))
-    most = max(1, min(at.steps, at.work // (cost * n * rounds)))
+    most = max(1, min(most_steps(setting, at.steps), at.work // (cost * n * rounds)))
     events = []
     for _ in range(rounds):
         # In long runs most clients stay away for many rounds.
@@ -274,7 +273,7 @@ def _exchange(at: _Draws) -> Scenario:
     n = at.size("clients", min(at.reach.clients, 20), 3) + ("clusters" in at.setting.takes)
     clusters = draw_clusters(at.draw, at.setting, n)
     x0, problem, d = _posed(at, n)
-    h = at.hypers(_CLIENT_RATES)
+    h = at.hypers(on_quadratics(at.setting))
     rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * d * n * n))), 2)
     cost = n * (d * max(1, d // 3) + _STEP)
     if "steps" in at.tossed:
@@ -295,7 +294,7 @@ def _now_and_then_idle(at: _Draws, e: Exchange) -> Exchange:
 def _arrival(at: _Draws) -> Scenario:
     n = at.size("clients", at.reach.clients, 3)
     x0, problem, d = _posed(at, n)
-    h = at.hypers(_CLIENT_RATES)
+    h = at.hypers(on_quadratics(at.setting))
     count = at.size("rounds", at.reach.rounds, 9, least=2)
     cost = d * max(1, d // 3) + _STEP
     if "steps" in at.tossed:

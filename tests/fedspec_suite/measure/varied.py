@@ -39,7 +39,7 @@ def of_clients(setting: Setting) -> tuple[str, ...]:
         return ()
     run, takes, H = setting.algorithm.run, setting.takes, np.ones((2, 1, 1))
     h = draw_hypers(lambda pool: pool[0], setting)
-    one = case(setting, {"w": np.ones(1)}, h, Quadratics(H, H[:, 0], np.ones(2)))
+    one = case(setting, {"w": np.ones((1, 1) if setting.matrices else 1)}, h, Quadratics(H, H[:, 0], np.ones(2)))
     strategies = tuple(map(str, run.strategies[:1])) * 2 if "strategies" in takes and isinstance(run, Program) else ()
     plain = Round(
         (0, 1),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +17,7 @@ from fedspec.catalogue import Algorithm, LocalSolver
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
 from fedspec.domains import COUNTS, DOMAINS
-from fedspec.rules import Equation, printed
+from fedspec.rules import Equation, defaults, printed
 from fedspec.usual import unsaid, usual
 from fedspec_suite.laws import LAWS, Law
 from fedspec_suite.measure.setting import setting_of
@@ -147,12 +147,15 @@ def _others(a: Algorithm) -> dict[Equation, str]:
         only = [said.partition("=")[::2] for said, rules in a.when.items() if rule in rules]
         for e in printed(rule):
             where = dict.fromkeys((*only, *sorted(e.when)))
-            if not where or e in known:
+            if e in known:
                 continue
             # What the row has settled is no option of its.
             free = [(option, value) for option, value in where if a.under.get(option) != value]
             if {option for option, _ in free} <= own and _can_be_claimed(a, free):
-                others = [f"{option} = {value}" for option, value in free or _settled(a, e) if usual[option] != value]
+                # What has no condition runs where the rule's own values do.
+                said = free or (_settled(a, e) if where else [])
+                others = [f"{option} = {value}" for option, value in said if usual[option] != value]
+                others = others or [f"{option} = {value}" for option, value in _withheld(a, rule, e)]
                 found |= {e: ", ".join(others)} if others else {}
     return found
 
@@ -160,6 +163,13 @@ def _others(a: Algorithm) -> dict[Equation, str]:
 def _settled(a: Algorithm, e: Equation) -> list[tuple[str, str]]:
     """What the first reading that has an equation settles; nothing where none has."""
     return next(([*r.fixes.items()] for r in a.readings if e in a.running(a.resolve(r.name, {}))), [])
+
+
+def _withheld(a: Algorithm, rule: Callable[..., Any], e: Equation) -> list[tuple[str, str]]:
+    """Where the row's usual options name more than an equation asks for: the rule's own values, under which it runs."""
+    usual = {said for known in a.equations if known.id == e.id for said in known.when}
+    own = [(option, defaults(rule)[option]) for option, _ in sorted(usual - {*e.when})]
+    return own if {option for option, _ in own} <= a.options.keys() and _can_be_claimed(a, own) else []
 
 
 def _can_be_claimed(a: Algorithm, where: Iterable[tuple[str, str]]) -> bool:

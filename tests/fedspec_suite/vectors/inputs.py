@@ -18,16 +18,13 @@ from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.facts import Fact
 from fedspec_suite.measure.cases import STRATEGIES
-from fedspec_suite.measure.parts import case, lengths, with_constants
+from fedspec_suite.measure.parts import case, lengths, on_quadratics, with_constants
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.varied import varied
 from fedspec_suite.vectors.dice import Dice
 from fedspec_suite.vectors.numbers import is_short
-
-_RATES = {"eta_l": (0.03125, 0.0625, 0.125)}
-"""Small enough for the curvature of the quadratics."""
 
 
 @dataclass(frozen=True)
@@ -123,15 +120,17 @@ def _posed(at: Draws, n: int) -> tuple[dict[str, Array], dict[str, float], Quadr
     """A model in the shape that the algorithm takes, hyper-parameters, and the objectives of n clients."""
     shape: dict[str, tuple[int, ...]] = {"w": (at.count(1, 2),)}
     if "layers" in at.setting.takes:
-        shape = {name: at.dice.pick(((1,), (2,), (2, 2))) for name in ("w", "b")[: at.count(1, 2)]}
+        matrices = at.setting.algorithm.has(Fact.MATRICES)
+        kinds = ((2, 2), (3, 1), (1, 2)) if matrices else ((1,), (2,), (2, 2))
+        shape = {name: at.dice.pick(kinds) for name in ("w", "b")[: at.count(1, 2)]}
         if sum(map(prod, shape.values())) > 5:
-            shape["b"] = (1,)
+            shape["b"] = (1, 1) if matrices else (1,)
     d = sum(map(prod, shape.values()))
     if "peers" in at.setting.takes:
         x0 = {"w": np.tile(at.array((d,)), (n, 1))}
     else:
         x0 = at.blocks(shape, zero="phi" in at.setting.options and "zero" in at.odd)
-    h, problem = at.hypers(_RATES), _quadratics(at, n, d)
+    h, problem = at.hypers(on_quadratics(at.setting)), _quadratics(at, n, d)
     if at.setting.losses:
         problem = with_constants(problem, [at.dice.between(1, 24) for _ in range(n)])
     return x0, h, problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,13 +13,18 @@ from fedspec_suite.laws.reductions.rounds import ALONE, of_rounds
 from fedspec_suite.measure.scenario import Scenario, in_one_coordinate, with_hyper
 
 
-def _in_single_steps(s: Scenario) -> Scenario:
+def in_single_steps(algorithm: str) -> Callable[[Scenario], Scenario]:
     """The same local steps, each in a round of its own."""
-    events = (replace(e, steps=(1,)) for e in s.events if isinstance(e, Round) for _ in range(e.steps[0]))
-    return told(s, "diloco", tuple(events))
+
+    def carry(s: Scenario) -> Scenario:
+        events = (replace(e, steps=(1,)) for e in s.events if isinstance(e, Round) for _ in range(e.steps[0]))
+        return told(s, algorithm, tuple(events))
+
+    return carry
 
 
-def _last_of_round(s: Scenario, k: int) -> int:
+def last_of_round(s: Scenario, k: int) -> int:
+    """Which round of single steps ends where round k does."""
     return sum(e.steps[0] for e in s.events[: k + 1] if isinstance(e, Round)) - 1
 
 
@@ -28,7 +34,8 @@ def _one_coordinate(draw: Any, setting: Any, s: Scenario) -> Scenario:
 
 _BARE = {"beta1": 0.0, "beta2": 0.0, "wd": 0.0, "eta": 1.0, "beta": 0.0}
 
-_ELSEWHERE = {Rated.STEP.value: Rated.BUFFER.value, Rated.BUFFER.value: Rated.STEP.value}
+ELSEWHERE = {Rated.STEP.value: Rated.BUFFER.value, Rated.BUFFER.value: Rated.STEP.value}
+"""Where the rate is otherwise."""
 
 CITED = "external: Douillard et al. (2023); by its definition"
 EDGES = (
@@ -51,7 +58,7 @@ EDGES = (
         cited="by its definition: v inside is eta times v outside",
         level="server",
         also=("round",),
-        carry=lambda s: told(s, "diloco", options={"rated": _ELSEWHERE[s.case.options["rated"]]}),
+        carry=lambda s: told(s, "diloco", options={"rated": ELSEWHERE[s.case.options["rated"]]}),
         roots=True,
     ),
     of_rounds(
@@ -60,12 +67,12 @@ EDGES = (
         target="diloco",
         when="one client, eta = 1 and beta = 0: a round of H steps is H rounds of one step, since its state goes on",
         cited="by its definition: the mean of one client is its model",
-        carry=_in_single_steps,
+        carry=in_single_steps("diloco"),
         narrow=fixing(eta=1.0, beta=0.0),
         options={"inner": "kept"},
         needs=("eta", "beta"),
         zeroes=("beta",),
-        at=_last_of_round,
+        at=last_of_round,
         draw={**ALONE, "everyone": True},
         roots=True,
     ),

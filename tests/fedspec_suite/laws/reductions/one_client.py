@@ -17,8 +17,11 @@ from fedspec_suite.laws.reductions.edge import Edge, fixing, told
 from fedspec_suite.measure.scenario import Scenario, lift
 
 
-def _as_solver(target: str) -> Callable[[Scenario], Scenario]:
-    """The gradients that the only client sees, a round of the solver for each round; floats by way of decimals."""
+def _as_solver(target: str, goes_on: bool = False) -> Callable[[Scenario], Scenario]:
+    """The gradients that the only client sees, a round of the solver for each round; floats by way of decimals.
+
+    Where what it keeps goes on from round to round, all rounds are one of the solver.
+    """
 
     def carry(s: Scenario) -> Scenario:
         if s.case.dtype == "object":
@@ -36,8 +39,9 @@ def _as_solver(target: str) -> Callable[[Scenario], Scenario]:
         events: list[Event] = []
         for e in s.events:
             assert isinstance(e, Round)
-            events.append(Begin(unflatten(x, like)))
-            session.step(events[-1])
+            if not goes_on:
+                events.append(Begin(unflatten(x, like)))
+                session.step(events[-1])
             for _ in range(e.steps[0]):
                 events.append(Gradient(unflatten(problem.H[0] @ x - problem.e[0], like)))
                 x = np.asarray(session.step(events[-1])["x"])
@@ -62,6 +66,30 @@ def _rounded(e: Event) -> Event:
 def _last_step(s: Scenario, k: int) -> int:
     """The last gradient of round k, where each round is a beginning and its gradients."""
     return sum(1 + e.steps[0] for e in s.events[: k + 1] if isinstance(e, Round)) - 1
+
+
+def _last_of_all(s: Scenario, k: int) -> int:
+    """The same, where no round begins anew."""
+    return _last_step(s, k) - (k + 1)
+
+
+def _going_on(*, source: str, target: str, cited: str) -> Edge:
+    """Of a server with momentum, whose clients keep what their solver has."""
+    return Edge(
+        id=f"{source}-is-{target}",
+        source=source,
+        target=target,
+        when="there is one client; eta = 1 and beta = 0",
+        cited=cited,
+        level="round",
+        carry=_as_solver(target, goes_on=True),
+        narrow=fixing(eta=1.0, beta=0.0),
+        needs=("eta", "beta"),
+        zeroes=("beta",),
+        at=_last_of_all,
+        draw={"clients": (1, 1), "everyone": True},
+        roots=True,
+    )
 
 
 def _alone(*, source: str, target: str, cited: str, solver: str = "", roots: bool = False) -> Edge:
@@ -93,4 +121,5 @@ EDGES = (
         cited="FedNova, eq. (12) (L198): tau_eff d_1 is -Delta_1 / eta_l",
         solver="momentum",
     ),
+    _going_on(source="diloco-muon", target="muon", cited="Therien et al. (2025), by its definition"),
 )
