@@ -52,10 +52,10 @@ def test_the_guide_says_what_every_intermediate_is() -> None:
 def test_every_adapter_of_the_folder_is_judged() -> None:
     """Those of ``asked`` are what public threads ask about: docs/answers.md says what each is.
 
-    That of the tutorial, and that of buffers, is judged where its page is run.
+    Those of the tutorial, of buffers and of what rounds inside are judged where their pages are run.
     """
     adapters = {p.stem for p in (ROOT / "examples").glob("*.py") if "SubjectInfo" in p.read_text(encoding="utf-8")}
-    assert adapters == {*PYTHON, "asked", "mine", "my_fedadam", "torch_adam", "outer_step", "state_dict"}
+    assert adapters == {*PYTHON, "asked", "mine", "my_fedadam", "torch_adam", "outer_step", "state_dict", "torch_muon"}
 
 
 def test_what_the_readme_says_of_torchs_adam(tmp_path: Path) -> None:

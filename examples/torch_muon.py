@@ -1,0 +1,72 @@
+"""torch.optim.Muon as a local solver: as it stands, and with its iteration in the type of the parameters.
+
+What is made orthogonal goes to bfloat16 first, which keeps two to three digits; the momentum does not.
+"""
+
+from unittest.mock import patch
+
+import torch
+
+from fedspec.contract import Begin, Offer, SubjectInfo
+
+FACTOR = {"original": "original", "match-rms-adamw": "match_rms_adamw"}
+
+
+class Session:
+    """One run of the optimiser; a round begins with a new one."""
+
+    def __init__(self, case):
+        self.h, self.options = case.hyper, case.options
+        self.begin(case.x0)
+
+    def begin(self, x0):
+        """Make parameters of these blocks, and an optimiser that has seen nothing."""
+        h = self.h
+        self.x = {name: torch.tensor(x, requires_grad=True) for name, x in x0.items()}
+        self.muon = torch.optim.Muon(
+            self.x.values(),
+            lr=h["eta_l"],
+            weight_decay=h["wd"],
+            momentum=h["rho"],
+            nesterov=self.options["ahead"] == "nesterov",
+            eps=h["eps"],
+            ns_steps=int(h["ns_steps"]),
+            adjust_lr_fn=FACTOR[self.options["scale"]],
+        )
+
+    def step(self, event):
+        """Begin a round, or take a step."""
+        if isinstance(event, Begin):
+            self.begin(event.x)
+        else:
+            for name, x in self.x.items():
+                x.grad = torch.tensor(event.g[name])
+            self.take()
+        return {"x": {name: x.detach().numpy().copy() for name, x in self.x.items()}}
+
+    def take(self):
+        """Step along the gradients."""
+        self.muon.step()
+
+
+class InFull(Session):
+    """The same, where nothing is narrowed."""
+
+    def take(self):
+        """Step, and let what is asked to become bfloat16 stay as it is."""
+        with patch.object(torch.Tensor, "bfloat16", lambda self: self):
+            self.muon.step()
+
+
+class Subject:
+    """As torch has it."""
+
+    info = SubjectInfo("torch_muon", torch.__version__.partition("+")[0], (Offer("muon", "client", "torch"),))
+    start = Session
+
+
+class Unrounded:
+    """Without the conversion."""
+
+    info = SubjectInfo("torch_muon_in_full", Subject.info.version, Subject.info.offers)
+    start = InFull
