@@ -11,8 +11,9 @@
 
 Where each takes one step, d_i is the gradient of F_i^(q + 1) / (q + 1) at x, and b_i bounds the eigenvalues of its
 Hessian there if L bounds those of F_i's. With q = 0 it is FedAvg with equal weights; a large q follows who loses most.
-Who takes part is drawn by shares p_i in the paper, so that nobody is weighed again. The paper has
-no guard; codes add a little to each loss, whose power may be negative.
+Who takes part is drawn by shares p_i in the paper, so that nobody is weighed again. The authors' code draws so if its
+sampling is 2, and alike from all clients if it is 1 (flearn/trainers/fedbase.py:116-148 at f097971), and weighs nobody
+either way. The paper has no guard; codes add a little to each loss, whose power may be negative.
 
 External: Li, Sanjabi, Beirami and Smith (2020), "Fair Resource Allocation in Federated Learning", arXiv 1905.10497,
 Algorithm 2, as the authors' code has it: litian96/fair_flearn at 578cca2, flearn/trainers/qffedavg.py, where the guard
