@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from fedspec_proofs import tabled
+from fedspec_proofs.between_rates_search import cover, refined
 from fedspec_proofs.coefficients import Weighed
 from fedspec_proofs.coefficients_search import best, proved
 from fedspec_proofs.contraction import HELD, Round
 from fedspec_proofs.contraction_search import certified, largest
-from fedspec_proofs.fednova import best_coefficients, round_numbers
+from fedspec_proofs.fednova import best_coefficients, best_rates, round_numbers
 from fedspec_proofs.fednova.round_numbers import by_round
 from fedspec_suite.report import labels
 from fedspec_suite.report.styles import style_of
@@ -29,10 +30,11 @@ PAGE, PICTURE = DOCS / "worst-cases.md", DOCS / "pictures" / "worst-cases.svg"
 
 RATES = ("1/8", "1/4", "1/2", "1")
 STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (1, 1, 3, 3))
-LOCAL = (1, 2, 4, 8)
-UNLIKE = (Fraction(0), Fraction(1, 16), Fraction(1, 4), Fraction(1))
-TRIED = ("1/32", "3/64", "1/16", "3/32", "1/8", "3/16", "1/4", "3/8", "1/2", "3/4", "1", "5/4", "3/2", "7/4")
-"""Of FedAvg with K steps each and clients so unlike, the rates of which the best is certified."""
+TRIED = ("1/32", "1/16", "1/8", "1/4", "1/2", "1", "3/2", "2")
+"""The best of FedAvg's rates is looked for between the neighbours of the best of these."""
+
+PART = Fraction(99, 100)
+"""Of the number at the best rate, what is shown at every other one; all of it where parabolas alone show it."""
 
 UNEQUAL = (1, 1, 3, 3)
 """The steps for which the best coefficients of a server are certified; APART how unlike clients are there."""
@@ -52,10 +54,16 @@ def asked() -> Iterator[Round]:
             yield from (Round(algorithm, steps, eta_l) for algorithm in HELD)
 
 
-def best_of(asked: tuple[int, Fraction]) -> dict[str, Any]:
-    """The worst case at the rate, of those that are tried, where it is least."""
+def best_of(asked: tuple[int, Fraction]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The worst case at the best rate, and what shows at every other one that it is hardly less."""
     K, zeta2 = asked
-    return row_of(min((Round("fedavg", (K, K), eta_l, zeta2) for eta_l in TRIED), key=largest))
+    tried = [Round("fedavg", (K, K), eta_l, zeta2) for eta_l in TRIED]
+    k = min(range(1, len(TRIED) - 1), key=lambda k: largest(tried[k]))
+    row = row_of(refined(tried[k], tried[k - 1].rate, tried[k + 1].rate))
+    plain = K == 1 or not zeta2
+    part = Fraction(row["worst"]) if plain else PART * Fraction(row["bound"])
+    least = Fraction(math.floor(part * 1000), 1000)
+    return row, [best_rates.row_of(piece, least) for piece in cover((K, K), zeta2, least)]
 
 
 def row_of(r: Round) -> dict[str, Any]:
@@ -131,22 +139,18 @@ def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
                     cells.append(f"{float(Fraction(row['bound'])):.3f}" if row else "as `fedavg`")
                 lines.append(f"| {', '.join(map(str, steps))} | {eta_l} | {' | '.join(cells)} |")
         out[name] = "\n".join(lines)
-    lines = [f"| K | {' | '.join(f'zeta^2 = {z}' for z in UNLIKE)} |", f"| --- |{' --- |' * len(UNLIKE)}"]
-    for K in LOCAL:
-        found = [least(rows, K, z) for z in UNLIKE]
-        said = [f"{row['eta_l']}: {float(Fraction(row['bound'])):.3f}" for row in found]
-        lines.append(f"| {K} | {' | '.join(said)} |")
+    cells_of = best_rates.cells(best_rates.rows())
+    heads = [head for z in best_rates.APART for head in (f"zeta^2 = {z}", "at least")]
+    lines = [f"| K | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}"]
+    for K in best_rates.LOCAL:
+        words = []
+        for z in best_rates.APART:
+            row = best_rates.best(rows, K, z)
+            words += [f"{row['eta_l']}: {float(Fraction(row['bound'])):.3f}", f"{float(cells_of[K, z].least):.3f}"]
+        lines.append(f"| {K} | {' | '.join(words)} |")
     out["best"] = "\n".join(lines)
     out["coefficients"] = of_coefficients(best_coefficients.rows())
     return out
-
-
-def least(rows: list[dict[str, Any]], K: int, zeta2: Fraction) -> dict[str, Any]:
-    """Of FedAvg's rows with K steps each, the least."""
-    mine = [
-        r for r in rows if r["algorithm"] == "fedavg" and tuple(r["steps"]) == (K, K) and Fraction(r["zeta2"]) == zeta2
-    ]
-    return min(mine, key=lambda row: Fraction(row["bound"]))
 
 
 def draw(rows: list[dict[str, Any]]) -> None:
@@ -191,10 +195,12 @@ def main() -> None:
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(row_of, asked()))
         there = by_round(rows)
-        rows += [row for row in pool.map(best_of, product(LOCAL, UNLIKE)) if next(iter(by_round([row]))) not in there]
+        best = list(pool.map(best_of, product(best_rates.LOCAL, best_rates.APART)))
+        rows += [row for row, _ in best if next(iter(by_round([row]))) not in there]
         some = list(pool.map(weighed, product(RATES, APART, best_coefficients.WHICH)))
     tabled.write(round_numbers.PATH, rows)
     tabled.write(best_coefficients.PATH, some)
+    tabled.write(best_rates.PATH, [piece for _, pieces in best for piece in pieces])
     written(rows)
 
 

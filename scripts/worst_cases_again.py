@@ -106,7 +106,8 @@ def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
         for name, text in re.findall(r"<!-- worst: (\w+) -->\n(.*?)\n<!-- end -->", page, re.DOTALL)
     }
     for K, *cells in tables["best"][2:]:
-        for head, cell in zip(tables["best"][0][1:], cells, strict=True):
+        # What is shown at other rates stands in every second column.
+        for head, cell in zip(tables["best"][0][1::2], cells[::2], strict=True):
             eta_l, number = cell.split(": ")
             how = ([int(K)] * 2, float(Fraction(eta_l)), float(Fraction(head.split(" = ")[1])), [0.5] * 2)
             yield f"fedavg, {K} steps, {cell}, {head}", float(number), lambda how=how: distance(*how)

@@ -23,6 +23,8 @@ MOST = 4
 """The largest factor that a form is looked for with."""
 ROOM = 1e-6
 """What a linear matrix inequality must leave, so that its solution may be rounded."""
+FREE = Fraction(10**9)
+"""A multiplier of mean |s_i|^2 <= 0, which costs nothing."""
 
 
 class UncertifiedError(FedspecError):
@@ -47,15 +49,13 @@ class Certified:
 
 
 def stilled(problem: Problem, r: Round) -> Problem:
-    """The same with clients whose gradients at x* are zero, where they keep a vector.
+    """The same with clients whose gradients at x* are zero, where they keep a vector or zeta is 0.
 
     Such methods do not see a linear function that is added to an F_i if its vector moves with it, which a test shows
     on forms. So the program has directions in which nothing changes, and no room in them. What is found is checked
-    without this.
+    without this, at zeta = 0 with :data:`FREE` of the inequality that says so.
     """
-    if not r.keeps:
-        return problem
-    return _at_one(problem, r)
+    return _at_one(problem, r) if r.keeps or not r.zeta2 else problem
 
 
 def _at_one(problem: Problem, r: Round) -> Problem:
@@ -125,6 +125,7 @@ def certified(r: Round) -> Certified:
     ones = [*falling(r)] if r.keeps else [r]
     for value, one in sorted(((largest(one), one) for one in ones), key=lambda found: found[0]):
         first = math.ceil(value * DIGITS)
-        if found := first_proved(first, UNIT, partial(problem_of, one), partial(stilled, r=one)):
+        more = {} if r.keeps or r.zeta2 else {"zeta": FREE}
+        if found := first_proved(first, UNIT, partial(problem_of, one), partial(stilled, r=one), more):
             return Certified(one, value, *found)
     raise UncertifiedError(f"worst cases: no certificate for {r}")

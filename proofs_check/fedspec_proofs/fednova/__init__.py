@@ -13,6 +13,7 @@ MODULES = (
     "round_numbers",
     "every_n",
     "best_coefficients",
+    "best_rates",
     "outer_momentum",
     "compressed_factors",
     "lemma_1",

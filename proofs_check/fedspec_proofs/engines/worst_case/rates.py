@@ -48,7 +48,7 @@ Entries = Mapping[Any, Polynomial]
 
 def _entries(value: Value) -> Entries:
     found: dict[Any, Any] = {**value.products, **value.values, (): value.constant}
-    return {key: _polynomial(c) for key, c in found.items()}
+    return {key: polynomial(c) for key, c in found.items()}
 
 
 def _left(
@@ -64,30 +64,31 @@ def _left(
     for name in {**first, **last}:
         a, b = first.get(name, Fraction(0)), last.get(name, Fraction(0))
         for key, p in given[name].items():
-            at_first[key] = _plus(at_first.get(key, []), a, p)
-            more[key] = _plus(more.get(key, []), b - a, p)
+            at_first[key] = plus(at_first.get(key, []), a, p)
+            more[key] = plus(more.get(key, []), b - a, p)
     out = {}
     for key, p in at_first.items():
-        mixed = _plus(_moved(p, low, high), Fraction(1), [Fraction(0), *_moved(more.get(key, []), low, high)])
+        mixed = plus(moved(p, low, high), Fraction(1), [Fraction(0), *moved(more.get(key, []), low, high)])
         while mixed and not mixed[-1]:
             mixed.pop()
         out[key] = mixed
     return out
 
 
-def _plus(p: Polynomial, c: Fraction, q: Polynomial) -> Polynomial:
+def plus(p: Polynomial, c: Fraction, q: Polynomial) -> Polynomial:
+    """p + c q."""
     long = max(len(p), len(q))
     p, q = p + [Fraction(0)] * (long - len(p)), q + [Fraction(0)] * (long - len(q))
     return [a + c * b for a, b in zip(p, q, strict=True)]
 
 
-def _moved(p: Polynomial, low: Fraction, high: Fraction) -> Polynomial:
+def moved(p: Polynomial, low: Fraction, high: Fraction) -> Polynomial:
     """A polynomial of the rate as one of s, at low + s (high - low), by Horner's rule."""
     out: Polynomial = []
     for c in reversed(p):
         before = out
-        out = _plus([c], low, out)
-        out = _plus(out, high - low, [Fraction(0), *before])
+        out = plus([c], low, out)
+        out = plus(out, high - low, [Fraction(0), *before])
     return out
 
 
@@ -97,7 +98,7 @@ def _flaw_along(left: Entries, names: Sequence[str]) -> str:
         return f"{over[0]} is left over"
     parts = {key: p for key, p in left.items() if not isinstance(key, str)}
     degree = max(0, *(len(p) - 1 for p in parts.values()))
-    raised = {key: _bernstein(p, degree) for key, p in parts.items()}
+    raised = {key: bernstein(p, degree) for key, p in parts.items()}
     if any(c < 0 for c in raised.pop(())):
         return "a constant is left over"
     for k in range(degree + 1):
@@ -107,7 +108,7 @@ def _flaw_along(left: Entries, names: Sequence[str]) -> str:
     return ""
 
 
-def _polynomial(c: Any) -> Polynomial:
+def polynomial(c: Any) -> Polynomial:
     """A coefficient as a polynomial in the rate.
 
     Raises:
@@ -119,7 +120,7 @@ def _polynomial(c: Any) -> Polynomial:
     return [parts.get(k, Fraction(0)) for k in range(max(parts, default=-1) + 1)]
 
 
-def _bernstein(p: Polynomial, degree: int) -> Polynomial:
+def bernstein(p: Polynomial, degree: int) -> Polynomial:
     """Its coefficients in Bernstein's basis of a degree that is not below its own."""
     return [
         sum((Fraction(comb(k, j), comb(degree, j)) * c for j, c in enumerate(p[: k + 1])), Fraction(0))

@@ -134,15 +134,18 @@ def first_proved(
     unit: Fraction,
     claim_of: Callable[[Fraction], Problem],
     simpler: Callable[[Problem], Problem] = lambda claim: claim,
+    more: Mapping[str, Fraction] | None = None,
 ) -> tuple[Fraction, dict[str, Fraction]] | None:
     """Of a few bounds, from so many units on, the first that multipliers prove, and these; none where none does.
 
-    Multipliers are looked for on what may be a simpler problem, and checked on the claim itself.
+    Multipliers are looked for on what may be a simpler problem, and checked on the claim itself; some may be added that
+    the simpler one does not need.
     """
-    for more in range(4):
-        bound = unit * (first + more)
+    for k in range(4):
+        bound = unit * (first + k)
         claim = claim_of(bound)
         proof = prove(simpler(claim))
+        proof = {**proof, **(more or {})} if proof else {}
         if proof and not flaw(claim, proof):
             return bound, proof
     return None

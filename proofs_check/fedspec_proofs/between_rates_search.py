@@ -1,0 +1,131 @@
+"""The best local rate, and functions for intervals of all other rates, found by semidefinite programming with cvxpy.
+
+Whatever is found is rounded to fractions and checked as :mod:`between_rates` says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from fedspec_proofs.between_rates import Piece, at_lowest
+from fedspec_proofs.contraction import MU, Round
+from fedspec_proofs.contraction_search import UncertifiedError, largest
+from fedspec_proofs.engines.worst_case.attained import Attained, share, unfit
+from fedspec_proofs.engines.worst_case.solving import fractions_of, worst
+
+LARGEST = 32
+"""Denominators of the rates that are looked at."""
+
+LOST = 2e-4
+"""What a simple rate may lose to the best one."""
+
+UNIT = Fraction(1, 10000)
+"""Of the ends of intervals."""
+
+NARROW = 1e-3
+"""How well the ratio of an interval's ends is known, at the best."""
+
+SPARE = (3e-4, 1e-3, 3e-3)
+"""By how much functions in floats end further away than those in fractions have to, so that they can be rounded."""
+
+ROOMS = (1e-4, 3e-5, 1e-5, 1e-6, 1e-7)
+
+
+def refined(r: Round, low: Fraction, high: Fraction) -> Round:
+    """The same with a rate near the best between two, in a fraction as simple as may be.
+
+    The worst case falls and then rises, as a search takes for granted; what is found is certified, whatever it is.
+    """
+    least, best = _golden(r, float(low), float(high))
+    for denominator in range(1, LARGEST + 1):
+        one = replace(r, eta_l=str(Fraction(round(best * denominator), denominator)))
+        if low < one.rate < high and largest(one) <= least + LOST:
+            return one
+    raise UncertifiedError(f"between rates: no simple rate near {best} for {r}")
+
+
+def _golden(r: Round, low: float, high: float) -> tuple[float, float]:
+    """The least worst case between two rates, and where."""
+    golden = (math.sqrt(5) - 1) / 2
+
+    def at(rate: float) -> float:
+        return largest(replace(r, eta_l=str(Fraction(rate).limit_denominator(4096))))
+
+    inner = [high - golden * (high - low), low + golden * (high - low)]
+    values = [at(rate) for rate in inner]
+    while high - low > 1e-3 * high:
+        if values[0] < values[1]:
+            high, inner = inner[1], [inner[1] - golden * (inner[1] - low), inner[0]]
+            values = [at(inner[0]), values[0]]
+        else:
+            low, inner = inner[0], [inner[1], inner[0] + golden * (high - inner[0])]
+            values = [values[1], at(inner[1])]
+    return min(zip(values, inner, strict=True))
+
+
+def cover(steps: tuple[int, ...], zeta2: Fraction, least: Fraction) -> list[Piece]:
+    """Intervals from zero to infinity, with functions that end at least so far away at all rates of each.
+
+    Raises:
+        UncertifiedError: at some rate there are none.
+    """
+    K = steps[0]
+    root = float(least) ** (1 / (2 * K))
+    first, last = UNIT * math.floor((1 - root) / float(MU) / UNIT), UNIT * math.ceil((1 + root) / UNIT)
+    if first >= last:
+        first = last = Fraction(2) / (1 + MU)
+    parabolas = Piece(steps, zeta2, Fraction(0), first, None)
+    return [parabolas, *_between(steps, zeta2, least, first, last), replace(parabolas, low=last, high=None)]
+
+
+def _between(
+    steps: tuple[int, ...], zeta2: Fraction, least: Fraction, low: Fraction, last: Fraction
+) -> Iterator[Piece]:
+    while low < last:
+        piece = _longest(Piece(steps, zeta2, low, last, None), least)
+        assert piece.high
+        yield piece
+        low = piece.high
+
+
+def _longest(piece: Piece, least: Fraction) -> Piece:
+    """The longest interval from such a rate for which functions are found and rounded."""
+    last = piece.high
+    assert last
+
+    def far(ratio: float, spare: float) -> bool:
+        value = largest(_to(piece, ratio).narrow)
+        return math.isfinite(value) and value > float(least) + spare
+
+    whole = float(last / piece.low)
+    for spare in SPARE:
+        low, high = 1.0, min(whole, float(1 / piece.mu) - 0.1)
+        if far(high, spare):
+            low = high
+        else:
+            high = min(high, 2.0)
+            while high - low > max(NARROW, (low - 1) / 8):
+                middle = (low + high) / 2
+                low, high = (middle, high) if far(middle, spare) else (low, middle)
+        one = replace(piece, high=last) if low == whole else _to(piece, low)
+        if one.high and one.high > one.low and (found := _functions(one, least)):
+            return replace(one, functions=found)
+    raise UncertifiedError(f"between rates: nothing ends at {float(least)} or further: {piece}")
+
+
+def _to(piece: Piece, ratio: float) -> Piece:
+    return replace(piece, high=UNIT * math.floor(float(piece.low) * ratio / UNIT))
+
+
+def _functions(piece: Piece, least: Fraction) -> Attained | None:
+    """The first functions in fractions that end so far away; those with fewest digits come first."""
+    problem = at_lowest(piece, least)
+    for room in ROOMS:
+        there = worst(problem, room)
+        for found in fractions_of(there) if there.names else ():
+            if not unfit(problem, found) and share(problem, found) >= 1:
+                return found
+    return None
