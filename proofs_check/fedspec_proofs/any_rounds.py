@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from fedspec_proofs.engines.worst_case.plays import play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
 from fedspec_proofs.exchanges import Words, mixing_of
+
+if TYPE_CHECKING:
+    from fedspec_proofs.forms_search import Certified, R
 
 SPEC = Path(fedspec.__file__).parent
 BENEATH = ("arith.py", "rules.py", "scalars.py", "records.py", "functions.py")
@@ -173,13 +176,29 @@ class Found:
     worst: float
 
 
-def worst_case(asked: Rounds) -> Found:
+@overload
+def worst_case(asked: Rounds) -> Found: ...
+
+
+@overload
+def worst_case(asked: R) -> Certified[R]: ...
+
+
+def worst_case(asked: Any) -> Any:
     """The worst case, rounded up in its third digit to what is proved, and functions that come near.
+
+    Of an exchange, a server that keeps something, a compressor or a class of matrices (Exchanged, Outer, Compressed,
+    Mixed) it is the factor of a form that falls, found by :func:`fedspec_proofs.forms_search.certified`.
 
     Raises:
         NotLinearError: a round is not linear.
         NoWorstCaseError: no worst case or no certificate was found.
+        UncertifiedError: the same of a form.
     """
+    if not isinstance(asked, Rounds):
+        from fedspec_proofs.forms_search import certified
+
+        return certified(asked)
     # cvxpy is imported where it is used.
     from fedspec_proofs.engines.worst_case.attained import replayed, share
     from fedspec_proofs.engines.worst_case.solving import attaining, first_proved, worst

@@ -32,6 +32,9 @@ from fedspec_proofs.engines.worst_case.values import Value, square
 Compress = Callable[[int, Vector], Vector]
 """What client i sends of a vector."""
 
+ROWS = ("ef21",)
+"""Whose rounds these are."""
+
 
 @dataclass(frozen=True)
 class Compressed:

@@ -81,6 +81,7 @@ class Mixed:
         form: A, B, C, D as the matrix of x, X_i - x and k_i, in words; none before it is found.
         n: how many clients.
         mu: strong convexity of the clients, in units of L.
+        numbers: hyper-parameters that are others than those of :data:`fedspec_proofs.exchanges.OTHERS`.
     """
 
     algorithm: str
@@ -91,6 +92,7 @@ class Mixed:
     form: tuple[tuple[str, ...], ...] = ()
     n: int = 2
     mu: str = str(MU)
+    numbers: tuple[tuple[str, str], ...] = ()
 
     @property
     def P(self) -> Matrix:
@@ -105,7 +107,8 @@ class Mixed:
     def after(self, X: Sequence[Vector], c: Sequence[Vector], clients: Sequence[Oracle], W: Any) -> list[Vector]:
         """All X_i and c_i after the exchange, by the row's own functions."""
         run: Any = CATALOGUE[self.algorithm].run
-        (begin, read), h = KEPT[self.algorithm], run.hyper(eta_l=Fraction(self.eta_l), **OTHERS[self.algorithm])
+        others = OTHERS[self.algorithm] | {n: Fraction(v) for n, v in self.numbers}
+        (begin, read), h = KEPT[self.algorithm], run.hyper(eta_l=Fraction(self.eta_l), **others)
         plan = Exchange((), (tuple(range(self.n)),) * self.tau, W)
         state, _ = run.step(h, begin(h, _stack(X), _stack(c), clients, self.tau), tuple(clients), plan)
         return [*state.X, *read(h, state, self.tau)]
@@ -126,8 +129,11 @@ def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[s
         ParameterError: there are more than two, or the interval is none within [-1, 1].
     """
     low, high = Fraction(r.low), Fraction(r.high)
-    if len(mixed) > 2 or not -1 <= low < high <= 1:
-        raise ParameterError(f"spectral: {len(mixed)} stacks, eigenvalues in [{low}, {high}]; two, within [-1, 1]")
+    if len(mixed) > 2:
+        stacks = f"{r.algorithm} mixes {len(mixed)} stacks in an exchange of {r.tau} steps"
+        raise ParameterError(f"spectral: {stacks}; inequalities are there for two stacks, so ask of fewer steps")
+    if not -1 <= low < high <= 1:
+        raise ParameterError(f"spectral: eigenvalues in [{low}, {high}]; two that rise, within [-1, 1]")
     given = {}
     ways: list[tuple[int, ...]] = [(1,)] if len(mixed) == 1 else [*directions()]
     for way in ways:

@@ -23,13 +23,13 @@ def matrix(text: str) -> Words:
     return tuple(tuple(str(c) for c in row) for row in exchanges.mixing_of(found))
 
 
-def of_all(counts: tuple[int, ...], W: Words) -> tuple[int, ...]:
-    """The local steps of every peer, of one number; where there is no matrix, what was said.
+def of_all(counts: tuple[int, ...], W: Words, *, alike: bool = False) -> tuple[int, ...]:
+    """The local steps of every peer, of one number; where there is no matrix and no class of them, what was said.
 
     Raises:
         ParameterError: peers are to take unequally many.
     """
-    if W and len({*counts}) > 1:
+    if (W or alike) and len({*counts}) > 1:
         raise ParameterError(f"--steps {','.join(map(str, counts))}: peers all take equally many; say one number")
     return counts[:1] * len(W) if W else counts
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 import time
 import warnings
 from fractions import Fraction
@@ -17,8 +16,9 @@ from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.usual import usual
-from fedspec_suite import cli_coefficients, cli_mixing, cli_outer
+from fedspec_suite import cli_classes, cli_coefficients, cli_mixing, cli_outer
 from fedspec_suite.cli_settings import assigned
+from fedspec_suite.cli_worst_case_told import lines, rates
 from fedspec_suite.report import terminal, worst_case_chart
 from fedspec_suite.report.terminal import Json
 
@@ -56,6 +56,17 @@ def mount(app: typer.Typer) -> None:
                 help="The matrix by which peers mix; one row alone is a ring's, such as 1/2,1/4,0,1/4.",
             ),
         ] = "",
+        eigenvalues: Annotated[
+            str,
+            typer.Option(
+                metavar="LOW,HIGH",
+                help="In place of a matrix: any symmetric one whose other eigenvalues are between these.",
+            ),
+        ] = "",
+        alpha: Annotated[
+            str, typer.Option(help="Any compressor with |C(v) - v|^2 <= (1 - alpha) |v|^2, of clients that send such.")
+        ] = "",
+        eta: Annotated[str, typer.Option(help="The server's rate, of ef21; of several the best is said.")] = "",
         delay: Annotated[int, typer.Option(min=0, help="How many versions old changes are, where they come late.")] = 0,
         coefficients: Annotated[
             str,
@@ -85,28 +96,38 @@ def mount(app: typer.Typer) -> None:
             n: v for n, (v, _) in assigned("--set", setting or [], [row], lambda t: _said(row, t))[row.id].items()
         }
         unsaid = {} if lyapunov else {n: Fraction(str(v)) for n, v in usual(row, given=numbers).items() if n != "eta_l"}
-        rates = [_fraction("--eta-l", rate) for rate in eta_l.split(",")]
-        own = "eta_l" not in row.numbers
-        if own and len(rates) > 1:
+        W, of_class = cli_mixing.matrix(mixing), cli_classes.interval(eigenvalues)
+        name, said = ("eta", eta) if eta else ("eta_l", eta_l)
+        tried = [_fraction(f"--{name.replace('_', '-')}", rate) for rate in said.split(",")]
+        own = name not in row.numbers
+        if own and len(tried) > 1:
             raise ParameterError(f"--eta-l {eta_l}: {row.id} has no eta_l; say its rate by --set")
-        W = cli_mixing.matrix(mixing)
-        counts = cli_mixing.of_all(_counts(steps), W)
+        cli_classes.refuse(row, lyapunov, alpha=alpha, eta=eta, eigenvalues=of_class, W=W)
+        counts = cli_mixing.of_all(_counts(steps), W, alike=bool(of_class))
         drawing = worst_case_chart.drawing(chart)
         # What a solver doubts is rounded and then checked, or not taken.
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
         if coefficients:
             cli_mixing.refuse(W)
-            cli_coefficients.refuse(row, numbers, rates, rounds, lyapunov)
+            cli_coefficients.refuse(row, numbers, tried, rounds, lyapunov)
             other = (_fraction("--mu", mu), _fraction("--zeta", zeta) ** 2)
-            one = cli_coefficients.told(row, counts, rates[0], coefficients, *other)
+            one = cli_coefficients.told(row, counts, tried[0], coefficients, *other)
             terminal.emit([one]) if as_json else _print(cli_coefficients.lines(one))
             return
-        more: dict[str, Any] = {"mu": _fraction("--mu", mu), "zeta2": _fraction("--zeta", zeta) ** 2, "rounds": rounds}
+        convexity, zeta2 = _fraction("--mu", mu), _fraction("--zeta", zeta) ** 2
         cli_outer.refuse(row, delay, lyapunov)
         told = []
-        for rate in rates:
-            begun, at = time.monotonic(), {**numbers, **unsaid, **({} if own else {"eta_l": rate})}
-            told.append((_factor if lyapunov else _distance)(row, counts, at, {**more, "mixing": W, "delay": delay}))
+        for rate in tried:
+            begun, at = time.monotonic(), {**numbers, **unsaid, **({} if own else {name: rate})}
+            if of_class:
+                told.append(cli_classes.mixed(row, counts[0], at, convexity, of_class))
+            elif alpha:
+                told.append(cli_classes.compressed(row, len(counts), at, convexity, _fraction("--alpha", alpha)))
+            elif lyapunov:
+                told.append(_factor(row, counts, at, convexity, W, delay))
+            else:
+                more = {"mu": convexity, "zeta2": zeta2, "rounds": rounds} | ({"mixing": W} if W else {})
+                told.append(_distance(row, counts, at, more))
             told[-1]["usual"] = sorted(told[-1].pop("unsaid", unsaid))
             told[-1]["seconds"] = round(time.monotonic() - begun, 1)
         if drawing:
@@ -114,7 +135,7 @@ def mount(app: typer.Typer) -> None:
         if as_json:
             terminal.emit(told)
             return
-        _print(_lines(told[0]) if len(told) == 1 else _rates(told))
+        _print(lines(told[0]) if len(told) == 1 else rates(told))
 
 
 def _print(lines: list[str]) -> None:
@@ -150,7 +171,6 @@ def _distance(
     row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], more: dict[str, Any]
 ) -> dict[str, Any]:
     any_rounds = importlib.import_module("fedspec_proofs.any_rounds")
-    more = {n: v for n, v in more.items() if v or n not in ("mixing", "delay")}
     with terminal.spinner() as said:
         said(f"{row.id}: looking for the worst clients")
         found = any_rounds.worst_case(any_rounds.Rounds(row, steps, numbers, **more))
@@ -169,12 +189,17 @@ def _distance(
 
 
 def _factor(
-    row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], more: dict[str, Any]
+    row: Algorithm,
+    steps: tuple[int, ...],
+    numbers: dict[str, Fraction],
+    mu: Fraction,
+    W: cli_mixing.Words,
+    delay: int,
 ) -> dict[str, Any]:
-    if more["mixing"]:
-        return cli_mixing.factor(row, more["mixing"], steps, numbers, more["mu"])
+    if W:
+        return cli_mixing.factor(row, W, steps, numbers, mu)
     if cli_outer.is_outer(row):
-        return cli_outer.factor(row, steps, numbers, more["mu"], more["delay"])
+        return cli_outer.factor(row, steps, numbers, mu, delay)
     contraction, search = (
         importlib.import_module(f"fedspec_proofs.{n}") for n in ("contraction", "contraction_search")
     )
@@ -188,80 +213,13 @@ def _factor(
     with terminal.spinner() as said:
         said(f"{row.id}: looking for a form that falls")
         rate = str(numbers["eta_l"])
-        found = search.certified(contraction.Round(row.id, steps, rate, mu=str(more["mu"]), numbers=others))
+        found = search.certified(contraction.Round(row.id, steps, rate, mu=str(mu), numbers=others))
     return {
         "algorithm": row.id,
         "steps": steps,
         "numbers": {n: str(c) for n, c in numbers.items()},
-        "mu": str(more["mu"]),
+        "mu": str(mu),
         "factor": str(found.bound),
         "form": [list(line) for line in found.round.form],
         "multipliers": {n: str(c) for n, c in found.proof.items()},
     }
-
-
-def _about(told: dict[str, Any], but: str = "") -> str:
-    others = {n: f"{n} = {c}" for n, c in told["numbers"].items() if n != but}
-    usual_ = ", ".join(text for n, text in others.items() if n in told["usual"])
-    numbers = "".join(f", {text}" for n, text in others.items() if n not in told["usual"])
-    numbers += f" ({usual_} as usual)" if usual_ else ""
-    convexity = "strong convexity" if "mu" in others else "mu"
-    mixed = f", W = ({'; '.join(', '.join(line) for line in told['mixing'])})" if "mixing" in told else ""
-    mixed += f", changes {told['delay']} versions old" if "delay" in told else ""
-    steps = ", ".join(map(str, told["steps"][:1] if "mixing" in told else told["steps"]))
-    return f"{told['algorithm']}, steps {steps}{mixed}{numbers}; L = 1, {convexity} = {told['mu']}"
-
-
-CHECKED = "proved: multipliers checked in fractions against the rule (--json has them)"
-
-
-def _rates(told: list[dict[str, Any]]) -> list[str]:
-    """A line for each rate, and the best of them."""
-    one = told[0]
-    falls = "factor" in one
-    what = "factor" if falls else "|x - x*|^2 <="
-    numbers = [worst_case_chart.proved(t) for t in told]
-    rates = [t["numbers"]["eta_l"] for t in told]
-    wide = max(len("eta_l"), *map(len, rates))
-    best = min(range(len(told)), key=lambda k: numbers[k])
-    zeta = "any zeta" if falls else f"zeta^2 = {one['zeta2']}, rounds: {one['rounds']}"
-    return [
-        f"{_about(one, 'eta_l')}, {zeta}",
-        f"{'eta_l':{wide}}  {what}",
-        *(f"{rate:{wide}}  {float(number):.4g}" for rate, number in zip(rates, numbers, strict=True)),
-        CHECKED,
-        f"least of these: {float(numbers[best]):.4g}, at eta_l = {rates[best]}",
-    ]
-
-
-def _lines(told: dict[str, Any]) -> list[str]:
-    about, checked = _about(told), CHECKED
-    if "factor" in told:
-        form = "; ".join(", ".join(line) for line in told["form"])
-        return [
-            f"{about}, any zeta",
-            f"a quadratic form falls by the factor {float(Fraction(told['factor'])):.3f} in every round, or faster"
-            if Fraction(told["factor"]) < 1
-            else f"no quadratic form was found that falls: the least factor is {float(Fraction(told['factor'])):.3f}",
-            f"its matrix, in {told.get('state', 'x - x* and all c_i - grad F_i(x*)')}: {form}",
-            checked,
-        ]
-    zeta, R = Fraction(told["zeta2"]), told["rounds"]
-    after = f"after {R} rounds" if R > 1 else "after a round"
-    mean = "mean " if "mixing" in told else ""
-    lines = [
-        f"{about}, zeta^2 = {zeta}",
-        f"from |x - x*| <= 1, {after}: {mean}|x - x*|^2 <= {float(Fraction(told['bound'])):.4g}",
-        checked,
-    ]
-    if told["reached"]:
-        d = len(next(iter(told["functions"].values())))
-        # Down, in the third digit: what is said is reached.
-        reached = Fraction(told["reached"])
-        unit = Fraction(10) ** (math.floor(math.log10(reached)) - 2)
-        most = float(reached // unit * unit)
-        dimensions = f"{d} dimension{'s' * (d > 1)}"
-        lines.append(f"reached: more than {most:.4g}, in {dimensions}, by functions that the rule was run on")
-    else:
-        lines.append(f"not reached: the program attains {told['program']:.4g}, its functions could not be rounded")
-    return lines

@@ -162,3 +162,60 @@ def test_a_server_that_keeps_something_brings_two_runs_together() -> None:
         (("fedavgm", "--set", "momentum=foo"), "--set foo: expected a fraction"),
     ):
         assert said in fedspec("worst-case", *wrong).err
+
+
+def test_any_compressor_of_a_class_has_a_form_that_falls() -> None:
+    asked = ("worst-case", "ef21", "--alpha", "1/2", "--lyapunov", "--steps", "1,1")
+    ran = fedspec(*asked, "--eta", "1/16")
+    assert ran.code == 0, ran
+    words = " ".join(ran.out.split())
+    assert words.startswith("ef21, clients 2, alpha = 1/2, eta = 1/16; L = 1, mu = 1/10, any zeta")
+    assert "by the factor 0.988 in every round after the first" in words
+    assert "its matrix, in w - x* and all g_i - grad F_i(w): 1, " in words
+    rows = fedspec(*asked, "--eta", "1/16,1/8", "--json").rows
+    assert [row["factor"] for row in rows] == ["247/250", "489/500"] and rows[0]["alpha"] == "1/2"
+    assert fedspec(*asked, "--eta", "1/16,1/8").out.splitlines()[-1] == "least of these: 0.978, at eta = 1/8"
+
+
+def test_any_matrix_of_a_class_has_a_form_that_falls() -> None:
+    asked = ("worst-case", "k-gt", "--eigenvalues", "0,1/2", "--steps", "2", "--eta-l", "1/4", "--lyapunov")
+    ran = fedspec(*asked)
+    assert ran.code == 0, ran
+    words = " ".join(ran.out.split())
+    assert words.startswith("k-gt, steps 2, W in [0, 1/2], eta = 1, eta_l = 1/4; L = 1, mu = 1/10, any zeta")
+    assert "by the factor 0.904 in every round" in words and "its matrix, in the mean x of x_i - x*" in words
+    (row,) = fedspec(*asked, "--json").rows
+    assert (row["factor"], row["eigenvalues"], len(row["form"])) == ("113/125", ["0", "1/2"], 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("ef21", "--alpha", "1/2"), "ask for a form that falls under all compressors of a class (--alpha 1/2 --eta"),
+        (("ef21", "--lyapunov", "--eta", "1/8"), "(--alpha 1/2 --eta 1/16 --lyapunov)"),
+        (("ef21", "--lyapunov", "--alpha", "1/2"), "say the rate of ef21's server (--eta 1/16)"),
+        (("ef21", "--lyapunov", "--alpha", "2", "--eta", "1/8"), "--alpha 2: expected a fraction between 0 and 1"),
+        (("ef21", "--lyapunov", "--alpha", "1/2", "--eta", "1/8", "--set", "kept=3"), "stands for whatever compresses"),
+        (("fedavg", "--alpha", "1/2", "--lyapunov"), "they are about ef21, not fedavg; leave them out"),
+        (("fedavgm", "--eta", "1/2"), "they are about ef21, not fedavgm"),
+        (("led", "--eigenvalues", "0,1/2"), "about a form that falls; add --lyapunov"),
+        (("led", "--eigenvalues", "1/2,0", "--lyapunov"), "--eigenvalues 1/2,0: expected the least and the largest"),
+        (("led", "--eigenvalues", "0", "--lyapunov"), "--eigenvalues 0: expected the least and the largest"),
+        (("led", "--eigenvalues", "0,1/2", "--lyapunov", "--mixing", RING), "a matrix is given too; leave --mixing"),
+        (("led", "--eigenvalues", "0,1/2", "--lyapunov", "--steps", "1,2"), "peers all take equally many"),
+        (("dsgd", "--eigenvalues", "0,1/2", "--lyapunov"), "they are about k-gt, diging, d2, led, and not dsgd"),
+        (("diging", "--eigenvalues", "0,1/2", "--lyapunov"), "diging mixes 4 stacks in an exchange of 2 steps"),
+    ],
+)
+def test_a_class_that_cannot_be_asked_about_is_refused(words: tuple[str, ...], says: str) -> None:
+    ran = fedspec("worst-case", *words)
+    assert ran.code == 2 and says in ran.err and "Traceback" not in ran.err, ran
+
+
+def test_python_asks_the_same() -> None:
+    from fedspec_proofs.any_rounds import worst_case
+    from fedspec_proofs.compressed import Compressed
+    from fedspec_proofs.spectral import Mixed
+
+    assert worst_case(Compressed("1/2", "1/16")).bound == Fraction(247, 250)
+    assert worst_case(Mixed("k-gt", "0", "1/2", 2, "1/4")).bound == Fraction(113, 125)

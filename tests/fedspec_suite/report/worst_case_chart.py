@@ -37,6 +37,11 @@ def proved(told: dict[str, Any]) -> Fraction:
     return Fraction(told["factor" if "factor" in told else "bound"])
 
 
+def rate_name(told: dict[str, Any]) -> str:
+    """Of the numbers, the rate: the clients', or the server's where that is the only one."""
+    return "eta_l" if "eta_l" in told["numbers"] else "eta"
+
+
 def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
     """What is proved at each rate, the least of it ringed; and what functions reach, where some were found.
 
@@ -49,7 +54,8 @@ def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
 
     one = told[0]
     falls = "factor" in one
-    points = sorted((Fraction(t["numbers"]["eta_l"]), proved(t), t) for t in told)
+    name = rate_name(one)
+    points = sorted(((Fraction(t["numbers"][name]), proved(t), t) for t in told), key=lambda point: point[0])
     rates, heights = [float(rate) for rate, _, _ in points], [float(bound) for _, bound, _ in points]
     style = style_of(one["algorithm"])
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
@@ -68,11 +74,12 @@ def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
     axes.set_xscale("log")
     axes.set_xticks(rates, [str(rate) for rate, _, _ in points], minor=False)
     axes.minorticks_off()
-    axes.set(xlabel="local rate eta_l, in units of 1/L", ylim=(0, None))
-    steps = ", ".join(map(str, one["steps"]))
+    whose = "local" if name == "eta_l" else "server's"
+    axes.set(xlabel=f"{whose} rate {name}, in units of 1/L", ylim=(0, None))
+    steps = f"steps {', '.join(map(str, one['steps']))}" if "steps" in one else f"alpha = {one['alpha']}"
     after = "" if falls else f", zeta$^2$ = {one['zeta2']}" + (f", {one['rounds']} rounds" if one["rounds"] > 1 else "")
     what = "factor of a form that falls" if falls else "$|x - x^*|^2$ from distance 1"
-    axes.set_title(f"{one['algorithm']}, steps {steps}{after}: {what}", loc="left", size=10)
+    axes.set_title(f"{one['algorithm']}, {steps}{after}: {what}", loc="left", size=10)
     axes.legend(frameon=False, fontsize=9)
     with matplotlib.rc_context({"svg.hashsalt": "worst cases"}):
         metadata: Any = {"Date": None, "Creator": None} if path.suffix == ".svg" else None

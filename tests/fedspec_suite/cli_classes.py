@@ -1,0 +1,117 @@
+"""``fedspec worst-case --lyapunov`` of a class of compressors (``--alpha``) or mixing matrices (``--eigenvalues``)."""
+
+from __future__ import annotations
+
+import importlib
+from fractions import Fraction
+from typing import Any
+
+from fedspec.entry import Algorithm
+from fedspec.errors import ParameterError
+from fedspec_suite.report import terminal
+
+Words = tuple[tuple[str, ...], ...]
+
+
+def interval(text: str) -> tuple[str, str] | None:
+    """Two eigenvalues, the least first; none where none are said.
+
+    Raises:
+        ParameterError: these are no two fractions from -1 to 1 that rise.
+    """
+    if not text:
+        return None
+    try:
+        low, high = map(Fraction, text.split(","))
+    except (ValueError, ZeroDivisionError):
+        low = high = Fraction(0)
+    if not -1 <= low < high < 1:
+        raise ParameterError(f"--eigenvalues {text}: expected the least and the largest but that of 1, such as 0,1/2")
+    return str(low), str(high)
+
+
+def refuse(
+    row: Algorithm, lyapunov: bool, *, alpha: str, eta: str, eigenvalues: tuple[str, str] | None, W: Words
+) -> None:
+    """Refuse a class where none is asked about, and rows of which one is lacking.
+
+    Raises:
+        ParameterError: with what to do.
+    """
+    compressing = importlib.import_module("fedspec_proofs.compressed").ROWS
+    if (alpha or eta) and row.id not in compressing:
+        raise ParameterError(f"--alpha, --eta: they are about {', '.join(compressing)}, not {row.id}; leave them out")
+    if row.id in compressing and not (alpha and lyapunov):
+        raise ParameterError(
+            f"worst-case: {row.id} sends the largest entries of a vector, and the form that stands for a vector is one "
+            "entry; ask for a form that falls under all compressors of a class (--alpha 1/2 --eta 1/16 --lyapunov)"
+        )
+    if not eigenvalues:
+        return
+    kept = importlib.import_module("fedspec_proofs.exchanges").KEPT
+    if row.id not in kept:
+        raise ParameterError(f"--eigenvalues: they are about {', '.join(kept)}, and not {row.id}; leave them out")
+    if W:
+        raise ParameterError("--eigenvalues: a matrix is given too; leave --mixing out")
+    if not lyapunov:
+        raise ParameterError("--eigenvalues: they are about a form that falls; add --lyapunov")
+
+
+def compressed(
+    row: Algorithm, clients: int, numbers: dict[str, Fraction], mu: Fraction, alpha: Fraction
+) -> dict[str, Any]:
+    """The factor of a form that falls in every round after the first, under any compressor of the class.
+
+    Raises:
+        ParameterError: a number is outside.
+    """
+    module, search = (importlib.import_module(f"fedspec_proofs.{n}") for n in ("compressed", "forms_search"))
+    if not 0 < alpha < 1:
+        raise ParameterError(f"--alpha {alpha}: expected a fraction between 0 and 1, such as k/d of the k largest")
+    if "eta" not in numbers:
+        raise ParameterError(f"worst-case: say the rate of {row.id}'s server (--eta 1/16)")
+    if others := [n for n in numbers if n != "eta"]:
+        raise ParameterError(f"--set {others[0]}: --alpha stands for whatever compresses; leave it out")
+    with terminal.spinner() as said:
+        said(f"{row.id}: looking for a form that falls")
+        found = search.certified(module.Compressed(str(alpha), str(numbers["eta"]), clients, mu=str(mu)))
+    return {
+        "algorithm": row.id,
+        "clients": clients,
+        "numbers": {"eta": str(numbers["eta"])},
+        "alpha": str(alpha),
+        "state": "w - x* and all g_i - grad F_i(w)",
+        **_found(found, mu),
+    }
+
+
+def mixed(
+    row: Algorithm, tau: int, numbers: dict[str, Fraction], mu: Fraction, eigenvalues: tuple[str, str]
+) -> dict[str, Any]:
+    """The factor of a form that falls in every exchange by any matrix of the class."""
+    module, exchanges, search = (
+        importlib.import_module(f"fedspec_proofs.{n}") for n in ("spectral", "exchanges", "forms_search")
+    )
+    numbers = exchanges.OTHERS[row.id] | numbers
+    others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
+    with terminal.spinner() as said:
+        said(f"{row.id}: looking for a form that falls")
+        asked = module.Mixed(row.id, *eigenvalues, tau, str(numbers["eta_l"]), mu=str(mu), numbers=others)
+        found = search.certified(asked)
+    return {
+        "algorithm": row.id,
+        "steps": (tau,),
+        "numbers": {n: str(c) for n, c in numbers.items()},
+        "eigenvalues": list(eigenvalues),
+        "state": "the mean x of x_i - x*, each x_i less it, and c_i + grad F_i(x*)",
+        **_found(found, mu),
+    }
+
+
+def _found(found: Any, mu: Fraction) -> dict[str, Any]:
+    return {
+        "mu": str(mu),
+        "factor": str(found.bound),
+        "form": [[str(c) for c in line] for line in found.round.P],
+        "multipliers": {n: str(c) for n, c in found.proof.items()},
+    }

@@ -1,0 +1,83 @@
+"""What ``fedspec worst-case`` prints."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from fedspec_suite.report import worst_case_chart
+
+
+def about(told: dict[str, Any], but: str = "") -> str:
+    """What was asked, but for a number that differs."""
+    others = {n: f"{n} = {c}" for n, c in told["numbers"].items() if n != but}
+    usual_ = ", ".join(text for n, text in others.items() if n in told["usual"])
+    numbers = "".join(f", {text}" for n, text in others.items() if n not in told["usual"])
+    numbers += f" ({usual_} as usual)" if usual_ else ""
+    convexity = "strong convexity" if "mu" in others else "mu"
+    mixed = f", W = ({'; '.join(', '.join(line) for line in told['mixing'])})" if "mixing" in told else ""
+    mixed += f", W in [{', '.join(told['eigenvalues'])}]" if "eigenvalues" in told else ""
+    mixed += f", changes {told['delay']} versions old" if "delay" in told else ""
+    mixed += f", alpha = {told['alpha']}" if "alpha" in told else ""
+    who = f"clients {told['clients']}" if "clients" in told else ""
+    who = who or f"steps {', '.join(map(str, told['steps'][:1] if 'mixing' in told else told['steps']))}"
+    return f"{told['algorithm']}, {who}{mixed}{numbers}; L = 1, {convexity} = {told['mu']}"
+
+
+CHECKED = "proved: multipliers checked in fractions against the rule (--json has them)"
+
+
+def rates(told: list[dict[str, Any]]) -> list[str]:
+    """A line for each rate, and the best of them."""
+    one = told[0]
+    falls = "factor" in one
+    what = "factor" if falls else "|x - x*|^2 <="
+    numbers = [worst_case_chart.proved(t) for t in told]
+    name = worst_case_chart.rate_name(one)
+    tried = [t["numbers"][name] for t in told]
+    wide = max(len(name), *map(len, tried))
+    best = min(range(len(told)), key=lambda k: numbers[k])
+    zeta = "any zeta" if falls else f"zeta^2 = {one['zeta2']}, rounds: {one['rounds']}"
+    return [
+        f"{about(one, name)}, {zeta}",
+        f"{name:{wide}}  {what}",
+        *(f"{rate:{wide}}  {float(number):.4g}" for rate, number in zip(tried, numbers, strict=True)),
+        CHECKED,
+        f"least of these: {float(numbers[best]):.4g}, at {name} = {tried[best]}",
+    ]
+
+
+def lines(told: dict[str, Any]) -> list[str]:
+    """What is printed of one rate."""
+    begun, checked = about(told), CHECKED
+    if "factor" in told:
+        form = "; ".join(", ".join(line) for line in told["form"])
+        event = "round after the first" if "alpha" in told else "round"
+        return [
+            f"{begun}, any zeta",
+            f"a quadratic form falls by the factor {float(Fraction(told['factor'])):.3f} in every {event}, or faster"
+            if Fraction(told["factor"]) < 1
+            else f"no quadratic form was found that falls: the least factor is {float(Fraction(told['factor'])):.3f}",
+            f"its matrix, in {told.get('state', 'x - x* and all c_i - grad F_i(x*)')}: {form}",
+            checked,
+        ]
+    zeta, R = Fraction(told["zeta2"]), told["rounds"]
+    after = f"after {R} rounds" if R > 1 else "after a round"
+    mean = "mean " if "mixing" in told else ""
+    lines = [
+        f"{begun}, zeta^2 = {zeta}",
+        f"from |x - x*| <= 1, {after}: {mean}|x - x*|^2 <= {float(Fraction(told['bound'])):.4g}",
+        checked,
+    ]
+    if told["reached"]:
+        d = len(next(iter(told["functions"].values())))
+        # Down, in the third digit: what is said is reached.
+        reached = Fraction(told["reached"])
+        unit = Fraction(10) ** (math.floor(math.log10(reached)) - 2)
+        most = float(reached // unit * unit)
+        dimensions = f"{d} dimension{'s' * (d > 1)}"
+        lines.append(f"reached: more than {most:.4g}, in {dimensions}, by functions that the rule was run on")
+    else:
+        lines.append(f"not reached: the program attains {told['program']:.4g}, its functions could not be rounded")
+    return lines
