@@ -8,6 +8,7 @@ are read from contraction.json. It prints each number that PEPit does not find b
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 MU, L = 0.1, 1.0
 BELOW, EXACT = 4e-3, 2e-5
 """By how much the page may be above PEPit's number; by how much below, which is what its solver leaves open."""
+AT_ONCE = 4
+"""Of so many rounds as one program it is asked; eight take it minutes each."""
 
 
 def total(terms: Sequence[Any]) -> Any:
@@ -56,17 +59,29 @@ def local(f: Any, x: Any, steps: int, eta_l: float, add_to: Callable[[Any], Any]
     return y
 
 
-def distance(steps: Sequence[int], eta_l: float, zeta2: float, w: Sequence[float], pull: float = 0.0) -> float:
-    """|x + sum_i w_i (x_i - x) - x*|^2 at most, from |x - x*| <= 1; clients may be pulled to x."""
+def distance(
+    steps: Sequence[int], eta_l: float, zeta2: float, w: Sequence[float], pull: float = 0.0, rounds: int = 1
+) -> float:
+    """|x + sum_i w_i (x_i - x) - x*|^2 at most after some rounds, from |x - x*| <= 1; clients may be pulled to x."""
     problem, F, best, slopes = clients(len(steps), alike=not zeta2)
     x = problem.set_initial_point()
     problem.set_initial_condition((x - best) ** 2 <= 1)
     if zeta2:
         problem.add_constraint(total([s**2 for s in slopes]) / len(steps) <= zeta2)
-    to = (lambda y: pull * (y - x)) if pull else None
-    x = x + total([c * (local(f, x, k, eta_l, to) - x) for c, f, k in zip(w, F, steps, strict=True)])
+    for _ in range(rounds):
+        begun = x
+        to = (lambda y, begun=begun: pull * (y - begun)) if pull else None
+        x = x + total([c * (local(f, x, k, eta_l, to) - x) for c, f, k in zip(w, F, steps, strict=True)])
     problem.set_performance_metric((x - best) ** 2)
     return solved(problem)
+
+
+def chained(steps: Sequence[int], eta_l: float, zeta2: float, w: Sequence[float], rounds: int) -> float:
+    """The same by single rounds, each from the number of the one before, rounded up to a thousandth."""
+    start = 1.0
+    for _ in range(rounds):
+        start = math.ceil(1000 * start * distance(steps, eta_l, zeta2 / start, w) - EXACT) / 1000
+    return start
 
 
 def factor(algorithm: str, steps: Sequence[int], eta_l: float, P: Sequence[Sequence[float]]) -> float:
@@ -102,9 +117,12 @@ def nova(steps: Sequence[int], tau_eff: float | None = None) -> list[float]:
 def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
     """Every number of the page's tables of rounds, its name, and what makes it again."""
     tables = {
-        name: [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
-        for name, text in re.findall(r"<!-- worst: (\w+) -->\n(.*?)\n<!-- end -->", page, re.DOTALL)
+        worst or "rounds": [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+        for worst, text in re.findall(
+            r"<!-- (?:worst: (\w+)|rounds: distance) -->\n(.*?)\n<!-- end -->", page, re.DOTALL
+        )
     }
+    yield from of_rounds(tables["rounds"])
     for K, *cells in tables["best"][2:]:
         # What is shown at other rates stands in every second column.
         for head, cell in zip(tables["best"][0][1::2], cells[::2], strict=True):
@@ -144,6 +162,21 @@ def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
             yield f"{algorithm}, {words}, {eta_l}", float(cell), lambda form=form: factor(*form)
 
 
+def of_rounds(table: Sequence[Sequence[str]]) -> Iterator[tuple[str, float, Callable[[], float]]]:
+    """The numbers of several rounds: at once, but for more than :data:`AT_ONCE`, and by chains."""
+    for zeta2, eta_l, R, *cells in table[2:]:
+        for k, cell in enumerate(cells):
+            head = table[0][3 + k - k % 2]
+            steps = [*map(int, head.split("` ")[1].split(","))]
+            w = nova(steps) if "fednova" in head else [1 / len(steps)] * len(steps)
+            of = (steps, float(Fraction(eta_l)), float(Fraction(zeta2)), w)
+            name = f"{head}, {R} rounds, {eta_l}, zeta^2 = {zeta2}, {'chain' if k % 2 else 'at once'}"
+            if k % 2:
+                yield name, float(cell), lambda of=of, R=R: chained(*of, int(R))
+            elif int(R) <= AT_ONCE:
+                yield name, float(cell), lambda of=of, R=R: distance(*of, rounds=int(R))
+
+
 def main() -> int:
     """Make each number again; those that are others."""
     page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
@@ -152,7 +185,8 @@ def main() -> int:
     for name, number, again in asked(page):
         off = number - again()
         count, most, least = count + 1, max(most, off), min(least, off)
-        if not -EXACT <= off <= BELOW:
+        # Links of a chain are rounded up one by one, and some of them by one more.
+        if not -EXACT <= off <= BELOW + 1e-3 * name.endswith("chain"):
             wrong += 1
             print(f"{name}: the page has {number:.3f}, PEPit {number - off:.6f}")
     print(f"{count} numbers made again, {wrong} of them others; PEPit's are from {-most:+.6f} to {-least:+.6f} of them")

@@ -7,7 +7,7 @@ What is found is in floating point and shows nothing by itself: multipliers are 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
@@ -117,13 +117,13 @@ SPARED = (0.5, 0.1, 0.02, 0.005)
 """Parts of a constant on the right side, of which the largest that can be is spared."""
 
 
-def prove(problem: Problem) -> dict[str, Fraction]:
+def prove(problem: Problem, spared: Sequence[float] = SPARED) -> dict[str, Fraction]:
     """Multipliers that prove the claim exactly; none where none were found.
 
     What can be spared of a constant on the right side is, so that the same multipliers serve rates nearby.
     """
-    for spared in SPARED if problem.claimed.constant < 0 else ():
-        found = _proof(problem, spared)
+    for part in spared if problem.claimed.constant < 0 else ():
+        found = _proof(problem, part)
         if found:
             return found
     return _proof(problem, 0.0)
@@ -135,6 +135,7 @@ def first_proved(
     claim_of: Callable[[Fraction], Problem],
     simpler: Callable[[Problem], Problem] = lambda claim: claim,
     more: Mapping[str, Fraction] | None = None,
+    spared: Sequence[float] = SPARED,
 ) -> tuple[Fraction, dict[str, Fraction]] | None:
     """Of a few bounds, from so many units on, the first that multipliers prove, and these; none where none does.
 
@@ -144,7 +145,7 @@ def first_proved(
     for k in range(4):
         bound = unit * (first + k)
         claim = claim_of(bound)
-        proof = prove(simpler(claim))
+        proof = prove(simpler(claim), spared)
         proof = {**proof, **(more or {})} if proof else {}
         if proof and not flaw(claim, proof):
             return bound, proof

@@ -1,0 +1,59 @@
+"""Several rounds at once and chains of single ones, found by semidefinite programming with cvxpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from fedspec_proofs.contraction_search import DIGITS, UNIT, UncertifiedError
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.solving import first_proved, worst
+from fedspec_proofs.engines.worst_case.values import Value
+from fedspec_proofs.several_rounds import Several, problem_of
+
+
+@dataclass(frozen=True)
+class Certified:
+    """What is proved of some rounds.
+
+    Attributes:
+        round: the rounds.
+        worst: the value that the program attains, in floats.
+        bound: what is proved.
+        proof: the multipliers.
+    """
+
+    round: Several
+    worst: float
+    bound: Fraction
+    proof: dict[str, Fraction]
+
+
+def certified(r: Several) -> Certified:
+    """The worst case, rounded up to the next thousandth that multipliers prove.
+
+    Raises:
+        UncertifiedError: none were found.
+    """
+    problem = problem_of(r, Fraction(0))
+    value = worst(problem).value * float(r.start)
+
+    def claim_of(bound: Fraction) -> Problem:
+        right = Value(constant=bound / r.start)
+        return replace(problem, claimed=problem.claimed - right, right=right)
+
+    found = first_proved(math.ceil(value * DIGITS), UNIT, claim_of, spared=()) if math.isfinite(value) else None
+    if found is None:
+        raise UncertifiedError(f"several rounds: no certificate for {r} near {value}")
+    return Certified(r, value, *found)
+
+
+def chain(r: Several) -> Iterator[Certified]:
+    """As many single rounds, each from the number of the one before it."""
+    start = r.start
+    for _ in range(r.rounds):
+        link = certified(replace(r, rounds=1, start=start))
+        yield link
+        start = link.bound
