@@ -8,6 +8,7 @@ what follows it, gradients at later models, it may have any. These are all the f
 holds for every noise; not every solution of them is a noise, so no functions are built.
 
 In the mean over x the bound telescopes: its sum over rounds is (97) for every T, with sigma^2 and kappa^2.
+Rates below those of the certificates are ``fednova.round-assembly``'s, as :mod:`fedspec_proofs.fednova.one_round` says.
 """
 
 from __future__ import annotations

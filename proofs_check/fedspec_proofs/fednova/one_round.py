@@ -2,6 +2,12 @@
 
 Without noise (91) says F~(x') - F~(x) <= eta tau_eff (-|grad F~(x)|^2 / 4 + 3 eta^2 L^2 kappa^2 C), and its sum over
 rounds is (97) for every T. The clients are any functions with Lipschitz gradients; the round is the rule's.
+
+Why from half of a rate on, and not from zero: multipliers of two rates are mixed linearly between them, and the one
+of Assumption 3 is at most 3 eta^3 tau_eff C, which no straight line from zero stays below. Smaller rates need no
+certificate. ``fednova.round-assembly`` has this inequality, with noise, on symbols at every eta > 0 of (98) and (99),
+for any clients, steps, w and dimension; ``fednova.theorem-1`` adds it up. What is certified here is another route, by
+the rule itself and without the steps of the paper's proof, and how tight it is.
 """
 
 from __future__ import annotations
