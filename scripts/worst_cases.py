@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec_proofs import tabled
+from fedspec_proofs.between_rates import method_of
 from fedspec_proofs.between_rates_search import cover, refined
 from fedspec_proofs.coefficients import Weighed
 from fedspec_proofs.coefficients_search import best, proved
@@ -31,7 +32,7 @@ PAGE, PICTURE = DOCS / "worst-cases.md", DOCS / "pictures" / "worst-cases.svg"
 RATES = ("1/8", "1/4", "1/2", "1")
 STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (1, 1, 3, 3))
 TRIED = ("1/32", "1/16", "1/8", "1/4", "1/2", "1", "3/2", "2")
-"""The best of FedAvg's rates is looked for between the neighbours of the best of these."""
+"""The best rate is looked for between the neighbours of the best of these."""
 
 PART = Fraction(99, 100)
 """Of the number at the best rate, what is shown at every other one; all of it where parabolas alone show it."""
@@ -54,16 +55,16 @@ def asked() -> Iterator[Round]:
             yield from (Round(algorithm, steps, eta_l) for algorithm in HELD)
 
 
-def best_of(asked: tuple[int, Fraction]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def best_of(asked: tuple[tuple[int, ...], Fraction]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The worst case at the best rate, and what shows at every other one that it is hardly less."""
-    K, zeta2 = asked
-    tried = [Round("fedavg", (K, K), eta_l, zeta2) for eta_l in TRIED]
+    steps, zeta2 = asked
+    tried = [Round(method_of(steps), steps, eta_l, zeta2) for eta_l in TRIED]
     k = min(range(1, len(TRIED) - 1), key=lambda k: largest(tried[k]))
     row = row_of(refined(tried[k], tried[k - 1].rate, tried[k + 1].rate))
-    plain = K == 1 or not zeta2
+    plain = steps == (1, 1) or not zeta2
     part = Fraction(row["worst"]) if plain else PART * Fraction(row["bound"])
     least = Fraction(math.floor(part * 1000), 1000)
-    return row, [best_rates.row_of(piece, least) for piece in cover((K, K), zeta2, least)]
+    return row, [best_rates.row_of(piece, least) for piece in cover(steps, zeta2, least)]
 
 
 def row_of(r: Round) -> dict[str, Any]:
@@ -141,13 +142,16 @@ def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
         out[name] = "\n".join(lines)
     cells_of = best_rates.cells(best_rates.rows())
     heads = [head for z in best_rates.APART for head in (f"zeta^2 = {z}", "at least")]
-    lines = [f"| K | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}"]
-    for K in best_rates.LOCAL:
+    lines = [f"| steps | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}"]
+    for steps in best_rates.LOCAL:
         words = []
         for z in best_rates.APART:
-            row = best_rates.best(rows, K, z)
-            words += [f"{row['eta_l']}: {float(Fraction(row['bound'])):.3f}", f"{float(cells_of[K, z].least):.3f}"]
-        lines.append(f"| {K} | {' | '.join(words)} |")
+            if (steps, z) not in best_rates.ASKED:
+                words += ["-", "-"]
+                continue
+            row = best_rates.best(rows, steps, z)
+            words += [f"{row['eta_l']}: {float(Fraction(row['bound'])):.3f}", f"{float(cells_of[steps, z].least):.3f}"]
+        lines.append(f"| {', '.join(map(str, steps))} | {' | '.join(words)} |")
     out["best"] = "\n".join(lines)
     out["coefficients"] = of_coefficients(best_coefficients.rows())
     return out
@@ -195,7 +199,7 @@ def main() -> None:
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(row_of, asked()))
         there = by_round(rows)
-        best = list(pool.map(best_of, product(best_rates.LOCAL, best_rates.APART)))
+        best = list(pool.map(best_of, best_rates.ASKED))
         rows += [row for row, _ in best if next(iter(by_round([row]))) not in there]
         some = list(pool.map(weighed, product(RATES, APART, best_coefficients.WHICH)))
     tabled.write(round_numbers.PATH, rows)

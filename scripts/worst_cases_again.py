@@ -123,12 +123,16 @@ def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
         )
     }
     yield from of_rounds(tables["rounds"])
-    for K, *cells in tables["best"][2:]:
+    for words, *cells in tables["best"][2:]:
+        steps = [*map(int, words.split(","))]
         # What is shown at other rates stands in every second column.
         for head, cell in zip(tables["best"][0][1::2], cells[::2], strict=True):
+            if cell == "-":
+                continue
             eta_l, number = cell.split(": ")
-            how = ([int(K)] * 2, float(Fraction(eta_l)), float(Fraction(head.split(" = ")[1])), [0.5] * 2)
-            yield f"fedavg, {K} steps, {cell}, {head}", float(number), lambda how=how: distance(*how)
+            # Where steps are equal, these are FedAvg's.
+            how = (steps, float(Fraction(eta_l)), float(Fraction(head.split(" = ")[1])), nova(steps))
+            yield f"best, steps {words}, {cell}, {head}", float(number), lambda how=how: distance(*how)
     for words, eta_l, *cells in tables["distance"][2:]:
         steps, rate = [*map(int, words.split(","))], float(Fraction(eta_l))
         for head, cell in zip(tables["distance"][0][2:], cells, strict=True):

@@ -1,11 +1,12 @@
-"""That no rate is better: functions at which FedAvg ends far from x*, a few for each interval of local rates.
+"""That no rate is better: functions at which FedNova ends far from x*, a few for each interval of local rates.
 
 Clients are any mu-strongly convex functions with 1-Lipschitz gradients of mean square at most zeta^2 at x*, the
-minimiser of their mean; all take K steps, from |x - x*| <= 1. |x_+ - x*|^2 >= least is to be shown for every
+minimiser of their mean; they take some steps, from |x - x*| <= 1. |x_+ - x*|^2 >= least is to be shown for every
 eta_l > 0. Three kinds of intervals:
 
-* (0, high]: all clients are mu x^2/2. The round ends at (1 - eta_l mu)^K, a polynomial that Bernstein's basis bounds.
-* [low, infinity): all are x^2/2, the end is (1 - eta_l)^K, and every coefficient of the bound in eta_l - low is >= 0.
+* (0, high]: all clients are mu x^2/2. The round ends at a polynomial in eta_l, with K steps each (1 - eta_l mu)^K, that
+  Bernstein's basis bounds.
+* [low, infinity): all are x^2/2, and every coefficient of the bound in eta_l - low is >= 0.
 * [low, high]: functions F_i in fractions, with curvatures in [mu high/low, 1], at the rate low. At another rate
   eta_l = c low of the interval F_i / c takes the same steps, for eta_l grad F_i / c = low grad F_i. Its curvatures are
   in [mu high/(c low), 1/c], inside [mu, 1], and its gradients at x* have mean square zeta^2/c^2 at most. So
@@ -32,6 +33,11 @@ from fedspec_proofs.engines.worst_case.interpolation import dot
 from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.rates import Polynomial, bernstein, moved, plus, polynomial
+
+
+def method_of(steps: Sequence[int]) -> str:
+    """FedNova, which is FedAvg where all take equally many steps and has its name there."""
+    return "fednova" if len(set(steps)) > 1 else "fedavg"
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,7 @@ class Piece:
         share = self.high / self.low if self.high and self.low else Fraction(0)
         if not 1 < share < 1 / self.mu:
             raise ValueError(f"between rates: from {self.low} to {self.high} there are no functions of the class")
-        return Round("fedavg", self.steps, str(self.low), self.zeta2, mu=str(self.mu * share))
+        return Round(method_of(self.steps), self.steps, str(self.low), self.zeta2, mu=str(self.mu * share))
 
     def __str__(self) -> str:
         return f"tau = {self.steps}, zeta^2 = {self.zeta2}, eta_l from {self.low} to {self.high or 'infinity'}"
@@ -126,7 +132,7 @@ def _of_parabolas(piece: Piece, least: Fraction) -> str:
 def ended(steps: Sequence[int], curvature: Fraction) -> Polynomial:
     """Where a round of clients curvature x^2/2 ends from x = 1, as a polynomial in the rate."""
     clients: list[Oracle] = [lambda k, y: curvature * y] * len(steps)
-    (out,) = Round("fedavg", tuple(steps), RATE).after(vector(basis("x")), clients)
+    (out,) = Round(method_of(steps), tuple(steps), RATE).after(vector(basis("x")), clients)
     return polynomial(dict(out.parts)["x"])
 
 
@@ -150,7 +156,7 @@ def same_at_every_rate(steps: tuple[int, ...]) -> bool:
 
             return asked
 
-        (out,) = Round("fedavg", steps, rate).after(vector(basis("x")), [oracle(f) for f in functions])
+        (out,) = Round(method_of(steps), steps, rate).after(vector(basis("x")), [oracle(f) for f in functions])
         assert isinstance(out, Form)
         return out
 

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from fedspec_proofs.between_rates import Piece, at_lowest
+import numpy as np
+
+from fedspec_proofs.between_rates import Piece, at_lowest, ended
 from fedspec_proofs.contraction import MU, Round
 from fedspec_proofs.contraction_search import UncertifiedError, largest
 from fedspec_proofs.engines.worst_case.attained import Attained, share, unfit
@@ -72,13 +74,19 @@ def cover(steps: tuple[int, ...], zeta2: Fraction, least: Fraction) -> list[Piec
     Raises:
         UncertifiedError: at some rate there are none.
     """
-    K = steps[0]
-    root = float(least) ** (1 / (2 * K))
-    first, last = UNIT * math.floor((1 - root) / float(MU) / UNIT), UNIT * math.ceil((1 + root) / UNIT)
+    first = UNIT * math.floor(min(_level(steps, MU, least)) / UNIT)
+    last = UNIT * math.ceil(max(_level(steps, Fraction(1), least)) / UNIT)
     if first >= last:
         first = last = Fraction(2) / (1 + MU)
     parabolas = Piece(steps, zeta2, Fraction(0), first, None)
     return [parabolas, *_between(steps, zeta2, least, first, last), replace(parabolas, low=last, high=None)]
+
+
+def _level(steps: tuple[int, ...], curvature: Fraction, least: Fraction) -> list[float]:
+    """The rates > 0 at which clients that are all curvature x^2/2 end so far away from x = 1."""
+    end = np.polynomial.Polynomial([float(c) for c in ended(steps, curvature)])
+    roots = [complex(root) for root in (end**2 - float(least)).roots()]
+    return [root.real for root in roots if abs(root.imag) < 1e-6 and root.real > 0]
 
 
 def _between(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -10,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec.algorithms.synchronous import run_round
+from fedspec.algorithms.synchronous import model, run_round
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Plan
-from fedspec_proofs.between_rates import Piece, ended, same_at_every_rate, wrong_with, wrong_with_one
-from fedspec_proofs.contraction import MU
+from fedspec_proofs.between_rates import Piece, ended, method_of, same_at_every_rate, wrong_with, wrong_with_one
+from fedspec_proofs.contraction import MU, OTHERS
 from fedspec_proofs.fednova import best_rates
-from fedspec_proofs.fednova.best_rates import APART, LOCAL, best, piece_of
+from fedspec_proofs.fednova.best_rates import ASKED, LOCAL, best, piece_of
 from fedspec_proofs.fednova.round_numbers import rows as numbers
 
 pytestmark = pytest.mark.long
@@ -37,39 +38,44 @@ def less(a: Numbers, c: Fraction, b: Numbers) -> Numbers:
 
 
 def said(row: dict[str, Any]) -> str:
-    return f"K{row['steps'][0]}-zeta2={row['zeta2']}-from-{row['low']}".replace("/", "_")
+    return f"{'-'.join(map(str, row['steps']))}-zeta2={row['zeta2']}-from-{row['low']}".replace("/", "_")
 
 
-@pytest.mark.parametrize(("K", "zeta2"), CELLS, ids=lambda c: str(c).replace("/", "_"))
-def test_every_rate_is_covered_and_the_number_is_near_that_of_the_best(K: int, zeta2: Fraction) -> None:
-    cell = CELLS[K, zeta2]
+def weights(steps: Sequence[int]) -> list[Fraction]:
+    """FedNova's, of the clients' changes: the mean number of steps over their own, shared by all."""
+    return [Fraction(sum(steps), len(steps)) / (len(steps) * tau) for tau in steps]
+
+
+@pytest.mark.parametrize(("steps", "zeta2"), CELLS, ids=lambda c: str(c).replace("/", "_"))
+def test_every_rate_is_covered_and_the_number_is_near_that_of_the_best(steps: tuple[int, ...], zeta2: Fraction) -> None:
+    cell = CELLS[steps, zeta2]
     assert wrong_with(cell.pieces, cell.least) == ""
-    bound = Fraction(best(numbers(), K, zeta2)["bound"])
+    bound = Fraction(best(numbers(), steps, zeta2)["bound"])
     assert cell.least <= bound <= cell.least * Fraction(1011, 1000) + Fraction(1, 1000)
     assert "come nearer" in wrong_with(cell.pieces, bound) or "ends at" in wrong_with(cell.pieces, bound)
 
 
 def test_all_cells_of_the_table_are_there() -> None:
-    assert [*CELLS] == [(K, zeta2) for K in LOCAL for zeta2 in APART]
+    assert [*CELLS] == ASKED
 
 
 @pytest.mark.parametrize("row", PIECES, ids=said)
 def test_a_loop_by_hand_ends_as_far_at_rates_of_the_interval(row: dict[str, Any]) -> None:
     """In fractions: steps of the stored gradients, and each pair of points against the class, typed once more."""
-    K, low, high = row["steps"][0], Fraction(row["low"]), Fraction(row["high"])
+    low, high, w = Fraction(row["low"]), Fraction(row["high"]), weights(row["steps"])
     at = {name: tuple(map(Fraction, v)) for name, v in row["vectors"].items()}
     for eta in (low, (low + high) / 2, high):
-        c, total = low / eta, (Fraction(0),) * len(at["x"])
+        c, total = low / eta, at["x"]
         slopes = [tuple(c * p for p in at["s0"]), tuple(-c * p for p in at["s0"])]
         assert sum(dot(s, s) for s in slopes) / 2 <= Fraction(row["zeta2"]) and dot(at["x"], at["x"]) <= 1
         for i, slope in enumerate(slopes):
             y = at["x"]
             points = [((Fraction(0),) * len(y), slope, c * Fraction(row["values"][f"F{i}.f0"]))]
-            for k in range(1, K + 1):
+            for k in range(1, row["steps"][i] + 1):
                 g = tuple(c * p for p in at[f"F{i}.g{k}"])
                 points.append((y, g, c * Fraction(row["values"][f"F{i}.f{k}"])))
                 y = less(y, eta, g)
-            total = tuple(a + b / 2 for a, b in zip(total, y, strict=True))
+            total = tuple(a + w[i] * (b - x) for a, b, x in zip(total, y, at["x"], strict=True))
             for (x1, g1, f1), (x2, g2, f2) in permutations(points, 2):
                 # f - mu |x|^2 / 2 is convex with gradients that are Lipschitz with constant 1 - mu.
                 h1, h2 = less(g1, MU, x1), less(g2, MU, x2)
@@ -79,24 +85,25 @@ def test_a_loop_by_hand_ends_as_far_at_rates_of_the_interval(row: dict[str, Any]
         assert dot(total, total) >= Fraction(row["least"])
 
 
-@pytest.mark.parametrize("K", LOCAL)
-def test_parabolas_end_where_their_closed_form_has_them(K: int) -> None:
-    """(1 - c eta)^K, by the rule with an open rate and by the rule at numbers."""
-    run: Any = CATALOGUE["fedavg"].run
+@pytest.mark.parametrize("steps", LOCAL)
+def test_parabolas_end_where_their_closed_form_has_them(steps: tuple[int, ...]) -> None:
+    """1 - the weighted sum of 1 - (1 - c eta)^tau, by the rule with an open rate and by the rule at numbers."""
+    run: Any = CATALOGUE[method_of(steps)].run
     how = {"local": run.local, "norm": run.norm, "server": run.server}
-    x, plan = np.array([Fraction(1)], dtype=object), Plan((0, 1), (K, K), (1, 1))
+    x, plan = np.array([Fraction(1)], dtype=object), Plan((0, 1), steps, (1, 1))
     for c in (MU, Fraction(1)):
-        p = ended((K, K), c)
+        p = ended(steps, c)
         for eta in map(Fraction, ("1/7", "5/4", "20/11", "3")):
-            exact = (1 - c * eta) ** K
+            exact = 1 - sum(w * (1 - (1 - c * eta) ** tau) for w, tau in zip(weights(steps), steps, strict=True))
             assert sum(a * eta**k for k, a in enumerate(p)) == exact
-            h, clients = run.hyper(eta_l=eta), [lambda k, y, c=c: c * y] * 2
-            assert run_round(h, run.init(h, x), clients, plan, **how).state == exact
+            others = {n: Fraction(v) for n, v in OTHERS[method_of(steps)].items()}
+            h, clients = run.hyper(eta_l=eta, **others), [lambda k, y, c=c: c * y] * 2
+            assert model(run_round(h, run.init(h, x), clients, plan, **how).state) == exact
 
 
-@pytest.mark.parametrize("K", LOCAL)
-def test_the_rule_takes_the_same_steps_at_every_rate(K: int) -> None:
-    assert same_at_every_rate((K, K))
+@pytest.mark.parametrize("steps", LOCAL)
+def test_the_rule_takes_the_same_steps_at_every_rate(steps: tuple[int, ...]) -> None:
+    assert same_at_every_rate(steps)
 
 
 MIDDLE = [row for row in ROWS if (row["steps"][0], row["zeta2"]) == (2, "1")]

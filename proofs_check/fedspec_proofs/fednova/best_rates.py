@@ -1,4 +1,4 @@
-"""The numbers of docs/worst-cases.md about FedAvg's best local rate: proved from above, and shown from below."""
+"""The numbers of docs/worst-cases.md about FedAvg's and FedNova's best rates: proved from above, shown from below."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec_proofs import between_rates, tabled
-from fedspec_proofs.between_rates import Piece
+from fedspec_proofs.between_rates import Piece, method_of
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.contraction import problem_of
 from fedspec_proofs.engines.worst_case.certificates import attained_of
@@ -22,14 +22,17 @@ from fedspec_proofs.fednova.strongly_convex import UNLIKE
 PATH = Path(between_rates.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_cases.py``."""
 
-LOCAL = (1, 2, 4, 8)
+LOCAL = ((1, 1), (2, 2), (4, 4), (8, 8), (1, 3))
 APART = (Fraction(0), Fraction(1, 16), Fraction(1, 4), Fraction(1))
 """Local steps, and zeta^2."""
+
+ASKED = [(steps, z) for steps in LOCAL for z in APART if z or len(set(steps)) == 1]
+"""The cells of the table: at zeta = 0 no functions in fractions were found for unequal steps."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown of K local steps of clients so unlike.
+    """What is shown of some local steps of clients so unlike.
 
     Attributes:
         pieces: intervals of rates, with functions.
@@ -65,23 +68,23 @@ def piece_of(row: Mapping[str, Any]) -> Piece:
     return Piece(tuple(row["steps"]), Fraction(row["zeta2"]), Fraction(row["low"]), high, attained_of(row))
 
 
-def cells(found: Iterable[Mapping[str, Any]]) -> dict[tuple[int, Fraction], Cell]:
-    """The intervals by K and zeta^2; of several numbers in one cell the largest is to be shown."""
-    out: dict[tuple[int, Fraction], Cell] = {}
+def cells(found: Iterable[Mapping[str, Any]]) -> dict[tuple[tuple[int, ...], Fraction], Cell]:
+    """The intervals by steps and zeta^2; of several numbers in one cell the largest is to be shown."""
+    out: dict[tuple[tuple[int, ...], Fraction], Cell] = {}
     for row in found:
         piece, least = piece_of(row), Fraction(row["least"])
-        key = piece.steps[0], piece.zeta2
+        key = piece.steps, piece.zeta2
         before = out.get(key, Cell((), least))
         out[key] = Cell((*before.pieces, piece), max(before.least, least))
     return out
 
 
-def best(found: Sequence[dict[str, Any]], K: int, zeta2: Fraction) -> dict[str, Any]:
-    """Of the certified rounds of FedAvg with K steps each, the one with the least number."""
+def best(found: Sequence[dict[str, Any]], steps: tuple[int, ...], zeta2: Fraction) -> dict[str, Any]:
+    """Of the certified rounds with such steps, the one with the least number."""
     mine = [
         row
         for row in found
-        if (row["algorithm"], tuple(row["steps"]), Fraction(row["zeta2"])) == ("fedavg", (K, K), zeta2)
+        if (row["algorithm"], tuple(row["steps"]), Fraction(row["zeta2"])) == (method_of(steps), steps, zeta2)
     ]
     return min(mine, key=lambda row: Fraction(row["bound"]))
 
@@ -101,31 +104,33 @@ def _without(row: dict[str, Any]) -> dict[str, Dropped]:
 
 @claim(
     "fednova.best-rates",
-    statement="With K local steps a round of FedAvg from |x - x*| <= 1 ends at |x_+ - x*|^2 at most the number of the "
-    "table at its rate; at every other eta_l > 0 it may end at the number beside it, or beyond",
-    source=Source(FEDNOVA, "ours, about rounds of FedAvg"),
+    statement="With K local steps each a round of FedAvg, with 1 and 3 one of FedNova, from |x - x*| <= 1 ends at "
+    "|x_+ - x*|^2 at most the number of the table at its rate; at every other eta_l > 0 it may end at the number "
+    "beside it, or beyond",
+    source=Source(FEDNOVA, "ours, about rounds of FedAvg and FedNova"),
     engine=Engine.WORST_CASE,
     verdict=Verdict.CERTIFIED,
     assumptions=UNLIKE,
-    sizes=f"two clients, more by the argument in fedspec_proofs.more_clients; K = {', '.join(map(str, LOCAL))}; "
-    f"zeta^2 = {', '.join(map(str, APART))}; every eta_l > 0",
+    sizes=f"two clients, of FedAvg more by the argument in fedspec_proofs.more_clients; K = "
+    f"{', '.join(str(steps[0]) for steps in LOCAL if len(set(steps)) == 1)}; "
+    f"zeta^2 = {', '.join(map(str, APART))}, with 1 and 3 steps not 0; every eta_l > 0",
 )
 def best_rates() -> Finding:
     found, certain = cells(rows()), round_numbers.rows()
     apart, pieces = [], 0
-    for (K, zeta2), cell in found.items():
-        row = best(certain, K, zeta2)
+    for (steps, zeta2), cell in found.items():
+        row = best(certain, steps, zeta2)
         bound = Fraction(row["bound"])
         wrong = flaw(problem_of(round_of(row), bound), tabled.proof_of(row))
         if wrong := wrong or between_rates.wrong_with(cell.pieces, cell.least):
-            return Finding(Verdict.UNKNOWN, f"K = {K}, zeta^2 = {zeta2}: {wrong}; {RENEW}")
+            return Finding(Verdict.UNKNOWN, f"steps {steps}, zeta^2 = {zeta2}: {wrong}; {RENEW}")
         apart.append(1 - cell.least / bound)
         pieces += len(cell.pieces)
-    if {*found} != {(K, zeta2) for K in LOCAL for zeta2 in APART}:
+    if [*found] != ASKED:
         return Finding(Verdict.UNKNOWN, f"some cells have no intervals; {RENEW}")
     evidence = (
         f"{len(found)} numbers by multipliers, and as many that no rate is surely below by functions at {pieces} "
         f"intervals of rates, all in fractions; at most {100 * float(max(apart)):.1f} in a hundred apart"
     )
-    row = best(certain, 2, Fraction(1))
+    row = best(certain, (2, 2), Fraction(1))
     return Finding(Verdict.CERTIFIED, f"{evidence}; docs/worst-cases.md has them", _without(row))

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any
 
 from fedspec.errors import FedspecError
+from fedspec_proofs.between_rates import method_of
 from fedspec_proofs.contraction import HELD, MU, OTHERS, Round, clients_of
 from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
@@ -82,11 +83,12 @@ def _said(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
 
 
 def _best(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
-    """Those of FedAvg at its best rates."""
-    K = int(line[0])
+    """Those of FedAvg and FedNova at their best rates."""
+    steps = tuple(map(int, line[0].split(",")))
+    by = method_of(steps)
     for column, words in zip(head[1:], line[1:], strict=True):
         if m := BEST.fullmatch(words):
-            yield Cell("fedavg", (K, K), m[1], Fraction(column.removeprefix("zeta^2 = ")), Fraction(m[2]), "fedavg")
+            yield Cell(by, steps, m[1], Fraction(column.removeprefix("zeta^2 = ")), Fraction(m[2]), by)
 
 
 def statement(cell: Cell, form: Sequence[Sequence[str]]) -> str:
