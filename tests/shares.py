@@ -47,7 +47,7 @@ class Share:
         return [case for _, case in sorted(cases, key=lambda c: (zlib.crc32(c[0].encode()), c[0]))[:room]]
 
 
-QUICK = Share(0.4, 0.3, 1)
+QUICK = Share(0.4, 0.2, 1)
 TEST = Share(1.5, 1.5, 60)
 OUTSIDE = Share(inf, 1.5, inf)
 ALL = Share(inf, inf, inf)
