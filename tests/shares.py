@@ -48,8 +48,8 @@ class Share:
 
 
 QUICK = Share(0.4, 0.2, 1)
-TEST = Share(1.5, 1.5, 60)
-OUTSIDE = Share(inf, 1.5, inf)
+TEST = Share(0.8, 0.5, 60)
+OUTSIDE = Share(inf, 0.6, inf)
 ALL = Share(inf, inf, inf)
 
 
