@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from fedspec_proofs import tabled
+from fedspec_proofs.contraction_search import Certified
 from fedspec_proofs.fednova import several_rounds as ledger
 from fedspec_proofs.several_rounds import Several
-from fedspec_proofs.several_rounds_search import Certified, certified, chain
+from fedspec_proofs.several_rounds_search import certified, chain
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
 
@@ -31,7 +32,7 @@ def asked() -> Iterator[Several]:
         yield Several(algorithm, steps, eta_l, zeta2, R)
 
 
-def row_of(found: Certified, *, link: bool) -> dict[str, Any]:
+def row_of(found: Certified[Several], *, link: bool) -> dict[str, Any]:
     """Rounds, as the ledger keeps them."""
     row = tabled.kept(found, ("algorithm", "steps", "eta_l", "zeta2", "rounds", "start"))
     return {**row, "zeta2": str(found.round.zeta2), "start": str(found.round.start), "link": link}

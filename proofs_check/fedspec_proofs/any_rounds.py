@@ -32,7 +32,8 @@ from fedspec_proofs.engines.worst_case.values import Value, square
 from fedspec_proofs.exchanges import Words, mixing_of
 
 if TYPE_CHECKING:
-    from fedspec_proofs.forms_search import Certified, R
+    from fedspec_proofs.contraction_search import Certified
+    from fedspec_proofs.forms_search import R
 
 SPEC = Path(fedspec.__file__).parent
 BENEATH = ("arith.py", "rules.py", "scalars.py", "records.py", "functions.py")

@@ -32,7 +32,7 @@ from fedspec_proofs.engines.worst_case.forms import Form, basis, vector
 from fedspec_proofs.engines.worst_case.interpolation import dot
 from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import Problem
-from fedspec_proofs.engines.worst_case.rates import Polynomial, bernstein, moved, plus, polynomial
+from fedspec_proofs.engines.worst_case.rates import Polynomial, bernstein, moved, plus, polynomial, times
 
 
 def method_of(steps: Sequence[int]) -> str:
@@ -123,7 +123,7 @@ def _of_parabolas(piece: Piece, least: Fraction) -> str:
     """Where all clients are mu x^2/2, or x^2/2 where the rate has no largest: from x = 1, by the rule itself."""
     curvature = piece.mu if piece.high else Fraction(1)
     end = ended(piece.steps, curvature)
-    over = plus(_times(end, end), Fraction(-1), [least])
+    over = plus(times(end, end), Fraction(-1), [least])
     there = moved(over, piece.low, piece.high if piece.high else piece.low + 1)
     found = bernstein(there, len(there) - 1) if piece.high else there
     return "" if all(c >= 0 for c in found) else f"{piece}: parabolas of curvature {curvature} come nearer"
@@ -134,14 +134,6 @@ def ended(steps: Sequence[int], curvature: Fraction) -> Polynomial:
     clients: list[Oracle] = [lambda k, y: curvature * y] * len(steps)
     (out,) = Round(method_of(steps), tuple(steps), RATE).after(vector(basis("x")), clients)
     return polynomial(dict(out.parts)["x"])
-
-
-def _times(p: Polynomial, q: Polynomial) -> Polynomial:
-    out = [Fraction(0)] * (len(p) + len(q) - 1)
-    for i, a in enumerate(p):
-        for j, b in enumerate(q):
-            out[i + j] += a * b
-    return out
 
 
 def same_at_every_rate(steps: tuple[int, ...]) -> bool:

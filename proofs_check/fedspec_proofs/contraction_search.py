@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
+from typing import Generic, TypeVar
 
 from fedspec.errors import FedspecError
 from fedspec_proofs.contraction import Round, problem_of, state_of
@@ -31,18 +32,21 @@ class UncertifiedError(FedspecError):
     """No multipliers were found that prove a number."""
 
 
+Q = TypeVar("Q")
+
+
 @dataclass(frozen=True)
-class Certified:
-    """What is proved of a round.
+class Certified(Generic[Q]):
+    """What is proved of a round, or of several.
 
     Attributes:
-        round: the round, with its form where clients keep a vector.
+        round: what is asked about, with its form where one is looked at.
         worst: the value that the program attains, in floats.
         bound: what is proved.
         proof: the multipliers.
     """
 
-    round: Round
+    round: Q
     worst: float
     bound: Fraction
     proof: Mapping[str, Fraction]
@@ -116,7 +120,7 @@ def forms_that_fall(
             yield found
 
 
-def certified(r: Round) -> Certified:
+def certified(r: Round) -> Certified[Round]:
     """The worst case of a round, rounded up to the next thousandth for which there is a certificate.
 
     Raises:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from fedspec_proofs import compressed, exchanges, outer, spectral
 from fedspec_proofs.compressed import Compressed
-from fedspec_proofs.contraction_search import DIGITS, UNIT, UncertifiedError, forms_that_fall
+from fedspec_proofs.contraction_search import DIGITS, UNIT, Certified, UncertifiedError, forms_that_fall
 from fedspec_proofs.engines.worst_case.falling import without
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import first_proved, worst
@@ -23,23 +22,6 @@ R = TypeVar("R", Exchanged, Outer, Compressed, Mixed)
 
 OF: dict[type, Any] = {Exchanged: exchanges, Outer: outer, Compressed: compressed, Mixed: spectral}
 """Where the state, the claim and the slopes of each kind of round are."""
-
-
-@dataclass(frozen=True)
-class Certified(Generic[R]):
-    """What is proved of a round.
-
-    Attributes:
-        round: it, with its form.
-        worst: the factor that the program attains for the form, in floats.
-        bound: the factor that is proved.
-        proof: the multipliers.
-    """
-
-    round: R
-    worst: float
-    bound: Fraction
-    proof: Mapping[str, Fraction]
 
 
 def tilted(problem: Problem, r: R) -> Problem:

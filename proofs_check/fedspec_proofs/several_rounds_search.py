@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
-from fedspec_proofs.contraction_search import DIGITS, UNIT, UncertifiedError
+from fedspec_proofs.contraction_search import DIGITS, UNIT, Certified, UncertifiedError
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import first_proved, worst
 from fedspec_proofs.engines.worst_case.values import Value
 from fedspec_proofs.several_rounds import Several, problem_of
 
 
-@dataclass(frozen=True)
-class Certified:
-    """What is proved of some rounds.
-
-    Attributes:
-        round: the rounds.
-        worst: the value that the program attains, in floats.
-        bound: what is proved.
-        proof: the multipliers.
-    """
-
-    round: Several
-    worst: float
-    bound: Fraction
-    proof: dict[str, Fraction]
-
-
-def certified(r: Several) -> Certified:
+def certified(r: Several) -> Certified[Several]:
     """The worst case, rounded up to the next thousandth that multipliers prove.
 
     Raises:
@@ -50,7 +33,7 @@ def certified(r: Several) -> Certified:
     return Certified(r, value, *found)
 
 
-def chain(r: Several) -> Iterator[Certified]:
+def chain(r: Several) -> Iterator[Certified[Several]]:
     """As many single rounds, each from the number of the one before it."""
     start = r.start
     for _ in range(r.rounds):

@@ -50,7 +50,7 @@ def rates(told: list[dict[str, Any]]) -> list[str]:
 
 def lines(told: dict[str, Any]) -> list[str]:
     """What is printed of one rate."""
-    begun, checked = about(told), CHECKED
+    begun = about(told)
     if "factor" in told:
         form = "; ".join(", ".join(line) for line in told["form"])
         event = "round after the first" if "alpha" in told else "round"
@@ -60,7 +60,7 @@ def lines(told: dict[str, Any]) -> list[str]:
             if Fraction(told["factor"]) < 1
             else f"no quadratic form was found that falls: the least factor is {float(Fraction(told['factor'])):.3f}",
             f"its matrix, in {told.get('state', 'x - x* and all c_i - grad F_i(x*)')}: {form}",
-            checked,
+            CHECKED,
         ]
     zeta, R = Fraction(told["zeta2"]), told["rounds"]
     after = f"after {R} rounds" if R > 1 else "after a round"
@@ -68,7 +68,7 @@ def lines(told: dict[str, Any]) -> list[str]:
     lines = [
         f"{begun}, zeta^2 = {zeta}",
         f"from |x - x*| <= 1, {after}: {mean}|x - x*|^2 <= {float(Fraction(told['bound'])):.4g}",
-        checked,
+        CHECKED,
     ]
     if told["reached"]:
         d = len(next(iter(told["functions"].values())))

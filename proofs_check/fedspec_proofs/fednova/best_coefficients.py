@@ -14,7 +14,7 @@ from fedspec_proofs.engines.worst_case.certificates import attained_of
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.fednova.round_numbers import RENEW
-from fedspec_proofs.fednova.strongly_convex import UNLIKE
+from fedspec_proofs.fednova.strongly_convex import UNLIKE, flatter_or_steeper
 
 PATH = Path(coefficients.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_cases.py``."""
@@ -75,13 +75,10 @@ def _without(row: dict[str, Any]) -> dict[str, Dropped]:
     """What becomes of a number where clients are less convex, steeper, or more unlike."""
     r = weighed_of(row)
     made, alike = problem_of(r, Fraction(row["bound"])), {f"s{i}": Fraction(0) for i in range(len(r.steps) - 1)}
-    out = {}
-    for name, c in (("strong", -1), ("smooth", 100)):
-        words = f"F_i = {c} x^2/2, {r}, from x = 1"
-        out[name] = dropped(made, [Parabola(Fraction(c))] * len(r.steps), but="F", words=words, x=Fraction(1), **alike)
     clients = [Parabola(Fraction(1, 10), Fraction(c)) for c in (-100, -100, 100, 100)]
     words = f"F_1, F_2 = (x + 100)^2/20, F_3, F_4 = (x - 100)^2/20, {r}, from x = 1"
     slopes = {"s0": Fraction(10), "s1": Fraction(10), "s2": Fraction(-10)}
+    out = flatter_or_steeper(made, r, len(r.steps), **alike)
     return {**out, "zeta": dropped(made, clients, but="zeta", words=words, x=Fraction(1), **slopes)}
 
 

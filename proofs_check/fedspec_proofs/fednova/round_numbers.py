@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from fedspec_proofs import contraction, tabled
-from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Claim, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.contraction import HELD, Round, problem_of
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
-from fedspec_proofs.fednova.strongly_convex import SERVER, STRONG, UNLIKE, elsewhere
+from fedspec_proofs.fednova.strongly_convex import SERVER, STRONG, UNLIKE, elsewhere, flatter_or_steeper, more_unlike
 
 PATH = Path(contraction.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_cases.py``."""
@@ -57,15 +56,6 @@ def _checked(kept: bool) -> Finding:
     return Finding(Verdict.CERTIFIED, f"{evidence}attains ({where}); docs/worst-cases.md has them")
 
 
-def _broken(r: Round, bound: Fraction, **of: Fraction) -> Callable[[str, int], Dropped]:
-    def instance(but: str, curvature: int) -> Dropped:
-        parabolas = [Parabola(Fraction(curvature))] * len(r.steps)
-        words = f"F_i = {curvature} x^2/2, {r}, from x = 1"
-        return dropped(problem_of(r, bound), parabolas, but=but, words=words, x=Fraction(1), **of)
-
-    return instance
-
-
 def _numbers(id: str, statement: str, kept: bool) -> Claim:
     """The claim about all rounds of a kind; its assumptions are dropped at one of them."""
     found = [*_of(kept)]
@@ -85,16 +75,14 @@ def _numbers(id: str, statement: str, kept: bool) -> Claim:
         out = _checked(kept)
         row = next(row for row in found if row["steps"] == [2, 2])
         zeros = {"s0": Fraction(0), **({"c0": Fraction(0), "c1": Fraction(0)} if kept else {})}
-        one = _broken(round_of(row), Fraction(row["bound"]), **zeros)
-        without = {"strong": one("F", -1), "smooth": one("F", 100)}
+        one = round_of(row)
+        without = flatter_or_steeper(problem_of(one, Fraction(row["bound"])), one, len(one.steps), **zeros)
         if kept:
-            without["server"] = elsewhere(round_of(row))
+            without["server"] = elsewhere(one)
         else:
             last = next(row for row in found if row["steps"] == [1, 3])
-            far = [Parabola(Fraction(1), Fraction(-100)), Parabola(Fraction(1, 10), Fraction(1000))]
-            made = problem_of(round_of(last), Fraction(last["bound"]))
-            words = f"F_1 = (x + 100)^2/2, F_2 = (x - 1000)^2/20, {round_of(last)}, from x = 1"
-            without["zeta"] = dropped(made, far, but="zeta", words=words, x=Fraction(1), s0=Fraction(100))
+            r = round_of(last)
+            without["zeta"] = more_unlike(problem_of(r, Fraction(last["bound"])), r)
         return Finding(out.verdict, out.evidence, without)
 
     return numbers

@@ -10,8 +10,7 @@ from typing import Any
 from fedspec_proofs import several_rounds, tabled
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
-from fedspec_proofs.fednova.strongly_convex import UNLIKE
+from fedspec_proofs.fednova.strongly_convex import UNLIKE, flatter_or_steeper, more_unlike
 from fedspec_proofs.several_rounds import Several, problem_of
 
 PATH = Path(several_rounds.__file__).with_suffix(".json")
@@ -78,14 +77,8 @@ _FOUND = rows()
 def _without(row: Mapping[str, Any]) -> dict[str, Dropped]:
     """What becomes of a number where clients are less convex, steeper, or more unlike."""
     r = several_of(row)
-    made, out = problem_of(r, Fraction(row["bound"])), {}
-    for name, c in (("strong", -1), ("smooth", 100)):
-        words = f"F_i = {c} x^2/2, {r}, from x = 1"
-        parabolas = [Parabola(Fraction(c))] * len(r.steps)
-        out[name] = dropped(made, parabolas, but="F", words=words, x=Fraction(1), s0=Fraction(0))
-    far = [Parabola(Fraction(1), Fraction(-100)), Parabola(Fraction(1, 10), Fraction(1000))]
-    words = f"F_1 = (x + 100)^2/2, F_2 = (x - 1000)^2/20, {r}, from x = 1"
-    return {**out, "zeta": dropped(made, far, but="zeta", words=words, x=Fraction(1), s0=Fraction(100))}
+    made = problem_of(r, Fraction(row["bound"]))
+    return {**flatter_or_steeper(made, r, len(r.steps), s0=Fraction(0)), "zeta": more_unlike(made, r)}
 
 
 @claim(

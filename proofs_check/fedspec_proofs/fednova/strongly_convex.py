@@ -40,6 +40,23 @@ RATE = {"rate": "eta is in the interval"}
 LOCAL_RATE = {"rate": "eta_l is in the interval"}
 
 
+def flatter_or_steeper(made: Problem, r: object, n: int, **zeros: Fraction) -> dict[str, Dropped]:
+    """What becomes of a number where n clients, all alike, are less convex or steeper; from these other vectors."""
+    out = {}
+    for name, c in (("strong", -1), ("smooth", 100)):
+        words = f"F_i = {c} x^2/2, {r}, from x = 1"
+        parabolas = [Parabola(Fraction(c))] * n
+        out[name] = dropped(made, parabolas, but="F", words=words, x=Fraction(1), **zeros)
+    return out
+
+
+def more_unlike(made: Problem, r: object) -> Dropped:
+    """What becomes of a number where two clients have minimisers far apart."""
+    far = [Parabola(Fraction(1), Fraction(-100)), Parabola(Fraction(1, 10), Fraction(1000))]
+    words = f"F_1 = (x + 100)^2/2, F_2 = (x - 1000)^2/20, {r}, from x = 1"
+    return dropped(made, far, but="zeta", words=words, x=Fraction(1), s0=Fraction(100))
+
+
 @dataclass(frozen=True)
 class Listed:
     """What is claimed of a round at the rates of an interval.

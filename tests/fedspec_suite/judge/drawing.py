@@ -9,13 +9,11 @@ from collections.abc import Callable, Hashable, MutableMapping
 from functools import cache
 from typing import Any, TypeAlias
 
-import hypothesis
-from hypothesis import HealthCheck, Phase, Verbosity
+from hypothesis import Phase
 from hypothesis.strategies import SearchStrategy
 
 from fedspec_suite.laws import LAWS
-from fedspec_suite.measure.constants import not_local
-from fedspec_suite.measure.verdict import Undecided
+from fedspec_suite.measure.drawn import each
 
 Trial: TypeAlias = Callable[[Any], None]
 """Tries a case; raises where it is not passed."""
@@ -33,29 +31,7 @@ class _Held:
 
 def search(cases: SearchStrategy[Any], examples: int, seed: int, trial: Trial) -> None:
     """Draw cases and try them; shrink the first that is not passed, and raise what the smallest raises."""
-
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
-        report_multiple_bugs=False,
-        print_blob=False,
-    )
-    @hypothesis.given(cases.map(_Held))
-    def every(held: _Held) -> None:
-        try:
-            trial(held.case)
-        except Undecided:
-            hypothesis.reject()
-
-    # There is no database; without this Hypothesis reads the source of the test for each law, to find it in one.
-    every._hypothesis_internal_database_key = None  # type: ignore[attr-defined]
-    with not_local():
-        every()
+    each(cases.map(_Held), examples, seed, (Phase.generate, Phase.shrink), lambda held: trial(held.case))
 
 
 @cache

@@ -135,6 +135,8 @@ def _transposes(bench: Bench, s: Scenario) -> None:
     related(bench, s, _blockwise(s, lambda name, a: np.ascontiguousarray(a.T)), forward)
 
 
+_SUMMED = entry(diloco_muon.KNOWN, "sum over its history (closed_forms/diloco_muon.py)")
+
 LAWS = (
     Law(
         id="singular-values",
@@ -152,7 +154,7 @@ LAWS = (
         source=SOURCE + "the same; Therien et al. (2025): momentum stays in the client, the outer one in the server",
         cases=round_scenarios,
         check=_of_rounds,
-        applies=entry(diloco_muon.KNOWN, "sum over its history (closed_forms/diloco_muon.py)"),
+        applies=_SUMMED,
     ),
     Law(
         id="momentum-sits-out",
@@ -161,7 +163,7 @@ LAWS = (
         source="Therien et al. (2025): the inner optimiser's state is its worker's",
         cases=_sitting_out,
         check=_of_rounds,
-        applies=entry(diloco_muon.KNOWN, "sum over its history (closed_forms/diloco_muon.py)"),
+        applies=_SUMMED,
         needs=("ns_steps",),
     ),
     Law(

@@ -1,9 +1,9 @@
-"""Cases drawn once and kept: the same for the same strategy, number and seed."""
+"""Cases drawn by a seed and by nothing else: the same for the same strategy, number and seed."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import hypothesis
@@ -14,34 +14,54 @@ from fedspec_suite.measure.constants import not_local
 from fedspec_suite.measure.verdict import Undecided
 
 
-def drawn(cases: SearchStrategy[Any], count: int, seed: int, allowed: Callable[[Any], None] | None = None) -> list[Any]:
-    """The cases that a strategy draws, but for those that ``allowed`` cannot decide."""
-    found: list[Any] = []
+def each(
+    cases: SearchStrategy[Any], count: int, seed: int, phases: Sequence[Phase], seen: Callable[[Any], None]
+) -> None:
+    """Draw cases and show each, those apart that it cannot decide; raises what the smallest case raises.
+
+    Args:
+        cases: what is drawn from.
+        count: how many, at most.
+        seed: of the draws.
+        phases: whether a case that raises is shrunk.
+        seen: is shown a case; an Undecided leaves it out.
+    """
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
         max_examples=count,
         deadline=None,
         database=None,
-        phases=(Phase.generate,),
+        phases=phases,
         suppress_health_check=list(HealthCheck),
         verbosity=Verbosity.quiet,
         report_multiple_bugs=False,
+        print_blob=False,
     )
     @hypothesis.given(cases)
-    def collect(case: Any) -> None:
-        if allowed is not None:
-            try:
-                allowed(copy.deepcopy(case))
-            except Undecided:
-                hypothesis.reject()
-        found.append(case)
+    def every(case: Any) -> None:
+        try:
+            seen(case)
+        except Undecided:
+            hypothesis.reject()
 
     # There is no database; without this Hypothesis reads the source of the function, to find its cases in one.
-    collect._hypothesis_internal_database_key = None  # type: ignore[attr-defined]
+    every._hypothesis_internal_database_key = None  # type: ignore[attr-defined]
+    with not_local():
+        every()
+
+
+def drawn(cases: SearchStrategy[Any], count: int, seed: int, allowed: Callable[[Any], None] | None = None) -> list[Any]:
+    """The cases that a strategy draws, but for those that ``allowed`` cannot decide."""
+    found: list[Any] = []
+
+    def collect(case: Any) -> None:
+        if allowed is not None:
+            allowed(copy.deepcopy(case))
+        found.append(case)
+
     try:
-        with not_local():
-            collect()
+        each(cases, count, seed, (Phase.generate,), collect)
     except hypothesis.errors.Unsatisfiable:
         return []
     return found

@@ -82,6 +82,15 @@ def plus(p: Polynomial, c: Fraction, q: Polynomial) -> Polynomial:
     return [a + c * b for a, b in zip(p, q, strict=True)]
 
 
+def times(p: Polynomial, q: Polynomial) -> Polynomial:
+    """p q."""
+    out = [Fraction(0)] * max(0, len(p) + len(q) - 1)
+    for i, a in enumerate(p):
+        for j, b in enumerate(q):
+            out[i + j] += a * b
+    return out
+
+
 def moved(p: Polynomial, low: Fraction, high: Fraction) -> Polynomial:
     """A polynomial of the rate as one of s, at low + s (high - low), by Horner's rule."""
     out: Polynomial = []
