@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
@@ -207,8 +207,8 @@ def text(block: Block, new: Sequence[Sequence[str]]) -> str:
     return "".join(f"{line}\n" for line in chain.from_iterable(said))
 
 
-def played(block: Block) -> list[list[str]]:
-    """What each command of a block prints."""
+def played(block: Block, run: Callable[[str, Path], list[str]] = run) -> list[list[str]]:
+    """What each command of a block prints, if ``run`` runs them."""
     with tempfile.TemporaryDirectory() as name:
         furnish(Path(name), block)
         return [run(step.command, Path(name)) for step in block.steps]

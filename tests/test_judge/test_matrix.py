@@ -9,13 +9,15 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 from test_judge.support import fedspec
@@ -30,8 +32,14 @@ from fedspec_suite.laws import LAWS, symmetries
 from fedspec_suite.laws.asked import both, where
 from fedspec_suite.laws.closed_forms import fedams_code
 from fedspec_suite.laws.reductions import synchronous
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import MUTANTS, Mutant, original, texts, written
+from fedspec_suite.measure.varied import varied_scenarios
+from fedspec_suite.mutants import MUTANTS, Mutant, Mutated, original, texts, written
 from fedspec_suite.report.kills import table
 
 STORED = stored.load()
@@ -109,6 +117,34 @@ def test_every_mutant_has_a_current_line() -> None:
     stale, gone = STORED.stale_mutants(), [name for name in STORED.lines if name not in MUTANTS]
     assert not stale, f"run: {stored.RENEW}"
     assert not gone, f"run: {stored.COMMAND.format('')}"
+
+
+def get_through(names: Iterable[str]) -> set[str]:
+    """Those of the mutants that come to the end of some case in which their edit runs."""
+    through: set[str] = set()
+    on: dict[int, list[str]] = {}
+    for name in names:
+        for number in asking.offers_of(MUTANTS[name]):
+            on.setdefault(number, []).append(name)
+    for number, all_of_it in on.items():
+        if left := [name for name in all_of_it if name not in through]:
+            offer, setting = SUBJECT.info.offers[number], asking.offered(number)
+            cases = drawn(varied_scenarios(setting) if setting.varies else scenarios(setting), 3, 0)
+        for name in left:
+            bench = Bench(Inside(Mutated(MUTANTS[name])), setting.algorithm, offer, setting.options, asking.DTYPE)
+            for case in cases:
+                if name not in through and asking.runs(MUTANTS[name], [case]):
+                    with suppress(SubjectError), np.errstate(all="ignore"):
+                        bench.play(case)
+                        through.add(name)
+    return through
+
+
+def test_no_mutant_is_refused_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check of arguments may come later than a mutant; its line of the matrix would stay and no law be asked."""
+    refused = replace(MUTANTS["fadas-mean-delay"], id="refused", new="tau_max=sum(delays) / len(delays)")
+    monkeypatch.setitem(MUTANTS, "refused", refused)
+    assert get_through(MUTANTS) == MUTANTS.keys() - {"refused"}
 
 
 def test_every_law_was_asked() -> None:

@@ -10,13 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_judge.support import inside
+from test_judge.support import inside, with_own
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 import pages
 
 BLOCKS = [block for page in pages.pages() for block in pages.blocks(page)]
+SHELL = "|&;<>()$`\\#~*?[]{}\n"
+"""What a shell would read in a command."""
 AT_ONCE = [block for block in BLOCKS if block.at_once]
 
 
@@ -37,6 +39,14 @@ def test_what_a_block_needs_is_made_before() -> None:
     assert [command.split()[0] for command in replay.before] == ["sed", "fedspec"]
 
 
+def started(command: str, folder: Path) -> list[str]:
+    """``pages.run``, but a command of fedspec alone is one of a process that has imported what it needs."""
+    words = shlex.split(command)
+    if words[0] != "fedspec" or set(command) & set(SHELL):
+        return pages.run(command, folder)
+    return pages.lines(with_own(*words[1:], cwd=folder, env={"COLUMNS": str(pages.WIDTH)}).out)
+
+
 @pytest.mark.parametrize("block", AT_ONCE, ids=str)
 def test_what_a_page_shows_is_printed(block: pages.Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(pages.WIDTH))
@@ -53,7 +63,7 @@ def test_what_a_page_shows_is_printed(block: pages.Block, tmp_path: Path, monkey
 @pytest.mark.outside(every=True)
 @pytest.mark.parametrize("block", [block for block in BLOCKS if not block.at_once], ids=str)
 def test_what_a_page_shows_of_a_verdict_is_printed(block: pages.Block) -> None:
-    said = [pages.differs(s.shown, p) for s, p in zip(block.steps, pages.played(block), strict=True)]
+    said = [pages.differs(s.shown, p) for s, p in zip(block.steps, pages.played(block, started), strict=True)]
     assert not any(said), "python scripts/pages.py writes the pages anew"
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from test_judge.support import FEW, fedspec
 
+from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.subjects import environments
 
-FEDSPEC = (sys.executable, "-c", "from fedspec_suite.cli_start import main; main()")
 ROOT = Path(__file__).parents[2]
 JITTED = """
 import jax, jax.numpy as jnp, numpy as np, optax
@@ -76,15 +75,12 @@ FLOWER = (
 )
 
 
-def judged(subject: str, only: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+def judged(subject: str, only: tuple[str, ...] = (), cases: int = FEW) -> list[dict[str, Any]]:
     """The lines of a quick check of some offers, or of every one, all of which must conform."""
-    command = [*FEDSPEC, "check", subject, "--profile", "quick", "--json"]
     asked = [argument for row in only for argument in ("--only", row)]
-    ended = subprocess.run([*command, *asked], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
-    told: list[dict[str, Any]] = json.loads(ended.stdout)
+    told = fedspec("check", subject, "--profile", "quick", "--json", *asked, cases=cases).rows
     assert not only or {line["algorithm"] for line in told} == {row.partition("/")[0] for row in only}
-    assert {line["verdict"] for line in told} == {"conforms"}
+    assert {line["verdict"] for line in told} == {"conforms"}, told
     return told
 
 
@@ -118,4 +114,4 @@ def test_flower_strategies_conform() -> None:
 @pytest.mark.night
 @pytest.mark.parametrize("subject", ["fedspec_use_torch", "fedspec_use_optax", "fedspec_use_flower"])
 def test_every_offer_conforms(subject: str) -> None:
-    assert len(judged(subject)) > 20
+    assert len(judged(subject, cases=PROFILES["quick"])) > 20
