@@ -29,16 +29,18 @@ class Share:
         longest: seconds; a test whose cases take longer on the average is left out.
         together: seconds of all its cases; one is run whatever it takes.
         once: seconds; a test for which something is set up that takes longer is left out, though others may use it too.
+        least: seconds that a case takes in any event, to be handed out, begun and told of.
     """
 
     longest: float
     together: float
     once: float
+    least: float = 0
 
     def of(self, name: str, cases: list[tuple[str, T]], set_up: Iterable[str] = ()) -> list[T]:
         """Those of a test's cases that are run: those with the least checksums of their ids, which lie everywhere."""
         many, seconds = TIMES.get(name, (1, 0))
-        each = seconds / many
+        each = max(seconds / many, self.least)
         if each > self.longest or any(TIMES.get(row, (1, 0))[1] > self.once for row in set_up):
             return []
         if each * len(cases) <= self.together:
@@ -47,7 +49,7 @@ class Share:
         return [case for _, case in sorted(cases, key=lambda c: (zlib.crc32(c[0].encode()), c[0]))[:room]]
 
 
-QUICK = Share(0.4, 0.2, 1)
+QUICK = Share(0.4, 0.1, 1, 0.02)
 TEST = Share(0.8, 0.5, 60)
 OUTSIDE = Share(inf, 0.6, inf)
 ALL = Share(inf, inf, inf)

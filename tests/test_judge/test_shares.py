@@ -24,6 +24,10 @@ def test_as_many_as_there_is_time_for(share: Share, many: int) -> None:
     assert share.of("tests/t.py::test_other", CASES) == list(range(100))
 
 
+def test_a_case_that_takes_no_time_takes_the_least() -> None:
+    assert len(Share(1, 0.1, 1, 0.02).of("tests/t.py::test_other", CASES)) == 5
+
+
 @pytest.mark.usefixtures("timed")
 def test_a_case_more_puts_out_at_most_one() -> None:
     share = Share(1, 3, 1)
