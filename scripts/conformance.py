@@ -160,13 +160,16 @@ def obligation(o: Obligation) -> Row:
     return {"id": o.id, "status": o.status, **reason, "call": o.call, "deviation": found}
 
 
-def changed(old: Sequence[Row], new: Sequence[Row]) -> Row:
-    """What came out otherwise than when a package was last judged."""
+def changed(old: Sequence[Row], new: Sequence[Row], last: Row | None = None) -> Row:
+    """What came out otherwise than when a package was last judged; the ``last`` of these, if nothing did."""
     before, now = ({offer(row): row for row in rows} for rows in (old, new))
     others = [name for name in now if name in before and outcome(before[name]) != outcome(now[name])]
+    was, are = ({row["requirement"] for row in rows} for rows in (old, new))
+    if last and before.keys() == now.keys() and not others and was == are:
+        return last
     return {
         "since": max((row["date"] for row in old), default=None),
-        "was": sorted({row["requirement"] for row in old}),
+        "was": sorted(was),
         "new": [name for name in now if name not in before],
         "gone": [name for name in before if name not in now],
         "otherwise": [{"offer": n, "was": outcome(before[n]), "is": outcome(now[n])} for n in others],
@@ -332,7 +335,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"judging {name}", flush=True)
         new = list(judged(name, given.jobs, lambda text: None))
         changes = json.loads(CHANGES.read_text(encoding="utf-8")) if CHANGES.exists() else {}
-        changes[name] = changed([r for r in stored() if package(r) == name], new)
+        changes[name] = changed([r for r in stored() if package(r) == name], new, changes.get(name))
         CHANGES.write_text(json.dumps(dict(sorted(changes.items())), indent=1) + "\n", encoding="utf-8")
         lines_now = sorted([*(r for r in stored() if package(r) != name), *new], key=package)
         RESULTS.write_text("".join(json.dumps(r) + "\n" for r in lines_now), encoding="utf-8")

@@ -118,6 +118,9 @@ def test_what_changed_since_a_package_was_last_judged() -> None:
     same = conformance.changed([a, b], [a | {"passed": 1, "date": "2026-02-02"}, b])
     assert not (same["gone"] or same["new"] or same["otherwise"])
     assert conformance.changed([], [a])["since"] is None
+    assert conformance.changed([worse, c], [worse | {"date": "2026-03-03"}, c], found) == found, "what changed last"
+    newer = c | {"requirement": "another==2"}
+    assert conformance.changed([worse, c], [worse, newer], found)["since"] == "2026-02-02"
 
 
 def test_every_bundled_package_was_judged_as_it_is_pinned() -> None:
