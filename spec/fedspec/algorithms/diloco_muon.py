@@ -150,19 +150,20 @@ ROW = Algorithm(
             name="muloco",
             words="v = beta v + Delta, x = x + eta (Delta + beta v) around MuLoCo's Muon (facebookresearch/MuLoCo at "
             "475bbf4, torchft/torchft/local_sgd.py:372-374 and 613-692; torchtitan/config/diloco/2x_4gpu_muloco.py:"
-            "1-19 and 127-133; torchtitan/torchtitan/experiments/dion_optimizer/muon.py:608-736)",
+            "1-19, 63 and 127-133; torchtitan/torchtitan/experiments/dion_optimizer/muon.py:608-736, and there "
+            "newton_schulz_triton.py:339-377)",
             fixes={**_MULOCO, "rated": "step"},
         ),
         Reading(
             name="muloco-1",
             words="v = beta v + eta Delta, x = x + eta Delta + beta v: other models only where eta changes (bentherien/"
-            "muloco-1 at 33cc333, muloco/pytorch/muloco.py:25-58, 138-189 and 346-362, there for one client)",
+            "muloco-1 at 33cc333, muloco/pytorch/muloco.py:25-58, 135-186 and 346-362, there for one client)",
             fixes={**_MULOCO, "rated": "buffer"},
         ),
         Reading(
             name="torch",
-            words="as muloco, around torch.optim.Muon and with torch's SGD: made of the rows muon and diloco, as no "
-            "code that was opened has it",
+            words="as muloco, around torch.optim.Muon (ahead=nesterov; scale=original or match-rms-adamw) and with "
+            "torch's SGD: made of the rows muon and diloco, as no code that was opened has it",
             fixes={"momentum": "average", "length": "at-least-eps", "coefficients": "jordan", "rated": "step"},
         ),
     ),

@@ -9,7 +9,7 @@
 External: Reisizadeh et al. (2020), whose abstract says that updates are quantised before they are sent and that a part
 of the clients takes part. The round is that of another group's code, with rand-k for Q:
 ``IgorSokoloff/rr_with_compression_experiments_source_code``, ``logistic_regression/fedpaq.py``, lines 54-62 and 90 at
-6fbb013. This Q is that of Alistarh et al. (2017), see :mod:`fedspec.client.quantise`.
+6fbb013. This Q is that of Alistarh et al. (2017), see fedspec.client.quantise.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def newton_schulz(u: Vector, shape: tuple[int, int], *, eps: Scalar, ns_steps: i
         X = u / max(||u||, eps)                                          muon.X
         O = X after ns_steps times X = a X + (b X X' + c (X X')^2) X     muon.O
 
-    a = 3.4445, b = -4.7750, c = 2.0315. External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:31-72.
+    a = 3.4445, b = -4.7750, c = 2.0315. External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:31-70.
     """
     X = matrix(u / maximum(norm(u), eps), shape)
     for _ in range(ns_steps):
@@ -140,12 +140,13 @@ def muon(
         u = rho m + (1 - rho) g                                  muon.u
         x = x - eta_l wd x - eta_l sqrt(max(1, r / c)) O         muon.step
 
-    O is u after :func:`newton_schulz`. The new m stands in u, where the gradient comes in once more (Nesterov).
+    O is u after newton_schulz. The new m stands in u, where the gradient comes in once more (Nesterov). Each step is
+    that of torch's code, whose docstring prints m = rho m + g, and eps added to the norm.
 
     Raises:
         ShapeError: a block is no matrix.
 
-    External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:338-356.
+    External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:308-341.
     """
     m = rho * state.m + (1 - rho) * g
     u = rho * m + (1 - rho) * g
@@ -212,12 +213,13 @@ ROW = Algorithm(
     readings=(
         Reading(
             name="torch",
-            words="momentum as an average, looked ahead; the norm, or eps where that is larger (torch.optim.Muon)",
+            words="momentum as an average, looked ahead; the norm, or eps where that is larger (torch.optim.Muon of "
+            "torch 2.13, torch/optim/_muon.py:31-70 and 308-341)",
             fixes={"momentum": "average", "length": "at-least-eps", "coefficients": "jordan"},
         ),
         Reading(
             name="jordan",
-            words="as torch, but eps is added to the norm (KellerJordan/Muon at 857d1ad, muon.py:16-41)",
+            words="as torch, but eps is added to the norm (KellerJordan/Muon at 857d1ad, muon.py:5-41 and 92-93)",
             fixes={
                 "momentum": "average",
                 "ahead": "nesterov",
@@ -241,7 +243,7 @@ ROW = Algorithm(
         Reading(
             name="muloco",
             words="momentum as a sum, not looked ahead, eps added, quintics of their own, sqrt(r / c) "
-            "(bentherien/muloco-1 at 33cc333, muloco/pytorch/muloco.py:25-58, 138-189)",
+            "(bentherien/muloco-1 at 33cc333, muloco/pytorch/muloco.py:25-58, 135-186)",
             fixes={
                 "momentum": "sum",
                 "ahead": "none",
@@ -257,7 +259,8 @@ ROW = Algorithm(
     traps=(
         "the norm before the iteration is Frobenius's: the spectral one makes the largest singular value 1, and is not "
         "what any of the codes divides by",
-        "five iterations do not end at 1: with these coefficients singular values end between 0.68 and 1.14",
+        "five iterations do not end at 1: with these coefficients singular values end between 0.68 and 1.14, those "
+        "below 0.006 of the norm elsewhere between 0 and 1.21",
         "the momentum averages gradients; what was orthogonalised before is not kept",
         "the factor is of rows over columns, as torch stores a linear layer: outputs over inputs",
         "the decay is multiplied by the rate alone, and not by that factor",
