@@ -6,14 +6,18 @@ alpha = k/d. x* is the minimiser of the clients' mean. A round ends with a step,
 its gradients were taken. A positive definite form P in w - x* and all g_i - grad F_i(w) is looked for that falls in
 every round after the first. With P found, multipliers that fractions check prove the factor.
 
+A round sees its clients through their mean alone, and so does x*. So a certificate of two clients may be averaged over
+who is called first, and divided among n: the form in w - x*, the mean of all e_i = g_i - grad F_i(w) and the mean
+square of what they are off it falls by the same factor (:mod:`fedspec_proofs.more_clients` has the argument).
+
 The round is that of the row in the order of its box, by the row's own rules; what C makes of a vector is a vector of
 which that inequality alone is known. A test holds it to the row's step with top-k.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -28,6 +32,7 @@ from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
+from fedspec_proofs.more_clients import spread
 
 Compress = Callable[[int, Vector], Vector]
 """What client i sends of a vector."""
@@ -112,3 +117,18 @@ def problem_of(r: Compressed, bound: Any = Fraction(0)) -> Problem:
     before, after, given, played = state_of(r)
     start = quadratic(r.P, before)
     return Problem(quadratic(r.P, after) - bound * start, given, bound * start, played)
+
+
+def among(r: Compressed, proof: Mapping[str, Fraction], n: int) -> tuple[Compressed, dict[str, Fraction]]:
+    """The same round of n clients, with the form in means that the form of fewer is, and the multipliers of it.
+
+    Those of a client are the mean of what all had, divided among n.
+    """
+    out: dict[str, Fraction] = {}
+    for name, c in proof.items():
+        of, points = name[0], name[1:].partition(" ")[2]
+        for i in range(n):
+            mine = f"{of}{i} {points}".rstrip()
+            out[mine] = out.get(mine, Fraction(0)) + c / n
+    P = spread(r.P, [[*range(r.n)]], [0] * n, Fraction(n, r.n))
+    return replace(r, n=n, form=tuple(tuple(map(str, row)) for row in P)), out

@@ -53,11 +53,11 @@ def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[
                 if who == f"F{client}":
                     mine = f"F{i} {points}"
                     out[mine] = out.get(mine, Fraction(0)) + c / int(sizes[k])
-    form = tuple(tuple(map(str, row)) for row in _spread(r.P, old, of, more)) if r.form else ()
+    form = tuple(tuple(map(str, row)) for row in spread(r.P, old, of, more)) if r.form else ()
     return replace(r, steps=steps, form=form), out
 
 
-def _spread(P: Matrix, old: list[list[int]], of: list[int], more: Fraction) -> list[list[Fraction]]:
+def spread(P: Matrix, old: list[list[int]], of: list[int], more: Fraction) -> list[list[Fraction]]:
     """The form of more clients: as much in the means of kinds, and in the mean squares of what is off them."""
 
     def mean(found: list[Fraction]) -> Fraction:

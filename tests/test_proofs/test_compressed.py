@@ -16,10 +16,10 @@ import pytest
 from fedspec.algorithms.ef21 import State
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Plan
-from fedspec_proofs.compressed import Compressed, problem_of
+from fedspec_proofs.compressed import Compressed, among, problem_of
 from fedspec_proofs.contraction import MU
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.fednova.compressed_factors import compressed_of, rows, wrong_with
+from fedspec_proofs.fednova.compressed_factors import MORE, compressed_of, rows, wrong_with
 
 pytestmark = pytest.mark.long
 
@@ -34,7 +34,7 @@ def named(row: Mapping[str, Any]) -> str:
 @pytest.mark.parametrize("row", ROWS, ids=named)
 def test_every_number_is_certified_and_what_is_spoiled_is_refused(row: dict[str, Any]) -> None:
     """A multiplier, the compressor's, the form, alpha, the rate, the class: none of them can be another."""
-    assert wrong_with(row) == ""
+    assert wrong_with(row, *MORE) == ""
     assert 0 <= Fraction(row["bound"]) - Fraction(row["worst"]) <= Fraction(4, 1000) and row["form"][0][0] == "1"
     for name in (max(row["proof"], key=lambda name: Fraction(row["proof"][name])), "C0"):
         for c in (-Fraction(row["proof"][name]), 2 * Fraction(row["proof"][name])):
@@ -112,3 +112,46 @@ def test_two_clients_have_what_one_has() -> None:
 
     one, two = (certified(Compressed("1/2", "1/8", n)).worst for n in (1, 2))
     assert one == pytest.approx(two, abs=1e-3)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=named)
+def test_more_clients_have_the_number_by_the_multipliers_divided_among_them(row: dict[str, Any]) -> None:
+    """Of 2 with the form made symmetric, and 4; neither those of two for each of them nor less of a bound."""
+    r, bound = compressed_of(row), Fraction(row["bound"])
+    proof = {name: Fraction(c) for name, c in row["proof"].items()}
+    for n in (2, 4) if row["eta"] == "1/8" else (4,):
+        more, divided = among(r, proof, n)
+        assert more.n == n and not flaw(problem_of(more, bound), divided)
+        assert flaw(problem_of(more, bound * Fraction(99, 100)), divided)
+        whole = {name: c * n / 2 for name, c in divided.items()}
+        assert n == 2 or flaw(problem_of(more, bound), whole)
+        # The form of two clients, entry by entry, in place of that in means.
+        P = [["1", *["0"] * n], *([["0"] * (1 + i) + [r.form[1][1]] + ["0"] * (n - 1 - i) for i in range(n)])]
+        assert n == 2 or flaw(problem_of(replace(more, form=tuple(map(tuple, P))), bound), divided)
+
+
+def test_a_form_says_of_copies_what_it_says_of_the_clients() -> None:
+    """Each of the two clients three times: the same mean, and the same mean square off it, by a loop in fractions."""
+    row = next(row for row in ROWS if (row["alpha"], row["eta"]) == ("1/4", "1/8"))
+    more, _ = among(compressed_of(row), {}, 6)
+    same, _ = among(compressed_of(row), {}, 2)
+    u = [Fraction(2), Fraction(-3, 2), Fraction(5, 7)]
+    copied = [u[0], *[u[1]] * 3, *[u[2]] * 3]
+
+    def of(P: Any, v: list[Fraction]) -> Fraction:
+        return sum((c * v[i] * v[j] for i, line in enumerate(P) for j, c in enumerate(line)), Fraction(0))
+
+    assert of(more.P, copied) == of(same.P, u) > 0
+
+
+def test_rounds_of_more_clients_fall_as_certified() -> None:
+    """Parabolas of five clients at random, of which parts are sent that are as far off as a compressor may be."""
+    rng = np.random.default_rng(1)
+    for row in ROWS:
+        r, bound = compressed_of(row), float(Fraction(row["bound"]))
+        more, _ = among(r, {}, 5)
+        s = float(1 - Fraction(r.alpha)) ** 0.5
+        largest = max(
+            grown(more, rng.choice([float(MU), 0.5, 1.0], 5), rng.choice([1 - s, 1.0, 1 + s], 5)) for _ in range(30)
+        )
+        assert largest <= bound + 1e-9

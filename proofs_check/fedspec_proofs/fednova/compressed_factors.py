@@ -9,8 +9,10 @@ from typing import Any
 
 from fedspec_proofs import compressed, tabled
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.compressed import Compressed, problem_of
+from fedspec_proofs.compressed import Compressed, among, problem_of
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.worst_case.falling import positive
+from fedspec_proofs.engines.worst_case.proof import flaw
 
 PATH = Path(compressed.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_compressed.py``."""
@@ -28,9 +30,18 @@ def compressed_of(row: Mapping[str, Any]) -> Compressed:
     return Compressed(row["alpha"], row["eta"], form=tuple(map(tuple, row["form"])))
 
 
-def wrong_with(row: Mapping[str, Any]) -> str:
-    """Why a row proves nothing; empty where its multipliers prove its number, by the rules as they stand."""
-    return tabled.wrong_with(row, compressed_of(row), problem_of)
+def wrong_with(row: Mapping[str, Any], *more: int) -> str:
+    """Why a row proves nothing, of two clients or of more; empty where it does, by the rules as they stand."""
+    r, bound, proof = compressed_of(row), Fraction(row["bound"]), tabled.proof_of(row)
+    if wrong := tabled.wrong_with(row, r, problem_of):
+        return wrong
+    for n in more:
+        one, divided = among(r, proof, n)
+        if not positive(one.P):
+            return f"its form of {n} clients is not positive definite"
+        if wrong := flaw(problem_of(one, bound), divided):
+            return f"of {n} clients: {wrong}"
+    return ""
 
 
 def grown(r: Compressed, curvature: Fraction, sent: Fraction) -> Fraction:
@@ -44,12 +55,15 @@ def grown(r: Compressed, curvature: Fraction, sent: Fraction) -> Fraction:
 
 _FOUND = rows()
 
+MORE = (3, 5)
+"""Of how many clients the multipliers are checked, divided among them; two come first."""
+
 
 @claim(
     "fednova.compressed-factors",
-    statement="In every round of EF21 after the first, of two clients, a positive definite quadratic form in w - x* "
-    "and all g_i - grad F_i(w) changes by at most the number of the table, however unlike they are; w is where the "
-    "round's gradients were taken",
+    statement="In every round of EF21 after the first, of two clients or more, a positive definite quadratic form in "
+    "w - x*, the mean of all g_i - grad F_i(w) and the mean square of what they are off it changes by at most the "
+    "number of the table, however unlike they are; w is where the round's gradients were taken",
     source=Source(FEDNOVA, "ours; EF21 is external"),
     engine=Engine.WORST_CASE,
     verdict=Verdict.CERTIFIED,
@@ -58,12 +72,13 @@ _FOUND = rows()
         "smooth": "every F_i has gradients that are Lipschitz with constant L = 1, in any dimension",
         "compressor": "|C(v) - v|^2 <= (1 - alpha) |v|^2 for every v",
     },
-    sizes=f"two clients; alpha = {', '.join(dict.fromkeys(row['alpha'] for row in _FOUND))}; "
+    sizes=f"checked for two clients, and for {' and '.join(map(str, MORE))} by their multipliers; for every n >= 2 by "
+    f"the argument in fedspec_proofs.more_clients; alpha = {', '.join(dict.fromkeys(row['alpha'] for row in _FOUND))}; "
     f"eta = {', '.join(dict.fromkeys(row['eta'] for row in _FOUND))}",
 )
 def compressed_factors() -> Finding:
     for row in _FOUND:
-        if wrong := wrong_with(row):
+        if wrong := wrong_with(row, *MORE):
             return Finding(Verdict.UNKNOWN, f"{compressed_of(row)}: {wrong}; {RENEW}")
     one, bound, without = compressed_of(_FOUND[0]), Fraction(_FOUND[0]["bound"]), {}
     for name, c, sent in (("strong", -1, 1), ("smooth", 100, 1), ("compressor", 1, -100)):
