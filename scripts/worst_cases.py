@@ -146,9 +146,6 @@ def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
     for steps in best_rates.LOCAL:
         words = []
         for z in best_rates.APART:
-            if (steps, z) not in best_rates.ASKED:
-                words += ["-", "-"]
-                continue
             row = best_rates.best(rows, steps, z)
             words += [f"{row['eta_l']}: {float(Fraction(row['bound'])):.3f}", f"{float(cells_of[steps, z].least):.3f}"]
         lines.append(f"| {', '.join(map(str, steps))} | {' | '.join(words)} |")

@@ -127,8 +127,6 @@ def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
         steps = [*map(int, words.split(","))]
         # What is shown at other rates stands in every second column.
         for head, cell in zip(tables["best"][0][1::2], cells[::2], strict=True):
-            if cell == "-":
-                continue
             eta_l, number = cell.split(": ")
             # Where steps are equal, these are FedAvg's.
             how = (steps, float(Fraction(eta_l)), float(Fraction(head.split(" = ")[1])), nova(steps))

@@ -6,7 +6,7 @@ Whatever is found is rounded to fractions and checked as :mod:`between_rates` sa
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from fedspec_proofs.between_rates import Piece, at_lowest, ended
 from fedspec_proofs.contraction import MU, Round
-from fedspec_proofs.contraction_search import UncertifiedError, largest
+from fedspec_proofs.contraction_search import UncertifiedError, largest, slopes_of, stilled
 from fedspec_proofs.engines.worst_case.attained import Attained, share, unfit
 from fedspec_proofs.engines.worst_case.solving import fractions_of, worst
 
@@ -41,7 +41,7 @@ def refined(r: Round, low: Fraction, high: Fraction) -> Round:
 
     The worst case falls and then rises, as a search takes for granted; what is found is certified, whatever it is.
     """
-    least, best = _golden(r, float(low), float(high))
+    least, best = golden(lambda rate: largest(replace(r, eta_l=str(rate))), float(low), float(high))
     for denominator in range(1, LARGEST + 1):
         one = replace(r, eta_l=str(Fraction(round(best * denominator), denominator)))
         if low < one.rate < high and largest(one) <= least + LOST:
@@ -49,22 +49,22 @@ def refined(r: Round, low: Fraction, high: Fraction) -> Round:
     raise UncertifiedError(f"between rates: no simple rate near {best} for {r}")
 
 
-def _golden(r: Round, low: float, high: float) -> tuple[float, float]:
-    """The least worst case between two rates, and where."""
-    golden = (math.sqrt(5) - 1) / 2
+def golden(at: Callable[[Fraction], float], low: float, high: float) -> tuple[float, float]:
+    """The least of what falls and then rises between two rates, and where."""
+    part = (math.sqrt(5) - 1) / 2
 
-    def at(rate: float) -> float:
-        return largest(replace(r, eta_l=str(Fraction(rate).limit_denominator(4096))))
+    def near(rate: float) -> float:
+        return at(Fraction(rate).limit_denominator(4096))
 
-    inner = [high - golden * (high - low), low + golden * (high - low)]
-    values = [at(rate) for rate in inner]
+    inner = [high - part * (high - low), low + part * (high - low)]
+    values = [near(rate) for rate in inner]
     while high - low > 1e-3 * high:
         if values[0] < values[1]:
-            high, inner = inner[1], [inner[1] - golden * (inner[1] - low), inner[0]]
-            values = [at(inner[0]), values[0]]
+            high, inner = inner[1], [inner[1] - part * (inner[1] - low), inner[0]]
+            values = [near(inner[0]), values[0]]
         else:
-            low, inner = inner[0], [inner[1], inner[0] + golden * (high - inner[0])]
-            values = [values[1], at(inner[1])]
+            low, inner = inner[0], [inner[1], inner[0] + part * (high - inner[0])]
+            values = [values[1], near(inner[1])]
     return min(zip(values, inner, strict=True))
 
 
@@ -131,9 +131,14 @@ def _to(piece: Piece, ratio: float) -> Piece:
 def _functions(piece: Piece, least: Fraction) -> Attained | None:
     """The first functions in fractions that end so far away; those with fewest digits come first."""
     problem = at_lowest(piece, least)
+    simpler, slopes = stilled(problem, piece.narrow), slopes_of(piece.narrow)
+    simpler = replace(simpler, given={name: q for name, q in simpler.given.items() if q.products})
     for room in ROOMS:
-        there = worst(problem, room)
-        for found in fractions_of(there) if there.names else ():
+        there = worst(simpler, room)
+        for some in fractions_of(there) if there.names else ():
+            # At zeta = 0 the program has no gradients at x*: they are zero, and nothing is given of them.
+            zeros = {name: (Fraction(0),) * some.d for name in slopes}
+            found = replace(some, vectors={**zeros, **some.vectors})
             if not unfit(problem, found) and share(problem, found) >= 1:
                 return found
     return None

@@ -30,7 +30,7 @@ needs_coq = pytest.mark.skipif(compiler() is None, reason="there is no coqc; `ma
 
 def test_the_page_and_the_rows_say_the_same_and_all_numbers_are_asked() -> None:
     text, names = rows.written(PAGE, ROWS)
-    assert len(names) == len({*names}) == 2 * 179
+    assert len(names) == len({*names}) == 2 * 180
     stored = round_numbers.by_round(ROWS)
     assert all(c.bound == Fraction(stored[c.by, c.steps, c.eta_l, c.zeta2]["bound"]) for c in rows.cells(PAGE))
     assert text.count("Theorem") == len(names)
