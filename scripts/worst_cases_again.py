@@ -2,7 +2,8 @@
 
 It needs PEPit (``pip install pepit clarabel``) and nothing of fedspec: the page says which rounds and numbers, the
 rules are typed again here, PEPit has the class of functions and the program. Only the matrices of the forms that fall
-are read from contraction.json. It prints each number that PEPit does not find between the page's and 0.004 below.
+are read from contraction.json and following.json. It prints each number that PEPit does not find between the page's
+and 0.004 below.
 """
 
 from __future__ import annotations
@@ -123,6 +124,7 @@ def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
         )
     }
     yield from of_rounds(tables["rounds"])
+    yield from of_rates(page)
     for words, *cells in tables["best"][2:]:
         steps = [*map(int, words.split(","))]
         # What is shown at other rates stands in every second column.
@@ -162,6 +164,27 @@ def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
         for algorithm, cell in zip(("scaffold", "feddyn"), cells, strict=True):
             form = (algorithm, [*map(int, words.split(","))], float(Fraction(eta_l)), P[algorithm, words, eta_l])
             yield f"{algorithm}, {words}, {eta_l}", float(cell), lambda form=form: factor(*form)
+
+
+def of_rates(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
+    """The numbers at the best rates of SCAFFOLD, FedDyn and FedProx; every second column has those of all rates."""
+    stored = json.loads((ROOT / "proofs_check/fedspec_proofs/following.json").read_text(encoding="utf-8"))
+    there = {(row["best"]["algorithm"], tuple(row["best"]["steps"])): row["best"] for row in stored}
+    for table, text in re.findall(r"<!-- rates: (\w+) -->\n(.*?)\n<!-- end -->", page, re.DOTALL):
+        head, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
+        for words, *cells in lines:
+            steps = [*map(int, words.split(","))]
+            for name, cell in zip(head[1::2], cells[::2], strict=True):
+                rate, number = cell.split(": ")
+                eta_l, said = float(Fraction(rate)), f"rates, {name}, steps {words}, {cell}"
+                if table == "factors":
+                    algorithm = name.strip("`")
+                    P = [[float(Fraction(c)) for c in line] for line in there[algorithm, tuple(steps)]["form"]]
+                    how = (algorithm, steps, eta_l, P)
+                    yield said, float(number), lambda how=how: factor(*how)
+                else:
+                    last = (steps, eta_l, float(Fraction(name.split(" = ")[1])), nova(steps), 1.0)
+                    yield said, float(number), lambda last=last: distance(*last)
 
 
 def of_rounds(table: Sequence[Sequence[str]]) -> Iterator[tuple[str, float, Callable[[], float]]]:

@@ -109,15 +109,29 @@ def forms_that_fall(
     """
     before, after = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
     given = {name: without(q, slopes) for name, q in given.items()}
-    low, high = 0, MOST * DIGITS
-    while high - low > 1:
-        middle = (low + high) // 2
-        has_room = fitted(before, after, given, middle / DIGITS)[0] > ROOM
-        low, high = (low, middle) if has_room else (middle, high)
+    high = _first(before, after, given, DIGITS)
     for factor, denominator in product(range(high, high + 4), (10**3, 10**5)):
         _, P = fitted(before, after, given, factor / DIGITS)
         if len(P) and positive(found := rounded(P, alike, denominator)):
             yield found
+
+
+def _first(before: Sequence[Form], after: Sequence[Form], given: Mapping[str, Value], digits: int) -> int:
+    """The least factor with which the inequality has room, in such parts of one."""
+    low, high = 0, MOST * digits
+    while high - low > 1:
+        middle = (low + high) // 2
+        has_room = fitted(before, after, given, middle / digits)[0] > ROOM
+        low, high = (low, middle) if has_room else (middle, high)
+    return high
+
+
+def least_factor(r: Round) -> float:
+    """The least factor by which a form is found to fall in a round, in floating point."""
+    before, after, given, _ = state_of(r)
+    slopes = slopes_of(r)
+    before, after = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
+    return _first(before, after, {name: without(q, slopes) for name, q in given.items()}, 10 * DIGITS) / (10 * DIGITS)
 
 
 def certified(r: Round) -> Certified[Round]:

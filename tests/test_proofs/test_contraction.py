@@ -133,8 +133,9 @@ def test_another_program_is_asked_for_every_number_of_the_page() -> None:
     """Whether it finds them is seen where PEPit is: all cells but those that say as whom, and the lower numbers."""
     page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
     every = [(name, number) for name, number, _ in script("worst_cases_again").asked(page)]
-    asked = [(name, number) for name, number in every if " rounds, " not in name]
-    assert len(every) - len(asked) == 84, "several rounds, but for eight at once"
+    some = [(name, number) for name, number in every if not name.startswith("rates, ")]
+    asked = [(name, number) for name, number in some if " rounds, " not in name]
+    assert len(some) - len(asked) == 84, "several rounds, but for eight at once"
     cells = [cell for table in script().tables(ROWS).values() for cell in re.findall(r"\d\.\d{3}(?= \|)", table)]
     lower = 2 * len(script().APART) * len(script().RATES) + len(best_rates.ASKED)
     assert len(asked) == len(cells) - lower == 204

@@ -135,3 +135,20 @@ def bernstein(p: Polynomial, degree: int) -> Polynomial:
         sum((Fraction(comb(k, j), comb(degree, j)) * c for j, c in enumerate(p[: k + 1])), Fraction(0))
         for k in range(degree + 1)
     ]
+
+
+def between(value: Value, low: Fraction, high: Fraction, least: int = 0) -> list[Value]:
+    """Its coefficients in Bernstein's basis of at least such a degree: a polynomial in the rate from low to high.
+
+    It is at most zero between the two wherever all of these are.
+    """
+    parts = {key: moved(p, low, high) for key, p in _entries(value).items()}
+    degree = max(least, *(len(p) - 1 for p in parts.values()))
+    raised = {key: bernstein(p, degree) for key, p in parts.items()}
+    out = []
+    for k in range(degree + 1):
+        there = {key: cs[k] for key, cs in raised.items() if cs[k]}
+        constant = there.pop((), Fraction(0))
+        names = {key: c for key, c in there.items() if isinstance(key, str)}
+        out.append(Value({key: c for key, c in there.items() if key not in names}, names, constant))
+    return out

@@ -1,0 +1,175 @@
+"""The best local rates of FedProx, SCAFFOLD and FedDyn, and what shows that no other one is better; needs cvxpy.
+
+Whatever is found is rounded to fractions and checked as :mod:`following` says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from fedspec_proofs import parabolas
+from fedspec_proofs.between_rates_search import golden
+from fedspec_proofs.contraction import MU, Round
+from fedspec_proofs.contraction_search import UncertifiedError, largest, least_factor
+from fedspec_proofs.engines.worst_case.attained import Attained
+from fedspec_proofs.engines.worst_case.forms import basis
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.rates import Polynomial
+from fedspec_proofs.engines.worst_case.solving import Worst, fractions_of, unknown
+from fedspec_proofs.engines.worst_case.values import square
+from fedspec_proofs.following import Stretch, last_of, problem_of, wrong_with_one
+
+LARGEST = 40
+"""Denominators of the rates that are looked at."""
+
+LOST = 1e-3
+"""What a simple rate may lose to the best one."""
+
+NEAR = 0.05
+"""How far a simple rate may be from the best one, as a part of it, to be looked at."""
+
+UNIT = Fraction(1, 10000)
+"""Of the ends of intervals."""
+
+ROOM = 1e-4
+"""What must be left in floats, of distances and of eigenvalues, for an interval to be tried in fractions."""
+
+SPARED = (1e-5, 1e-6, 1e-7)
+"""What the inequalities of the class leave, so that functions can be rounded."""
+
+FAR = Fraction(4)
+"""Beyond it coefficients of polynomials are looked at, where the rule takes all rates."""
+
+ALIKE = (MU, Fraction(1))
+"""Curvatures of the parabolas, all alike, that are tried."""
+
+
+def refined(r: Round, low: Fraction, high: Fraction) -> Round:
+    """The same with a rate near the best between two, in a fraction as simple as may be.
+
+    Raises:
+        UncertifiedError: there is none.
+    """
+
+    def at(rate: Fraction) -> float:
+        one = replace(r, eta_l=str(rate))
+        return least_factor(one) if r.keeps else largest(one)
+
+    least, best = golden(at, float(low), float(high))
+    for denominator in range(1, LARGEST + 1):
+        rate = Fraction(round(best * denominator), denominator)
+        if low < rate < high and abs(rate - best) < NEAR * best and at(rate) <= least + LOST:
+            return replace(r, eta_l=str(rate))
+    raise UncertifiedError(f"following: no simple rate near {best} for {r}")
+
+
+def cover(r: Round, least: Fraction, *, plain: bool = False) -> list[Stretch]:
+    """Intervals of all rates that the rule takes, with parabolas where they show the number and functions elsewhere.
+
+    Raises:
+        UncertifiedError: at some rate there are none, or parabolas alone are asked for and do not show it.
+    """
+    return [*_cover(r, least, plain)]
+
+
+def _cover(r: Round, least: Fraction, plain: bool) -> Iterator[Stretch]:
+    low, last = Fraction(0), last_of(r)
+    reach = FAR if last is None else last
+    alike = {(c,) * len(r.steps): parabolas.over(r, (c,) * len(r.steps), least) for c in ALIKE}
+    while low < reach:
+        # The widest interval of parabolas from here, or functions up to where there are some again.
+        ends = {h: _reached(some, low, reach) for h, some in alike.items()}
+        curvatures = max(ends, key=lambda h: ends[h])
+        if ends[curvatures] > low:
+            one = Stretch(r, low, ends[curvatures], curvatures)
+        elif plain:
+            raise UncertifiedError(f"following: parabolas do not show {float(least)} at {low}: {r}")
+        else:
+            one = _longest(Stretch(r, low, _next([*alike.values()], low, reach)), least)
+        assert one.high
+        low = one.high
+        yield one
+    if last is None:
+        far = [Stretch(r, low, None, h) for h in alike]
+        yield next(one for one in far if not wrong_with_one(one, least))
+
+
+def _reached(some: Sequence[Polynomial], low: Fraction, reach: Fraction) -> Fraction:
+    """How far from a rate on parabolas show it, without a gap, as fractions check."""
+    far = low
+    for step in (100 * UNIT, UNIT):
+        while far < reach and any(parabolas.value(p, far + step) <= 0 for p in some):
+            far += step
+    far = min(far, reach)
+    if far == low or parabolas.nowhere_above(some, low, far):
+        return far
+    # A gap between two rates that were looked at: to the last unit before it.
+    shown, beyond = 0, math.ceil((far - low) / UNIT)
+    while beyond - shown > 1:
+        middle = (shown + beyond) // 2
+        found = parabolas.nowhere_above(some, low, low + middle * UNIT)
+        shown, beyond = (middle, beyond) if found else (shown, middle)
+    return low + shown * UNIT
+
+
+def _next(every: Sequence[Sequence[Polynomial]], low: Fraction, reach: Fraction) -> Fraction:
+    """Where parabolas show it again."""
+    far = low + UNIT
+    while far < reach and not any(parabolas.value(p, far) <= 0 for some in every for p in some):
+        far += 5 * UNIT
+    return min(far, reach)
+
+
+def _longest(one: Stretch, least: Fraction) -> Stretch:
+    """The longest interval from such a rate for which functions are found and rounded."""
+    whole, high = one.high, one.high
+    assert whole and high
+    while high > one.low + UNIT:
+        tried = replace(one, high=high)
+        if found := _functions(tried, least):
+            return replace(tried, functions=found)
+        high = UNIT * math.floor((one.low + (high - one.low) * Fraction(7, 10)) / UNIT)
+        high = min(high, UNIT * math.floor(one.low * Fraction(13, 10) / UNIT))
+    raise UncertifiedError(f"following: nothing shows {float(least)} from {one.low}: {one.round}")
+
+
+def _functions(one: Stretch, least: Fraction) -> Attained | None:
+    """The first functions in fractions that show it; those with fewest digits come first."""
+    for spared in SPARED:
+        there = _in_floats(one, least, spared)
+        if not there.names or not there.value >= ROOM:
+            return None
+        for found in fractions_of(there):
+            if not wrong_with_one(replace(one, functions=found), least):
+                return found
+    return None
+
+
+def _in_floats(one: Stretch, least: Fraction, spared: float) -> Worst:
+    """Functions that show it with the most room: how much further they end, or the least eigenvalue that is left."""
+    cp: Any = import_module("cvxpy")
+    problem, state = problem_of(one, least)
+    size = sum((square(basis(f"c{i}")) for i in range(len(one.round.steps))), square(basis("x")))
+    entries = {f"{k} {i} {j}": c for k, m in enumerate(state) for i, row in enumerate(m) for j, c in enumerate(row)}
+    whole = Problem(problem.claimed, {**problem.given, **entries, **({"size": size} if state else {})})
+    said, there = unknown(whole)
+    room = cp.Variable()
+    limits = [said(q) <= -spared for q in problem.given.values()]
+    if state:
+        limits += [said(size) == 1]
+        limits += [cp.bmat([[said(c) for c in row] for row in m]) >> room * np.eye(len(m)) for m in state]
+    else:
+        limits += [said(problem.claimed) >= room]
+    program = cp.Problem(cp.Maximize(room), limits)
+    try:
+        program.solve(solver=cp.CLARABEL)
+    except cp.SolverError:
+        return Worst(-math.inf, [], np.zeros((0, 0)), {})
+    return there(program)
