@@ -19,7 +19,7 @@ from fedspec_proofs import following
 from fedspec_proofs.contraction import MU, Round, problem_of
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.open_rate import RATE
-from fedspec_proofs.engines.worst_case.proof import flaw
+from fedspec_proofs.engines.worst_case.proof import flaw, semidefinite
 from fedspec_proofs.engines.worst_case.rates import between
 from fedspec_proofs.engines.worst_case.values import Value
 from fedspec_proofs.fednova.followed_rates import ASKED, best_of, rows, wrong_with
@@ -311,8 +311,52 @@ def test_the_page_prints_what_is_certified_and_another_program_is_asked_for_it()
     assert sorted(asked) == sorted(float(best_of(row).bound) for row in ROWS)
 
 
+NEAREST = [
+    (row, min((k for k, some in enumerate(row["stretches"]) if some["vectors"]), key=lambda k: off(row, k)))
+    for row in ROWS
+    if len({*row["best"]["steps"]}) == 1 and any(some["vectors"] for some in row["stretches"])
+]
+
+
+@pytest.mark.parametrize("n", [3, 5])
+@pytest.mark.parametrize(("row", "k"), NEAREST, ids=[named(row) for row, _ in NEAREST])
+def test_what_two_clients_show_more_of_them_show(row: dict[str, Any], k: int, n: int) -> None:
+    """In fractions, by the Gram matrix: means as of two, and what clients are off them at equal angles."""
+    one = best_of(row).stretches[k]
+    assert one.functions
+    two, f = one.functions.vectors, one.functions.values
+    more = replace(one, round=replace(one.round, steps=one.round.steps[:1] * n), functions=None)
+
+    def parts(name: str) -> tuple[int | None, Numbers, Numbers]:
+        """Whose a vector is, the mean of both clients' and half of what they differ by."""
+        if name == "x":
+            return None, two["x"], (Fraction(0),) * len(two["x"])
+        whose, rest = name[0], name[1:]
+        i, _, last = rest.partition(".")
+        if whose == "s":
+            return int(i), (Fraction(0),) * len(two["x"]), two["s0"]
+        first, second = (two[f"{whose}{j}.{last}" if last else f"{whose}{j}"] for j in (0, 1))
+        half = Fraction(1, 2)
+        return int(i), mixed((half, first), (half, second)), mixed((half, first), (-half, second))
+
+    def product(a: str, b: str) -> Fraction:
+        (i, m, d), (j, p, e) = parts(a), parts(b)
+        return dot(m, p) + dot(d, e) * (1 if i == j else Fraction(-1, n - 1))
+
+    def number(q: Value) -> Fraction:
+        values = ((c, name.partition(".")[2]) for name, c in q.values.items())
+        total = q.constant + sum((c * (f[f"F0.{k}"] + f[f"F1.{k}"]) / 2 for c, k in values), Fraction(0))
+        return total + sum((c * product(a, b) for (a, b), c in q.products.items()), Fraction(0))
+
+    problem, state = following.problem_of(more, Fraction(row["least"]))
+    assert all(number(q) <= 0 for q in problem.given.values())
+    assert len(problem.given) > n and len(state) == 3 * more.round.keeps
+    assert all(semidefinite([[number(c) for c in line] for line in matrix]) for matrix in state)
+    assert more.round.keeps or number(problem.claimed) >= 0
+
+
 def test_what_the_page_says_of_the_tables_holds() -> None:
-    """FedAvg's best is below every rate of FedProx; equal parabolas do for SCAFFOLD, whose gain ends at four steps."""
+    """FedAvg's best is below every rate of FedProx; equal parabolas do for SCAFFOLD, four steps are its best."""
     averages = [row for row in numbers() if row["algorithm"] == "fedavg"]
     for row in (row for row in ROWS if row["best"]["algorithm"] == "fedprox"):
         found = best_of(row)
