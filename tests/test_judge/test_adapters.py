@@ -39,6 +39,8 @@ CLAIMS = [
 ]
 EQUAL_WEIGHTS = {"fedit-weights-turned", "fedex-residual-uniform"}
 """Mistakes about weights, which are none where all are alike."""
+ALIKE = {"flora-weighs-both", "flora-alpha-kept", "fedex-weighs-products-alone", "fedex-no-sigma"}
+"""Of each two the second is what the first computes where all weights are alike."""
 PARTS = [pytest.param(m, id=m.id) for m in mutants()]
 
 
@@ -65,7 +67,7 @@ def test_a_mistake_breaks_two_laws_and_is_named(m: Mutant) -> None:
         assert len(finding.broken) >= 2, str(finding)
         assert any(m.id in name for name in finding.names), str(finding)
         # The others that it may be compute the same: weights of 1 / n on both factors are sigma / n.
-        assert len(finding.names) == 1 or (w is Weighting.UNIFORM and m.id in ("flora-weighs-both", "flora-alpha-kept"))
+        assert len(finding.names) == 1 or (w is Weighting.UNIFORM and m.id in ALIKE)
 
 
 def test_a_function_has_three_mistakes_at_least() -> None:
