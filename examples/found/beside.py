@@ -1,0 +1,38 @@
+"""What the adapters of this folder have in common: where their neighbours are, and packages of an index at a version.
+
+Importing this lets them import ``source`` of ``../diloco``, which reads clones, and ``clients`` of ``../lora``.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from types import ModuleType
+
+sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("diloco", "lora")]
+
+
+def published(name: str, version: str, *empty: str) -> str:
+    """Let an installed package be imported, at this version alone, and say which it is.
+
+    Args:
+        name: of the package, as the index has it.
+        version: the one that was read and run.
+        empty: its packages whose ``__init__.py`` is not run, because it imports more than is asked for.
+
+    Raises:
+        RuntimeError: it is not installed, or another version is.
+    """
+    remedy = f"pip install --no-deps {name}=={version}"
+    try:
+        found = distribution(name)
+    except PackageNotFoundError as error:
+        raise RuntimeError(f"{name} is not installed: {remedy}") from error
+    if found.version != version:
+        raise RuntimeError(f"{name} is installed at {found.version}, and this is about {version}: {remedy}")
+    for package in empty:
+        made = ModuleType(package)
+        made.__path__ = [str(found.locate_file(package.replace(".", "/")))]
+        sys.modules[package] = made
+    return version

@@ -1,0 +1,41 @@
+"""chorus-fl 0.1.0, ``chorus.server``: ``FedAvg``, and ``FedExLoRA`` with ``fold_residuals_into_base``.
+
+``fedspec adapters examples/found/chorus_lora.py:fedex --rule fedex-lora``, with the package installed.
+
+``fedex`` returns the adapter that the server sends and the weight that it folds the residual into.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import beside
+import clients
+
+from fedspec_suite.adapters.rounds import Round
+
+
+def _module(name: str) -> Any:
+    # Their __init__ files import a web server and its client, which play no part.
+    beside.published("chorus-fl", "0.1.0", "chorus", "chorus.server")
+    return import_module(f"chorus.server.{name}")
+
+
+def _sent(s: Round) -> list[dict[str, Any]]:
+    return [{clients.DOWN: clients.tensor(a.A), clients.UP: clients.tensor(a.B)} for a in s.sent]
+
+
+def fedit(s: Round) -> tuple[Any, Any, Any]:
+    """The baseline: each factor averaged by the sizes of the clients' data."""
+    made = _module("aggregation").FedAvg().aggregate(_sent(s), list(s.examples))
+    return s.layer.W, made[clients.UP].numpy(), made[clients.DOWN].numpy()
+
+
+def fedex(s: Round) -> tuple[Any, Any, Any]:
+    """The strategy ``fedex-lora``, as ``_run_aggregation`` of its ``app.py`` runs it."""
+    strategy = _module("aggregation").FedExLoRA()
+    made = strategy.aggregate(_sent(s), list(s.examples))
+    fold = _module("weight_manager").fold_residuals_into_base
+    base = fold({"q.weight": clients.tensor(s.layer.W)}, strategy.get_residuals())
+    return base["q.weight"].numpy(), made[clients.UP].numpy(), made[clients.DOWN].numpy()

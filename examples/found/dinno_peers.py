@@ -1,0 +1,75 @@
+"""javieryu/nn_distributed_training at 6a0cfc7, the code of DiNNO: ``DSGD`` and ``DSGT`` of ``optimizers``.
+
+``SOURCE=path/to/nn_distributed_training fedspec check py:examples/found/dinno_peers.py:Subject``
+
+``train`` runs as it stands, a call for each exchange; the tracker begins with the gradients (``init_grads``). Its
+problem is the judge's quadratics, and the matrix is the judge's in the place of Metropolis weights. Only float64.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import beside  # noqa: F401
+import network
+import numpy as np
+import source
+import torch
+
+from fedspec.contract import Case, Offer
+
+COMMIT = "6a0cfc7"
+
+
+class Problem:
+    """What its optimisers ask of a problem, over quadratics."""
+
+    def __init__(self, case: Case, metropolis: Any) -> None:
+        (x,) = case.x0.values()
+        self.N, self.models = len(x), {i: torch.nn.ParameterList([torch.tensor(row)]) for i, row in enumerate(x)}
+        assert case.problem is not None
+        self.H, self.e = torch.tensor(case.problem.H), torch.tensor(case.problem.e)
+        self.conf = {"metrics_config": {"evaluate_frequency": 1}}
+        self.graph = SimpleNamespace(neighbors=lambda i: network.beside(metropolis.W.numpy(), i))
+
+    def local_batch_loss(self, i: int) -> torch.Tensor:
+        """F_i."""
+        (x,) = self.models[i]
+        loss: torch.Tensor = x @ self.H[i] @ x / 2 - self.e[i] @ x
+        return loss
+
+    def evaluate_metrics(self, at_end: bool) -> None:
+        """Nothing."""
+
+
+class Trained:
+    """One of its optimisers."""
+
+    def __init__(self, case: Case, optimiser: Any, metropolis: Any) -> None:
+        self.metropolis, self.problem = metropolis, Problem(case, metropolis)
+        rates = {"alpha": case.hyper["eta_l"], "alpha0": case.hyper["eta_l"], "mu": 0.0}
+        self.made = optimiser(self.problem, "cpu", {**rates, "init_grads": True})
+
+    def run(self, W: network.Numbers, steps: int) -> list[network.Numbers]:
+        """A call of ``train``."""
+        self.metropolis.W = torch.tensor(W)
+        self.made.conf["outer_iterations"] = steps
+        self.made.train()
+        self.made.conf["init_grads"] = False
+        return [np.array(x.detach()) for (x,) in self.problem.models.values()]
+
+
+def Subject() -> network.Peers:
+    """Both."""
+    metropolis = SimpleNamespace(W=None)
+    source.absent("utils", graph_generation=SimpleNamespace(get_metropolis=lambda graph: metropolis.W))
+    made = []
+    for name, offer in {
+        "DSGD": Offer("dsgd", "trace", "gradient-at-combined", dtypes=("float64",)),
+        "DSGT": Offer("diging", "trace", "semi-atc", dtypes=("float64",)),
+    }.items():
+        optimiser = getattr(source.module(COMMIT, f"optimizers/{name.lower()}.py", name.lower()), name)
+        made.append((offer, partial(Trained, optimiser=optimiser, metropolis=metropolis)))
+    return network.Peers("dinno", source.dated(COMMIT), made)

@@ -1,0 +1,52 @@
+"""The LLM branch of FederatedScope, and FedSA-LoRA, which is made of it: ``ClientsAvgAggregator``.
+
+``SOURCE=path/to/FederatedScope fedspec adapters examples/found/federatedscope_lora.py:fedit --rule fedit``, and
+``SOURCE=path/to/FedSA-LoRA fedspec adapters examples/found/federatedscope_lora.py:ffa --rule ffa-lora``
+
+fedit   alibaba/FederatedScope at 7f08694, the head of its branch ``llm``
+ffa     Pengxin-Guo/FedSA-LoRA at fc276b5, whose clients freeze A (``freeze_A``)
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import beside  # noqa: F401
+import clients
+import source
+
+from fedspec_suite.adapters.rounds import Round
+
+COMMIT, FEDSA = "7f08694", "fc276b5"
+FILE = "federatedscope/core/aggregators/clients_avg_aggregator.py"
+
+
+@cache
+def _aggregator(commit: str) -> Any:
+    for name in ("federatedscope", "federatedscope.core", "federatedscope.core.auxiliaries"):
+        source.absent(name)
+    source.absent("federatedscope.core.aggregators", Aggregator=object)
+    source.absent("federatedscope.core.auxiliaries.utils", param2tensor=lambda tensor: tensor)
+    told = SimpleNamespace(federate=SimpleNamespace(ignore_weight=False, use_ss=False))
+    return source.module(commit, FILE, "clients_avg_aggregator").ClientsAvgAggregator(config=told)
+
+
+def _mean(s: Round, commit: str) -> tuple[Any, Any, Any]:
+    sent = [
+        (n, {clients.UP: clients.tensor(a.B), clients.DOWN: clients.tensor(a.A)})
+        for n, a in zip(s.examples, s.sent, strict=True)
+    ]
+    made = _aggregator(commit).aggregate({"client_feedback": sent})
+    return s.layer.W, made[clients.UP].numpy(), made[clients.DOWN].numpy()
+
+
+def fedit(s: Round) -> tuple[Any, Any, Any]:
+    """Both factors are trained."""
+    return _mean(s, COMMIT)
+
+
+def ffa(s: Round) -> tuple[Any, Any, Any]:
+    """B alone is trained; A is sent too, as all began with it."""
+    return _mean(s, FEDSA)

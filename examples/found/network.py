@@ -1,0 +1,70 @@
+"""Sessions of peers: who drives code of networks takes an exchange of the judge, and answers with all models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from fedspec.contract import Answer, Case, Event, Exchange, Offer, SubjectInfo
+from fedspec.errors import ContractError
+
+Numbers = np.ndarray[Any, Any]
+
+
+class Network(Protocol):
+    """Somebody's code over all clients of a case."""
+
+    def run(self, W: Numbers, steps: int) -> Sequence[Numbers]:
+        """Take local steps, each with an exchange by W; return the clients' models."""
+        ...
+
+
+Make = Callable[[Case], Network]
+
+
+def gradient(case: Case, i: int) -> Callable[[Numbers], Numbers]:
+    """That of client i, a function of its model."""
+    assert case.problem is not None
+    H, e = case.problem.H[i], case.problem.e[i]
+
+    def at(x: Numbers) -> Numbers:
+        g: Numbers = H @ x - e
+        return g
+
+    return at
+
+
+def beside(W: Numbers, i: int) -> list[int]:
+    """The neighbours of client i: who takes something of its model, or of whose models it does."""
+    return [j for j in range(len(W)) if j != i and (W[i, j] or W[j, i])]
+
+
+class Session:
+    """A case, whose model is one block [clients, d]."""
+
+    def __init__(self, case: Case, make: Make) -> None:
+        ((self.name, _),) = case.x0.items()
+        self.dtype, self.made = case.dtype, make(case)
+
+    def step(self, event: Event) -> Answer:
+        """One exchange."""
+        if not isinstance(event, Exchange):
+            raise ContractError(f"event: {type(event).__name__} among peers; send Exchange")
+        W = np.asarray(event.mixing, dtype=self.dtype)
+        return {"x": {self.name: np.array(self.made.run(W, len(event.computing)), dtype=self.dtype)}}
+
+
+class Peers:
+    """An implementation, as a subject: its name, its version, and how each offer is made."""
+
+    def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, Make]]) -> None:
+        self.info = SubjectInfo(name, version, tuple(offered for offered, _ in made))
+        self.made = {offered.algorithm: make for offered, make in made}
+
+    def start(self, case: Case) -> Session:
+        """Make what the case asks for."""
+        if case.level != "trace" or case.algorithm not in self.made:
+            raise ContractError(f"case: {case.algorithm} at level {case.level} is not offered")
+        return Session(case, self.made[case.algorithm])

@@ -1,0 +1,160 @@
+"""docs/found.md and its adapters, as far as no clone and no package is needed: each refuses to run without its own."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+HOME = Path(__file__).resolve().parents[2]
+FOLDER = HOME / "examples/found"
+PAGE = (HOME / "docs/found.md").read_text(encoding="utf-8")
+SHARED = {"beside", "network"}
+ADAPTERS = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in SHARED)
+
+TRIED = """
+import json, sys
+from importlib import import_module
+from fedspec_suite.adapters.rounds import rounds
+
+said = {}
+for name in sys.argv[1:]:
+    module = import_module(name)
+    public = {n: f for n, f in vars(module).items() if callable(f) and getattr(f, "__module__", "") == name}
+    offered = {n: f for n, f in public.items() if n in ("Subject", "Speedtronic", "Blt", "Torch")}
+    mixers = {n: f for n, f in public.items() if n in ("fedit", "ffa", "rolora", "flora", "fedex")}
+    for made, arguments in ((offered, ()), (mixers, (next(rounds()),))):
+        for n, f in made.items():
+            try:
+                f(*arguments)
+            except RuntimeError as error:
+                said[f"{name}.{n}"] = str(error)
+            else:
+                said[f"{name}.{n}"] = ""
+print(json.dumps(said))
+"""
+
+AVERAGED = """
+import json
+import numpy as np
+from fedspec.contract import Case, ClientMessage, Messages
+from packaged_outer import Torch
+
+x0 = {"a": np.array([1.0, 2.0])}
+made = Torch().start(Case("diloco", "server", "diloco", {}, "float64", x0, {"eta": 1.0, "beta": 0.0}))
+deltas = ([4.0, 0.0], [0.0, 8.0])
+sent = tuple(ClientMessage(i, {"a": np.array(d)}, 1, 1, 1) for i, d in enumerate(deltas))
+print(json.dumps([made.step(Messages(sent))["x"]["a"].tolist() for _ in range(2)]))
+"""
+
+IN_TURN = '''
+class DSGT:
+    """Two buffers: everybody mixes with the models and trackers that all had."""
+
+    def __init__(self, pr, device, conf):
+        self.pr, self.conf = pr, conf
+
+    def gradients(self):
+        import torch
+        return [torch.autograd.grad(self.pr.local_batch_loss(i), list(m.parameters()))[0]
+                for i, m in self.pr.models.items()]
+
+    def train(self):
+        import torch
+        from utils import graph_generation
+        X = [next(iter(m.parameters())) for m in self.pr.models.values()]
+        if self.conf["init_grads"]:
+            self.Y = self.G = self.gradients()
+        for _ in range(self.conf["outer_iterations"]):
+            W = graph_generation.get_metropolis(self.pr.graph)
+            with torch.no_grad():
+                moved = [x - self.conf["alpha"] * y for x, y in zip(X, self.Y)]
+                mixed = [sum(W[i, j] * moved[j] for j in range(len(X))) for i in range(len(X))]
+                for x, new in zip(X, mixed):
+                    x.copy_(new)
+            G = self.gradients()
+            self.Y = [sum(W[i, j] * self.Y[j] for j in range(len(X))) + G[i] - self.G[i] for i in range(len(X))]
+            self.G = G
+
+DSGD = DSGT
+'''
+
+TRACKED = f"""
+import json
+import source
+source.text = lambda commit, path: {IN_TURN!r}
+source.dated = lambda commit: commit
+from dinno_peers import Subject
+from fedspec_suite.api import check_subject
+
+(one,) = check_subject(Subject(), only="diging/trace", law="follows-*")
+print(json.dumps([str(one.verdict), one.exercised]))
+"""
+
+
+def ran(script: str, *arguments: str, **environment: str) -> Any:
+    """What a script prints, in a process of its own: adapters put stand-ins where modules are."""
+    path = ":".join(str(HOME / "examples" / folder) for folder in ("found", "diloco", "lora"))
+    told = {**os.environ, "PYTHONPATH": path, **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False, env=told, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_page_names_every_adapter_and_no_other() -> None:
+    (table,) = re.findall(r"\| clone or package .*?\n\n", PAGE, re.DOTALL)
+    assert sorted(re.findall(r"`(\w+)\.py`", table)) == ADAPTERS
+    assert all(f"`{name}.py`" in PAGE for name in SHARED)
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_an_adapters_commits_stand_on_the_page(name: str) -> None:
+    text = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+    commits = set(re.findall(r'"([0-9a-f]{7})"', text))
+    versions = set(re.findall(r'published\("[\w-]+", "([\d.]+)"', text))
+    assert commits or versions
+    for said in commits | versions:
+        assert re.search(rf"(at |\D){re.escape(said)}\b", PAGE), said
+
+
+@pytest.mark.parametrize("name", [*ADAPTERS, *SHARED])
+def test_adapters_are_typed(name: str) -> None:
+    tree = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            assert node.returns is not None, node.name
+            assert all(a.annotation is not None for a in node.args.args if a.arg != "self"), node.name
+
+
+def test_adapters_refuse_a_clone_without_their_commit_and_packages_at_other_versions(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    said = ran(TRIED, *ADAPTERS, SOURCE=str(tmp_path))
+    of = {key.split(".")[0] for key in said}
+    assert of == set(ADAPTERS)
+    for key, error in said.items():
+        if key == "packaged_outer.Torch":
+            assert not error
+        elif key.startswith(("chorus", "disropt", "packaged")):
+            assert not error or "pip install --no-deps" in error, key
+        else:
+            assert str(tmp_path) in error and "git" in error, (key, error)
+
+
+def test_pytorchs_averager_averages() -> None:
+    assert ran(AVERAGED) == [[3.0, 6.0], [5.0, 10.0]]
+
+
+def test_a_tracker_with_two_buffers_conforms_through_the_adapter_that_found_one_in_place() -> None:
+    verdict, asked = ran(TRACKED)
+    assert verdict == "conforms" and asked
