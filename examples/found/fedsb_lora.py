@@ -1,8 +1,8 @@
-"""CERT-Lab/fed-sb at e9e6498, the code of Fed-SB: its three baselines in ``fed_sb/fed/fed_agg.py``.
+"""The code of Fed-SB at e9e6498: its three baselines in ``fed_sb/fed/fed_agg.py``.
 
 ``SOURCE=path/to/fed-sb fedspec adapters examples/found/fedsb_lora.py:fedex --rule fedex-lora --weights uniform``
 
-The commit was read in ``putssander/fed-sb``, a copy with that history.
+The commit is of an author's; it was read in ``putssander/fed-sb``, a copy with that history.
 """
 
 from __future__ import annotations
