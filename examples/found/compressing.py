@@ -1,0 +1,83 @@
+"""What drives other people's compressors: rounds of clients on quadratics, whose changes pass through them.
+
+Local steps, the mean and the server's step are written here; what a client sends is the project's. Clients are
+numbered as in the case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import beside  # noqa: F401
+import numpy as np
+
+from fedspec.contract import Answer, Case, Event, Offer, Round, SubjectInfo
+from fedspec.errors import ContractError
+from fedspec.params import flatten, unflatten
+
+Array = np.ndarray[Any, Any]
+Send = Callable[[Mapping[int, Array], Mapping[int, Array]], Sequence[Any]]
+"""What clients send, of their changes and their draws by client."""
+
+Make = Callable[[Mapping[str, Any], int], Send]
+"""Makes that of the case's numbers and the number of coordinates."""
+
+
+def make_offer(algorithm: str, reading: str, **more: Any) -> Offer:
+    """Of FedPAQ, or of FedCAMS with its k largest entries."""
+    if algorithm == "fedcams":
+        more = {"options": {"compressor": "top-k"}, "nonzero": ("eps",), **more}
+    return Offer(algorithm, "round", reading, intermediates=("delta",), **more)
+
+
+class Session:
+    """A model, FedAMS's moments, and the clients' compressors."""
+
+    def __init__(self, case: Case, make: Make) -> None:
+        assert case.problem is not None
+        self.case, self.x = case, flatten(case.x0)
+        self.H, self.e = (np.asarray(a, dtype=self.x.dtype) for a in (case.problem.H, case.problem.e))
+        self.send = make(case.hyper, len(self.x))
+        self.m, self.v, self.v_hat = (np.zeros_like(self.x) for _ in range(3))
+
+    def step(self, event: Event) -> Answer:
+        """One round."""
+        if not isinstance(event, Round):
+            raise ContractError(f"event: {type(event).__name__} at level round; send Round")
+        changes = {i: self.trained(i, tau) for i, tau in zip(event.participants, event.steps, strict=True)}
+        draws = {i: np.asarray(u) for i, u in zip(event.participants, event.draws, strict=False)}
+        sent = self.send(changes, draws)
+        delta = np.asarray(sum(np.asarray(s) for s in sent) / len(sent))
+        if self.case.algorithm == "fedpaq":
+            self.x = self.x + delta
+        else:
+            self.ams(delta)
+        return {"x": unflatten(self.x, self.case.x0), "delta": unflatten(delta, self.case.x0)}
+
+    def trained(self, i: int, tau: int) -> Array:
+        """The change of a client by tau local steps."""
+        y = self.x
+        for _ in range(tau):
+            y = y - self.case.hyper["eta_l"] * (self.H[i] @ y - self.e[i])
+        return np.asarray(y - self.x, dtype=self.x.dtype)
+
+    def ams(self, delta: Any) -> None:
+        """FedAMS's step, option 1."""
+        h = self.case.hyper
+        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
+        self.v = h["beta2"] * self.v + (1 - h["beta2"]) * delta**2
+        self.v_hat = np.maximum(np.maximum(self.v_hat, self.v), h["eps"])
+        self.x = self.x + h["eta"] * self.m / np.sqrt(self.v_hat)
+
+
+class Compressors:
+    """A project's compressors, as a subject."""
+
+    def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, Make]]) -> None:
+        self.info = SubjectInfo(name, version, tuple(o for o, _ in made))
+        self.made = {(o.algorithm, o.reading, o.variant): m for o, m in made}
+
+    def start(self, case: Case) -> Session:
+        """Begin at the model of the case."""
+        return Session(case, self.made[case.algorithm, case.reading, case.variant])

@@ -1,0 +1,112 @@
+"""What drives other people's robust means: a round's changes as vectors, and a model that moves by what comes back.
+
+A mean is a function of the round's messages. It returns a vector with a number for each of the model's coordinates.
+The model moves by that, since such a mean says nothing of a server's rate. Projects that aggregate models and not
+changes are handed models, and return the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import beside  # noqa: F401
+import numpy as np
+
+from fedspec.contract import Answer, Blocks, Case, ClientMessage, Event, Messages, Offer, SubjectInfo
+from fedspec.errors import ContractError
+from fedspec.params import flatten, unflatten
+
+Sent = Sequence[ClientMessage]
+Mean = Callable[[Sent], Any]
+Make = Callable[[Mapping[str, Any]], Mean]
+"""Makes a mean of the case's numbers; it is kept from round to round."""
+
+NextModel = Callable[[Sequence[Blocks], Sequence[float]], Blocks]
+"""The next model, of the clients' models and their examples."""
+
+MakeNext = Callable[[Mapping[str, Any]], NextModel]
+"""Makes that of the case's numbers."""
+
+
+def offer(algorithm: str, reading: str, **more: Any) -> Offer:
+    """A mean by which the model moves with rate 1."""
+    shown = "v" if algorithm == "centred-clipping" else "delta"
+    return Offer(algorithm, "server", reading, fixed={"eta": 1.0}, intermediates=(shown,), **more)
+
+
+def offer_of_models(algorithm: str, reading: str, **more: Any) -> Offer:
+    """A mean of models, which is the next model."""
+    return Offer(algorithm, "server", reading, fixed={"eta": 1.0}, **more)
+
+
+def rows(sent: Sent) -> np.ndarray[Any, Any]:
+    """The changes, a row for each client [clients, coordinates]."""
+    return np.stack([flatten(m.delta) for m in sent])
+
+
+def shares(sent: Sent) -> np.ndarray[Any, Any]:
+    """The clients' shares of the examples."""
+    n = np.array([float(m.weight) for m in sent])
+    return np.asarray(n / n.sum())
+
+
+def messages(event: Event) -> Sent:
+    """Those of a round."""
+    if not isinstance(event, Messages):
+        raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
+    return event.messages
+
+
+class Session:
+    """A model, and the mean."""
+
+    def __init__(self, case: Case, make: Make) -> None:
+        self.x0, self.x = case.x0, flatten(case.x0)
+        self.mean = make(case.hyper)
+        self.shown = "v" if case.algorithm == "centred-clipping" else "delta"
+
+    def step(self, event: Event) -> Answer:
+        """Move by the mean of one round."""
+        moved = np.asarray(self.mean(messages(event))).reshape(-1)
+        self.x = self.x + moved
+        return {"x": unflatten(self.x, self.x0), self.shown: unflatten(moved, self.x0)}
+
+
+class Means:
+    """A project's means, as a subject."""
+
+    def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, Make]]) -> None:
+        self.info = SubjectInfo(name, version, tuple(o for o, _ in made))
+        self.made = {(o.algorithm, o.variant): m for o, m in made}
+
+    def start(self, case: Case) -> Session:
+        """Begin at the model of the case."""
+        return Session(case, self.made[case.algorithm, case.variant])
+
+
+class OfModels:
+    """A model, and the rule that makes the next one of the clients'."""
+
+    def __init__(self, case: Case, make: MakeNext) -> None:
+        self.x, self.rule = dict(case.x0), make(case.hyper)
+
+    def step(self, event: Event) -> Answer:
+        """Hand over the models of one round."""
+        sent = messages(event)
+        models = [{name: x + m.delta[name] for name, x in self.x.items()} for m in sent]
+        found = self.rule(models, [float(m.weight) for m in sent])
+        self.x = {name: np.asarray(found[name]).reshape(x.shape) for name, x in self.x.items()}
+        return {"x": self.x}
+
+
+class Models:
+    """A project's means of models, as a subject."""
+
+    def __init__(self, name: str, version: str, made: Sequence[tuple[Offer, MakeNext]]) -> None:
+        self.info = SubjectInfo(name, version, tuple(o for o, _ in made))
+        self.made = {(o.algorithm, o.variant): m for o, m in made}
+
+    def start(self, case: Case) -> OfModels:
+        """Begin at the model of the case."""
+        return OfModels(case, self.made[case.algorithm, case.variant])
