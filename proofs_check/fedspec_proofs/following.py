@@ -71,7 +71,7 @@ class Stretch:
         """The least t.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no functions follow such rates.
         """
         if not self.high or not 0 < self.low < self.high:
             raise ValueError(f"following: no functions follow the rate from {self.low} to {self.high}")

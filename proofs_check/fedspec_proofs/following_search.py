@@ -55,7 +55,7 @@ def refined(r: Round, low: Fraction, high: Fraction) -> Round:
     """The same with a rate near the best between two, in a fraction as simple as may be.
 
     Raises:
-        UncertifiedError: there is none.
+        UncertifiedError: no simple rate is near the best one.
     """
 
     def at(rate: Fraction) -> float:
