@@ -25,6 +25,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 80
+SEEN = {
+    "COLUMNS": str(WIDTH),
+    "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+}
+"""What a reader's commands see of her window and of where the command is."""
 THERE = ("Makefile", "examples")
 """What a reader has who runs a page's commands."""
 
@@ -109,9 +114,7 @@ def _whole(command: str) -> bool:
 def run(command: str, folder: Path) -> list[str]:
     """The lines that a command prints in a folder, for a reader whose window has the width."""
     ours = ("MAKE", "MFLAGS", "PYTEST_", "FEDSPEC_PROFILE")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    path = os.pathsep.join([str(Path(sys.executable).parent), environment.get("PATH", "")])
-    environment |= {"COLUMNS": str(WIDTH), "PATH": path}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)} | SEEN
     ran = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=False
     )

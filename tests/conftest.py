@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
-from shares import ALL, OUTSIDE, QUICK, TEST, once, tables
+from shares import ALL, OUTSIDE, QUICK, TEST, once, spread, tables
 from test_spec.watching import watched
 
 from fedspec import rules
@@ -72,6 +72,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     keep = set(_run(items))
     config.hook.pytest_deselected(items=[item for item in items if item not in keep])
     items[:] = [item for item in items if item in keep]
+    if PROFILE == "outside" and (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
+        items[:] = spread([(item.nodeid if not once(item) else "", item) for item in items], workers)
 
 
 def _run(items: list[pytest.Item]) -> Iterator[pytest.Item]:

@@ -44,7 +44,7 @@ def started(command: str, folder: Path) -> list[str]:
     words = shlex.split(command)
     if words[0] != "fedspec" or set(command) & set(SHELL):
         return pages.run(command, folder)
-    return pages.lines(with_own(*words[1:], cwd=folder, env={"COLUMNS": str(pages.WIDTH)}).out)
+    return pages.lines(with_own(*words[1:], cwd=folder, env=pages.SEEN).out)
 
 
 @pytest.mark.parametrize("block", AT_ONCE, ids=str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import shares
-from shares import Share, once, tables
+from shares import Share, once, spread, tables
 
 CASES = [(f"tests/t.py::test_t[{k}]", k) for k in range(100)]
 
@@ -40,6 +40,17 @@ def test_what_is_set_up_for_many_counts_for_each(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(shares, "TIMES", {"tests/t.py::@made": [1, 40.0]})
     assert Share(1, 1, 30).of("tests/t.py::test_t", CASES, ["tests/t.py::@made"]) == []
     assert len(Share(1, 1, 50).of("tests/t.py::test_t", CASES, ["tests/t.py::@made"])) == 100
+
+
+def test_long_cases_begin_the_stretches_of_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "TIMES", {"t.py::long": [3, 60.0], "t.py::longer": [1, 90.0], "t.py::short": [9, 9.0]})
+    names = [*(f"t.py::short[{k}]" for k in range(9)), *(f"t.py::long[{k}]" for k in range(3)), "t.py::longer"]
+    order = spread([(name, name) for name in names], 2)
+    assert sorted(order) == sorted(names)
+    assert order[:2] == ["t.py::longer", "t.py::long[1]"] and order[6:8] == ["t.py::long[0]", "t.py::long[2]"]
+    assert [name for name in order if "short" in name] == names[:9]
+    assert spread([("", name) for name in names], 2) == names, "what has a set-up of its own stays where it is"
+    assert spread([(name, name) for name in names], 40) and spread([], 3) == []
 
 
 @pytest.fixture(scope="module")
