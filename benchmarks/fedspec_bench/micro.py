@@ -188,7 +188,7 @@ def judge(device: str = "cpu", cores: int = 1, subjects: tuple[str, ...] = ("spe
     """
     found: dict[str, float] = {}
     for subject in subjects:
-        argv = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()"]
+        argv = [sys.executable, "-c", "from fedspec_suite.cli.start import main; main()"]
         argv += ["check", subject, "--profile", "quick"]
         argv += ["--jobs", str(cores), "--json", "--only", "fedavg", "--only", "fedadam", "--only", "sm3-ii"]
         took, said = _timed(argv)

@@ -11,8 +11,8 @@ from typing import Any
 import typer
 
 from fedspec_site.writing import Source
-from fedspec_suite.cli import app
-from fedspec_suite.cli_manual import SECTIONS
+from fedspec_suite.cli.app import app
+from fedspec_suite.cli.manual import SECTIONS
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Implementation(pytest.File):
             raise self.CollectError(f"fedspec: {error}; {to_install('suite')}") from None
 
     def _offers(self) -> Iterator[pytest.Collector]:
-        from fedspec_suite.cli_project import defaults
+        from fedspec_suite.cli.project import defaults
         from fedspec_suite.judge import locate
         from fedspec_suite.judge.expected import read
         from fedspec_suite.judge.one_by_one import OneByOne, names

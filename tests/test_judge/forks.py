@@ -22,11 +22,11 @@ import numpy as np  # noqa: F401
 import rich.table  # noqa: F401
 import typer.main  # noqa: F401
 
-from fedspec_suite import cli_plugins, cli_start
+from fedspec_suite.cli import own_files, start
 
 OWN = sys.argv[1:] == ["own"]
 if not OWN:
-    import fedspec_suite.cli
+    import fedspec_suite.cli.app
 
 
 def few(cases: int, explained: bool, shrunk: bool) -> None:
@@ -43,7 +43,7 @@ def few(cases: int, explained: bool, shrunk: bool) -> None:
 
 def main() -> None:
     """The command, as it is installed where its own algorithms are not known yet."""
-    cli_start.main() if OWN else fedspec_suite.cli.main()
+    start.main() if OWN else fedspec_suite.cli.app.main()
 
 
 def run(
@@ -66,7 +66,7 @@ def run(
     status: Any = 0
     try:
         if judging and OWN:
-            sys.argv[1:] = cli_plugins.prepare(sys.argv[1:])
+            sys.argv[1:] = own_files.prepare(sys.argv[1:])
         if judging:
             few(*judging)
         main()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from fedspec_suite.cli import main
+from fedspec_suite.cli.app import main
 from fedspec_suite.judge.runner import PROFILES
 
 SUBJECTS = Path(__file__).parent / "subjects"

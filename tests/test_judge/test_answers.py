@@ -11,7 +11,7 @@ import pytest
 import typer
 from test_judge.support import fedspec
 
-from fedspec_suite.cli import app
+from fedspec_suite.cli.app import app
 from fedspec_suite.subjects import environments
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -53,7 +53,7 @@ ROOMS = (
         "cli",
     ),
 )
-"""The rooms of the suite, each above those before it; the modules of the command are one."""
+"""The rooms of the suite, each above those before it."""
 MIRROR_ROOMS = (
     *(
         "",
@@ -107,7 +107,7 @@ def roots(path: Path) -> set[str]:
 
 def room(part: str) -> str:
     """The room that a part of the suite is in."""
-    return "cli" if part.startswith("cli") or part in DOORS else part
+    return "cli" if part in DOORS else part
 
 
 def name(path: Path) -> str:

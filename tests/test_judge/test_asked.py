@@ -171,7 +171,7 @@ def test_each_answer_has_words() -> None:
 
 @pytest.fixture(scope="module")
 def own() -> dict[tuple[str, str], dict[str, str]]:
-    command = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", "laws", "--why", "fed-agree"]
+    command = [sys.executable, "-c", "from fedspec_suite.cli.start import main; main()", "laws", "--why", "fed-agree"]
     ran = subprocess.run([*command, "--json", "--plugin", FED_AGREE], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     return {(row["law"], row["level"]): row for row in json.loads(ran.stdout)}

@@ -60,7 +60,7 @@ Path("fed_agreed.py").write_text(text.replace(left, right), encoding="utf-8")
 def test_an_own_algorithm_is_called_by_its_own_id(tmp_path: Path) -> None:
     """A copy of FedAgree that does not deny what is false of it, under the command and under pytest."""
     subprocess.run([sys.executable, "-c", SPOILED.format(example=str(FED_AGREE))], cwd=tmp_path, check=True)
-    start = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", "--plugin", "fed_agreed.py"]
+    start = [sys.executable, "-c", "from fedspec_suite.cli.start import main; main()", "--plugin", "fed_agreed.py"]
     few = ("check", "spec", "--only", "fed-agreed/server", "--law", "coordinates", "--profile", "quick", "--json")
     ran = subprocess.run([*start, *few], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr

@@ -27,7 +27,7 @@ from fedspec.contract import Offer, SubjectInfo
 from fedspec.errors import ContractError, FedspecError
 from fedspec.reference import SUBJECT
 from fedspec.serve import load
-from fedspec_suite.cli_check import Capsules
+from fedspec_suite.cli.check import Capsules
 from fedspec_suite.judge.capsules import replay, script
 from fedspec_suite.judge.capsules.codec import decoded, encoded
 from fedspec_suite.judge.capsules.made import Made, capsule

@@ -189,7 +189,7 @@ def with_hash_seed(seed: int, *arguments: str) -> str:
     ],
 )
 def test_the_same_seed_gives_the_same_bytes(implementation: str, law: str) -> None:
-    main = ("-c", "from fedspec_suite.cli import main; main()", "check", implementation, "--law", law)
+    main = ("-c", "from fedspec_suite.cli.app import main; main()", "check", implementation, "--law", law)
     arguments = (*main, "--profile", "quick", "--jobs", "1", "--json", "--seed", "5")
     first, second = (with_hash_seed(s, *arguments) for s in (1, 2))
     assert first == second and json.loads(first)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_judge.support import fedspec, inside
 
-from fedspec_suite import cli_mutants
+from fedspec_suite.cli import mutants
 from fedspec_suite.kills import stored
 from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS, Mutant
@@ -134,7 +134,7 @@ def test_store_renews_only_what_was_run(tmp_path: Path, monkeypatch: pytest.Monk
 def test_stale_renews_only_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of another edit is asked again, and the file is then to the byte what it was."""
     whole = stored.load()
-    assert not cli_mutants._stale(), "renew the matrix first: fedspec mutants run --stale --store"
+    assert not mutants._stale(), "renew the matrix first: fedspec mutants run --stale --store"
     monkeypatch.setattr(stored, "PATH", tmp_path / "matrix.json")
     stored.save(replace(whole, lines={**whole.lines, "dampened-stale": stored.Line("0", 0, ())}))
     ran = inside("mutants", "run", "--stale", "--jobs", "1", "--store", "--json")
@@ -144,4 +144,4 @@ def test_stale_renews_only_what_has_changed(tmp_path: Path, monkeypatch: pytest.
     assert (ran.code, ran.out.strip()) == (0, "nothing has changed since it was stored")
     # A law that has changed is asked about everybody.
     stored.save(replace(whole, laws={**whole.laws, "rate": "0"}))
-    assert cli_mutants._stale() == [(list(MUTANTS), ["rate"])]
+    assert mutants._stale() == [(list(MUTANTS), ["rate"])]

@@ -17,7 +17,7 @@ from test_judge.test_command_simulate import commanded
 
 from fedspec.catalogue import find
 from fedspec.errors import ParameterError
-from fedspec_suite.cli_settings import set_and_tried
+from fedspec_suite.cli.settings import set_and_tried
 from fedspec_suite.report import terminal
 
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "24", "--cohort", "3", "--rounds", "4")

@@ -149,7 +149,7 @@ def test_what_is_written_is_styled_like_fedspec(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
-NEW = (HOME / "tests/fedspec_suite/own_server.txt").read_text(encoding="utf-8")
+NEW = (HOME / "tests/fedspec_suite/cli/own_server.txt").read_text(encoding="utf-8")
 for mark, word in (("NAME", "own"), ("RULE", "own_step"), ("RECORD", "Own"), ("TITLE", "Own")):
     NEW = NEW.replace(f"<{mark}>", word)
 

@@ -9,7 +9,7 @@ import pytest
 from test_judge.support import fedspec, py
 
 from fedspec.errors import FedspecError
-from fedspec_suite.cli_project import defaults
+from fedspec_suite.cli.project import defaults
 
 TABLE = '[tool.fedspec.check]\nprofile = "quick"\nseed = 3\nreport = ["out.jsonl"]\n'
 

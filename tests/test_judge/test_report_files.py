@@ -258,7 +258,7 @@ def test_a_full_disk_is_said_and_the_table_is_printed(suffix: str, tmp_path: Pat
 
 
 def test_an_interrupt_writes_what_is_judged_so_far(tmp_path: Path) -> None:
-    main, lines, junit = "from fedspec_suite.cli import main; main()", tmp_path / "r.jsonl", tmp_path / "r.xml"
+    main, lines, junit = "from fedspec_suite.cli.app import main; main()", tmp_path / "r.jsonl", tmp_path / "r.xml"
     more = ("--profile", "quick", "--law", "repeats", "--limit", "600", "--jobs", "2", "--report", str(lines))
     judge = subprocess.Popen(
         [sys.executable, "-c", main, "check", hostile("right"), hostile("hangs"), *more, "--report", str(junit)],

@@ -156,7 +156,7 @@ def test_the_handshake_has_a_limit_of_its_own() -> None:
 
 def judging(*arguments: str) -> subprocess.Popen[str]:
     """The command, in a process group of its own, as a terminal has it."""
-    main = "from fedspec_suite.cli import main; main()"
+    main = "from fedspec_suite.cli.app import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", main, "check", *arguments],
         stdout=subprocess.PIPE,

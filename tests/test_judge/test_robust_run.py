@@ -184,7 +184,7 @@ def test_the_limit_of_the_handshake_is_an_option(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
-    main, report = "from fedspec_suite.cli import main; main()", tmp_path / "report.jsonl"
+    main, report = "from fedspec_suite.cli.app import main; main()", tmp_path / "report.jsonl"
     more = ("--profile", "quick", "--law", "follows-x", "--limit", "600", "--jobs", "2", "--report", str(report))
     arguments = ("check", GOOD, hostile("hangs"), *more)
     judge = subprocess.Popen(

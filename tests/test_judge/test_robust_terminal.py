@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from test_judge.support import hostile, inside, py
 
-from fedspec_suite import cli_start
+from fedspec_suite.cli import start
 from fedspec_suite.judge.request import Request, command
 from fedspec_suite.measure.inert import inert
 from fedspec_suite.report import table
@@ -21,7 +21,7 @@ from fedspec_suite.report.terminal import Plain
 
 SOME = ("--profile", "quick", "--jobs", "1", "--law", "repeats")
 GOOD = hostile("right")
-MAIN = "from fedspec_suite.cli import main; main()"
+MAIN = "from fedspec_suite.cli.app import main; main()"
 
 
 def test_what_is_not_printed_is_spelled_out() -> None:
@@ -109,7 +109,7 @@ def find(name, package=None):
     except ModuleNotFoundError:
         return None
 importlib.util.find_spec = find
-from fedspec_suite.cli_start import main
+from fedspec_suite.cli.start import main
 main()
 """
 
@@ -142,8 +142,8 @@ def test_a_typer_that_its_click_breaks_is_refused(
             return found
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(cli_start, "version", version)
-    words = cli_start.clash()
+    monkeypatch.setattr(start, "version", version)
+    words = start.clash()
     assert (words == "") is works
     assert works or (f"typer {typer}" in words and f"click {click}" in words and "pip install" in words)
 
@@ -152,8 +152,8 @@ def test_the_command_of_the_package_starts_there() -> None:
     import tomllib
 
     text = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
-    assert tomllib.loads(text)["project"]["scripts"]["fedspec"] == "fedspec_suite.cli_start:main"
-    code = "from fedspec_suite.cli_start import main; main()"
+    assert tomllib.loads(text)["project"]["scripts"]["fedspec"] == "fedspec_suite.cli.start:main"
+    code = "from fedspec_suite.cli.start import main; main()"
     ran = subprocess.run(
         [sys.executable, "-c", code, "check", "nobody"], capture_output=True, text=True, timeout=60, check=False
     )

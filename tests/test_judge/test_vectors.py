@@ -49,7 +49,7 @@ def one(algorithm: str) -> stored.Stored:
 
 def made(*words: str, seed: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of another hash seed."""
-    command = [sys.executable, "-c", "from fedspec_suite.cli_start import main; main()", *words]
+    command = [sys.executable, "-c", "from fedspec_suite.cli.start import main; main()", *words]
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

@@ -22,7 +22,7 @@ OWN = re.compile(BLOCK.pattern.replace("(?P<kind>new|run|test)", "own-(?P<kind>n
 COPIED = ("spec/fedspec", "impl/fedspec_torch", "tests/fedspec_suite")
 
 COMMAND = """
-from fedspec_suite.cli import main
+from fedspec_suite.cli.app import main
 from fedspec_suite.judge import runner
 
 runner.PROFILES["quick"], runner.SHRINKING = {cases}, 0

@@ -386,7 +386,7 @@ def test_a_header_makes_none_but_our_records(tmp_path: Path) -> None:
         "subprocess.Popen",
         "fedspec.wire.os.system",
         "fedspec.arith.sqrt",
-        "fedspec_suite.cli.main",
+        "fedspec_suite.cli.app.main",
     ):
         content["h"] = {"record": name, "fields": {"command": "touch hacked"}}
         forge(tmp_path / "bad.pt", content, tensors)

@@ -18,7 +18,7 @@ from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
 from typer.testing import CliRunner
 
 from fedspec.catalogue import Algorithm, Method, find
-from fedspec_suite.cli import app
+from fedspec_suite.cli.app import app
 from fedspec_torch import simulate
 from fedspec_torch.forms import table as fast
 from fedspec_torch.forms import text

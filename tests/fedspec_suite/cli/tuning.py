@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 
 from fedspec.entry import Algorithm
-from fedspec_suite.cli_settings import Shape, falling
-from fedspec_suite.cli_training import PlaceError, Places, why
+from fedspec_suite.cli.settings import Shape, falling
+from fedspec_suite.cli.training import PlaceError, Places, why
 from fedspec_suite.report import captions, table
 from fedspec_suite.report.pace import Pace
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from fedspec.errors import FedspecError, ParameterError, to_install
-from fedspec_suite.cli_training import PlaceError
+from fedspec_suite.cli.training import PlaceError
 from fedspec_suite.report import recipe_picture, table
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
 

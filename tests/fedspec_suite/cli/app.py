@@ -20,26 +20,26 @@ from fedspec import __version__, plugins
 from fedspec.domains import DOMAINS
 from fedspec.errors import FedspecError
 from fedspec.wire import encode
-from fedspec_suite import (
-    cli_adapters,
-    cli_catalogue,
-    cli_check,
-    cli_claims,
-    cli_identify,
-    cli_laws,
-    cli_mutants,
-    cli_new,
-    cli_plugins,
-    cli_project,
-    cli_replay,
-    cli_report,
-    cli_reproduce,
-    cli_simulate,
-    cli_vectors,
-    cli_worst_case,
+from fedspec_suite.cli import (
+    adapters,
+    catalogue,
+    check,
+    claims,
+    identify,
+    laws,
+    mutants,
+    new,
+    own_files,
+    project,
+    replay,
+    report,
+    reproduce,
+    simulate,
+    vectors,
+    worst_case,
 )
-from fedspec_suite.cli_check import check_limit
-from fedspec_suite.cli_manual import Manual
+from fedspec_suite.cli.check import check_limit
+from fedspec_suite.cli.manual import Manual
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.every import every
 from fedspec_suite.judge.smoke import plain_scenario
@@ -71,25 +71,25 @@ def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the versions and exit.")
     ] = False,
-    plugin: Annotated[list[str] | None, typer.Option(cli_plugins.OPTION, metavar="FILE", help=cli_plugins.HELP)] = None,
+    plugin: Annotated[list[str] | None, typer.Option(own_files.OPTION, metavar="FILE", help=own_files.HELP)] = None,
 ) -> None:
     """Options of the command itself; ``--plugin`` is taken, wherever it stands, before this is read."""
 
 
-cli_check.mount(app)
-cli_replay.mount(app)
-cli_report.mount(app)
-cli_catalogue.mount(app)
-cli_adapters.mount(app)
-cli_identify.mount(app)
-cli_simulate.mount(app)
-cli_reproduce.mount(app)
-cli_laws.mount(app)
-cli_new.mount(app)
-cli_worst_case.mount(app)
-app.add_typer(cli_mutants.app, name="mutants")
-app.add_typer(cli_claims.app, name="claims")
-app.add_typer(cli_vectors.app, name="vectors")
+check.mount(app)
+replay.mount(app)
+report.mount(app)
+catalogue.mount(app)
+adapters.mount(app)
+identify.mount(app)
+simulate.mount(app)
+reproduce.mount(app)
+laws.mount(app)
+new.mount(app)
+worst_case.mount(app)
+app.add_typer(mutants.app, name="mutants")
+app.add_typer(claims.app, name="claims")
+app.add_typer(vectors.app, name="vectors")
 
 
 def _said(shown: Mapping[str, Any]) -> str:
@@ -199,7 +199,7 @@ def subjects(as_json: Json = False) -> None:
 def _defaults() -> dict[str, Any]:
     """Those of the project, where its implementations are to be judged."""
     judged = next((w for w in sys.argv[1:] if not w.startswith("-")), "") == "check" and "--help" not in sys.argv
-    return {"check": cli_project.defaults(Path.cwd())} if judged else {}
+    return {"check": project.defaults(Path.cwd())} if judged else {}
 
 
 def _hyper_parameter(error: Any) -> str:

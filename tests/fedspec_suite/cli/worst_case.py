@@ -16,9 +16,9 @@ from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.usual import usual
-from fedspec_suite import cli_classes, cli_coefficients, cli_mixing, cli_outer
-from fedspec_suite.cli_settings import assigned
-from fedspec_suite.cli_worst_case_told import lines, rates
+from fedspec_suite.cli import worst_classes, worst_coefficients, worst_mixing, worst_outer
+from fedspec_suite.cli.settings import assigned
+from fedspec_suite.cli.worst_told import lines, rates
 from fedspec_suite.report import terminal, worst_case_chart
 from fedspec_suite.report.terminal import Json
 
@@ -96,33 +96,33 @@ def mount(app: typer.Typer) -> None:
             n: v for n, (v, _) in assigned("--set", setting or [], [row], lambda t: _said(row, t))[row.id].items()
         }
         unsaid = {} if lyapunov else {n: Fraction(str(v)) for n, v in usual(row, given=numbers).items() if n != "eta_l"}
-        W, of_class = cli_mixing.matrix(mixing), cli_classes.interval(eigenvalues)
+        W, of_class = worst_mixing.matrix(mixing), worst_classes.interval(eigenvalues)
         name, said = ("eta", eta) if eta else ("eta_l", eta_l)
         tried = [_fraction(f"--{name.replace('_', '-')}", rate) for rate in said.split(",")]
         own = name not in row.numbers
         if own and len(tried) > 1:
             raise ParameterError(f"--eta-l {eta_l}: {row.id} has no eta_l; say its rate by --set")
-        cli_classes.refuse(row, lyapunov, alpha=alpha, eta=eta, eigenvalues=of_class, W=W)
-        counts = cli_mixing.of_all(_counts(steps), W, alike=bool(of_class))
+        worst_classes.refuse(row, lyapunov, alpha=alpha, eta=eta, eigenvalues=of_class, W=W)
+        counts = worst_mixing.of_all(_counts(steps), W, alike=bool(of_class))
         drawing = worst_case_chart.drawing(chart)
         # What a solver doubts is rounded and then checked, or not taken.
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
         if coefficients:
-            cli_mixing.refuse(W)
-            cli_coefficients.refuse(row, numbers, tried, rounds, lyapunov)
+            worst_mixing.refuse(W)
+            worst_coefficients.refuse(row, numbers, tried, rounds, lyapunov)
             other = (_fraction("--mu", mu), _fraction("--zeta", zeta) ** 2)
-            one = cli_coefficients.told(row, counts, tried[0], coefficients, *other)
-            terminal.emit([one]) if as_json else _print(cli_coefficients.lines(one))
+            one = worst_coefficients.told(row, counts, tried[0], coefficients, *other)
+            terminal.emit([one]) if as_json else _print(worst_coefficients.lines(one))
             return
         convexity, zeta2 = _fraction("--mu", mu), _fraction("--zeta", zeta) ** 2
-        cli_outer.refuse(row, delay, lyapunov)
+        worst_outer.refuse(row, delay, lyapunov)
         told = []
         for rate in tried:
             begun, at = time.monotonic(), {**numbers, **unsaid, **({} if own else {name: rate})}
             if of_class:
-                told.append(cli_classes.mixed(row, counts[0], at, convexity, of_class))
+                told.append(worst_classes.mixed(row, counts[0], at, convexity, of_class))
             elif alpha:
-                told.append(cli_classes.compressed(row, len(counts), at, convexity, _fraction("--alpha", alpha)))
+                told.append(worst_classes.compressed(row, len(counts), at, convexity, _fraction("--alpha", alpha)))
             elif lyapunov:
                 told.append(_factor(row, counts, at, convexity, W, delay))
             else:
@@ -193,13 +193,13 @@ def _factor(
     steps: tuple[int, ...],
     numbers: dict[str, Fraction],
     mu: Fraction,
-    W: cli_mixing.Words,
+    W: worst_mixing.Words,
     delay: int,
 ) -> dict[str, Any]:
     if W:
-        return cli_mixing.factor(row, W, steps, numbers, mu)
-    if cli_outer.is_outer(row):
-        return cli_outer.factor(row, steps, numbers, mu, delay)
+        return worst_mixing.factor(row, W, steps, numbers, mu)
+    if worst_outer.is_outer(row):
+        return worst_outer.factor(row, steps, numbers, mu, delay)
     contraction, search = (
         importlib.import_module(f"fedspec_proofs.{n}") for n in ("contraction", "contraction_search")
     )

@@ -13,7 +13,7 @@ from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.errors import FedspecError
 from fedspec.papers import PAPERS
 from fedspec.reference import offers
-from fedspec_suite.cli_mutants import chosen
+from fedspec_suite.cli.mutants import chosen
 from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.kills import stored as store
 from fedspec_suite.laws import LAWS

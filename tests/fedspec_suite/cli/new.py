@@ -52,7 +52,7 @@ def new(
     if name in CATALOGUE or name in ALIASES:
         raise UnknownNameError(f"name: an algorithm is called {name!r} already (fedspec show {name}); take another")
     path = folder / f"{name.replace('-', '_')}.py"
-    text = files("fedspec_suite").joinpath(f"own_{kind}.txt").read_text(encoding="utf-8")
+    text = files("fedspec_suite.cli").joinpath(f"own_{kind}.txt").read_text(encoding="utf-8")
     words = [part.capitalize() for part in name.split("-")]
     parts = {"NAME": name, "RULE": name.replace("-", "_"), "RECORD": "".join(words), "TITLE": " ".join(words)}
     for mark, said in parts.items():

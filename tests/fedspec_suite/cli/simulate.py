@@ -20,10 +20,10 @@ from fedspec.catalogue import id_of
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, to_install
 from fedspec.usual import usual
-from fedspec_suite.cli_settings import cohort_of, falling, local_work, set_and_tried, shape_of
-from fedspec_suite.cli_training import PlaceError, Places, begun, play_each, show, whole, write
-from fedspec_suite.cli_tuning import Question, found, mark, summed_up, told
-from fedspec_suite.cli_tuning import show as show_tuning
+from fedspec_suite.cli.settings import cohort_of, falling, local_work, set_and_tried, shape_of
+from fedspec_suite.cli.training import PlaceError, Places, begun, play_each, show, whole, write
+from fedspec_suite.cli.tuning import Question, found, mark, summed_up, told
+from fedspec_suite.cli.tuning import show as show_tuning
 from fedspec_suite.report import curves
 from fedspec_suite.report.pace import Pace
 from fedspec_suite.report.terminal import complaints, console, unbroken

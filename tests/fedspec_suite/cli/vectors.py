@@ -14,7 +14,7 @@ import typer
 from fedspec.catalogue import ADDED, id_of
 from fedspec.errors import FedspecError, UnknownNameError, none_called
 from fedspec.schema import FOLDER as SCHEMAS
-from fedspec_suite.cli_check import EXIT_CODES
+from fedspec_suite.cli.check import EXIT_CODES
 from fedspec_suite.judge import locate
 from fedspec_suite.measure.process import LIMIT
 from fedspec_suite.measure.verdict import Status, exit_code

@@ -22,11 +22,11 @@ def main() -> None:
     if words := clash():
         sys.stderr.write(f"fedspec: {words}\n")
         raise SystemExit(2)
-    from fedspec_suite import cli_plugins
+    from fedspec_suite.cli import own_files
 
     try:
-        sys.argv[1:] = cli_plugins.prepare(sys.argv[1:])
-        from fedspec_suite.cli import main as run
+        sys.argv[1:] = own_files.prepare(sys.argv[1:])
+        from fedspec_suite.cli.app import main as run
     except FedspecError as error:
         sys.stderr.write(f"fedspec: {error}\n")
         raise SystemExit(2) from None

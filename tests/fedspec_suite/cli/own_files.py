@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fedspec.errors import PluginError
 from fedspec.plugins import ALONE, VARIABLE
-from fedspec_suite.cli_project import table
+from fedspec_suite.cli.project import table
 
 OPTION = "--plugin"
 HELP = "A file (or module) with an own algorithm, for any command; repeatable. See docs/own-algorithms.md."
