@@ -21,8 +21,13 @@ COMMIT, FILE = "a5b7236", "open_diloco/train_diloco_torch.py"
 
 def Subject() -> Outer:
     """The loop with PyTorch's SGD outside, whose momentum is 0.9 there."""
-    outer_step = source.below(COMMIT, FILE, "real_step % local_steps == 0")
-    theirs = source.definitions(COMMIT, FILE, "get_offloaded_param", given={"torch": torch})
+    return loop("opendiloco", COMMIT, FILE)
+
+
+def loop(name: str, commit: str, file: str) -> Outer:
+    """What stands below its outer step, which reads the same names in PrimeIntellect-ai/diloco_simple."""
+    outer_step = source.below(commit, file, "real_step % local_steps == 0")
+    theirs = source.definitions(commit, file, "get_offloaded_param", given={"torch": torch})
 
     def diloco(model: Model, local: torch.optim.Optimizer, h: Mapping[str, Any]) -> Rounds:
         names = {**theirs, "dist": torch.distributed, "local_rank": 1, "inner_optimizer": local}
@@ -36,4 +41,4 @@ def Subject() -> Outer:
 
         return ends
 
-    return Outer("opendiloco", source.dated(COMMIT), [(offer(fixed={"beta": 0.9}), diloco)])
+    return Outer(name, source.dated(commit), [(offer(fixed={"beta": 0.9}), diloco)])

@@ -22,20 +22,16 @@ def _module(name: str) -> Any:
     return import_module(f"chorus.server.{name}")
 
 
-def _sent(s: Round) -> list[dict[str, Any]]:
-    return [{clients.DOWN: clients.tensor(a.A), clients.UP: clients.tensor(a.B)} for a in s.sent]
-
-
 def fedit(s: Round) -> tuple[Any, Any, Any]:
     """The baseline: each factor averaged by the sizes of the clients' data."""
-    made = _module("aggregation").FedAvg().aggregate(_sent(s), list(s.examples))
-    return s.layer.W, made[clients.UP].numpy(), made[clients.DOWN].numpy()
+    made = _module("aggregation").FedAvg().aggregate([*map(clients.factors, s.sent)], list(s.examples))
+    return clients.beside(s.layer.W, made)
 
 
 def fedex(s: Round) -> tuple[Any, Any, Any]:
     """The strategy ``fedex-lora``, as ``_run_aggregation`` of its ``app.py`` runs it."""
     strategy = _module("aggregation").FedExLoRA()
-    made = strategy.aggregate(_sent(s), list(s.examples))
+    made = strategy.aggregate([*map(clients.factors, s.sent)], list(s.examples))
     fold = _module("weight_manager").fold_residuals_into_base
     base = fold({"q.weight": clients.tensor(s.layer.W)}, strategy.get_residuals())
-    return base["q.weight"].numpy(), made[clients.UP].numpy(), made[clients.DOWN].numpy()
+    return clients.beside(base["q.weight"].numpy(), made)

@@ -34,12 +34,9 @@ def _aggregator(commit: str) -> Any:
 
 
 def _mean(s: Round, commit: str) -> tuple[Any, Any, Any]:
-    sent = [
-        (n, {clients.UP: clients.tensor(a.B), clients.DOWN: clients.tensor(a.A)})
-        for n, a in zip(s.examples, s.sent, strict=True)
-    ]
+    sent = [(n, clients.factors(a)) for n, a in zip(s.examples, s.sent, strict=True)]
     made = _aggregator(commit).aggregate({"client_feedback": sent})
-    return s.layer.W, made[clients.UP].numpy(), made[clients.DOWN].numpy()
+    return clients.beside(s.layer.W, made)
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:

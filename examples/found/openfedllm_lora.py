@@ -29,10 +29,10 @@ def _aggregate() -> Any:
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
     """What it does for ``fedavg`` and ``fedprox``."""
-    sent = [{clients.UP: clients.tensor(a.B), clients.DOWN: clients.tensor(a.A)} for a in s.sent]
+    sent = [*map(clients.factors, s.sent)]
     old, everybody = dict.fromkeys(sent[0]), list(range(len(sent)))
     made, _ = _aggregate()(SimpleNamespace(fed_alg="fedavg"), old, sent, list(s.examples), everybody, s.number)
-    return s.layer.W, made[clients.UP].numpy(), made[clients.DOWN].numpy()
+    return clients.beside(s.layer.W, made)
 
 
 class Session:

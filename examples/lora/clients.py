@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import torch
 
 sys.path.append(str(Path(__file__).parents[1] / "diloco"))
 
+from fedspec.mixing.adapters import Adapter
 from fedspec_suite.adapters.rounds import Round
 
 UP, DOWN = "q.lora_B.weight", "q.lora_A.weight"
@@ -27,6 +28,16 @@ def tensor(M: Any) -> torch.Tensor:
     return torch.tensor(np.asarray(M, dtype=np.float32))
 
 
+def factors(a: Adapter) -> dict[str, torch.Tensor]:
+    """What a client sends of its adapter, by PEFT's names."""
+    return {DOWN: tensor(a.A), UP: tensor(a.B)}
+
+
+def beside(W: Any, made: Mapping[str, torch.Tensor]) -> tuple[Any, Any, Any]:
+    """W, B and A of a weight and of factors that are named so."""
+    return W, made[UP].numpy(), made[DOWN].numpy()
+
+
 @contextmanager
 def files(s: Round) -> Iterator[str]:
     """A folder in which each client has left its factors, as Shepherd has them."""
@@ -34,7 +45,7 @@ def files(s: Round) -> Iterator[str]:
         for i, a in enumerate(s.sent):
             place = Path(folder) / "0" / f"local_output_{i}"
             place.mkdir(parents=True)
-            torch.save({DOWN: tensor(a.A), UP: tensor(a.B)}, place / "pytorch_model.bin")
+            torch.save(factors(a), place / "pytorch_model.bin")
         yield folder
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
+from fedspec_proofs import parabolas
 from fedspec_proofs.contraction import MU, Round, problem_of
 from fedspec_proofs.engines.worst_case.attained import Attained, replayed, unfit
 from fedspec_proofs.engines.worst_case.classes import Function, convex
@@ -32,7 +33,7 @@ from fedspec_proofs.engines.worst_case.forms import Form, basis, vector
 from fedspec_proofs.engines.worst_case.interpolation import dot
 from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import Problem
-from fedspec_proofs.engines.worst_case.rates import Polynomial, bernstein, moved, plus, polynomial, times
+from fedspec_proofs.engines.worst_case.rates import Polynomial
 
 
 def method_of(steps: Sequence[int]) -> str:
@@ -122,18 +123,19 @@ def _unlike(problem: Problem, found: Attained) -> str:
 def _of_parabolas(piece: Piece, least: Fraction) -> str:
     """Where all clients are mu x^2/2, or x^2/2 where the rate has no largest: from x = 1, by the rule itself."""
     curvature = piece.mu if piece.high else Fraction(1)
-    end = ended(piece.steps, curvature)
-    over = plus(times(end, end), Fraction(-1), [least])
-    there = moved(over, piece.low, piece.high if piece.high else piece.low + 1)
-    found = bernstein(there, len(there) - 1) if piece.high else there
-    return "" if all(c >= 0 for c in found) else f"{piece}: parabolas of curvature {curvature} come nearer"
+    over = parabolas.over(*_alike(piece.steps, curvature), least)
+    shown = parabolas.nowhere_above(over, piece.low, piece.high, halves=0)
+    return "" if shown else f"{piece}: parabolas of curvature {curvature} come nearer"
 
 
 def ended(steps: Sequence[int], curvature: Fraction) -> Polynomial:
     """Where a round of clients curvature x^2/2 ends from x = 1, as a polynomial in the rate."""
-    clients: list[Oracle] = [lambda k, y: curvature * y] * len(steps)
-    (out,) = Round(method_of(steps), tuple(steps), RATE).after(vector(basis("x")), clients)
-    return polynomial(dict(out.parts)["x"])
+    ((end,),) = parabolas.matrix(*_alike(steps, curvature))
+    return end
+
+
+def _alike(steps: Sequence[int], curvature: Fraction) -> tuple[Round, list[Fraction]]:
+    return Round(method_of(steps), tuple(steps), ""), [curvature] * len(steps)
 
 
 def same_at_every_rate(steps: tuple[int, ...]) -> bool:

@@ -41,15 +41,35 @@ def refined(r: Round, low: Fraction, high: Fraction) -> Round:
 
     The worst case falls and then rises, as a search takes for granted; what is found is certified, whatever it is.
     """
-    least, best = golden(lambda rate: largest(replace(r, eta_l=str(rate))), float(low), float(high))
-    for denominator in range(1, LARGEST + 1):
-        one = replace(r, eta_l=str(Fraction(round(best * denominator), denominator)))
-        if low < one.rate < high and largest(one) <= least + LOST:
-            return one
-    raise UncertifiedError(f"between rates: no simple rate near {best} for {r}")
+    rate = simplest(lambda rate: largest(replace(r, eta_l=str(rate))), low, high, LARGEST, LOST)
+    return replace(r, eta_l=str(rate))
 
 
-def golden(at: Callable[[Fraction], float], low: float, high: float) -> tuple[float, float]:
+def simplest(
+    at: Callable[[Fraction], float], low: Fraction, high: Fraction, largest: int, lost: float, near: float = math.inf
+) -> Fraction:
+    """The fraction with the least denominator that is hardly worse than the best between two rates.
+
+    Args:
+        at: what falls and then rises.
+        low: no rate is so small.
+        high: none is so large.
+        largest: of the denominators that are looked at.
+        lost: what the simple rate may lose to the best one.
+        near: how far it may be from the best one, as a part of that.
+
+    Raises:
+        UncertifiedError: none is.
+    """
+    least, best = _golden(at, float(low), float(high))
+    for denominator in range(1, largest + 1):
+        rate = Fraction(round(best * denominator), denominator)
+        if low < rate < high and abs(rate - best) < near * best and at(rate) <= least + lost:
+            return rate
+    raise UncertifiedError(f"between rates: no simple rate near {best}")
+
+
+def _golden(at: Callable[[Fraction], float], low: float, high: float) -> tuple[float, float]:
     """The least of what falls and then rises between two rates, and where."""
     part = (math.sqrt(5) - 1) / 2
 

@@ -107,13 +107,20 @@ def forms_that_fall(
         slopes: the names of the clients' gradients at x*, which the rounds do not see.
         alike: which of the state's vectors may change places.
     """
-    before, after = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
-    given = {name: without(q, slopes) for name, q in given.items()}
+    before, after, given = _without_slopes(before, after, given, slopes)
     high = _first(before, after, given, DIGITS)
     for factor, denominator in product(range(high, high + 4), (10**3, 10**5)):
         _, P = fitted(before, after, given, factor / DIGITS)
         if len(P) and positive(found := rounded(P, alike, denominator)):
             yield found
+
+
+def _without_slopes(
+    before: Sequence[Form], after: Sequence[Form], given: Mapping[str, Value], slopes: Sequence[str]
+) -> tuple[list[Form], list[Form], dict[str, Value]]:
+    """A state, the same after a round, and what is given, where the clients' gradients at x* are zero."""
+    there, then = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
+    return there, then, {name: without(q, slopes) for name, q in given.items()}
 
 
 def _first(before: Sequence[Form], after: Sequence[Form], given: Mapping[str, Value], digits: int) -> int:
@@ -129,9 +136,7 @@ def _first(before: Sequence[Form], after: Sequence[Form], given: Mapping[str, Va
 def least_factor(r: Round) -> float:
     """The least factor by which a form is found to fall in a round, in floating point."""
     before, after, given, _ = state_of(r)
-    slopes = slopes_of(r)
-    before, after = ([form({n: c for n, c in y.parts if n not in slopes}) for y in u] for u in (before, after))
-    return _first(before, after, {name: without(q, slopes) for name, q in given.items()}, 10 * DIGITS) / (10 * DIGITS)
+    return _first(*_without_slopes(before, after, given, slopes_of(r)), 10 * DIGITS) / (10 * DIGITS)
 
 
 def certified(r: Round) -> Certified[Round]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs import parabolas
-from fedspec_proofs.between_rates_search import golden
+from fedspec_proofs.between_rates_search import simplest
 from fedspec_proofs.contraction import MU, Round
 from fedspec_proofs.contraction_search import UncertifiedError, largest, least_factor
 from fedspec_proofs.engines.worst_case.attained import Attained
@@ -62,12 +62,7 @@ def refined(r: Round, low: Fraction, high: Fraction) -> Round:
         one = replace(r, eta_l=str(rate))
         return least_factor(one) if r.keeps else largest(one)
 
-    least, best = golden(at, float(low), float(high))
-    for denominator in range(1, LARGEST + 1):
-        rate = Fraction(round(best * denominator), denominator)
-        if low < rate < high and abs(rate - best) < NEAR * best and at(rate) <= least + LOST:
-            return replace(r, eta_l=str(rate))
-    raise UncertifiedError(f"following: no simple rate near {best} for {r}")
+    return replace(r, eta_l=str(simplest(at, low, high, LARGEST, LOST, NEAR)))
 
 
 def cover(r: Round, least: Fraction, *, plain: bool = False) -> list[Stretch]:

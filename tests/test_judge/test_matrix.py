@@ -33,12 +33,9 @@ from fedspec_suite.laws.asked import both, where
 from fedspec_suite.laws.closed_forms import fedams_code
 from fedspec_suite.laws.reductions import synchronous
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.varied import varied_scenarios
 from fedspec_suite.mutants import MUTANTS, Mutant, Mutated, original, texts, written
 from fedspec_suite.report.kills import table
 
@@ -129,7 +126,7 @@ def get_through(names: Iterable[str]) -> set[str]:
     for number, all_of_it in on.items():
         if left := [name for name in all_of_it if name not in through]:
             offer, setting = SUBJECT.info.offers[number], asking.offered(number)
-            cases = drawn(varied_scenarios(setting) if setting.varies else scenarios(setting), 3, 0)
+            cases = asking.plain_cases(setting, 3, 0)
         for name in left:
             bench = Bench(Inside(Mutated(MUTANTS[name])), setting.algorithm, offer, setting.options, asking.DTYPE)
             for case in cases:

@@ -12,7 +12,7 @@ from fedspec_proofs import between_rates, tabled
 from fedspec_proofs.between_rates import Piece, method_of
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.contraction import problem_of
-from fedspec_proofs.engines.worst_case.certificates import attained_of
+from fedspec_proofs.engines.worst_case.certificates import attained_of, numbers_of
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova import round_numbers
 from fedspec_proofs.fednova.round_numbers import RENEW, round_of
@@ -49,15 +49,13 @@ def rows() -> list[dict[str, Any]]:
 
 def row_of(piece: Piece, least: Fraction) -> dict[str, Any]:
     """An interval, as the ledger keeps it."""
-    found = piece.functions
     return {
         "steps": piece.steps,
         "zeta2": str(piece.zeta2),
         "least": str(least),
         "low": str(piece.low),
         "high": str(piece.high) if piece.high else None,
-        "vectors": {n: [str(c) for c in v] for n, v in found.vectors.items()} if found else {},
-        "values": {n: str(c) for n, c in found.values.items()} if found else {},
+        **numbers_of(piece.functions),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from fedspec_proofs import following, tabled
 from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.contraction import HELD, Round, problem_of
-from fedspec_proofs.engines.worst_case.certificates import attained_of
+from fedspec_proofs.engines.worst_case.certificates import attained_of, numbers_of
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.best_rates import APART
@@ -57,13 +57,11 @@ def rows() -> list[dict[str, Any]]:
 
 def row_of(stretch: Stretch) -> dict[str, Any]:
     """An interval, as the ledger keeps it."""
-    found = stretch.functions
     return {
         "low": str(stretch.low),
         "high": str(stretch.high) if stretch.high else None,
         "curvatures": [str(c) for c in stretch.curvatures],
-        "vectors": {n: [str(c) for c in v] for n, v in found.vectors.items()} if found else {},
-        "values": {n: str(c) for n, c in found.values.items()} if found else {},
+        **numbers_of(stretch.functions),
     }
 
 

@@ -134,10 +134,15 @@ def _fate(law: Law, bench: Bench, cases: Sequence[Any]) -> tuple[bool, str]:
     return False, ""
 
 
+def plain_cases(setting: Setting, count: int, seed: int) -> list[Scenario]:
+    """Cases of an offer that are made for no law."""
+    return drawn(varied_scenarios(setting) if setting.varies else scenarios(setting), count, seed)
+
+
 def ask(number: int, names: Sequence[str], laws: Sequence[str], seed: int, count: int) -> dict[str, Asked]:
     """Ask some laws about some mutants on one offer of the specification, by its number."""
     offer, setting = SUBJECT.info.offers[number], offered(number)
-    plain = drawn(varied_scenarios(setting) if setting.varies else scenarios(setting), count, seed)
+    plain = plain_cases(setting, count, seed)
     mutated = {name: Mutated(find(name)) for name in names if runs(find(name), plain)}
     found: dict[str, dict[str, Any]] = {n: {"killed": [], "survived": [], "not_asked": {}} for n in mutated}
     for law in (LAWS[law] for law in laws if mutated):

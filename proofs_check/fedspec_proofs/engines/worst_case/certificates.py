@@ -122,6 +122,12 @@ def attained_of(row: Mapping[str, Any]) -> Attained | None:
     return Attained(vectors, _fractions(row["values"])) if vectors else None
 
 
+def numbers_of(found: Attained | None) -> dict[str, Any]:
+    """How functions are stored; of none there are no vectors and values."""
+    vectors = {name: [*map(str, v)] for name, v in found.vectors.items()} if found else {}
+    return {"vectors": vectors, "values": _words(found.values) if found else {}}
+
+
 def _fractions(of: Mapping[str, str]) -> dict[str, Fraction]:
     return {name: Fraction(c) for name, c in of.items()}
 
@@ -148,18 +154,13 @@ def _row(c: Certificate) -> dict[str, Any]:
     if c.needs:
         row["needs"] = {"most": str(c.needs.most), "multipliers": _words(c.needs.multipliers)}
         if c.needs.attained:
-            row["needs"] |= _numbers(c.needs.attained)
+            row["needs"] |= numbers_of(c.needs.attained)
     if c.lacking:
         row["lacking"] = {
-            term: _numbers(one) if isinstance(one, Attained) else {"multipliers": _words(one)} if one else {}
+            term: numbers_of(one) if isinstance(one, Attained) else {"multipliers": _words(one)} if one else {}
             for term, one in c.lacking.items()
         }
     return row
-
-
-def _numbers(found: Attained) -> dict[str, Any]:
-    vectors = {name: [*map(str, v)] for name, v in found.vectors.items()}
-    return {"vectors": vectors, "values": _words(found.values)}
 
 
 def _words(of: Mapping[str, Fraction]) -> dict[str, str]:
