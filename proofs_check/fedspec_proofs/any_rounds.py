@@ -128,6 +128,7 @@ def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
     """That |x_R - x*|^2 is at most so much.
 
     Raises:
+        ParameterError: a number is outside of its domain.
         NotLinearError: with the statement that is not linear.
     """
     check(asked)
@@ -135,6 +136,9 @@ def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
     x = basis("x")
     try:
         played = play(functions, lambda start, clients: asked.after(start(x), clients))
+    except ParameterError as error:
+        # Numbers outside of their domain say nothing of the rule.
+        raise ParameterError(f"worst-case: {asked.row.id}: {error}") from error
     except (TypeError, AttributeError, ArithmeticError, ValueError) as error:
         raise NotLinearError(f"worst-case: {asked.row.id}: {_where(error)}") from error
     right = Value(constant=bound)
