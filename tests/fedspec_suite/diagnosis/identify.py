@@ -98,13 +98,14 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     given = _played(bench, known.samples)
     if not given:
         return Diagnosis(0, float("inf"))
-    claim = measured(known, known.claimed, given)
+    # As every other: where rounding leaves much open, what stays as it is under other roundings is decided.
+    told = evidence(known, given)
+    claim = measured(known, known.claimed, given, told)
     if claim.near and not claim.unlike:
         decide = gates(bench, setting, known, given) if further else Decided()
         found = _elsewhere(bench, known, given, decide.deviating[:ELSEWHERE])
         return Diagnosis(len(given), claim.ratio, found, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
-    told = evidence(known, given)
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
     search = Search()
