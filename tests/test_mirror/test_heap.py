@@ -20,7 +20,7 @@ if sys.argv[1:]:
     print(heap.kept(), end=" ")
 
 def step():
-    return sum(float(part.sum()) for part in [torch.ones(25_000) for _ in range(40)])
+    return sum(float(part.sum()) for part in [torch.ones(25_000) for _ in range(160)])
 
 step()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -37,7 +37,7 @@ def faults(*asked: str, **told: str) -> list[str]:
     return subprocess.run(command, env={**inherited, **told}, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_four_megabytes_in_pieces_are_not_fetched_anew() -> None:
+def test_sixteen_megabytes_in_pieces_are_not_fetched_anew() -> None:
     (plain,) = faults()
     said, kept = faults("kept")
     assert said == "True" and float(kept) < 10 < float(plain) / 10
