@@ -134,11 +134,12 @@ def test_store_renews_only_what_was_run(tmp_path: Path, monkeypatch: pytest.Monk
 def test_stale_renews_only_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A line of another edit is asked again, and the file is then to the byte what it was."""
     whole = stored.load()
-    assert not mutants._stale(), "renew the matrix first: fedspec mutants run --stale --store"
     monkeypatch.setattr(stored, "PATH", tmp_path / "matrix.json")
     stored.save(replace(whole, lines={**whole.lines, "dampened-stale": stored.Line("0", 0, ())}))
     ran = inside("mutants", "run", "--stale", "--jobs", "1", "--store", "--json")
-    assert ran.code == 0 and [row["id"] for row in ran.rows] == ["dampened-stale"]
+    others = {row["id"] for row in ran.rows} - {"dampened-stale"}
+    assert not others, "renew the matrix first: fedspec mutants run --stale --store"
+    assert ran.code == 0 and len(ran.rows) == 1
     assert (tmp_path / "matrix.json").read_text() == stored.text(whole)
     ran = inside("mutants", "run", "--stale", "--jobs", "1")
     assert (ran.code, ran.out.strip()) == (0, "nothing has changed since it was stored")
