@@ -88,7 +88,7 @@ data = [
 for path in data:
     check((site / "fedspec_suite" / path).is_file(), f"the wheel lacks fedspec_suite/{path}")
 ledger = root / "proofs_check" / "fedspec_proofs"
-for path in (*ledger.glob("*/statements.toml"), ledger / "ledger.json", ledger / "witnesses.json"):
+for path in (*ledger.glob("*/statements.toml"), *ledger.rglob("*.json")):
     name = path.relative_to(ledger)
     check((site / "fedspec_proofs" / name).is_file(), f"the wheel lacks fedspec_proofs/{name}")
 

@@ -1,6 +1,6 @@
 """Exact worst cases of one round, certified: ``python scripts/worst_cases.py``; needs the extra ``certify``.
 
-Writes contraction.json of the ledger (what is certified, with multipliers), the tables and picture of the page.
+Writes one_round.json of the ledger (what is certified, with multipliers), the tables and picture of the page.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import tabled
-from fedspec_proofs.between_rates import method_of
-from fedspec_proofs.between_rates_search import cover, refined
-from fedspec_proofs.coefficients import Weighed
-from fedspec_proofs.coefficients_search import best, proved
-from fedspec_proofs.contraction import HELD, Round
-from fedspec_proofs.contraction_search import certified, largest
 from fedspec_proofs.fednova import best_coefficients, best_rates, round_numbers
 from fedspec_proofs.fednova.round_numbers import by_round
+from fedspec_proofs.worst_cases import tabled
+from fedspec_proofs.worst_cases.between_rates import method_of
+from fedspec_proofs.worst_cases.coefficients import Weighed
+from fedspec_proofs.worst_cases.one_round import HELD, Round
+from fedspec_proofs.worst_cases.search.between_rates import cover, refined
+from fedspec_proofs.worst_cases.search.coefficients import best, proved
+from fedspec_proofs.worst_cases.search.one_round import certified, largest
 from fedspec_suite.report import labels
 from fedspec_suite.report.styles import style_of
 

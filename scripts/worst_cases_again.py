@@ -2,7 +2,7 @@
 
 It needs PEPit (``pip install pepit clarabel``) and nothing of fedspec: the page says which rounds and numbers, the
 rules are typed again here, PEPit has the class of functions and the program. Only the matrices of the forms that fall
-are read from contraction.json and following.json. It prints each number that PEPit does not find between the page's
+are read from one_round.json and following_rates.json. It prints each number that PEPit does not find between the page's
 and 0.004 below.
 """
 
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+STORED = ROOT / "proofs_check/fedspec_proofs/worst_cases"
 MU, L = 0.1, 1.0
 BELOW, EXACT = 4e-3, 2e-5
 """By how much the page may be above PEPit's number; by how much below, which is what its solver leaves open."""
@@ -153,7 +154,7 @@ def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
             of = (steps, float(Fraction(eta_l)), float(Fraction(zeta2)), w)
             name = f"coefficients {[round(c, 4) for c in w]}, eta_l = {eta_l}, zeta^2 = {zeta2}"
             yield name, float(cell.split(": ")[-1]), lambda of=of: distance(*of)
-    stored = json.loads((ROOT / "proofs_check/fedspec_proofs/contraction.json").read_text(encoding="utf-8"))
+    stored = json.loads((STORED / "one_round.json").read_text(encoding="utf-8"))
     P = {
         (row["algorithm"], ", ".join(map(str, row["steps"])), row["eta_l"]): [
             [float(Fraction(c)) for c in line] for line in row["form"]
@@ -168,7 +169,7 @@ def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
 
 def of_rates(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
     """The numbers at the best rates of SCAFFOLD, FedDyn and FedProx; every second column has those of all rates."""
-    stored = json.loads((ROOT / "proofs_check/fedspec_proofs/following.json").read_text(encoding="utf-8"))
+    stored = json.loads((STORED / "following_rates.json").read_text(encoding="utf-8"))
     there = {(row["best"]["algorithm"], tuple(row["best"]["steps"])): row["best"] for row in stored}
     for table, text in re.findall(r"<!-- rates: (\w+) -->\n(.*?)\n<!-- end -->", page, re.DOTALL):
         head, _, *lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]

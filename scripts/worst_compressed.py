@@ -11,10 +11,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import fedspec_proofs.compressed as ledger
-from fedspec_proofs import tabled
-from fedspec_proofs.compressed import Compressed
-from fedspec_proofs.forms_search import certified
+import fedspec_proofs.worst_cases.compressed as ledger
+from fedspec_proofs.worst_cases import tabled
+from fedspec_proofs.worst_cases.compressed import Compressed
+from fedspec_proofs.worst_cases.search.forms import certified
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
 PATH = Path(ledger.__file__).with_suffix(".json")

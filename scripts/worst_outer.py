@@ -12,10 +12,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import fedspec_proofs.outer as ledger
-from fedspec_proofs import tabled
-from fedspec_proofs.forms_search import certified
-from fedspec_proofs.outer import Outer
+import fedspec_proofs.worst_cases.outer as ledger
+from fedspec_proofs.worst_cases import tabled
+from fedspec_proofs.worst_cases.outer import Outer
+from fedspec_proofs.worst_cases.search.forms import certified
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
 PATH = Path(ledger.__file__).with_suffix(".json")

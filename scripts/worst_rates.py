@@ -1,6 +1,6 @@
 """Best local rates of FedProx, SCAFFOLD and FedDyn, certified: ``python scripts/worst_rates.py``; needs ``certify``.
 
-Writes following.json of the ledger and two tables of the page.
+Writes following_rates.json of the ledger and two tables of the page.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import tabled
-from fedspec_proofs.contraction import HELD, Round
-from fedspec_proofs.contraction_search import UncertifiedError, certified, largest, least_factor
 from fedspec_proofs.fednova import best_rates, followed_rates
-from fedspec_proofs.following import Stretch
-from fedspec_proofs.following_search import cover, refined
+from fedspec_proofs.worst_cases import tabled
+from fedspec_proofs.worst_cases.following_rates import Stretch
+from fedspec_proofs.worst_cases.one_round import HELD, Round
+from fedspec_proofs.worst_cases.search.following_rates import cover, refined
+from fedspec_proofs.worst_cases.search.one_round import UncertifiedError, certified, largest, least_factor
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
 

@@ -12,11 +12,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import tabled
-from fedspec_proofs.contraction_search import Certified
 from fedspec_proofs.fednova import several_rounds as ledger
-from fedspec_proofs.several_rounds import Several
-from fedspec_proofs.several_rounds_search import certified, chain
+from fedspec_proofs.worst_cases import tabled
+from fedspec_proofs.worst_cases.search.one_round import Certified
+from fedspec_proofs.worst_cases.search.several_rounds import certified, chain
+from fedspec_proofs.worst_cases.several_rounds import Several
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
 

@@ -12,11 +12,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import fedspec_proofs.spectral as ledger
-from fedspec_proofs import tabled
-from fedspec_proofs.exchanges import KEPT
-from fedspec_proofs.forms_search import certified
-from fedspec_proofs.spectral import Mixed
+import fedspec_proofs.worst_cases.spectral as ledger
+from fedspec_proofs.worst_cases import tabled
+from fedspec_proofs.worst_cases.exchanges import KEPT
+from fedspec_proofs.worst_cases.search.forms import certified
+from fedspec_proofs.worst_cases.spectral import Mixed
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
 PATH = Path(ledger.__file__).with_suffix(".json")

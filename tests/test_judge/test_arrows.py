@@ -73,6 +73,8 @@ MIRROR_ROOMS = (
     "recipes",
 )
 """Those of the mirror, in the same order; what stands in none is the ground."""
+LEDGER_ROOMS = ("", "engines", "kit", "worst_cases", "papers", "kernel", "stored", "execution")
+"""Those of the ledger; what stands in none is the ground. It reaches the papers by name, as they are asked for."""
 DOORS = {"__init__", "api", "plugin"}
 """By which scripts and pytest come in: as far outside as the command."""
 
@@ -192,6 +194,30 @@ def test_the_rooms_of_the_mirror_stand_one_above_the_other() -> None:
         for module in imports(path) if where != "__init__" else ():
             if module.startswith("fedspec_torch."):
                 assert level(module.removeprefix("fedspec_torch.")) <= level(where), f"{name(path)} imports {module}"
+
+
+def test_the_rooms_of_the_ledger_stand_one_above_the_other() -> None:
+    papers = {path.parent.name for path in LEDGER.glob("*/statements.toml")}
+    assert papers
+
+    def level(part: str) -> int:
+        room = "papers" if part in papers else part
+        return LEDGER_ROOMS.index(room if room in LEDGER_ROOMS else "")
+
+    for path in files(LEDGER):
+        where = path.relative_to(LEDGER).with_suffix("").parts[0]
+        for module in imports(path):
+            if module.startswith("fedspec_proofs."):
+                known = module.split(".")[1]
+                assert level(known) <= level(where), f"{name(path)} imports {module}"
+                assert known == where or not {known, where} <= papers, f"{name(path)} imports {module}"
+
+
+def test_what_proves_a_worst_case_knows_nothing_of_the_search() -> None:
+    room = LEDGER / "worst_cases"
+    for path in files(room):
+        if path.parent.name != "search":
+            assert not [m for m in imports(path) if m.startswith("fedspec_proofs.worst_cases.search")], name(path)
 
 
 @pytest.mark.parametrize("folder", [MIRROR, SUITE], ids=lambda folder: folder.name)

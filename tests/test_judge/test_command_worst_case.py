@@ -214,9 +214,9 @@ def test_a_class_that_cannot_be_asked_about_is_refused(words: tuple[str, ...], s
 
 
 def test_python_asks_the_same() -> None:
-    from fedspec_proofs.any_rounds import worst_case
-    from fedspec_proofs.compressed import Compressed
-    from fedspec_proofs.spectral import Mixed
+    from fedspec_proofs.worst_cases.compressed import Compressed
+    from fedspec_proofs.worst_cases.search.any_rounds import worst_case
+    from fedspec_proofs.worst_cases.spectral import Mixed
 
     assert worst_case(Compressed("1/2", "1/16")).bound == Fraction(247, 250)
     assert worst_case(Mixed("k-gt", "0", "1/2", 2, "1/4")).bound == Fraction(113, 125)

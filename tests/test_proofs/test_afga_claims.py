@@ -13,7 +13,6 @@ from fedspec.algorithms import cafga
 from fedspec.arith import Array, minimum
 from fedspec.mixing import topology
 from fedspec.server.amsgrad import amsgrad, general_amsgrad
-from fedspec_proofs.adding import spoiled
 from fedspec_proofs.afga import (
     assembly,
     bounds,
@@ -55,6 +54,7 @@ from fedspec_proofs.engines.choose import Choose, Tape
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.mutation import mutate
+from fedspec_proofs.kit.adding import spoiled
 
 pytestmark = pytest.mark.long
 

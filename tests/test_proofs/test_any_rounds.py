@@ -11,10 +11,11 @@ import pytest
 from fedspec.catalogue import CATALOGUE, find
 from fedspec.entry import LocalSolver
 from fedspec.errors import MixingError, ParameterError
-from fedspec_proofs.any_rounds import NotLinearError, Rounds, problem_of, worst_case
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.exchanges import circulant
 from fedspec_proofs.fednova.round_numbers import rows
+from fedspec_proofs.worst_cases.any_rounds import NotLinearError, Rounds, problem_of
+from fedspec_proofs.worst_cases.exchanges import circulant
+from fedspec_proofs.worst_cases.search.any_rounds import worst_case
 
 pytestmark = pytest.mark.long
 

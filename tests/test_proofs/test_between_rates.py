@@ -14,11 +14,18 @@ import pytest
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Plan
-from fedspec_proofs.between_rates import Piece, ended, method_of, same_at_every_rate, wrong_with, wrong_with_one
-from fedspec_proofs.contraction import MU, OTHERS
 from fedspec_proofs.fednova import best_rates
 from fedspec_proofs.fednova.best_rates import ASKED, LOCAL, best, piece_of
 from fedspec_proofs.fednova.round_numbers import rows as numbers
+from fedspec_proofs.worst_cases.between_rates import (
+    Piece,
+    ended,
+    method_of,
+    same_at_every_rate,
+    wrong_with,
+    wrong_with_one,
+)
+from fedspec_proofs.worst_cases.one_round import MU, OTHERS
 
 pytestmark = pytest.mark.long
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from test_judge.support import inside
 
-from fedspec_proofs import adding, chain, ledger, stored
+from fedspec_proofs import chain, ledger, stored
 from fedspec_proofs.afga import ascent, difference, mixed
 from fedspec_proofs.afga import assembly as afga
 from fedspec_proofs.afga import one_step as afga_step
@@ -24,6 +24,7 @@ from fedspec_proofs.fed_lamb import links as fed_lamb_links
 from fedspec_proofs.fedada2 import assembly as fedada2
 from fedspec_proofs.fednova import assembly as fednova
 from fedspec_proofs.fednova import client_drift
+from fedspec_proofs.kit import adding
 
 CLAIMS = ledger.claims()
 CHAINED = [id for id, c in CLAIMS.items() if c.chain]

@@ -38,7 +38,7 @@ from fedspec_proofs.client_centric.runs import mean_gradient, measure
 from fedspec_proofs.client_centric.theorem import swings, two_clients
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
-from fedspec_proofs.piecewise import Piecewise
+from fedspec_proofs.kit.piecewise import Piecewise
 
 pytestmark = pytest.mark.long
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec_proofs.coefficients import Weighed, free, off_plane, plane_of
 from fedspec_proofs.fednova.best_coefficients import OWN, WAYS, WHICH, rows, weighed_of, wrong_with
 from fedspec_proofs.fednova.round_numbers import by_round
 from fedspec_proofs.fednova.round_numbers import rows as numbers
+from fedspec_proofs.worst_cases.coefficients import Weighed, free, off_plane, plane_of
 
 ROWS = rows()
 BEST = [row for row in ROWS if row["which"] == "free"]

@@ -16,10 +16,10 @@ import pytest
 from fedspec.algorithms.ef21 import State
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Plan
-from fedspec_proofs.compressed import Compressed, among, problem_of
-from fedspec_proofs.contraction import MU
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.compressed_factors import MORE, compressed_of, rows, wrong_with
+from fedspec_proofs.worst_cases.compressed import Compressed, among, problem_of
+from fedspec_proofs.worst_cases.one_round import MU
 
 pytestmark = pytest.mark.long
 
@@ -108,7 +108,7 @@ def test_the_page_prints_what_is_certified() -> None:
 
 def test_two_clients_have_what_one_has() -> None:
     pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
-    from fedspec_proofs.forms_search import certified
+    from fedspec_proofs.worst_cases.search.forms import certified
 
     one, two = (certified(Compressed("1/2", "1/8", n)).worst for n in (1, 2))
     assert one == pytest.approx(two, abs=1e-3)

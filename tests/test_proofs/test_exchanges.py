@@ -19,11 +19,11 @@ from fedspec.errors import MixingError, ParameterError
 from fedspec.plan import Exchange
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.afga.exchange_numbers import by_exchange, exchanged_of, rows, wrong_with
-from fedspec_proofs.contraction import MU
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, basis
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.exchanges import KEPT, OTHERS, Exchanged, circulant, mixing_of, problem_of, state_of
 from fedspec_proofs.fednova.round_numbers import rows as of_servers
+from fedspec_proofs.worst_cases.exchanges import KEPT, OTHERS, Exchanged, circulant, mixing_of, problem_of, state_of
+from fedspec_proofs.worst_cases.one_round import MU
 
 pytestmark = pytest.mark.long
 
@@ -171,7 +171,7 @@ def test_d2_sees_of_the_step_before_one_vector_and_is_led_with_one_step() -> Non
 def test_k_gt_where_everybody_hears_everybody_has_scaffolds_factor(tau: int, eta_l: str) -> None:
     """Its round is that of SCAFFOLD there, which the other table has."""
     pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
-    from fedspec_proofs.forms_search import certified
+    from fedspec_proofs.worst_cases.search.forms import certified
 
     (known,) = (
         row["bound"]

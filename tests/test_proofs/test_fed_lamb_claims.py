@@ -43,7 +43,7 @@ from fedspec_proofs.fed_lamb.audits import bump
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import begin, lamb, one_round, seen
 from fedspec_proofs.fed_lamb.walks import root_above, walk
-from fedspec_proofs.piecewise import Piecewise, average, huber
+from fedspec_proofs.kit.piecewise import Piecewise, average, huber
 from fedspec_proofs.refutation import refutation
 
 pytestmark = pytest.mark.long

@@ -44,7 +44,7 @@ from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds, s
 from fedspec_proofs.fedada2.runs import Case, outcome
 from fedspec_proofs.fedada2.student_bounds import at_one
 from fedspec_proofs.fedada2.sums import double_sum
-from fedspec_proofs.piecewise import huber
+from fedspec_proofs.kit.piecewise import huber
 
 pytestmark = pytest.mark.long
 

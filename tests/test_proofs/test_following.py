@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec_proofs import following
-from fedspec_proofs.contraction import MU, Round, problem_of
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import flaw, semidefinite
@@ -24,8 +22,10 @@ from fedspec_proofs.engines.worst_case.rates import between
 from fedspec_proofs.engines.worst_case.values import Value
 from fedspec_proofs.fednova.followed_rates import ASKED, best_of, rows, wrong_with
 from fedspec_proofs.fednova.round_numbers import rows as numbers
-from fedspec_proofs.following import Stretch, play_at, wrong_with_one
-from fedspec_proofs.parabolas import determinant, matrix, minors, nowhere_above, over, value
+from fedspec_proofs.worst_cases import following_rates
+from fedspec_proofs.worst_cases.following_rates import Stretch, play_at, wrong_with_one
+from fedspec_proofs.worst_cases.one_round import MU, Round, problem_of
+from fedspec_proofs.worst_cases.parabolas import determinant, matrix, minors, nowhere_above, over, value
 
 pytestmark = pytest.mark.long
 
@@ -56,7 +56,7 @@ def test_the_best_rate_is_certified_and_no_other_is_better_by_more_than_a_hundre
     # A hundredth further from each other, neither is shown.
     proof = {name: Fraction(c) for name, c in row["best"]["proof"].items()}
     assert flaw(problem_of(found.round, found.bound * Fraction(98, 100)), proof) != ""
-    assert following.wrong_with(found.stretches, found.bound + Fraction(1, 100)) != ""
+    assert following_rates.wrong_with(found.stretches, found.bound + Fraction(1, 100)) != ""
 
 
 def test_all_cells_of_the_tables_are_there() -> None:
@@ -259,7 +259,7 @@ def test_what_is_spoiled_is_refused(words: tuple[str | int, ...]) -> None:
     assert "do not reach" in wrong_with({**row, "stretches": []})
     stretches = best_of(row).stretches
     other = replace(stretches[1], round=replace(stretches[1].round, zeta2=Fraction(1, 9)))
-    assert "several questions" in following.wrong_with([stretches[0], other, *stretches[2:]], least)
+    assert "several questions" in following_rates.wrong_with([stretches[0], other, *stretches[2:]], least)
     assert wrong_with({**row, "least": str(least + Fraction(1, 100))})
     name = max(row["best"]["proof"], key=lambda name: Fraction(row["best"]["proof"][name]))
     for c in (0, -1, 2 * Fraction(row["best"]["proof"][name])):
@@ -291,7 +291,7 @@ def test_the_rule_is_asked_where_it_was_at_another_rate() -> None:
     assert [[*f.points] for f in first.functions] == [[*f.points] for f in last.functions]
     fixed = {"fedprox": {"mu": 0}}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(following, "OTHERS", fixed)
+        patch.setattr(following_rates, "OTHERS", fixed)
         with pytest.raises(ValueError, match="elsewhere"):
             play_at(one, Fraction(1, 2))
 
@@ -348,7 +348,7 @@ def test_what_two_clients_show_more_of_them_show(row: dict[str, Any], k: int, n:
         total = q.constant + sum((c * (f[f"F0.{k}"] + f[f"F1.{k}"]) / 2 for c, k in values), Fraction(0))
         return total + sum((c * product(a, b) for (a, b), c in q.products.items()), Fraction(0))
 
-    problem, state = following.problem_of(more, Fraction(row["least"]))
+    problem, state = following_rates.problem_of(more, Fraction(row["least"]))
     assert all(number(q) <= 0 for q in problem.given.values())
     assert len(problem.given) > n and len(state) == 3 * more.round.keeps
     assert all(semidefinite([[number(c) for c in line] for line in matrix]) for matrix in state)

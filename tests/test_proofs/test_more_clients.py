@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from fedspec.errors import ParameterError
-from fedspec_proofs.contraction import Round, problem_of
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.round_numbers import PATH, round_of
-from fedspec_proofs.more_clients import among, many
+from fedspec_proofs.worst_cases.more_clients import among, many
+from fedspec_proofs.worst_cases.one_round import Round, problem_of
 
 pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
 
-from fedspec_proofs.contraction_search import largest
+from fedspec_proofs.worst_cases.search.one_round import largest
 
 ROWS: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
 

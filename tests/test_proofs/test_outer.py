@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from fedspec.errors import ParameterError
-from fedspec_proofs.contraction import MU
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.outer import Outer, problem_of, state_of
-from fedspec_proofs.outer_numbers import outer_of, rows, wrong_with
+from fedspec_proofs.worst_cases.one_round import MU
+from fedspec_proofs.worst_cases.outer import Outer, problem_of, state_of
+from fedspec_proofs.worst_cases.outer_claims import outer_of, rows, wrong_with
 
 pytestmark = pytest.mark.long
 
@@ -133,7 +133,7 @@ def test_without_momentum_or_delay_it_is_what_clients_that_are_flat_have() -> No
 @pytest.mark.parametrize("beta", ["1/2", "9/10"])
 def test_slowmo_at_one_rate_is_fedavgm(beta: str) -> None:
     pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
-    from fedspec_proofs.forms_search import certified
+    from fedspec_proofs.worst_cases.search.forms import certified
 
     found = [certified(Outer(a, 2, "1/4", (("eta", "1"), ("beta", beta)))) for a in ("fedavgm", "slowmo")]
     assert found[0].worst == pytest.approx(found[1].worst, abs=2e-3)

@@ -16,11 +16,11 @@ from fedspec.errors import ParameterError
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.afga.class_factors import mixed_of, rows, wrong_with
 from fedspec_proofs.afga.exchange_numbers import rows as of_matrices
-from fedspec_proofs.contraction import MU
 from fedspec_proofs.engines.worst_case.attained import Attained
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.spectral import Mixed, directions, of_class, problem_of, state_of, unknown
+from fedspec_proofs.worst_cases.one_round import MU
+from fedspec_proofs.worst_cases.spectral import Mixed, directions, of_class, problem_of, state_of, unknown
 
 pytestmark = pytest.mark.long
 

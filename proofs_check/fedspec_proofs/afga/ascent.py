@@ -15,7 +15,6 @@ from fedspec.algorithms import afga
 from fedspec.arith import Mixing, sqrt
 from fedspec.plan import Exchange
 from fedspec.server.amsgrad import AmsGrad, init
-from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.afga.constants import Well, doubly_stochastic, mixes, oracles
 from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import DRAWN, blended_permutation
@@ -26,6 +25,7 @@ from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
 TINY = 1e-12

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.adding import spoiled, summed
 from fedspec_proofs.afga.bounds import change_by_drawing, change_terms
 from fedspec_proofs.afga.explicit import changes, conditions, local, senders, terms
 from fedspec_proofs.afga.mixed import slope_lines
@@ -25,6 +24,7 @@ from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
+from fedspec_proofs.kit.adding import spoiled, summed
 
 STEPS: dict[str, str] = {
     "descent": "f(z_(r+1)) <= f(z_r) + <grad f(z_r), dz> + L/2 |dz|^2 with dz of eq. (13): 4.1 and afga.eq-13",

@@ -13,7 +13,6 @@ from fedspec.mixing.gossip import gossip
 from fedspec.plan import Exchange
 from fedspec.problems.quadratic import constant
 from fedspec.server.amsgrad import init
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.afga.constants import doubly_stochastic, mixes, only_consensus_is_fixed
 from fedspec_proofs.afga.mixed import reach_lines
 from fedspec_proofs.afga.network import EXACT, hyper
@@ -25,6 +24,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
+from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 
 F8 = "Lemma F.8 (L4762)"

@@ -7,11 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import spectral, tabled
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.exchanges import Words, circulant, mixing_of
-from fedspec_proofs.spectral import Mixed, among, problem_of
+from fedspec_proofs.worst_cases import spectral, tabled
+from fedspec_proofs.worst_cases.exchanges import Words, circulant, mixing_of
+from fedspec_proofs.worst_cases.spectral import Mixed, among, problem_of
 
 PATH = Path(spectral.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_spectral.py``."""
@@ -63,7 +63,8 @@ _FOUND = rows()
         "smooth": "every F_i has gradients that are Lipschitz with constant L = 1, in any dimension",
         "spectrum": "W is symmetric, W 1 = 1, and its other eigenvalues are in the interval",
     },
-    sizes=f"two clients, and three by the same multipliers; more by the argument in fedspec_proofs.more_clients; "
+    sizes="two clients, and three by the same multipliers; more by the argument in "
+    "fedspec_proofs.worst_cases.more_clients; "
     f"{', '.join(dict.fromkeys(row['algorithm'] for row in _FOUND))}; "
     f"{len({(row['low'], row['high']) for row in _FOUND})} intervals; tau = 1, 2; eta_l = 1/4, 1",
 )

@@ -9,7 +9,6 @@ from itertools import pairwise
 import numpy as np
 
 from fedspec.mixing import topology
-from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.mixed import consensus_lines
 from fedspec_proofs.afga.network import EXACT, Network
@@ -19,6 +18,7 @@ from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.moments import second_moment
 from fedspec_proofs.engines.search import Sides
+from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.afga.assembly import sum_of_steps
 from fedspec_proofs.afga.explicit import Setting, sampled
 from fedspec_proofs.afga.networks import DRAWN
@@ -21,6 +20,7 @@ from fedspec_proofs.chain import SUMMED
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.certificate import adds_up
 from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.kit.adding import confirmed, in_setting
 
 SETTING = {
     "box": "K clusters of n clients, of which m are drawn; all clients begin every round at x_r; W_k is the same in "

@@ -22,7 +22,6 @@ from fedspec.arith import Array, Vector
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import cluster_mean
 from fedspec.plan import Exchange
-from fedspec_proofs.adding import confirmed, in_setting, summed
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.constants import Well
 from fedspec_proofs.afga.mixed import one_more_slope, senders_by_clusters
@@ -48,6 +47,7 @@ from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, signs
 from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.kit.adding import confirmed, in_setting, summed
 from fedspec_proofs.refutation import refutation
 
 OURS = "ours, for Lemma F.5"

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.adding import in_setting
 from fedspec_proofs.afga import bounds
 from fedspec_proofs.afga.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.one_local_step import Step, consensus_of, drift_of
@@ -26,6 +25,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.engines.worst_case.certificates import Case, certified, with_less
+from fedspec_proofs.kit.adding import in_setting
 from fedspec_proofs.refutation import refutation
 
 F1 = Source(AFGA, "Lemma F.1, eq. (38) (L2624)")

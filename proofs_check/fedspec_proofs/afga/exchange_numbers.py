@@ -7,11 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import exchanges, tabled
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
-from fedspec_proofs.exchanges import Exchanged, problem_of
+from fedspec_proofs.worst_cases import exchanges, tabled
+from fedspec_proofs.worst_cases.exchanges import Exchanged, problem_of
 
 PATH = Path(exchanges.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_exchanges.py``."""

@@ -17,7 +17,6 @@ from fedspec.arith import Mixing, put
 from fedspec.client.sgd import sgd
 from fedspec.mixing.gossip import gossip
 from fedspec.population import gradients
-from fedspec_proofs.adding import summed
 from fedspec_proofs.afga.bounds import consensus_terms, drift_terms, printed_growth
 from fedspec_proofs.afga.mixed import one_draw, variances
 from fedspec_proofs.afga.networks import DRAWN
@@ -28,6 +27,7 @@ from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
+from fedspec_proofs.kit.adding import summed
 
 F1_STEPS = {
     "one step": "drift after <= E|u - eta_l p h|^2 + e2 fac V/n + e2 m sigma^2/n^2 with u = xbar - x_r: "

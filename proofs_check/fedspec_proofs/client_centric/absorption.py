@@ -13,7 +13,6 @@ import numpy as np
 from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Setup
 from fedspec.population import downloaded
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric import every_size, term_sums
 from fedspec_proofs.client_centric.every_size import shown
@@ -23,6 +22,7 @@ from fedspec_proofs.client_centric.term_sums import added_up
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 
 

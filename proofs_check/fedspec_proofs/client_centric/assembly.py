@@ -12,12 +12,12 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.adding import spoiled, summed
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.client_centric.regimes import B, corrected_terms, start_factors
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.kit.adding import spoiled, summed
 
 PLACE = "Theorem 4.1 (L223-246), corrected"
 

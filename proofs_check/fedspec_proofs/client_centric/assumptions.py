@@ -14,7 +14,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean, signs
 from fedspec_proofs.engines.search import Inequality, searched
-from fedspec_proofs.piecewise import Piecewise
+from fedspec_proofs.kit.piecewise import Piecewise
 
 FAR = 1000
 

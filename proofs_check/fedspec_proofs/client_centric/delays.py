@@ -12,7 +12,6 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import constant as affine
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric import every_size, term_sums
 from fedspec_proofs.client_centric.every_size import shown
@@ -24,6 +23,7 @@ from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, searched
+from fedspec_proofs.kit.adding import confirmed
 
 
 def _a_8() -> Inequality[Local]:

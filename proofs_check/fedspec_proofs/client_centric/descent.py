@@ -13,8 +13,6 @@ from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import given
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
-from fedspec_proofs.adding import confirmed
-from fedspec_proofs.balls import mean_inside
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric import every_size, term_sums
 from fedspec_proofs.client_centric.every_size import shown
@@ -27,6 +25,8 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
+from fedspec_proofs.kit.adding import confirmed
+from fedspec_proofs.kit.balls import mean_inside
 
 TRIES = 1200
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedspec_proofs.claim import CLIENT_CENTRIC, Source
-from fedspec_proofs.outer_numbers import factors
+from fedspec_proofs.worst_cases.outer_claims import factors
 
 late = factors(
     "client-centric.late-factors",

@@ -11,7 +11,6 @@ import z3
 
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import (
     CLIENT_CENTRIC,
     Dropped,
@@ -34,6 +33,7 @@ from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.engines.smt import Formulas, Induction
+from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 
 

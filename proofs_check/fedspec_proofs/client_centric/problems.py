@@ -16,9 +16,9 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
-from fedspec_proofs import piecewise
 from fedspec_proofs.engines.enclosure import sqrt_above
-from fedspec_proofs.piecewise import Piecewise, average
+from fedspec_proofs.kit import piecewise
+from fedspec_proofs.kit.piecewise import Piecewise, average
 
 
 def through(*knots: tuple[Any, Any]) -> Piecewise:

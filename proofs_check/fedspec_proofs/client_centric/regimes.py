@@ -12,7 +12,7 @@ from fedspec_proofs.client_centric.problems import Clients, dip, flat, huber
 from fedspec_proofs.client_centric.runs import Regime
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides
-from fedspec_proofs.piecewise import Piecewise
+from fedspec_proofs.kit.piecewise import Piecewise
 
 Conditions = Mapping[str, Callable[[Regime], bool]]
 

@@ -9,7 +9,6 @@ from typing import Any
 from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric import every_size, term_sums
 from fedspec_proofs.client_centric.every_size import shown
@@ -21,7 +20,8 @@ from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import with_instances
 from fedspec_proofs.engines.expectation import independent, mean, signs
 from fedspec_proofs.engines.search import Inequality
-from fedspec_proofs.piecewise import Piecewise
+from fedspec_proofs.kit.adding import confirmed
+from fedspec_proofs.kit.piecewise import Piecewise
 from fedspec_proofs.refutation import refutation
 
 

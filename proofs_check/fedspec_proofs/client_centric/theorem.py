@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric.assembly import theorem_adds_up
 from fedspec_proofs.client_centric.family import Schedule
@@ -16,6 +15,7 @@ from fedspec_proofs.client_centric.problems import Clients, huber
 from fedspec_proofs.client_centric.regimes import CORRECTED, PRINTED, as_corrected, corrected, printed
 from fedspec_proofs.client_centric.runs import Regime, gradient_after, measure
 from fedspec_proofs.engines.combine import all_refuted, with_instances
+from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
 

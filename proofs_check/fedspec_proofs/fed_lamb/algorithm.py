@@ -16,7 +16,7 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, one_round, run
 from fedspec_proofs.fed_lamb.shared import at, constant
-from fedspec_proofs.piecewise import huber
+from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

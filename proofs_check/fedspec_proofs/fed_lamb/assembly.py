@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.adding import spoiled, summed
 from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
@@ -23,6 +22,7 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb import bounds
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.shared import at
+from fedspec_proofs.kit.adding import spoiled, summed
 
 F = Fraction
 

@@ -17,7 +17,7 @@ from fedspec.arith import Vector
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, F, Seen, begin, lamb, noiseless, run, seen, shifted
-from fedspec_proofs.piecewise import Piecewise
+from fedspec_proofs.kit.piecewise import Piecewise
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.problems import Problem, along, vector
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, one_round
 from fedspec_proofs.fed_lamb.walks import inexact
-from fedspec_proofs.piecewise import Piecewise, huber
+from fedspec_proofs.kit.piecewise import Piecewise, huber
 
 COINS = 4
 """At most so many draws, n T R, where there is noise."""

@@ -18,7 +18,7 @@ from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F, squared
 from fedspec_proofs.fed_lamb.shared import H1, H2, H3, H5, at
 from fedspec_proofs.fed_lamb.theorem_1 import THEOREM, hill, instance_of
-from fedspec_proofs.piecewise import huber
+from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 TYPESET = {"H2": "||f'(x_R)|| <= M", "R >= 1": "there is a round"}

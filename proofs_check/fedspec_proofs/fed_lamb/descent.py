@@ -20,7 +20,7 @@ from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import HALF, F, begin, lamb, noiseless, one_round, run, shifted, squared
 from fedspec_proofs.fed_lamb.shared import H1, at
 from fedspec_proofs.fed_lamb.walks import bent
-from fedspec_proofs.piecewise import huber
+from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

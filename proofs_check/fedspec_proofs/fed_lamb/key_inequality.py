@@ -11,12 +11,12 @@ import numpy as np
 from fedspec.arith import Vector, norm
 from fedspec.client.lamb import Moments, layer_step, precondition
 from fedspec.readings import LocalCorrection, Phi
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fed_lamb.assembly import key_inequality, lines
 from fedspec_proofs.fed_lamb.shared import at
+from fedspec_proofs.kit.adding import confirmed
 
 KEY = {
     "v_hat >= v0": "v_hat = w^2 and v0 = w_0^2 with w >= w_0",

@@ -15,8 +15,6 @@ import numpy as np
 from fedspec.arith import norm
 from fedspec.client.lamb import layer_step
 from fedspec.readings import Normalisation, Phi
-from fedspec_proofs.adding import confirmed
-from fedspec_proofs.balls import farther, mean_inside
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.algebra import Body, Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
@@ -33,7 +31,9 @@ from fedspec_proofs.fed_lamb.problems import vector as of
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, local_models, noiseless, noisy, one_round, squared
 from fedspec_proofs.fed_lamb.shared import H2, H4, SETTING, at, constant
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, walk
-from fedspec_proofs.piecewise import huber
+from fedspec_proofs.kit.adding import confirmed
+from fedspec_proofs.kit.balls import farther, mean_inside
+from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 from fedspec_proofs.words import said
 

@@ -35,7 +35,7 @@ from fedspec_proofs.fed_lamb.rounds import (
 )
 from fedspec_proofs.fed_lamb.shared import H1, H2, H4, SETTING, at
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, pulled
-from fedspec_proofs.piecewise import Piecewise, huber
+from fedspec_proofs.kit.piecewise import Piecewise, huber
 from fedspec_proofs.refutation import refutation
 from fedspec_proofs.words import said
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedspec.arith import Array, Vector, norm
 from fedspec.plan import Oracle
-from fedspec_proofs.piecewise import Piecewise, average
+from fedspec_proofs.kit.piecewise import Piecewise, average
 
 
 def vector(values: Iterable[Any]) -> Vector:

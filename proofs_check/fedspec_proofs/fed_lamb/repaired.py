@@ -16,7 +16,6 @@ import numpy as np
 from fedspec.arith import norm, sqrt
 from fedspec.client.lamb import scaling
 from fedspec.readings import Phi
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.engines.search import Inequality, hunt
 from fedspec_proofs.fed_lamb import climb_sides, climbs
@@ -27,7 +26,8 @@ from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, one_round
 from fedspec_proofs.fed_lamb.shared import H5, at, constant
 from fedspec_proofs.fed_lamb.walks import checked, inexact
-from fedspec_proofs.piecewise import huber
+from fedspec_proofs.kit.adding import confirmed
+from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 TRIES = 400

@@ -21,7 +21,7 @@ from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import HUNDREDTH, ZERO, F, as_in_proofs, begin, lamb, run
 from fedspec_proofs.fed_lamb.shared import FOUR, PROOF_1, V_READ, at
-from fedspec_proofs.piecewise import huber
+from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 THEOREM = {

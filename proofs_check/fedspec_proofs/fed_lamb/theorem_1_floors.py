@@ -16,7 +16,7 @@ from fedspec_proofs.fed_lamb.problems import vector
 from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, one_round
 from fedspec_proofs.fed_lamb.shared import at
 from fedspec_proofs.fed_lamb.theorem_1 import THEOREM
-from fedspec_proofs.piecewise import huber
+from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 FIFTHS = ((1, F(4)), (4, F(-1)))

@@ -15,7 +15,7 @@ from fedspec_proofs.fed_lamb.problems import Problem
 from fedspec_proofs.fed_lamb.rounds import F, as_in_proofs, begin, lamb, local_models, squared
 from fedspec_proofs.fed_lamb.shared import FOUR, H4, at, constant
 from fedspec_proofs.fed_lamb.walks import Walk, checked, plain, pulled
-from fedspec_proofs.piecewise import huber
+from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
 
 

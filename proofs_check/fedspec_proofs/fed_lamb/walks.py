@@ -26,7 +26,7 @@ from fedspec_proofs.engines.search import Inequality, broken, searched
 from fedspec_proofs.fed_lamb.bounds import Constants
 from fedspec_proofs.fed_lamb.problems import Problem, vector
 from fedspec_proofs.fed_lamb.rounds import F, begin, lamb, local_models, run
-from fedspec_proofs.piecewise import Piecewise, huber
+from fedspec_proofs.kit.piecewise import Piecewise, huber
 from fedspec_proofs.words import said, sized
 
 

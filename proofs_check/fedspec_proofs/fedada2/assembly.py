@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.adding import spoiled, summed
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.bounds import Constants, Functions, terms
 from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.kit.adding import spoiled, summed
 
 ROUND = {
     "smooth": "f(x_t) <= f(x_(t-1)) + T_1 + T_2 + (L/2) |x_t - x_(t-1)|^2: Assumption 1; T_1 and T_2 are <grad "

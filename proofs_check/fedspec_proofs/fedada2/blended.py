@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms import fedblended
-from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -38,6 +37,7 @@ from fedspec_proofs.fedada2.runs import (
 from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
 from fedspec_proofs.fedada2.theorem_20 import BALANCED, Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
+from fedspec_proofs.kit.adding import confirmed, in_setting
 
 THEOREM = Source(FEDADA2, "Theorem 25 (L1189)")
 LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")

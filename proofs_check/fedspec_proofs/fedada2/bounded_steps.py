@@ -10,7 +10,6 @@ import numpy as np
 
 from fedspec.client.normalised import normalised_sgd
 from fedspec.client.sgd import sgd
-from fedspec_proofs.balls import farther, mean_inside
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -19,6 +18,7 @@ from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.normalised import positive
 from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.kit.balls import farther, mean_inside
 
 PROPOSITION = Source(FEDADA2, "Proposition 14 (L651), Proposition 5 (L78)")
 SIZES = "the length of a step through the rule for d <= 3; the ball from it for every d, K, t and number of clients"

@@ -14,7 +14,6 @@ import numpy as np
 from fedspec.algorithms import fedadaadagrad
 from fedspec.client.agdu import Agdu, agdu, begin
 from fedspec.readings import Idle
-from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -48,6 +47,7 @@ from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
 from fedspec_proofs.fedada2.theorem_20 import Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
+from fedspec_proofs.kit.adding import confirmed, in_setting
 
 REMARK = Source(FEDADA2, "after Algorithm 9 (L1510)")
 LEMMA = Source(FEDADA2, "Lemma 30 (L1557)")

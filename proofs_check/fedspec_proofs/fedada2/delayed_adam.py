@@ -9,7 +9,6 @@ from typing import Any
 
 from fedspec.algorithms import fedadaadam
 from fedspec.client.admu import admu, begin
-from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.choose import Choose
@@ -25,6 +24,7 @@ from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
 from fedspec_proofs.fedada2.theorem_20 import Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
+from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
 LEMMA = Source(FEDADA2, "Lemma 28 (L1448)")

@@ -10,7 +10,6 @@ import numpy as np
 
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.server.adagrad import adagrad
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -19,6 +18,7 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.every_cover import any_cover
 from fedspec_proofs.fedada2.local_runs import HELD, HELD_WORDS, MET, WORDS, Local, drawn
 from fedspec_proofs.fedada2.rational import F, second_moment
+from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from fedspec.algorithms import fedada2
 from fedspec.client.sm3_delayed import begin, sm3_ii_delayed
 from fedspec.plan import Plan, Setup
-from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
@@ -35,6 +34,7 @@ from fedspec_proofs.fedada2.runs import (
     largest_drift,
     setting,
 )
+from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
 STEP = Source(FEDADA2, "proof of Theorem 20 (L922-925)")

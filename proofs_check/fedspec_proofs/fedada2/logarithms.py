@@ -12,7 +12,6 @@ import numpy as np
 
 from fedspec.arith import Vector
 from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure, exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -22,6 +21,7 @@ from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.inductive import Build, inductive
 from fedspec_proofs.fedada2.rational import F
+from fedspec_proofs.kit.adding import confirmed
 
 TRIES = 1200
 LEMMA_22 = Source(FEDADA2, "Lemma 22 (L1067)")

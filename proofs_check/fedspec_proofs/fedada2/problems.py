@@ -22,7 +22,7 @@ from fedspec.arith import Array, Vector, maximum, minimum
 from fedspec.errors import InexactError
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.server.adagrad import Adaptive
-from fedspec_proofs.piecewise import Piecewise, average, huber
+from fedspec_proofs.kit.piecewise import Piecewise, average, huber
 
 
 def slope(y: Any) -> Any:

@@ -10,7 +10,6 @@ from typing import Any
 from fedspec.client.sm3_delayed import DelayedSm3, begin, sm3_ii_delayed
 from fedspec.covers import Cover
 from fedspec.readings import Idle
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -35,6 +34,7 @@ from fedspec_proofs.fedada2.local_runs import (
 from fedspec_proofs.fedada2.logarithms import sharper_22
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.sm3_inductions import small_covers
+from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 
 TRIES = 1500

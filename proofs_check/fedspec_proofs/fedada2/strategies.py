@@ -13,12 +13,12 @@ from fedspec.algorithms.fedblended import optimize
 from fedspec.arith import Array, Scalar, Vector
 from fedspec.covers import Cover
 from fedspec.readings import Strategy
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.relaxed_rule import relaxed_lines
+from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 
 STRATEGIES = Source(FEDADA2, "after Theorem 25 (L1211), and footnote 4 of sec. 4 (L106)")

@@ -19,7 +19,6 @@ from fedspec.algorithms.server_update import Covered
 from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec_proofs.adding import confirmed, in_setting
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
@@ -32,6 +31,7 @@ from fedspec_proofs.fedada2.inductive import patient
 from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import ALGORITHM_2, DRIFT_WORDS, SLOW, TIRED, WORDS, Case, astray, dawdling, known
+from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
 PRINTED_PROOF = tuple(

@@ -13,11 +13,11 @@ from fractions import Fraction as F
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.adding import spoiled, summed
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fednova.bounds import Constants, theorem_1_terms
+from fedspec_proofs.kit.adding import spoiled, summed
 
 ROUND = {
     "smooth": "E F~(x') <= E F~(x) + E<grad F~, x' - x> + (L/2) E|x' - x|^2 with x' - x = -eta tau_eff sum w_i d_i: "

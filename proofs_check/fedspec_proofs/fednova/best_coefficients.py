@@ -7,14 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import coefficients, tabled
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.coefficients import Ways, Weighed, free, least, nova, problem_of, same_on_forms
 from fedspec_proofs.engines.worst_case.certificates import attained_of
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.fednova.round_numbers import RENEW
 from fedspec_proofs.fednova.strongly_convex import UNLIKE, flatter_or_steeper
+from fedspec_proofs.worst_cases import coefficients, tabled
+from fedspec_proofs.worst_cases.coefficients import Ways, Weighed, free, least, nova, problem_of, same_on_forms
 
 PATH = Path(coefficients.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_cases.py``."""

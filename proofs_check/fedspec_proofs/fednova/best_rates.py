@@ -8,15 +8,15 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import between_rates, tabled
-from fedspec_proofs.between_rates import Piece, method_of
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.contraction import problem_of
 from fedspec_proofs.engines.worst_case.certificates import attained_of, numbers_of
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova import round_numbers
 from fedspec_proofs.fednova.round_numbers import RENEW, round_of
 from fedspec_proofs.fednova.strongly_convex import UNLIKE, flatter_or_steeper, more_unlike
+from fedspec_proofs.worst_cases import between_rates, tabled
+from fedspec_proofs.worst_cases.between_rates import Piece, method_of
+from fedspec_proofs.worst_cases.one_round import problem_of
 
 PATH = Path(between_rates.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_cases.py``."""
@@ -102,7 +102,7 @@ def _without(row: dict[str, Any]) -> dict[str, Dropped]:
     engine=Engine.WORST_CASE,
     verdict=Verdict.CERTIFIED,
     assumptions=UNLIKE,
-    sizes=f"two clients, of FedAvg more by the argument in fedspec_proofs.more_clients; K = "
+    sizes=f"two clients, of FedAvg more by the argument in fedspec_proofs.worst_cases.more_clients; K = "
     f"{', '.join(str(steps[0]) for steps in LOCAL if len(set(steps)) == 1)}; "
     f"zeta^2 = {', '.join(map(str, APART))}; every eta_l > 0",
 )

@@ -16,7 +16,6 @@ import numpy as np
 from fedspec.client.momentum import Momentum, momentum
 from fedspec.client.proximal import proximal_sgd
 from fedspec.client.sgd import sgd
-from fedspec_proofs.adding import spoiled, summed
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
@@ -24,6 +23,7 @@ from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
+from fedspec_proofs.kit.adding import spoiled, summed
 
 
 def _sgd(draw: Draw) -> Iterable[Any]:

@@ -7,12 +7,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import compressed, tabled
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.compressed import Compressed, among, problem_of
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.proof import flaw
+from fedspec_proofs.worst_cases import compressed, tabled
+from fedspec_proofs.worst_cases.compressed import Compressed, among, problem_of
 
 PATH = Path(compressed.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_compressed.py``."""
@@ -73,7 +73,8 @@ MORE = (3, 5)
         "compressor": "|C(v) - v|^2 <= (1 - alpha) |v|^2 for every v",
     },
     sizes=f"checked for two clients, and for {' and '.join(map(str, MORE))} by their multipliers; for every n >= 2 by "
-    f"the argument in fedspec_proofs.more_clients; alpha = {', '.join(dict.fromkeys(row['alpha'] for row in _FOUND))}; "
+    "the argument in fedspec_proofs.worst_cases.more_clients; "
+    f"alpha = {', '.join(dict.fromkeys(row['alpha'] for row in _FOUND))}; "
     f"eta = {', '.join(dict.fromkeys(row['eta'] for row in _FOUND))}",
 )
 def compressed_factors() -> Finding:

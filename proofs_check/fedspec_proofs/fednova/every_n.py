@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.contraction import Round, problem_of
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.fednova.round_numbers import RENEW, round_of, rows
-from fedspec_proofs.more_clients import among, many
+from fedspec_proofs.worst_cases.more_clients import among, many
+from fedspec_proofs.worst_cases.one_round import Round, problem_of
 
 
 def _unlike(bound: Fraction) -> Dropped:
@@ -30,7 +30,7 @@ def _unlike(bound: Fraction) -> Dropped:
     verdict=Verdict.CERTIFIED,
     assumptions={"kinds": "clients take the steps of the table, in the same proportions"},
     sizes="checked for 3 clients where all take equally many steps, for 5 where these are one or two, and for 8 where "
-    "half of them take one and half three; for every n by the argument in fedspec_proofs.more_clients",
+    "half of them take one and half three; for every n by the argument in fedspec_proofs.worst_cases.more_clients",
 )
 def every_n() -> Finding:
     checked = 0

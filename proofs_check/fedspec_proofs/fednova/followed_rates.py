@@ -8,18 +8,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import following, tabled
 from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.contraction import HELD, Round, problem_of
 from fedspec_proofs.engines.worst_case.certificates import attained_of, numbers_of
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.best_rates import APART
 from fedspec_proofs.fednova.round_numbers import round_of
 from fedspec_proofs.fednova.strongly_convex import SERVER, STRONG, UNLIKE, elsewhere, flatter_or_steeper, more_unlike
-from fedspec_proofs.following import Stretch
+from fedspec_proofs.worst_cases import following_rates, tabled
+from fedspec_proofs.worst_cases.following_rates import Stretch
+from fedspec_proofs.worst_cases.one_round import HELD, Round, problem_of
 
-PATH = Path(following.__file__).with_suffix(".json")
+PATH = Path(following_rates.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_rates.py``."""
 
 RENEW = "python scripts/worst_rates.py"
@@ -89,14 +89,14 @@ def wrong_with(row: Mapping[str, Any]) -> str:
     if r.keeps and not positive(r.P):
         return "its form is not positive definite"
     wrong = flaw(problem_of(r, found.bound), tabled.proof_of(row["best"]))
-    return wrong or following.wrong_with(found.stretches, found.least)
+    return wrong or following_rates.wrong_with(found.stretches, found.least)
 
 
 def _best_rates(id: str, statement: str, source: Source, kept: bool) -> Claim:
     """The claim about methods of a kind; its assumptions are dropped at one of them."""
     asked = [r for r in ASKED if r.keeps is kept]
     found = [row for row in rows() if (row["best"]["algorithm"] in HELD) is kept]
-    more = "two clients, more where their steps are equal by the argument in fedspec_proofs.more_clients"
+    more = "two clients, more where their steps are equal by the argument in fedspec_proofs.worst_cases.more_clients"
     steps = "; ".join(dict.fromkeys(f"{r.algorithm}, tau = {r.steps}" for r in asked))
     last = "every eta_l > 0" if kept else f"zeta^2 = {', '.join(map(str, APART))}; every eta_l of (0, 1/mu], mu = L"
 

@@ -7,14 +7,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import contraction, tabled
 from fedspec_proofs.claim import FEDNOVA, Claim, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.contraction import HELD, Round, problem_of
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.strongly_convex import SERVER, STRONG, UNLIKE, elsewhere, flatter_or_steeper, more_unlike
+from fedspec_proofs.worst_cases import one_round, tabled
+from fedspec_proofs.worst_cases.one_round import HELD, Round, problem_of
 
-PATH = Path(contraction.__file__).with_suffix(".json")
+PATH = Path(one_round.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_cases.py``."""
 
 RENEW = "python scripts/worst_cases.py"

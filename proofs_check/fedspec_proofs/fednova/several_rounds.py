@@ -7,11 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import several_rounds, tabled
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.strongly_convex import UNLIKE, flatter_or_steeper, more_unlike
-from fedspec_proofs.several_rounds import Several, problem_of
+from fedspec_proofs.worst_cases import several_rounds, tabled
+from fedspec_proofs.worst_cases.several_rounds import Several, problem_of
 
 PATH = Path(several_rounds.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_rounds.py``."""

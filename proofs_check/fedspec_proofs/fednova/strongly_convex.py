@@ -2,7 +2,7 @@
 
 FedAvg, FedProx and FedNova go to a limit, which is not the minimiser x* where clients differ. What it depends on is
 the clients' mean squared gradient zeta^2 at x*. SCAFFOLD and FedDyn keep a vector at each client and go to x* itself.
-The rules' rounds are those of :mod:`fedspec_proofs.contraction`, whose tables these are.
+The rules' rounds are those of :mod:`fedspec_proofs.worst_cases.one_round`, whose tables these are.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ import numpy as np
 
 from fedspec.client.proximal import proximal_sgd
 from fedspec.plan import Oracle
-from fedspec_proofs import contraction
 from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim, false
-from fedspec_proofs.contraction import Round
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -27,6 +25,8 @@ from fedspec_proofs.engines.worst_case.certificates import Case, certified, with
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.fednova.bounds import rational
+from fedspec_proofs.worst_cases import one_round
+from fedspec_proofs.worst_cases.one_round import Round
 
 STRONG = {
     "strong": "every F_i is mu-strongly convex, mu = L/10",
@@ -184,7 +184,7 @@ def _limit_without(
         r = replace(one.round, eta_l=Fraction(rate))
         x = _fixed(r, parabolas)
         said = f"F_i'' = {', '.join(slopes)}, F_i'(0) = {s}, {-s}, eta = {rate}, {r.algorithm} rests at {float(x):.4g}"
-        problem = contraction.resting(r, one.value(r.rate))
+        problem = one_round.resting(r, one.value(r.rate))
         return dropped(problem, parabolas, but=but, words=said, x=x, s0=Fraction(s))
 
     return lambda: {
@@ -290,8 +290,8 @@ nova = _claim(
     "apart: so its rounds go to one limit from everywhere",
     "ours, about the limit of FedNova, as eqs. (24)-(28) (L357-373)",
     NEARER,
-    contraction.apart,
-    _factor_without(NEARER[0], contraction.apart),
+    one_round.apart,
+    _factor_without(NEARER[0], one_round.apart),
     STRONG | RATE,
 )
 
@@ -301,7 +301,7 @@ limits = _claim(
     "zeta^2 times the polynomial in eta (of order eta^2), in every dimension",
     "ours, about eqs. (24)-(28) (L357-373), for clients that are no quadratics",
     LIMITS,
-    contraction.resting,
+    one_round.resting,
     _limit_without(LIMITS[0], flat=("-9/10", "1"), steep=("1/10", "5")),
     UNLIKE | RATE,
     verdict=Verdict.CERTIFIED,
@@ -313,7 +313,7 @@ unequal = _claim(
     "which does not fall with eta; functions are built at which it is all but attained",
     "ours, about Lemma 1 (L70), for clients that are no quadratics",
     UNEQUAL,
-    contraction.resting,
+    one_round.resting,
     _limit_without(UNEQUAL[0], flat=("1/100", "1/100"), steep=("1/10", "41/10")),
     UNLIKE | RATE,
 )
@@ -324,8 +324,8 @@ variates = _claim(
     "the polynomial in eta_l times what it was, whatever zeta is: what is left of FedAvg's distance to x* is removed",
     "ours, about SCAFFOLD (L204), external",
     VARIATES,
-    contraction.problem_of,
-    _factor_without(VARIATES[0], contraction.problem_of, "s0", "c0", "c1"),
+    one_round.problem_of,
+    _factor_without(VARIATES[0], one_round.problem_of, "s0", "c0", "c1"),
     STRONG | LOCAL_RATE | SERVER,
 )
 
@@ -335,8 +335,8 @@ duals = _claim(
     "eta_l times what it was, whatever zeta is, also with unequal steps",
     "ours, about FedDyn beside eq. (12) (L198), external",
     DUALS,
-    contraction.problem_of,
-    _factor_without(DUALS[0], contraction.problem_of, "s0", "c0", "c1"),
+    one_round.problem_of,
+    _factor_without(DUALS[0], one_round.problem_of, "s0", "c0", "c1"),
     STRONG | LOCAL_RATE | SERVER,
 )
 

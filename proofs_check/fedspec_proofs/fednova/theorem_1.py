@@ -15,7 +15,6 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, TauEff
-from fedspec_proofs.adding import confirmed
 from fedspec_proofs.chain import SUMMED
 from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
@@ -29,6 +28,7 @@ from fedspec_proofs.fednova.assembly import rounds
 from fedspec_proofs.fednova.bounds import Constants, printed, rational, theorem_1
 from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, bound, by_hand, with_dropped
 from fedspec_proofs.fednova.settings import Setting, played
+from fedspec_proofs.kit.adding import confirmed
 
 SCHEDULES = (Solver.SGD, Solver.DECAYED, Solver.MOMENTUM)
 

@@ -1,4 +1,4 @@
-"""The tables of docs/worst-cases.md as theorems of Coq, with the multipliers of contraction.json as their proofs.
+"""The tables of docs/worst-cases.md as theorems of Coq, with the multipliers of one_round.json as their proofs.
 
 What a theorem says is read off the page; the stored row has to prove it. Where the page has FedNova as FedAvg, it is
 FedNova of which the theorem is, by FedAvg's multipliers. The table of a server's coefficients is in :mod:`weighed`.
@@ -14,12 +14,12 @@ from itertools import chain
 from typing import Any
 
 from fedspec.errors import FedspecError
-from fedspec_proofs.between_rates import method_of
-from fedspec_proofs.contraction import HELD, MU, OTHERS, Round, clients_of
 from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.fednova.round_numbers import by_round
 from fedspec_proofs.kernel.text import checked_theorem, identifier, listed, naturals, number, numbers
+from fedspec_proofs.worst_cases.between_rates import method_of
+from fedspec_proofs.worst_cases.one_round import HELD, MU, OTHERS, Round, clients_of
 
 TABLE = re.compile(r"<!-- worst: (\w+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 COLUMN = re.compile(r"`(\w+)`(?:, zeta\^2 = (\d+))?")
@@ -188,7 +188,7 @@ def coefficients(x: Form, n: int) -> list[Fraction]:
     return [out.get(k, Fraction(0)) for k in range(max(out, default=-1) + 1)]
 
 
-HEAD = """(* Written by fedspec_proofs.kernel from docs/worst-cases.md and contraction.json. *)
+HEAD = """(* Written by fedspec_proofs.kernel from docs/worst-cases.md and one_round.json. *)
 
 Require Import Vectors Classes Certificates Rounds Statements Soundness Rules.
 Open Scope Q_scope.

@@ -14,14 +14,14 @@ from itertools import chain
 from typing import Any
 
 from fedspec.errors import FedspecError
-from fedspec_proofs.coefficients import Weighed, across, plane_of
-from fedspec_proofs.contraction import MU, Round
 from fedspec_proofs.engines.worst_case.certificates import attained_of
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.fednova.best_coefficients import WAYS
 from fedspec_proofs.kernel.rows import HEAD as ROWS_HEAD
 from fedspec_proofs.kernel.rows import TABLE, multipliers, on_forms
 from fedspec_proofs.kernel.text import checked_theorem, identifier, listed, naturals, number, numbers
+from fedspec_proofs.worst_cases.coefficients import Weighed, across, plane_of
+from fedspec_proofs.worst_cases.one_round import MU, Round
 
 STEPS = (1, 1, 3, 3)
 """Half of the clients take one step, half three: the fewest of which the page speaks."""
@@ -35,7 +35,7 @@ BEST = {"best tau_eff": "nova", "best two": "free"}
 ALLOWED = {"nova": "(nova {n})", "free": "any"}
 """Which coefficients come no nearer, in Coq."""
 
-HEAD = ROWS_HEAD.replace("contraction.json", "coefficients.json").replace(" Rules.", " Rules Reached.")
+HEAD = ROWS_HEAD.replace("one_round.json", "coefficients.json").replace(" Rules.", " Rules Reached.")
 
 OWN = ("Reached.weighed_is",)
 """That any coefficients, if they are fractions, make the round of which the upper numbers are."""

@@ -170,10 +170,12 @@ def _counts(text: str) -> tuple[int, ...]:
 def _distance(
     row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], more: dict[str, Any]
 ) -> dict[str, Any]:
-    any_rounds = importlib.import_module("fedspec_proofs.any_rounds")
+    any_rounds, search = (
+        importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("any_rounds", "search.any_rounds")
+    )
     with terminal.spinner() as said:
         said(f"{row.id}: looking for the worst clients")
-        found = any_rounds.worst_case(any_rounds.Rounds(row, steps, numbers, **more))
+        found = search.worst_case(any_rounds.Rounds(row, steps, numbers, **more))
     vectors = found.attained.vectors if found.attained else {}
     return {
         "algorithm": row.id,
@@ -200,20 +202,20 @@ def _factor(
         return worst_mixing.factor(row, W, steps, numbers, mu)
     if worst_outer.is_outer(row):
         return worst_outer.factor(row, steps, numbers, mu, delay)
-    contraction, search = (
-        importlib.import_module(f"fedspec_proofs.{n}") for n in ("contraction", "contraction_search")
+    rounds, search = (
+        importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("one_round", "search.one_round")
     )
-    if row.id not in contraction.HELD:
+    if row.id not in rounds.HELD:
         raise ParameterError(
-            f"worst-case --lyapunov: {row.id} is none of {', '.join(contraction.HELD)}, whose clients keep a vector "
+            f"worst-case --lyapunov: {row.id} is none of {', '.join(rounds.HELD)}, whose clients keep a vector "
             f"that comes to stand for their gradient, and no server of momentum or of late changes; leave it out"
         )
-    numbers = {n: Fraction(c) for n, c in contraction.OTHERS[row.id].items()} | numbers
+    numbers = {n: Fraction(c) for n, c in rounds.OTHERS[row.id].items()} | numbers
     others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
     with terminal.spinner() as said:
         said(f"{row.id}: looking for a form that falls")
         rate = str(numbers["eta_l"])
-        found = search.certified(contraction.Round(row.id, steps, rate, mu=str(mu), numbers=others))
+        found = search.certified(rounds.Round(row.id, steps, rate, mu=str(mu), numbers=others))
     return {
         "algorithm": row.id,
         "steps": steps,

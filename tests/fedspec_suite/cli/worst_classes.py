@@ -38,7 +38,7 @@ def refuse(
     Raises:
         ParameterError: with what to do.
     """
-    compressing = importlib.import_module("fedspec_proofs.compressed").ROWS
+    compressing = importlib.import_module("fedspec_proofs.worst_cases.compressed").ROWS
     if (alpha or eta) and row.id not in compressing:
         raise ParameterError(f"--alpha, --eta: they are about {', '.join(compressing)}, not {row.id}; leave them out")
     if row.id in compressing and not (alpha and lyapunov):
@@ -48,7 +48,7 @@ def refuse(
         )
     if not eigenvalues:
         return
-    kept = importlib.import_module("fedspec_proofs.exchanges").KEPT
+    kept = importlib.import_module("fedspec_proofs.worst_cases.exchanges").KEPT
     if row.id not in kept:
         raise ParameterError(f"--eigenvalues: they are about {', '.join(kept)}, and not {row.id}; leave them out")
     if W:
@@ -65,7 +65,9 @@ def compressed(
     Raises:
         ParameterError: a number is outside.
     """
-    module, search = (importlib.import_module(f"fedspec_proofs.{n}") for n in ("compressed", "forms_search"))
+    module, search = (
+        importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("compressed", "search.forms")
+    )
     if not 0 < alpha < 1:
         raise ParameterError(f"--alpha {alpha}: expected a fraction between 0 and 1, such as k/d of the k largest")
     if "eta" not in numbers:
@@ -90,7 +92,7 @@ def mixed(
 ) -> dict[str, Any]:
     """The factor of a form that falls in every exchange by any matrix of the class."""
     module, exchanges, search = (
-        importlib.import_module(f"fedspec_proofs.{n}") for n in ("spectral", "exchanges", "forms_search")
+        importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("spectral", "exchanges", "search.forms")
     )
     numbers = exchanges.OTHERS[row.id] | numbers
     others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")

@@ -33,7 +33,7 @@ def told(
     """The number of coefficients that are given, or the best ones: of any, or of those with any tau_eff."""
     coefficients, search, rows = (
         importlib.import_module(f"fedspec_proofs.{n}")
-        for n in ("coefficients", "coefficients_search", "fednova.best_coefficients")
+        for n in ("worst_cases.coefficients", "worst_cases.search.coefficients", "fednova.best_coefficients")
     )
     r = coefficients.Weighed(steps, eta_l, zeta2, (), mu)
     kinds = [steps[kind[0]] for kind in r.kinds]

@@ -22,13 +22,13 @@ from typing import Any
 from fedspec.arith import Vector
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Oracle, Plan
-from fedspec_proofs.contraction import MU, Round, clients_of, from_one, rounds_after
 from fedspec_proofs.engines.worst_case.attained import Attained, replayed, unfit
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.interpolation import added, dot
 from fedspec_proofs.engines.worst_case.plays import Play, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
+from fedspec_proofs.worst_cases.one_round import MU, Round, clients_of, from_one, rounds_after
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ over such a class; PEPit's SymmetricLinearOperator has the inequalities, as a ma
 For two stacks a few directions p are taken.
 
 The form is A |x|^2 + mean (B |X_i - x|^2 + 2 C <X_i - x, k_i> + D |k_i|^2), x the mean of the models less x*, k_i =
-c_i + grad F_i(x*); the c_i are those of :mod:`fedspec_proofs.exchanges`. All is made of means over clients. So two
-clients' multipliers, divided, serve any number of them (:mod:`fedspec_proofs.more_clients`).
+c_i + grad F_i(x*); the c_i are those of :mod:`.exchanges`. All is made of means over clients. So two clients'
+multipliers, divided, serve any number of them (:mod:`.more_clients`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from fedspec.arith import Stack, Vector
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import ParameterError
 from fedspec.plan import Exchange, Oracle
-from fedspec_proofs.contraction import MU, clients_of, obeyed
 from fedspec_proofs.engines.worst_case.falling import Matrix
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, inner, square
-from fedspec_proofs.exchanges import KEPT, OTHERS
+from fedspec_proofs.worst_cases.exchanges import KEPT, OTHERS
+from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
 
 FARTHEST = 6
 """The largest whole number in a direction."""
@@ -73,7 +73,7 @@ class Mixed:
     """An exchange by any matrix of a class.
 
     Attributes:
-        algorithm: its id, of :data:`fedspec_proofs.exchanges.KEPT`.
+        algorithm: its id, of :data:`fedspec_proofs.worst_cases.exchanges.KEPT`.
         low: the least eigenvalue but that of 1, in words.
         high: the largest.
         tau: local steps of all; k-gt and led exchange after the last of them, diging and d2 after each.
@@ -81,7 +81,7 @@ class Mixed:
         form: A, B, C, D as the matrix of x, X_i - x and k_i, in words; none before it is found.
         n: how many clients.
         mu: strong convexity of the clients, in units of L.
-        numbers: hyper-parameters that are others than those of :data:`fedspec_proofs.exchanges.OTHERS`.
+        numbers: hyper-parameters that are others than those of :data:`fedspec_proofs.worst_cases.exchanges.OTHERS`.
     """
 
     algorithm: str

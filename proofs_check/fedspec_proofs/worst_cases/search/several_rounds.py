@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 
-from fedspec_proofs.contraction_search import DIGITS, UNIT, Certified, UncertifiedError
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import first_proved, worst
 from fedspec_proofs.engines.worst_case.values import Value
-from fedspec_proofs.several_rounds import Several, problem_of
+from fedspec_proofs.worst_cases.search.one_round import DIGITS, UNIT, Certified, UncertifiedError
+from fedspec_proofs.worst_cases.several_rounds import Several, problem_of
 
 
 def certified(r: Several) -> Certified[Several]:

@@ -8,7 +8,7 @@ every round after the first. With P found, multipliers that fractions check prov
 
 A round sees its clients through their mean alone, and so does x*. So a certificate of two clients may be averaged over
 who is called first, and divided among n: the form in w - x*, the mean of all e_i = g_i - grad F_i(w) and the mean
-square of what they are off it falls by the same factor (:mod:`fedspec_proofs.more_clients` has the argument).
+square of what they are off it falls by the same factor (:mod:`.more_clients` has the argument).
 
 The round is that of the row in the order of its box, by the row's own rules; what C makes of a vector is a vector of
 which that inequality alone is known. A test holds it to the row's step with top-k.
@@ -26,13 +26,13 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.mixing.tracked import descend, learnt, mean_estimate, unknown
 from fedspec.plan import Oracle
-from fedspec_proofs.contraction import MU, clients_of, obeyed
 from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
 from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
-from fedspec_proofs.more_clients import spread
+from fedspec_proofs.worst_cases.more_clients import spread
+from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
 
 Compress = Callable[[int, Vector], Vector]
 """What client i sends of a vector."""

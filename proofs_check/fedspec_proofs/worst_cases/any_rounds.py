@@ -7,13 +7,12 @@ exchange models by a given matrix, all begin at x, and |x_R - x*|^2 is the mean 
 
 from __future__ import annotations
 
-import math
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -23,32 +22,20 @@ from fedspec.entry import Algorithm, LocalSolver, Program
 from fedspec.errors import FedspecError, ParameterError
 from fedspec.mixing.gossip import check_mixing
 from fedspec.plan import Exchange, Oracle, Plan
-from fedspec_proofs.contraction import MU, clients_of, from_one, rounds_after
-from fedspec_proofs.engines.worst_case.attained import Attained
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.plays import play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
-from fedspec_proofs.exchanges import Words, mixing_of
-
-if TYPE_CHECKING:
-    from fedspec_proofs.contraction_search import Certified
-    from fedspec_proofs.forms_search import R
+from fedspec_proofs.worst_cases.exchanges import Words, mixing_of
+from fedspec_proofs.worst_cases.one_round import MU, clients_of, from_one, rounds_after
 
 SPEC = Path(fedspec.__file__).parent
 BENEATH = ("arith.py", "rules.py", "scalars.py", "records.py", "functions.py")
 """Of the specification's files, those that compute for a rule."""
 
-DIGITS = 3
-"""Significant digits to which a bound is rounded up."""
-
 
 class NotLinearError(FedspecError):
     """A round multiplies, divides by, compares or takes the root of what is not a given number."""
-
-
-class NoWorstCaseError(FedspecError):
-    """No worst case, or no certificate of it, was found."""
 
 
 @dataclass(frozen=True)
@@ -158,72 +145,3 @@ def _where(error: Exception) -> str:
     file = Path(last.filename)
     place = file.relative_to(SPEC) if file.is_relative_to(SPEC) else file.name
     return f"{said}; {place}, line {last.lineno}: {last.line}"
-
-
-@dataclass(frozen=True)
-class Found:
-    """The answer.
-
-    Attributes:
-        asked: the question.
-        bound: what |x_R - x*|^2 is at most, proved by multipliers that were checked in fractions.
-        proof: the multipliers.
-        attained: functions at which it comes near, in fractions; none where none were rounded.
-        reached: |x_R - x*|^2 there.
-        worst: the same where the program attains it, in floats.
-    """
-
-    asked: Rounds
-    bound: Fraction
-    proof: Mapping[str, Fraction]
-    attained: Attained | None
-    reached: Fraction | None
-    worst: float
-
-
-@overload
-def worst_case(asked: Rounds) -> Found: ...
-
-
-@overload
-def worst_case(asked: R) -> Certified[R]: ...
-
-
-def worst_case(asked: Any) -> Any:
-    """The worst case, rounded up in its third digit to what is proved, and functions that come near.
-
-    Of an exchange, a server that keeps something, a compressor or a class of matrices (Exchanged, Outer, Compressed,
-    Mixed) it is the factor of a form that falls, found by :func:`fedspec_proofs.forms_search.certified`.
-
-    Raises:
-        NotLinearError: a round is not linear.
-        NoWorstCaseError: no worst case or no certificate was found.
-        UncertifiedError: the same of a form.
-    """
-    if not isinstance(asked, Rounds):
-        from fedspec_proofs.forms_search import certified
-
-        return certified(asked)
-    # cvxpy is imported where it is used.
-    from fedspec_proofs.engines.worst_case.attained import replayed, share
-    from fedspec_proofs.engines.worst_case.solving import attaining, first_proved, worst
-
-    problem = problem_of(asked)
-    value = worst(problem).value
-    if not math.isfinite(value):
-        raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no largest distance at these numbers")
-    unit = Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1)
-
-    def claim_of(bound: Fraction) -> Problem:
-        right = Value(constant=bound)
-        return replace(problem, claimed=problem.claimed - right, right=right)
-
-    proved = first_proved(math.ceil(value / float(unit)), unit, claim_of)
-    if proved is None:
-        raise NoWorstCaseError(f"worst-case: {asked.row.id}: no certificate was found near {value:.6g}")
-    bound, proof = proved
-    claim = claim_of(bound)
-    found = attaining(claim)
-    if found and claim.play and (wrong := replayed(claim.play, found)):
-        raise NoWorstCaseError(f"worst-case: {asked.row.id}: {wrong}")
-    return Found(asked, bound, proof, found, share(claim, found) * bound if found else None, value)

@@ -29,13 +29,13 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.errors import ParameterError
 from fedspec.plan import Arrival, Oracle, Plan
 from fedspec.server.momentum import ServerMomentum
-from fedspec_proofs.contraction import MU
 from fedspec_proofs.engines.worst_case.classes import Function, Point, strongly_convex
 from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value
+from fedspec_proofs.worst_cases.one_round import MU
 
 MOMENTA = ("fedavgm", "slowmo")
 """Servers that keep a buffer v beside their model."""
@@ -57,7 +57,7 @@ class Outer:
         eta_l: their rate, in units of 1/L.
         numbers: the other hyper-parameters and options, in words.
         delay: D, where changes come late.
-        n: how many clients; what is proved for two holds for more (:mod:`fedspec_proofs.more_clients`).
+        n: how many clients; what is proved for two holds for more (:mod:`fedspec_proofs.worst_cases.more_clients`).
         form: P, in words; none before it is found.
         mu: strong convexity of the clients, in units of L.
     """

@@ -1,6 +1,6 @@
 """The best local rate, and functions for intervals of all other rates, found by semidefinite programming with cvxpy.
 
-Whatever is found is rounded to fractions and checked as :mod:`between_rates` says.
+Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.worst_cases.between_rates` says.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from fedspec_proofs.between_rates import Piece, at_lowest, ended
-from fedspec_proofs.contraction import MU, Round
-from fedspec_proofs.contraction_search import UncertifiedError, largest, slopes_of, stilled
 from fedspec_proofs.engines.worst_case.attained import Attained, share, unfit
 from fedspec_proofs.engines.worst_case.solving import fractions_of, worst
+from fedspec_proofs.worst_cases.between_rates import Piece, at_lowest, ended
+from fedspec_proofs.worst_cases.one_round import MU, Round
+from fedspec_proofs.worst_cases.search.one_round import UncertifiedError, largest, slopes_of, stilled
 
 LARGEST = 32
 """Denominators of the rates that are looked at."""

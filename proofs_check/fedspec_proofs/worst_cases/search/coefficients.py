@@ -1,6 +1,6 @@
 """The best coefficients of a server, and functions that allow none better; by semidefinite programming, with cvxpy.
 
-Whatever is found is rounded to fractions and checked as :mod:`coefficients` says.
+Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.worst_cases.coefficients` says.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.coefficients import Ways, Weighed, least, off_plane, plane_of, problem_of
-from fedspec_proofs.contraction_search import DIGITS, UNIT, UncertifiedError
 from fedspec_proofs.engines.worst_case.attained import Attained, unfit
 from fedspec_proofs.engines.worst_case.forms import Form
 from fedspec_proofs.engines.worst_case.proof import Problem
@@ -31,6 +29,8 @@ from fedspec_proofs.engines.worst_case.solving import (
     worst,
 )
 from fedspec_proofs.engines.worst_case.values import inner
+from fedspec_proofs.worst_cases.coefficients import Ways, Weighed, least, off_plane, plane_of, problem_of
+from fedspec_proofs.worst_cases.search.one_round import DIGITS, UNIT, UncertifiedError
 
 DENOMINATORS = (1, 2, 4, 8, 10, 20, 50, 100, 1000)
 """Of the coefficients: the first that costs no more than :data:`LOST` is kept."""

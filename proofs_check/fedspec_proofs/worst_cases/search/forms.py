@@ -8,15 +8,15 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, TypeVar
 
-from fedspec_proofs import compressed, exchanges, outer, spectral
-from fedspec_proofs.compressed import Compressed
-from fedspec_proofs.contraction_search import DIGITS, UNIT, Certified, UncertifiedError, forms_that_fall
 from fedspec_proofs.engines.worst_case.falling import without
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import first_proved, worst
-from fedspec_proofs.exchanges import Exchanged
-from fedspec_proofs.outer import Outer
-from fedspec_proofs.spectral import Mixed
+from fedspec_proofs.worst_cases import compressed, exchanges, outer, spectral
+from fedspec_proofs.worst_cases.compressed import Compressed
+from fedspec_proofs.worst_cases.exchanges import Exchanged
+from fedspec_proofs.worst_cases.outer import Outer
+from fedspec_proofs.worst_cases.search.one_round import DIGITS, UNIT, Certified, UncertifiedError, forms_that_fall
+from fedspec_proofs.worst_cases.spectral import Mixed
 
 R = TypeVar("R", Exchanged, Outer, Compressed, Mixed)
 

@@ -11,12 +11,12 @@ from itertools import product
 from typing import Generic, TypeVar
 
 from fedspec.errors import FedspecError
-from fedspec_proofs.contraction import Round, problem_of, state_of
 from fedspec_proofs.engines.worst_case.falling import Matrix, fitted, positive, rounded, without
 from fedspec_proofs.engines.worst_case.forms import Form, form
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import first_proved, worst
 from fedspec_proofs.engines.worst_case.values import Value
+from fedspec_proofs.worst_cases.one_round import Round, problem_of, state_of
 
 DIGITS = 1000
 UNIT = Fraction(1, DIGITS)

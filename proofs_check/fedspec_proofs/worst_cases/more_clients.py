@@ -21,8 +21,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fedspec.errors import ParameterError
-from fedspec_proofs.contraction import Round
 from fedspec_proofs.engines.worst_case.falling import Matrix
+from fedspec_proofs.worst_cases.one_round import Round
 
 
 def many(r: Round) -> bool:

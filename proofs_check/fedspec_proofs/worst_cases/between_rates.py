@@ -25,8 +25,6 @@ from typing import Any
 
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
-from fedspec_proofs import parabolas
-from fedspec_proofs.contraction import MU, Round, problem_of
 from fedspec_proofs.engines.worst_case.attained import Attained, replayed, unfit
 from fedspec_proofs.engines.worst_case.classes import Function, convex
 from fedspec_proofs.engines.worst_case.forms import Form, basis, vector
@@ -34,6 +32,8 @@ from fedspec_proofs.engines.worst_case.interpolation import dot
 from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.rates import Polynomial
+from fedspec_proofs.worst_cases import parabolas
+from fedspec_proofs.worst_cases.one_round import MU, Round, problem_of
 
 
 def method_of(steps: Sequence[int]) -> str:

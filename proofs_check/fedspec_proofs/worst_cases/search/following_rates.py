@@ -1,6 +1,6 @@
 """The best local rates of FedProx, SCAFFOLD and FedDyn, and what shows that no other one is better; needs cvxpy.
 
-Whatever is found is rounded to fractions and checked as :mod:`following` says.
+Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.worst_cases.following_rates` says.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs import parabolas
-from fedspec_proofs.between_rates_search import simplest
-from fedspec_proofs.contraction import MU, Round
-from fedspec_proofs.contraction_search import UncertifiedError, largest, least_factor
 from fedspec_proofs.engines.worst_case.attained import Attained
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.rates import Polynomial
 from fedspec_proofs.engines.worst_case.solving import Worst, fractions_of, unknown
 from fedspec_proofs.engines.worst_case.values import square
-from fedspec_proofs.following import Stretch, last_of, problem_of, wrong_with_one
+from fedspec_proofs.worst_cases import parabolas
+from fedspec_proofs.worst_cases.following_rates import Stretch, last_of, problem_of, wrong_with_one
+from fedspec_proofs.worst_cases.one_round import MU, Round
+from fedspec_proofs.worst_cases.search.between_rates import simplest
+from fedspec_proofs.worst_cases.search.one_round import UncertifiedError, largest, least_factor
 
 LARGEST = 40
 """Denominators of the rates that are looked at."""

@@ -18,9 +18,9 @@ Gradients at x* become t times as large, so that zeta falls.
 
 What two clients with equally many steps show, more of them show too. A form P of n clients may be averaged over who is
 called first, for that does not make it fall less. It then is one in means and one in mean squares of what is off them,
-which two clients have as well (:mod:`fedspec_proofs.more_clients`).
+which two clients have as well (:mod:`fedspec_proofs.worst_cases.more_clients`).
 
-Where parabolas show it, :mod:`fedspec_proofs.parabolas` does without any of this.
+Where parabolas show it, :mod:`fedspec_proofs.worst_cases.parabolas` does without any of this.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from typing import Any
 
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
-from fedspec_proofs import parabolas
-from fedspec_proofs.contraction import OTHERS, Round, clients_of, obeyed
 from fedspec_proofs.engines.worst_case.attained import Attained, replayed, unfit
 from fedspec_proofs.engines.worst_case.classes import Function, Point
 from fedspec_proofs.engines.worst_case.forms import Form, basis
@@ -43,6 +41,8 @@ from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem, semidefinite
 from fedspec_proofs.engines.worst_case.rates import between
 from fedspec_proofs.engines.worst_case.values import Value, function_value, inner, square
+from fedspec_proofs.worst_cases import parabolas
+from fedspec_proofs.worst_cases.one_round import OTHERS, Round, clients_of, obeyed
 
 FOLLOWED = ("fedprox", "scaffold", "feddyn")
 """Whose steps are those of the module's text."""

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fedspec.catalogue import CATALOGUE
-from fedspec_proofs import any_rounds
-from fedspec_proofs.any_rounds import Rounds
-from fedspec_proofs.contraction import MU
 from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.worst_cases import any_rounds
+from fedspec_proofs.worst_cases.any_rounds import Rounds
+from fedspec_proofs.worst_cases.one_round import MU
 
 
 @dataclass(frozen=True)

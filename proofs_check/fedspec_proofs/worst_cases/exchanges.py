@@ -11,7 +11,7 @@ client, vectors c_i of sum zero that come to stand for -grad F_i(x*):
 
 So (X_i - x*, c_i + grad F_i(x*)) is zero where they rest, and a positive definite form P in it, c_n left out as minus
 the sum of the others, is looked for that falls in every exchange. With P found, multipliers that fractions check prove
-the factor (:mod:`contraction` has the same for rounds of a server). A row's own functions are run on linear forms.
+the factor (:mod:`.one_round` has the same for rounds of a server). A row's own functions are run on linear forms.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from fedspec.arith import Mixing, Stack, Vector
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import ParameterError
 from fedspec.plan import Exchange, Oracle
-from fedspec_proofs.contraction import MU, clients_of, obeyed
 from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value
+from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
 
 Words = tuple[tuple[str, ...], ...]
 """A matrix, each entry a fraction in words."""

@@ -7,10 +7,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs import outer, tabled
 from fedspec_proofs.claim import Claim, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.outer import LATE, Outer, problem_of
+from fedspec_proofs.worst_cases import outer, tabled
+from fedspec_proofs.worst_cases.outer import LATE, Outer, problem_of
 
 PATH = Path(outer.__file__).with_suffix(".json")
 """Written by ``python scripts/worst_outer.py``."""
@@ -63,7 +63,8 @@ def factors(id: str, statement: str, source: Source, which: Sequence[str]) -> Cl
             "strong": "every F_i is mu-strongly convex, mu = L/10",
             "smooth": "every F_i has gradients that are Lipschitz with constant L = 1, in any dimension",
         },
-        sizes=f"two clients, and three by the same multipliers; more by the argument in fedspec_proofs.more_clients; "
+        sizes="two clients, and three by the same multipliers; more by the argument in "
+        "fedspec_proofs.worst_cases.more_clients; "
         f"tau = {', '.join(dict.fromkeys(str(row['tau']) for row in found))}; "
         f"eta_l = {', '.join(dict.fromkeys(row['eta_l'] for row in found))}",
     )

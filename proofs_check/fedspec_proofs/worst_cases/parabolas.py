@@ -24,10 +24,10 @@ from itertools import combinations, permutations
 from math import isqrt, perm
 
 from fedspec.plan import Oracle
-from fedspec_proofs.contraction import Round
 from fedspec_proofs.engines.worst_case.forms import Form, basis, vector
 from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.rates import Polynomial, bernstein, moved, plus, polynomial, times
+from fedspec_proofs.worst_cases.one_round import Round
 
 HALVED = 8
 """How often an interval is halved."""

@@ -1,0 +1,88 @@
+"""The worst case of rounds of any algorithm, found by semidefinite programming and proved; needs cvxpy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, overload
+
+from fedspec.errors import FedspecError
+from fedspec_proofs.engines.worst_case.attained import Attained, replayed, share
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.solving import attaining, first_proved, worst
+from fedspec_proofs.engines.worst_case.values import Value
+from fedspec_proofs.worst_cases.any_rounds import Rounds, problem_of
+from fedspec_proofs.worst_cases.search.forms import R, certified
+from fedspec_proofs.worst_cases.search.one_round import Certified
+
+DIGITS = 3
+"""Significant digits to which a bound is rounded up."""
+
+
+class NoWorstCaseError(FedspecError):
+    """No worst case, or no certificate of it, was found."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer.
+
+    Attributes:
+        asked: the question.
+        bound: what |x_R - x*|^2 is at most, proved by multipliers that were checked in fractions.
+        proof: the multipliers.
+        attained: functions at which it comes near, in fractions; none where none were rounded.
+        reached: |x_R - x*|^2 there.
+        worst: the same where the program attains it, in floats.
+    """
+
+    asked: Rounds
+    bound: Fraction
+    proof: Mapping[str, Fraction]
+    attained: Attained | None
+    reached: Fraction | None
+    worst: float
+
+
+@overload
+def worst_case(asked: Rounds) -> Found: ...
+
+
+@overload
+def worst_case(asked: R) -> Certified[R]: ...
+
+
+def worst_case(asked: Any) -> Any:
+    """The worst case, rounded up in its third digit to what is proved, and functions that come near.
+
+    Of an exchange, a server that keeps something, a compressor or a class of matrices (Exchanged, Outer, Compressed,
+    Mixed) it is the factor of a form that falls, found by :func:`fedspec_proofs.worst_cases.search.forms.certified`.
+
+    Raises:
+        NotLinearError: a round is not linear.
+        NoWorstCaseError: no worst case or no certificate was found.
+        UncertifiedError: the same of a form.
+    """
+    if not isinstance(asked, Rounds):
+        return certified(asked)
+    problem = problem_of(asked)
+    value = worst(problem).value
+    if not math.isfinite(value):
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no largest distance at these numbers")
+    unit = Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1)
+
+    def claim_of(bound: Fraction) -> Problem:
+        right = Value(constant=bound)
+        return replace(problem, claimed=problem.claimed - right, right=right)
+
+    proved = first_proved(math.ceil(value / float(unit)), unit, claim_of)
+    if proved is None:
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: no certificate was found near {value:.6g}")
+    bound, proof = proved
+    claim = claim_of(bound)
+    found = attaining(claim)
+    if found and claim.play and (wrong := replayed(claim.play, found)):
+        raise NoWorstCaseError(f"worst-case: {asked.row.id}: {wrong}")
+    return Found(asked, bound, proof, found, share(claim, found) * bound if found else None, value)
