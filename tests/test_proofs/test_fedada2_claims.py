@@ -40,7 +40,7 @@ from fedspec_proofs.fedada2 import (
 )
 from fedspec_proofs.fedada2.conditions import bounded, lipschitz, ramp, smooth
 from fedspec_proofs.fedada2.inductive import reachable, simulated
-from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds, slope
+from fedspec_proofs.fedada2.problems import BALANCED, Huber, everybody, problem, rounds, slope
 from fedspec_proofs.fedada2.runs import Case, outcome
 from fedspec_proofs.fedada2.student_bounds import at_one
 from fedspec_proofs.fedada2.sums import double_sum
@@ -258,7 +258,7 @@ def test_gradients_are_those_of_the_values() -> None:
 
 
 def test_a_run_that_stands_still_is_noticed() -> None:
-    f, h = theorem_20.BALANCED, theorem_20.hyper(100, F(1, 4))
+    f, h = BALANCED, theorem_20.hyper(100, F(1, 4))
     still = rounds(fedada2.step, h, f, exact.vector(0), everybody(f, 1), 5)
     assert still.still and still.exact and still.least(f) == F(1, 81)
     moving = rounds(fedada2.step, h, f, exact.vector(1), everybody(f, 1), 5)

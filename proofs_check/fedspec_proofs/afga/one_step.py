@@ -20,7 +20,8 @@ from fedspec.population import gradients
 from fedspec_proofs.afga.bounds import consensus_terms, drift_terms, printed_growth
 from fedspec_proofs.afga.mixed import one_draw, variances
 from fedspec_proofs.afga.networks import DRAWN
-from fedspec_proofs.afga.sequences import doubly, given, row_stochastic
+from fedspec_proofs.afga.rounds import given
+from fedspec_proofs.afga.sequences import doubly, row_stochastic
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum

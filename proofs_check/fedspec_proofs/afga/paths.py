@@ -17,7 +17,7 @@ from fedspec.plan import Exchange
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
 from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import matrix
-from fedspec_proofs.afga.sequences import given
+from fedspec_proofs.afga.rounds import given
 from fedspec_proofs.afga.server_inductions import rootless
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose

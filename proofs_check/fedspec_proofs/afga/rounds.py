@@ -21,6 +21,7 @@ from fedspec.mixing import topology
 from fedspec.mixing.gossip import cluster_mean, gossip
 from fedspec.plan import Exchange, Oracle
 from fedspec.population import gradients
+from fedspec.problems import quadratic
 from fedspec_proofs.afga.network import Network, hyper
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.expectation import independent, mean, signs, subsets
@@ -42,6 +43,11 @@ def clients(net: Network, noise: Callable[[int, int], Any], bend: Bend = straigh
         return lambda t, x: net.a[i] * bend(x) + net.c[i] + net.nu * noise(t, i)
 
     return [oracle(i) for i in range(net.N)]
+
+
+def given(g: Array) -> list[Oracle]:
+    """Clients with gradient g[t, i] at local step t, wherever they are."""
+    return [quadratic.given(list(g[:, i])) for i in range(g.shape[1])]
 
 
 @cache

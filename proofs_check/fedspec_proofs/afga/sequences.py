@@ -15,14 +15,13 @@ import numpy as np
 
 from fedspec.algorithms import afga
 from fedspec.algorithms.afga import mean_change
-from fedspec.arith import Array, Mixing
+from fedspec.arith import Mixing
 from fedspec.mixing.gossip import cluster_mean
-from fedspec.plan import Exchange, Oracle
-from fedspec.problems.quadratic import given as problem_given
+from fedspec.plan import Exchange
 from fedspec_proofs.afga.mixed import mean_after_exchange, mean_of_senders
 from fedspec_proofs.afga.network import hyper
 from fedspec_proofs.afga.networks import blended_permutation
-from fedspec_proofs.afga.rounds import models
+from fedspec_proofs.afga.rounds import given, models
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
@@ -45,11 +44,6 @@ def row_stochastic(draw: Draw, n: int) -> Mixing:
     W = draw("p", n, n, positive=True)
     out: Mixing = W / W.sum(axis=1)[:, None]
     return out
-
-
-def given(g: Array) -> list[Oracle]:
-    """Clients with gradient g[t, i] at local step t, wherever they are."""
-    return [problem_given(list(g[:, i])) for i in range(g.shape[1])]
 
 
 def _mean_moves(n: int, sets: tuple[tuple[int, ...], ...], matrix: Callable[[Draw, int], Mixing]) -> Body:

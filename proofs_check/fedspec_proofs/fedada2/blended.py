@@ -21,6 +21,7 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.bounds import Constants, Setting
 from fedspec_proofs.fedada2.conditions import PRINTED
 from fedspec_proofs.fedada2.derivation import derived, fits_gamma, symbols
+from fedspec_proofs.fedada2.problems import BALANCED
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import (
     DRIFT_WORDS,
@@ -35,8 +36,8 @@ from fedspec_proofs.fedada2.runs import (
     steps_of,
 )
 from fedspec_proofs.fedada2.strategies import Local2, bounds, local, steps
-from fedspec_proofs.fedada2.theorem_20 import BALANCED, Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
+from fedspec_proofs.fedada2.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 
 THEOREM = Source(FEDADA2, "Theorem 25 (L1189)")

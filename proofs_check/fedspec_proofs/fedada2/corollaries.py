@@ -21,9 +21,9 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import every, prove
 from fedspec_proofs.fedada2.conditions import PRINTED, printed
-from fedspec_proofs.fedada2.problems import everybody, rounds
+from fedspec_proofs.fedada2.problems import BALANCED, everybody, rounds
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.theorem_20 import BALANCED, hyper
+from fedspec_proofs.fedada2.theorem_20 import hyper
 from fedspec_proofs.refutation import refutation
 
 COROLLARY_23 = Source(FEDADA2, "Corollary 23 (L1075), Corollary 7 (L162)")

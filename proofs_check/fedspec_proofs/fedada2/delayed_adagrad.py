@@ -45,8 +45,8 @@ from fedspec_proofs.fedada2.runs import (
 )
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
-from fedspec_proofs.fedada2.theorem_20 import Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
+from fedspec_proofs.fedada2.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 
 REMARK = Source(FEDADA2, "after Algorithm 9 (L1510)")

@@ -22,8 +22,8 @@ from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import DRIFT_WORDS, SETTING_WORDS, SLOW, Case, astray, dawdling, inequality, steps_of
 from fedspec_proofs.fedada2.runs import WORDS as ROUND_WORDS
 from fedspec_proofs.fedada2.runs import drawn as drawn_rounds
-from fedspec_proofs.fedada2.theorem_20 import Typed
 from fedspec_proofs.fedada2.three_clients import rates, setting, unmoved
+from fedspec_proofs.fedada2.typed import Typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 

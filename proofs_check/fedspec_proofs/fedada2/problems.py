@@ -93,6 +93,9 @@ def problem(*clients: tuple[Any, Any]) -> Huber:
     return Huber(centres, scales)
 
 
+BALANCED = problem((1, -1), (1, Fraction(1, 3)), (1, Fraction(1, 3)))
+"""At 0 the clients' steps 1/2, -1/4, -1/4 cancel (eps = 1), while their gradients 1, -1/3, -1/3 do not."""
+
 Round = Callable[[Any, Any, Sequence[Oracle], Plan], tuple[Any, dict[str, Any]]]
 """A round of one of FedAda2's algorithms: the step function of its box."""
 

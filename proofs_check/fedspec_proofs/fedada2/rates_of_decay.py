@@ -13,8 +13,9 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.bounds import FLOAT, psis, theorem_20
 from fedspec_proofs.fedada2.corollaries import COROLLARY_23, COROLLARY_24, bounded_case, growing_case
+from fedspec_proofs.fedada2.problems import BALANCED
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.theorem_20 import BALANCED, hyper, setting
+from fedspec_proofs.fedada2.theorem_20 import hyper, setting
 
 
 @claim(

@@ -7,8 +7,7 @@ the left side is known for every T, while the printed right side falls to 0 with
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -28,9 +27,10 @@ from fedspec_proofs.fedada2.bounds import ABOVE, FLOAT, Constants, Setting, righ
 from fedspec_proofs.fedada2.conditions import PRINTED, printed
 from fedspec_proofs.fedada2.derivation import derived, of_theorem_20
 from fedspec_proofs.fedada2.inductive import patient
-from fedspec_proofs.fedada2.problems import Huber, everybody, problem, rounds
+from fedspec_proofs.fedada2.problems import BALANCED, Huber, everybody, rounds
 from fedspec_proofs.fedada2.rational import F
 from fedspec_proofs.fedada2.runs import ALGORITHM_2, DRIFT_WORDS, SLOW, TIRED, WORDS, Case, astray, dawdling, known
+from fedspec_proofs.fedada2.typed import HALF_C, typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
@@ -41,8 +41,6 @@ PRINTED_PROOF = tuple(
 """The lines of its proof, in their order."""
 SOURCE = Source(FEDADA2, "Theorem 20 (L842); Theorem 6 (L146) in short")
 STATEMENT = "min over t <= T of |grad f(x_(t-1))|^2 <= (Psi1 + ... + Psi5) / Psi6 for Algorithm 2"
-BALANCED = problem((1, -1), (1, F(1, 3)), (1, F(1, 3)))
-"""At 0 the clients' steps 1/2, -1/4, -1/4 cancel (eps = 1), while their gradients 1, -1/3, -1/3 do not."""
 
 
 def hyper(T: int, eps_s: Any, beta1: Any = 0) -> fedada2.FedAda2:
@@ -66,39 +64,6 @@ def printed_right(f: Huber, h: fedada2.FedAda2, x: Any, T: int) -> Any:
     """A rational upper bound of the printed right side."""
     s = setting(f, h, x, T)
     return right(s, theorem_20(s, ABOVE), ABOVE)
-
-
-@dataclass(frozen=True)
-class Typed:
-    """What differs between the statements: Phi1 and gamma1 over eta_l, and what Psi3 and Psi4 are multiplied by.
-
-    Those of Theorem 20 with d = K = z = eps = tau = G = 1 and v_0 = 0: Phi1 = sqrt(log 2), gamma1 = 1/2, 1/alpha1 = 4.
-    """
-
-    phi: float = math.sqrt(math.log(2))
-    gamma: float = 1 / 2
-    factor: float = 4
-
-
-def typed(T: int, beta1: float, eps_s: float, gap: float, c: float, of: Typed = Typed()) -> float:
-    """The printed right side once more (L848-870), in floating point: eta = eps = tau = G = L = d = 1, the server's v_0
-    = 1, eta_l = T^(-1/2); c is c(beta1) and gap f(x_0) - f*.
-    """
-    eta_l: float = T**-0.5
-    Phi1 = eta_l * of.phi
-    Phi2 = min(math.sqrt(1 - beta1), Phi1)
-    Ltilde = 2 / (eta_l * eps_s)
-    Psi2 = T * Phi1**2
-    Psi3: float = (1 - beta1**T) * eta_l * T * of.factor * Ltilde * Phi1**2
-    Psi4 = (1 - beta1) * eta_l * T * of.factor * c * Phi2**2
-    Psi5 = Phi1 * (1 - beta1 + math.log(1 + T * Phi1**2))
-    Psi6 = 3 * (1 - beta1) * eta_l * of.gamma * T / (4 * (math.sqrt(T * Phi1**2 + 1) + 1))
-    whole: float = (gap + Psi2 + Psi3 + Psi4 + Psi5) / Psi6
-    return whole
-
-
-HALF_C = sum(u**2 / 2**u for u in range(18)) + 1 / 17
-"""c(1/2), whose u_0 is 17: 2^(-16) 16^4 is 1."""
 
 
 def first_below(f: Huber, eps_s: Any, beta1: Any, left: Any) -> int:

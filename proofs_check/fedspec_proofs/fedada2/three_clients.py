@@ -8,9 +8,9 @@ from fedspec_proofs.claim import Finding
 from fedspec_proofs.engines import exact
 from fedspec_proofs.fedada2.bounds import ABOVE, Constants, Setting, right
 from fedspec_proofs.fedada2.conditions import printed
-from fedspec_proofs.fedada2.problems import Round, everybody, rounds
+from fedspec_proofs.fedada2.problems import BALANCED, Round, everybody, rounds
 from fedspec_proofs.fedada2.rational import F
-from fedspec_proofs.fedada2.theorem_20 import BALANCED, HALF_C, Typed, typed
+from fedspec_proofs.fedada2.typed import HALF_C, Typed, typed
 from fedspec_proofs.refutation import refutation
 
 HORIZON = 10**16

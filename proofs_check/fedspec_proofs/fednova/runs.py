@@ -37,6 +37,9 @@ from fedspec_proofs.words import sized
 
 P = TypeVar("P")
 
+SCHEDULES = (Solver.SGD, Solver.DECAYED, Solver.MOMENTUM)
+"""Solvers whose rounds are searched at any rates; FedProx has claims of its own."""
+
 BETAS = tuple(map(rational, ("1", "9/8", "5/4", "3/2", "2", "4")))
 
 TURN: Array = np.array([[rational(3, 5), rational(-4, 5)], [rational(4, 5), rational(3, 5)]])

@@ -18,9 +18,8 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean, with_replacement
 from fedspec_proofs.fednova.bounds import drift, gap, rational, reach
-from fedspec_proofs.fednova.runs import quadratics, told
+from fedspec_proofs.fednova.runs import SCHEDULES, quadratics, told
 from fedspec_proofs.fednova.settings import played
-from fedspec_proofs.fednova.theorem_1 import SCHEDULES
 
 ONE = rational(1)
 

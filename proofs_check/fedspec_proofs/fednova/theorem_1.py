@@ -26,11 +26,9 @@ from fedspec_proofs.engines.search import searched
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.assembly import rounds
 from fedspec_proofs.fednova.bounds import Constants, printed, rational, theorem_1
-from fedspec_proofs.fednova.runs import ASSUMPTIONS, Run, bound, by_hand, with_dropped
+from fedspec_proofs.fednova.runs import ASSUMPTIONS, SCHEDULES, Run, bound, by_hand, with_dropped
 from fedspec_proofs.fednova.settings import Setting, played
 from fedspec_proofs.kit.adding import confirmed
-
-SCHEDULES = (Solver.SGD, Solver.DECAYED, Solver.MOMENTUM)
 
 TRIES = 300
 

@@ -26,9 +26,9 @@ from fedspec_proofs.fednova.bounds import (
     theorem_1_rates,
 )
 from fedspec_proofs.fednova.own_tau_eff import Rounds, fails_as_printed, weighted
-from fedspec_proofs.fednova.runs import ASSUMPTIONS, bound, by_hand, rate
+from fedspec_proofs.fednova.runs import ASSUMPTIONS, SCHEDULES, bound, by_hand, rate
 from fedspec_proofs.fednova.settings import Setting, played
-from fedspec_proofs.fednova.theorem_1 import ONE, SCHEDULES, far, shown, thrown, two_unlike
+from fedspec_proofs.fednova.theorem_1 import ONE, far, shown, thrown, two_unlike
 
 THEOREM = {
     **ASSUMPTIONS,
