@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from fedspec_proofs import ledger
-from fedspec_proofs.fednova import best_coefficients, round_numbers
+from fedspec_proofs.fednova.claims import best_coefficients, round_numbers
 from fedspec_proofs.kernel import certificates, planted, rows, weighed
 from fedspec_proofs.kernel.refuted import THEOREMS
 from fedspec_proofs.kernel.running import checked, compiled, compiler, spent, told

@@ -14,8 +14,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs.fednova import best_coefficients, best_rates, round_numbers
-from fedspec_proofs.fednova.round_numbers import by_round
+from fedspec_proofs.fednova.claims import best_coefficients, best_rates, round_numbers
+from fedspec_proofs.fednova.claims.round_numbers import by_round
 from fedspec_proofs.worst_cases import tabled
 from fedspec_proofs.worst_cases.between_rates import method_of
 from fedspec_proofs.worst_cases.coefficients import Weighed

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs.fednova import best_rates, followed_rates
+from fedspec_proofs.fednova.claims import best_rates, followed_rates
 from fedspec_proofs.worst_cases import tabled
 from fedspec_proofs.worst_cases.following_rates import Stretch
 from fedspec_proofs.worst_cases.one_round import HELD, Round

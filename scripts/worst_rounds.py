@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from fedspec_proofs.fednova import several_rounds as ledger
+from fedspec_proofs.fednova.claims import several_rounds as ledger
 from fedspec_proofs.worst_cases import tabled
 from fedspec_proofs.worst_cases.search.one_round import Certified
 from fedspec_proofs.worst_cases.search.several_rounds import certified, chain

@@ -1,7 +1,8 @@
 """The ledger: every claim of the five papers in their order, and the statements that the papers number.
 
-A paper is a package of this one. Its ``MODULES`` hold the claims in the paper's order, its ``statements.toml`` lists
-what the paper numbers, with the claims about each, its ``errata.toml`` the lines that are misprinted.
+A paper is a package of this one. Its ``MODULES`` name the modules of its ``claims`` in the paper's order. Its
+``statements.toml`` lists what the paper numbers, with the claims about each, its ``errata.toml`` the lines that are
+misprinted.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Statement:
 def _claims(paper: Paper) -> Iterator[Claim]:
     modules: tuple[str, ...] = importlib.import_module(f"fedspec_proofs.{paper.package}").MODULES
     for module in modules:
-        for value in vars(importlib.import_module(f"fedspec_proofs.{paper.package}.{module}")).values():
+        for value in vars(importlib.import_module(f"fedspec_proofs.{paper.package}.claims.{module}")).values():
             # What a module imports from another one stands in the other's place.
             if isinstance(value, Claim) and value.paper == paper.key:
                 yield value

@@ -213,6 +213,12 @@ def test_the_rooms_of_the_ledger_stand_one_above_the_other() -> None:
                 assert known == where or not {known, where} <= papers, f"{name(path)} imports {module}"
 
 
+@pytest.mark.parametrize("kit", sorted(LEDGER.glob("*/kit")), ids=lambda kit: kit.parent.name)
+def test_what_claims_share_knows_none_of_them(kit: Path) -> None:
+    for path in files(kit):
+        assert not [m for m in imports(path) if m.startswith(f"fedspec_proofs.{kit.parent.name}.claims")], name(path)
+
+
 def test_what_proves_a_worst_case_knows_nothing_of_the_search() -> None:
     room = LEDGER / "worst_cases"
     for path in files(room):

@@ -13,26 +13,24 @@ from fedspec.algorithms import cafga
 from fedspec.arith import Array, minimum
 from fedspec.mixing import topology
 from fedspec.server.amsgrad import amsgrad, general_amsgrad
-from fedspec_proofs.afga import (
+from fedspec_proofs.afga.claims import (
     assembly,
-    bounds,
     changes,
     consensus,
     convergence,
     difference,
     distance,
     drift,
-    explicit,
     lyapunov,
-    one_local_step,
     one_step,
     orders,
-    rounds,
     sampling,
     sequences,
     server,
 )
-from fedspec_proofs.afga.constants import (
+from fedspec_proofs.afga.claims.constraints import Rates
+from fedspec_proofs.afga.kit import bounds, explicit, one_local_step, rounds
+from fedspec_proofs.afga.kit.constants import (
     Bump,
     Well,
     between,
@@ -43,10 +41,9 @@ from fedspec_proofs.afga.constants import (
     never_negative,
     only_consensus_is_fixed,
 )
-from fedspec_proofs.afga.constraints import Rates
-from fedspec_proofs.afga.explicit import Setting
-from fedspec_proofs.afga.network import EXACT, Network
-from fedspec_proofs.afga.networks import BREAKING, HOLDS, blended_permutation, network, opposed, two_tilts
+from fedspec_proofs.afga.kit.explicit import Setting
+from fedspec_proofs.afga.kit.network import EXACT, Network
+from fedspec_proofs.afga.kit.networks import BREAKING, HOLDS, blended_permutation, network, opposed, two_tilts
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up

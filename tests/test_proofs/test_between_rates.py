@@ -14,9 +14,9 @@ import pytest
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Plan
-from fedspec_proofs.fednova import best_rates
-from fedspec_proofs.fednova.best_rates import ASKED, LOCAL, best, piece_of
-from fedspec_proofs.fednova.round_numbers import rows as numbers
+from fedspec_proofs.fednova.claims import best_rates
+from fedspec_proofs.fednova.claims.best_rates import ASKED, LOCAL, best, piece_of
+from fedspec_proofs.fednova.claims.round_numbers import rows as numbers
 from fedspec_proofs.worst_cases.between_rates import (
     Piece,
     ended,

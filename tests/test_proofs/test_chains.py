@@ -10,20 +10,21 @@ import pytest
 from test_judge.support import inside
 
 from fedspec_proofs import chain, ledger, stored
-from fedspec_proofs.afga import ascent, difference, mixed
-from fedspec_proofs.afga import assembly as afga
-from fedspec_proofs.afga import one_step as afga_step
+from fedspec_proofs.afga.claims import ascent, difference
+from fedspec_proofs.afga.claims import assembly as afga
+from fedspec_proofs.afga.claims import one_step as afga_step
+from fedspec_proofs.afga.kit import mixed
 from fedspec_proofs.claim import Dropped, Finding, Verdict
-from fedspec_proofs.client_centric import assembly as client_centric
-from fedspec_proofs.client_centric import term_sums
+from fedspec_proofs.client_centric.claims import assembly as client_centric
+from fedspec_proofs.client_centric.kit import term_sums
 from fedspec_proofs.engines.certificate import Step, Sum, adds_up
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities, symbolic
-from fedspec_proofs.fed_lamb import assembly as fed_lamb
-from fedspec_proofs.fed_lamb import links as fed_lamb_links
-from fedspec_proofs.fedada2 import assembly as fedada2
-from fedspec_proofs.fednova import assembly as fednova
-from fedspec_proofs.fednova import client_drift
+from fedspec_proofs.fed_lamb.claims import assembly as fed_lamb
+from fedspec_proofs.fed_lamb.claims import links as fed_lamb_links
+from fedspec_proofs.fedada2.claims import assembly as fedada2
+from fedspec_proofs.fednova.claims import assembly as fednova
+from fedspec_proofs.fednova.claims import client_drift
 from fedspec_proofs.kit import adding
 
 CLAIMS = ledger.claims()

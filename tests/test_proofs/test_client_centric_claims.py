@@ -15,27 +15,25 @@ from fedspec.arith import Scalar, Vector
 from fedspec.readings import Normalise
 from fedspec.server.client_centric import Moments
 from fedspec_proofs.claim import Claim, Verdict
-from fedspec_proofs.client_centric import (
+from fedspec_proofs.client_centric.claims import (
     algorithms,
     appendix_a,
     corollary,
     descent,
-    family,
     lyapunov,
     momentum,
     momentum_sums,
     remarks,
     roots,
-    runs,
     starts,
-    steps,
     telescoping,
     theorem,
 )
-from fedspec_proofs.client_centric.problems import Clients, flat, huber, through
-from fedspec_proofs.client_centric.regimes import as_corrected, corrected_terms, printed
-from fedspec_proofs.client_centric.runs import mean_gradient, measure
-from fedspec_proofs.client_centric.theorem import swings, two_clients
+from fedspec_proofs.client_centric.claims.theorem import swings, two_clients
+from fedspec_proofs.client_centric.kit import family, runs, steps
+from fedspec_proofs.client_centric.kit.problems import Clients, flat, huber, through
+from fedspec_proofs.client_centric.kit.regimes import as_corrected, corrected_terms, printed
+from fedspec_proofs.client_centric.kit.runs import mean_gradient, measure
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.combine import all_proved, all_refuted, by_hand
 from fedspec_proofs.kit.piecewise import Piecewise

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec_proofs.fednova.best_coefficients import OWN, WAYS, WHICH, rows, weighed_of, wrong_with
-from fedspec_proofs.fednova.round_numbers import by_round
-from fedspec_proofs.fednova.round_numbers import rows as numbers
+from fedspec_proofs.fednova.claims.best_coefficients import OWN, WAYS, WHICH, rows, weighed_of, wrong_with
+from fedspec_proofs.fednova.claims.round_numbers import by_round
+from fedspec_proofs.fednova.claims.round_numbers import rows as numbers
 from fedspec_proofs.worst_cases.coefficients import Weighed, free, off_plane, plane_of
 
 ROWS = rows()

@@ -17,7 +17,7 @@ from fedspec.algorithms.ef21 import State
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Plan
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.fednova.compressed_factors import MORE, compressed_of, rows, wrong_with
+from fedspec_proofs.fednova.claims.compressed_factors import MORE, compressed_of, rows, wrong_with
 from fedspec_proofs.worst_cases.compressed import Compressed, among, problem_of
 from fedspec_proofs.worst_cases.one_round import MU
 

@@ -20,8 +20,8 @@ from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.forms import form
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.fednova import best_rates
-from fedspec_proofs.fednova.round_numbers import round_of, rows
+from fedspec_proofs.fednova.claims import best_rates
+from fedspec_proofs.fednova.claims.round_numbers import round_of, rows
 from fedspec_proofs.worst_cases.one_round import HELD, MU, OTHERS, Round, problem_of, state_of
 from fedspec_suite.report.styles import style_of
 

@@ -13,7 +13,7 @@ from fedspec_proofs import ledger
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.worst_case import certificates, proof, rates
 from fedspec_proofs.engines.worst_case.classes import Class
-from fedspec_proofs.fednova import certificate_controls, noisy_round
+from fedspec_proofs.fednova.claims import certificate_controls, noisy_round
 
 pytestmark = pytest.mark.long
 

@@ -17,7 +17,7 @@ from fedspec_proofs.engines.mutation import GreatestOfHolders, LeastOfSets, muta
 from fedspec_proofs.engines.reals import real, reals
 from fedspec_proofs.engines.smt import Outcome, prove
 from fedspec_proofs.engines.symbolic import symbols, vanishes
-from fedspec_proofs.fedada2 import sm3_inductions
+from fedspec_proofs.fedada2.kit import sm3_inductions
 
 CHAIN = Cover(((0, 1), (1, 2)), 3)
 

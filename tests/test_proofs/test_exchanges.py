@@ -18,10 +18,10 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.errors import MixingError, ParameterError
 from fedspec.plan import Exchange
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.afga.exchange_numbers import by_exchange, exchanged_of, rows, wrong_with
+from fedspec_proofs.afga.claims.exchange_numbers import by_exchange, exchanged_of, rows, wrong_with
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, basis
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.fednova.round_numbers import rows as of_servers
+from fedspec_proofs.fednova.claims.round_numbers import rows as of_servers
 from fedspec_proofs.worst_cases.exchanges import KEPT, OTHERS, Exchanged, circulant, mixing_of, problem_of, state_of
 from fedspec_proofs.worst_cases.one_round import MU
 

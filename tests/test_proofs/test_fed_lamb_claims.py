@@ -25,24 +25,22 @@ from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.engines.exact import generator, vector
 from fedspec_proofs.engines.mutation import mutate
-from fedspec_proofs.fed_lamb import (
+from fedspec_proofs.fed_lamb.claims import (
     assumptions,
-    bounds,
-    climbs,
     corollary_1,
     key_inequality,
     lemma_1,
     lemma_2,
     repaired,
-    rounds,
     theorem_1,
     theorem_1_floors,
     theorem_3_consensus,
 )
-from fedspec_proofs.fed_lamb.audits import bump
-from fedspec_proofs.fed_lamb.problems import Problem
-from fedspec_proofs.fed_lamb.rounds import begin, lamb, one_round, seen
-from fedspec_proofs.fed_lamb.walks import root_above, walk
+from fedspec_proofs.fed_lamb.kit import bounds, climbs, rounds
+from fedspec_proofs.fed_lamb.kit.audits import bump
+from fedspec_proofs.fed_lamb.kit.problems import Problem
+from fedspec_proofs.fed_lamb.kit.rounds import begin, lamb, one_round, seen
+from fedspec_proofs.fed_lamb.kit.walks import root_above, walk
 from fedspec_proofs.kit.piecewise import Piecewise, average, huber
 from fedspec_proofs.refutation import refutation
 

@@ -27,30 +27,21 @@ from fedspec_proofs.engines.algebra import Statement, decide, variables
 from fedspec_proofs.engines.mutation import LeastOfSets, mutate, over
 from fedspec_proofs.engines.reals import Real, real, roots
 from fedspec_proofs.engines.smt import Induction, every, prove
-from fedspec_proofs.fedada2 import (
-    assembly,
-    blended,
-    bounds,
-    delayed_adagrad,
-    derivation,
-    lemma_15,
-    runs,
-    sm3_inductions,
-    theorem_20,
-)
-from fedspec_proofs.fedada2.conditions import bounded, lipschitz, ramp, smooth
-from fedspec_proofs.fedada2.inductive import reachable, simulated
-from fedspec_proofs.fedada2.problems import BALANCED, Huber, everybody, problem, rounds, slope
-from fedspec_proofs.fedada2.runs import Case, outcome
-from fedspec_proofs.fedada2.student_bounds import at_one
-from fedspec_proofs.fedada2.sums import double_sum
+from fedspec_proofs.fedada2.claims import assembly, blended, delayed_adagrad, derivation, theorem_20
+from fedspec_proofs.fedada2.claims.student_bounds import at_one
+from fedspec_proofs.fedada2.claims.sums import double_sum
+from fedspec_proofs.fedada2.kit import bounds, lemma_15, runs, sm3_inductions
+from fedspec_proofs.fedada2.kit.conditions import bounded, lipschitz, ramp, smooth
+from fedspec_proofs.fedada2.kit.inductive import reachable, simulated
+from fedspec_proofs.fedada2.kit.problems import BALANCED, Huber, everybody, problem, rounds, slope
+from fedspec_proofs.fedada2.kit.runs import Case, outcome
 from fedspec_proofs.kit.piecewise import huber
 
 pytestmark = pytest.mark.long
 
 
 def claim(module: str, name: str) -> Claim:
-    found = getattr(importlib.import_module(f"fedspec_proofs.fedada2.{module}"), name)
+    found = getattr(importlib.import_module(f"fedspec_proofs.fedada2.claims.{module}"), name)
     assert isinstance(found, Claim)
     return found
 
@@ -96,18 +87,24 @@ RULES: list[tuple[str, str, Any, str, str]] = [
     ("fedspec.algorithms.fedada2", "sm3_ii_delayed", plain_sgd, "theorem_20", "theorem"),
     ("fedspec.algorithms.server_update", "adagrad", decaying, "corollaries", "convergence"),
     ("fedspec.client.sm3_delayed", "sm3_ii_delayed", forgetful, "pseudogradients", "repaired"),
-    ("fedspec_proofs.fedada2.pseudogradients", "sm3_ii_delayed", forgetful, "pseudogradients", "carried_sum"),
-    ("fedspec_proofs.fedada2.server_steps", "adagrad", frozen, "server_steps", "lemma"),
-    ("fedspec_proofs.fedada2.accumulators", "sm3_ii_delayed", twice, "accumulators", "lemma"),
+    ("fedspec_proofs.fedada2.claims.pseudogradients", "sm3_ii_delayed", forgetful, "pseudogradients", "carried_sum"),
+    ("fedspec_proofs.fedada2.claims.server_steps", "adagrad", frozen, "server_steps", "lemma"),
+    ("fedspec_proofs.fedada2.claims.accumulators", "sm3_ii_delayed", twice, "accumulators", "lemma"),
     (
-        "fedspec_proofs.fedada2.normalised",
+        "fedspec_proofs.fedada2.claims.normalised",
         "normalised_sgd",
         lambda x, g, *, eta_l, eps: x - eta_l * g,
         "normalised",
         "second_moment",
     ),
-    ("fedspec_proofs.fedada2.student_t", "local_sgd", lambda h, x, g, tau: x - g(0, x), "student_t", "fedavg_explodes"),
-    ("fedspec_proofs.fedada2.student_t", "student_2", lambda u: u, "student_t", "heavy_tailed"),
+    (
+        "fedspec_proofs.fedada2.claims.student_t",
+        "local_sgd",
+        lambda h, x, g, tau: x - g(0, x),
+        "student_t",
+        "fedavg_explodes",
+    ),
+    ("fedspec_proofs.fedada2.claims.student_t", "student_2", lambda u: u, "student_t", "heavy_tailed"),
 ]
 
 
@@ -124,7 +121,7 @@ def test_claims_are_about_the_rules(
 
 def test_the_integral_is_that_of_the_square(monkeypatch: pytest.MonkeyPatch) -> None:
     """With another one typed Definition 1's instance is not shown."""
-    module = importlib.import_module("fedspec_proofs.fedada2.student_t")
+    module = importlib.import_module("fedspec_proofs.fedada2.claims.student_t")
     monkeypatch.setattr(module, "integral", lambda a, log: log((1 - a) / a) - (1 - 2 * a))
     assert claim("student_t", "heavy_tailed")().verdict is Verdict.UNKNOWN
 
@@ -133,7 +130,7 @@ def test_the_integral_is_that_of_the_square(monkeypatch: pytest.MonkeyPatch) -> 
     ("name", "missing"), [("_one_more_step", "between"), ("_weighed", "weights"), ("_weighed", "steps")]
 )
 def test_the_sum_of_lemma_30_needs_its_parts(name: str, missing: str) -> None:
-    body = getattr(importlib.import_module("fedspec_proofs.fedada2.delayed_adagrad"), name)
+    body = getattr(importlib.import_module("fedspec_proofs.fedada2.claims.delayed_adagrad"), name)
 
     def without(draw: Any) -> Statement:
         whole = body(draw)
@@ -153,7 +150,7 @@ def test_a_ramp_is_as_steep_as_it_is_said_to_be(L: F, least: bool) -> None:
 
 def test_lemma_28_falls_by_the_algorithm_s_own_denominator(monkeypatch: pytest.MonkeyPatch) -> None:
     """Normalised steps of length 1 keep to the bound."""
-    module = importlib.import_module("fedspec_proofs.fedada2.delayed_adam")
+    module = importlib.import_module("fedspec_proofs.fedada2.claims.delayed_adam")
 
     def signs(state: Any, g: Any, *, eta_l: Any, **more: Any) -> Any:
         return type(state)(x=state.x - eta_l * np.sign(g), m=state.m, v=state.v, v_hat=state.v_hat, t=state.t + 1)
@@ -163,7 +160,7 @@ def test_lemma_28_falls_by_the_algorithm_s_own_denominator(monkeypatch: pytest.M
 
 
 def test_the_closed_form_of_adam_is_about_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("fedspec_proofs.fedada2.delayed_moments")
+    module = importlib.import_module("fedspec_proofs.fedada2.claims.delayed_moments")
     monkeypatch.setattr(module, "admu", swapped(module.admu))
     assert claim("delayed_moments", "closed_form")().verdict is Verdict.REFUTED
 
@@ -188,7 +185,7 @@ def test_searches_bite(
     monkeypatch: pytest.MonkeyPatch, place: str, name: str, factor: float, tested: tuple[str, str]
 ) -> None:
     """With a smaller constant in the closed form the search finds a violation."""
-    module = importlib.import_module(f"fedspec_proofs.fedada2.{place}")
+    module = importlib.import_module(f"fedspec_proofs.fedada2.claims.{place}")
     whole = getattr(module, name)
 
     def smaller(*args: Any, **more: Any) -> Any:

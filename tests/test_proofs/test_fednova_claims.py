@@ -18,12 +18,13 @@ from fedspec.readings import NovaWeights, Solver
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose, Tape
-from fedspec_proofs.fednova import MODULES, bounds
-from fedspec_proofs.fednova.own_tau_eff import weighted
-from fedspec_proofs.fednova.runs import Run, average, quadratics, run
-from fedspec_proofs.fednova.sampled_runs import average as sampled_average
-from fedspec_proofs.fednova.sampled_runs import sampled
-from fedspec_proofs.fednova.settings import Setting
+from fedspec_proofs.fednova import MODULES
+from fedspec_proofs.fednova.claims.own_tau_eff import weighted
+from fedspec_proofs.fednova.kit import bounds
+from fedspec_proofs.fednova.kit.runs import Run, average, quadratics, run
+from fedspec_proofs.fednova.kit.sampled_runs import average as sampled_average
+from fedspec_proofs.fednova.kit.sampled_runs import sampled
+from fedspec_proofs.fednova.kit.settings import Setting
 
 pytestmark = pytest.mark.long
 
@@ -33,7 +34,7 @@ PACKAGE = "fedspec_proofs.fednova"
 def of_id(id: str) -> Claim:
     """A claim of the package."""
     for module in MODULES:
-        for value in vars(importlib.import_module(f"{PACKAGE}.{module}")).values():
+        for value in vars(importlib.import_module(f"{PACKAGE}.claims.{module}")).values():
             if isinstance(value, Claim) and value.id == id:
                 return value
     raise KeyError(id)
@@ -50,36 +51,51 @@ def over(factor: int) -> Any:
     [
         ("fedspec.algorithms.local", "momentum", nesterov, "fednova.accumulation"),
         ("fedspec.algorithms.local", "momentum", nesterov, "fednova.eq-69-repaired"),
-        (f"{PACKAGE}.responses", "nesterov", momentum, "fednova.accumulation-every-tau"),
-        (f"{PACKAGE}.nova", "effective_steps", lambda p, a, *_: sum(a), "fednova.general-rule"),
-        (f"{PACKAGE}.settings", "local_matrix", lambda H, **_: H, "fednova.limit-instances"),
+        (f"{PACKAGE}.kit.responses", "nesterov", momentum, "fednova.accumulation-every-tau"),
+        (f"{PACKAGE}.claims.nova", "effective_steps", lambda p, a, *_: sum(a), "fednova.general-rule"),
+        (f"{PACKAGE}.kit.settings", "local_matrix", lambda H, **_: H, "fednova.limit-instances"),
         ("fedspec.algorithms.fednova", "effective_steps", lambda *_: 1, "fednova.equal-norms-are-fedavg"),
         ("fedspec.algorithms.fednova", "general_weights", lambda p, *_: p, "fednova.implied-weights-are-fedavg"),
-        (f"{PACKAGE}.lower_bound", "general_weights", lambda p, *_: p, "fednova.lemma-4"),
-        (f"{PACKAGE}.sampling", "sampled_weights", lambda p, **_: p / sum(p), "fednova.footnote-1-with-replacement"),
-        (f"{PACKAGE}.sampling", "sampled_weights", lambda p, **_: p / sum(p), "fednova.footnote-1-without-replacement"),
+        (f"{PACKAGE}.claims.lower_bound", "general_weights", lambda p, *_: p, "fednova.lemma-4"),
+        (
+            f"{PACKAGE}.claims.sampling",
+            "sampled_weights",
+            lambda p, **_: p / sum(p),
+            "fednova.footnote-1-with-replacement",
+        ),
+        (
+            f"{PACKAGE}.claims.sampling",
+            "sampled_weights",
+            lambda p, **_: p / sum(p),
+            "fednova.footnote-1-without-replacement",
+        ),
         ("fedspec.algorithms.fednova_vr", "stored_direction", lambda d, c, **_: d, "fednova.algorithm-2-repaired"),
-        (f"{PACKAGE}.variance_reduction", "cross_client", lambda d, p: d, "fednova.corrections-cancel"),
-        (f"{PACKAGE}.special_cases", "accumulation", lambda *_, **__: [1, 2], "fednova.eq-11"),
+        (f"{PACKAGE}.claims.variance_reduction", "cross_client", lambda d, p: d, "fednova.corrections-cancel"),
+        (f"{PACKAGE}.claims.special_cases", "accumulation", lambda *_, **__: [1, 2], "fednova.eq-11"),
         pytest.param(
-            f"{PACKAGE}.theorem_1_fedprox",
+            f"{PACKAGE}.claims.theorem_1_fedprox",
             "repaired",
             bounds.printed,
             "fednova.theorem-1-fedprox-repaired",
             marks=pytest.mark.night,
         ),
-        pytest.param(f"{PACKAGE}.runs", "theorem_1_terms", over(4), "fednova.theorem-1", marks=pytest.mark.night),
-        (f"{PACKAGE}.fedprox_rate", "theorem_1_terms", over(8), "fednova.corollary-2"),
-        (f"{PACKAGE}.lemma_1", "sgd", lambda x, g, eta_l: x - 2 * eta_l * g, "fednova.lemma-1"),
+        pytest.param(f"{PACKAGE}.kit.runs", "theorem_1_terms", over(4), "fednova.theorem-1", marks=pytest.mark.night),
+        (f"{PACKAGE}.claims.fedprox_rate", "theorem_1_terms", over(8), "fednova.corollary-2"),
+        (f"{PACKAGE}.claims.lemma_1", "sgd", lambda x, g, eta_l: x - 2 * eta_l * g, "fednova.lemma-1"),
         ("fedspec.algorithms.fedavg", "average", lambda x, delta, eta: x + 2 * delta, "fednova.eq-29"),
-        (f"{PACKAGE}.limits", "proximal_sgd", lambda x, g, z, eta_l, mu: x - eta_l * g, "fednova.eq-21"),
-        (f"{PACKAGE}.lower_bound", "chi_squared", lambda p, w: 2 * bounds.chi_squared(p, w), "fednova.lemma-4"),
-        (f"{PACKAGE}.theorem_2", "chi_squared", lambda p, w: bounds.chi_squared(p, w) / 2, "fednova.theorem-2"),
-        (f"{PACKAGE}.theorem_2", "chi_squared", lambda p, w: bounds.chi_squared(p, w) / 2, "fednova.lemma-3"),
-        (f"{PACKAGE}.weight_bias", "a_norm", lambda *_, **__: 1, "fednova.chi-falls-with-alpha"),
-        (f"{PACKAGE}.fedprox_norms", "accumulation", lambda *_, **__: [2], "fednova.fedprox-ceilings"),
-        (f"{PACKAGE}.drift", "accumulation", lambda s, tau, **_: [Fraction(1)] * tau, "fednova.eq-69-momentum-bound"),
-        (f"{PACKAGE}.assumptions", "noisy", lambda noise: lambda k, x: x, "fednova.assumption-2"),
+        (f"{PACKAGE}.claims.limits", "proximal_sgd", lambda x, g, z, eta_l, mu: x - eta_l * g, "fednova.eq-21"),
+        (f"{PACKAGE}.claims.lower_bound", "chi_squared", lambda p, w: 2 * bounds.chi_squared(p, w), "fednova.lemma-4"),
+        (f"{PACKAGE}.claims.theorem_2", "chi_squared", lambda p, w: bounds.chi_squared(p, w) / 2, "fednova.theorem-2"),
+        (f"{PACKAGE}.claims.theorem_2", "chi_squared", lambda p, w: bounds.chi_squared(p, w) / 2, "fednova.lemma-3"),
+        (f"{PACKAGE}.claims.weight_bias", "a_norm", lambda *_, **__: 1, "fednova.chi-falls-with-alpha"),
+        (f"{PACKAGE}.claims.fedprox_norms", "accumulation", lambda *_, **__: [2], "fednova.fedprox-ceilings"),
+        (
+            f"{PACKAGE}.claims.drift",
+            "accumulation",
+            lambda s, tau, **_: [Fraction(1)] * tau,
+            "fednova.eq-69-momentum-bound",
+        ),
+        (f"{PACKAGE}.claims.assumptions", "noisy", lambda noise: lambda k, x: x, "fednova.assumption-2"),
     ],
 )
 def test_with_another_rule_a_claim_is_refuted(
@@ -106,7 +122,7 @@ def test_with_another_rule_a_claim_is_refuted(
         # Everybody's share, whoever is drawn.
         ("fedspec.algorithms.fednova_sampled", "sampled_weights", lambda p, **_: 2 * p, "fednova.algorithm-1"),
         # Averages weighted by tau_eff in place of the printed ones.
-        (f"{PACKAGE}.own_tau_eff", "unweighted", weighted, "fednova.theorem-3-mean-tau-eff"),
+        (f"{PACKAGE}.claims.own_tau_eff", "unweighted", weighted, "fednova.theorem-3-mean-tau-eff"),
     ],
 )
 def test_with_another_rule_a_refutation_is_none(

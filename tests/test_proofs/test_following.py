@@ -20,8 +20,8 @@ from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import flaw, semidefinite
 from fedspec_proofs.engines.worst_case.rates import between
 from fedspec_proofs.engines.worst_case.values import Value
-from fedspec_proofs.fednova.followed_rates import ASKED, best_of, rows, wrong_with
-from fedspec_proofs.fednova.round_numbers import rows as numbers
+from fedspec_proofs.fednova.claims.followed_rates import ASKED, best_of, rows, wrong_with
+from fedspec_proofs.fednova.claims.round_numbers import rows as numbers
 from fedspec_proofs.worst_cases import following_rates
 from fedspec_proofs.worst_cases.following_rates import Stretch, play_at, wrong_with_one
 from fedspec_proofs.worst_cases.one_round import MU, Round, problem_of

@@ -14,7 +14,7 @@ import pytest
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.worst_case.forms import basis
-from fedspec_proofs.fednova import best_coefficients, round_numbers
+from fedspec_proofs.fednova.claims import best_coefficients, round_numbers
 from fedspec_proofs.kernel import planted, rows, weighed
 from fedspec_proofs.kernel.refuted import REFUTES
 from fedspec_proofs.kernel.running import ALLOWED, SOURCES, RefusedError, compiled, compiler, prepared, resting_on

@@ -12,7 +12,7 @@ import pytest
 
 from fedspec.errors import ParameterError
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.fednova.round_numbers import PATH, round_of
+from fedspec_proofs.fednova.claims.round_numbers import PATH, round_of
 from fedspec_proofs.worst_cases.more_clients import among, many
 from fedspec_proofs.worst_cases.one_round import Round, problem_of
 

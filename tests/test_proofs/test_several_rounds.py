@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec_proofs.fednova.round_numbers import by_round
-from fedspec_proofs.fednova.round_numbers import rows as numbers
-from fedspec_proofs.fednova.several_rounds import at_once, chains, rows, several_of, wrong_with
+from fedspec_proofs.fednova.claims.round_numbers import by_round
+from fedspec_proofs.fednova.claims.round_numbers import rows as numbers
+from fedspec_proofs.fednova.claims.several_rounds import at_once, chains, rows, several_of, wrong_with
 from fedspec_proofs.worst_cases.one_round import MU
 from fedspec_proofs.worst_cases.search.any_rounds import worst_case
 from fedspec_proofs.worst_cases.several_rounds import Several

@@ -14,8 +14,8 @@ import pytest
 
 from fedspec.errors import ParameterError
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.afga.class_factors import mixed_of, rows, wrong_with
-from fedspec_proofs.afga.exchange_numbers import rows as of_matrices
+from fedspec_proofs.afga.claims.class_factors import mixed_of, rows, wrong_with
+from fedspec_proofs.afga.claims.exchange_numbers import rows as of_matrices
 from fedspec_proofs.engines.worst_case.attained import Attained
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.proof import flaw

@@ -12,10 +12,11 @@ import pytest
 
 from fedspec_proofs import ledger, stored
 from fedspec_proofs.claim import Severity, Verdict
-from fedspec_proofs.client_centric import theorem as client_centric
-from fedspec_proofs.fed_lamb import bounds as fed_lamb
-from fedspec_proofs.fedada2 import theorem_20, three_clients
-from fedspec_proofs.fednova import theorem_1_fedprox
+from fedspec_proofs.client_centric.claims import theorem as client_centric
+from fedspec_proofs.fed_lamb.kit import bounds as fed_lamb
+from fedspec_proofs.fedada2.claims import theorem_20
+from fedspec_proofs.fedada2.kit import three_clients
+from fedspec_proofs.fednova.claims import theorem_1_fedprox
 
 pytestmark = pytest.mark.long
 

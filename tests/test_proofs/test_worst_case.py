@@ -29,7 +29,7 @@ from fedspec_proofs.engines.worst_case.proof import Problem, flaw, semidefinite
 from fedspec_proofs.engines.worst_case.rates import flaw_between
 from fedspec_proofs.engines.worst_case.solving import prove, worst
 from fedspec_proofs.engines.worst_case.values import Value, square
-from fedspec_proofs.fednova import noisy_round, one_round
+from fedspec_proofs.fednova.claims import noisy_round, one_round
 
 ledger.claims()
 CASES = [(id, case) for id, cases in certificates.CERTIFIED.items() for case, c in cases.items() if c.holds]

@@ -1,6 +1,6 @@
 """The claims of "On the Data Heterogeneity in Adaptive Federated Learning" (AFGA, CAFGA), in the paper's order.
 
-Modules without claims: :mod:`.network` and :mod:`.networks` (toy problems), :mod:`.constants` (theirs, exactly),
+What they share, in ``kit``: :mod:`.network` and :mod:`.networks` (toy problems), :mod:`.constants` (theirs, exactly),
 :mod:`.rounds` (exact expectations over a round), :mod:`.bounds` (both sides of the lemmas' inequalities),
 :mod:`.explicit` (the theorems with every constant written out), :mod:`.paths` and :mod:`.server_inductions`.
 """

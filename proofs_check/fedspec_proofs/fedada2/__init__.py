@@ -1,7 +1,7 @@
 """The claims of FedAda2 ("Efficient Adaptive Federated Optimization"), in the order of its text and its appendices.
 
-``statements.toml`` lists what the paper numbers. Modules that are not in ``MODULES`` hold what several claims share:
-problems and their constants, the right sides of the convergence bounds, inductions and their second look.
+``statements.toml`` lists what the paper numbers. ``kit`` holds what several claims share: problems and their constants,
+the right sides of the convergence bounds, inductions and their second look.
 """
 
 MODULES = (

@@ -1,7 +1,7 @@
 """FedNova: "Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization", its statements.
 
-``settings``, ``bounds``, ``runs``, ``sampled_runs`` and ``responses`` hold what the claims share: algorithms on
-quadratics, the constants of the bounds, instances for a search, and the solvers' answers to a unit gradient.
+In ``kit`` ``settings``, ``bounds``, ``runs``, ``sampled_runs`` and ``responses`` hold what the claims share: algorithms
+on quadratics, the constants of the bounds, instances for a search, and the solvers' answers to a unit gradient.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.fednova.round_numbers import by_round
+from fedspec_proofs.fednova.claims.round_numbers import by_round
 from fedspec_proofs.kernel import weighed
 from fedspec_proofs.kernel.rows import Cell, argument, cells, statement
 from fedspec_proofs.kernel.text import checked_theorem

@@ -16,7 +16,7 @@ from typing import Any
 from fedspec.errors import FedspecError
 from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
-from fedspec_proofs.fednova.round_numbers import by_round
+from fedspec_proofs.fednova.claims.round_numbers import by_round
 from fedspec_proofs.kernel.text import checked_theorem, identifier, listed, naturals, number, numbers
 from fedspec_proofs.worst_cases.between_rates import method_of
 from fedspec_proofs.worst_cases.one_round import HELD, MU, OTHERS, Round, clients_of

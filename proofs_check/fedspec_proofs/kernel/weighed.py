@@ -16,7 +16,7 @@ from typing import Any
 from fedspec.errors import FedspecError
 from fedspec_proofs.engines.worst_case.certificates import attained_of
 from fedspec_proofs.engines.worst_case.forms import basis
-from fedspec_proofs.fednova.best_coefficients import WAYS
+from fedspec_proofs.fednova.claims.best_coefficients import WAYS
 from fedspec_proofs.kernel.rows import HEAD as ROWS_HEAD
 from fedspec_proofs.kernel.rows import TABLE, multipliers, on_forms
 from fedspec_proofs.kernel.text import checked_theorem, identifier, listed, naturals, number, numbers

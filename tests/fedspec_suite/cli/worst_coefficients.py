@@ -20,7 +20,7 @@ def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], 
     Raises:
         ParameterError: another algorithm, more rounds, more rates, hyper-parameters, or a form that falls.
     """
-    own = importlib.import_module("fedspec_proofs.fednova.best_coefficients").OWN
+    own = importlib.import_module("fedspec_proofs.fednova.claims.best_coefficients").OWN
     if row.id not in own:
         raise ParameterError(f"--coefficients: they weigh changes as {' and '.join(own)} do; not for {row.id}")
     if rounds > 1 or len(rates) > 1 or numbers or lyapunov:
@@ -33,7 +33,7 @@ def told(
     """The number of coefficients that are given, or the best ones: of any, or of those with any tau_eff."""
     coefficients, search, rows = (
         importlib.import_module(f"fedspec_proofs.{n}")
-        for n in ("worst_cases.coefficients", "worst_cases.search.coefficients", "fednova.best_coefficients")
+        for n in ("worst_cases.coefficients", "worst_cases.search.coefficients", "fednova.claims.best_coefficients")
     )
     r = coefficients.Weighed(steps, eta_l, zeta2, (), mu)
     kinds = [steps[kind[0]] for kind in r.kinds]

@@ -1,0 +1,1 @@
+"""The claims about AFGA and CAFGA; the package above has their order."""

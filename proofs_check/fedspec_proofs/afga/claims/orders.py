@@ -1,0 +1,99 @@
+"""Server AMSGrad: the order of its moments for any number of rounds, by SMT induction over the server rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction as F
+from typing import Any
+
+from fedspec.arith import Vector
+from fedspec.readings import AmsOption
+from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
+from fedspec_proofs.afga.kit.server_inductions import (
+    DOMAIN,
+    EPS,
+    WORDS,
+    Step,
+    Watched,
+    broken_by,
+    finding,
+    in_order,
+    order,
+    rootless,
+    simulated,
+    system,
+)
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines.smt import Formulas, some
+
+WANG = "ours, about FedAMS beside eq. (2) (L112-130); external: Wang, Lin and Chen (2022), named in footnote 5"
+
+
+def _ordered(step: Step, ceiling: Callable[[Any, Any, Any], Any], extra: Formulas | None = None) -> Finding:
+    invariant = order(lambda v_hat, P: ceiling(v_hat, P, EPS))
+    answers = system(step, invariant, {**DOMAIN, **(extra or {})}).prove()
+    holds = in_order(ceiling)
+    dropped = {
+        "0 <= beta1 < 1": broken_by(step, holds, beta1=F(2)),
+        "0 <= beta2 < 1": broken_by(step, holds, beta2=F(2)),
+    }
+    return finding(answers, simulated(step, holds), dropped)
+
+
+def below_P(v_hat: Any, P: Any, eps: Any) -> Any:
+    """The ceiling of FedAMSGrad."""
+    return v_hat <= P
+
+
+@claim(
+    "afga.amsgrad-order",
+    statement="For FedAMSGrad's server, at every round and in every coordinate: 0 <= v <= v_hat <= the largest "
+    "Delta^2 so far, |m| <= the largest |Delta| so far, and v_hat never falls",
+    source=Source(AFGA, "ours, about eq. (2) (L112-130)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=WORDS,
+)
+def amsgrad_order() -> Finding:
+    """v is a mean of squares seen and of zero, v_hat a maximum of such v, m a mean of the Delta and of zero."""
+    return _ordered(amsgrad, below_P, {"eps >= 0": EPS >= 0})
+
+
+def fedams(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
+    """FedAMS, option 1."""
+    return ams(state, delta, **numbers, option=AmsOption.ONE)
+
+
+@claim(
+    "afga.fedams-order",
+    statement="For FedAMS, option 1, the same with v_hat <= max(largest Delta^2 so far, eps), and v_hat >= eps",
+    source=Source(AFGA, WANG),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions=WORDS,
+)
+def fedams_order() -> Finding:
+    """eps enters the maximum, so that it is both a floor and, while all Delta^2 are smaller, the ceiling."""
+
+    def ceiling(v_hat: Any, P: Any, eps: Any) -> Any:
+        return some(v_hat <= P, v_hat <= eps)
+
+    def floor(before: Watched, after: Watched) -> Formulas:
+        return {"v_hat never falls": before.state.v_hat[0] <= after.state.v_hat[0], "eps": after.state.v_hat[0] >= EPS}
+
+    whole = replace(
+        system(fedams, order(lambda v_hat, P: ceiling(v_hat, P, EPS)), {**DOMAIN, "eps >= 0": EPS >= 0}), claim=floor
+    )
+
+    def holds(states: list[AmsGrad], deltas: list[Any], eps: Any) -> bool:
+        return in_order(ceiling)(states, deltas, eps) and bool(states[-1].v_hat[0] >= eps)
+
+    def step(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
+        return rootless(ams)(state, delta, **numbers, option=AmsOption.ONE)
+
+    dropped = {
+        "0 <= beta1 < 1": broken_by(step, holds, beta1=F(2)),
+        "0 <= beta2 < 1": broken_by(step, holds, beta2=F(2)),
+    }
+    return finding(whole.prove(), simulated(step, holds), dropped)

@@ -1,0 +1,188 @@
+"""The constants of a toy network, decided exactly: smoothness, dissimilarity, and how fast its matrices mix.
+
+At the end non-convex clients that meet every assumption of the theorems, with rational gradients:
+
+    bump    f(x) = u^2 / (1 + u^2),    u = x - b    |f''| <= 2, |f'| <= 13/20, rational values too
+    well    f(x) = log(1 + u^2) / 2                 |f''| <= 1, |f'| <= 1/2, rational gradients
+
+Both are bounded below by 0 and take their minimum at b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array, Mixing
+from fedspec.mixing import topology
+from fedspec.plan import Oracle
+from fedspec_proofs.afga.kit.network import EXACT, Network
+
+
+def largest_slope(a: Any) -> Any:
+    """The smoothness of quadratics, from their second derivatives."""
+    return max(abs(a_i) for a_i in a)
+
+
+def cluster_means(net: Network, of: Any) -> list[Any]:
+    """The mean of one number for each client, cluster by cluster."""
+    return [sum(of[i] for i in V) / Fraction(net.n) for V in net.clusters]
+
+
+def dissimilar(net: Network, k: int) -> Any:
+    """The smallest sigma_k^2 for every x; None where there is none."""
+    V = net.clusters[k]
+    if len({net.a[i] for i in V}) > 1:
+        return None
+    mean = sum(net.c[i] for i in V) / Fraction(net.n)
+    return sum((net.c[i] - mean) ** 2 for i in V) / Fraction(net.n)
+
+
+def between(net: Network, alpha2: Any, sigma2_c: Any) -> bool:
+    """Whether 1/K sum_k fbar_k'(x)^2 <= alpha^2 f'(x)^2 + sigma_c^2 for all x: a parabola never below 0."""
+    slopes, starts = cluster_means(net, net.a), cluster_means(net, net.c)
+    slope, start = sum(slopes) / Fraction(net.K), sum(starts) / Fraction(net.K)
+    A = alpha2 * slope**2 - sum(s**2 for s in slopes) / Fraction(net.K)
+    B = 2 * (alpha2 * slope * start - sum(s * c for s, c in zip(slopes, starts, strict=True)) / Fraction(net.K))
+    C = alpha2 * start**2 + sigma2_c - sum(c**2 for c in starts) / Fraction(net.K)
+    return bool(A >= 0 and C >= 0 and B**2 <= 4 * A * C)
+
+
+def least_sigma2_c(net: Network, alpha2: Any) -> Any:
+    """The smallest sigma_c^2 for that alpha, where the clusters' slopes allow one; else 0."""
+    slopes, starts = cluster_means(net, net.a), cluster_means(net, net.c)
+    slope, start = sum(slopes) / Fraction(net.K), sum(starts) / Fraction(net.K)
+    A = alpha2 * slope**2 - sum(s**2 for s in slopes) / Fraction(net.K)
+    B = 2 * (alpha2 * slope * start - sum(s * c for s, c in zip(slopes, starts, strict=True)) / Fraction(net.K))
+    rest = sum(c**2 for c in starts) / Fraction(net.K) - alpha2 * start**2
+    return max(Fraction(0), rest + (B**2 / (4 * A) if A > 0 else Fraction(0)))
+
+
+def never_negative(M: Array) -> bool:
+    """Whether a symmetric matrix of fractions has no negative eigenvalue, by elimination with symmetric pivots."""
+    M = M.copy()
+    while len(M):
+        j = max(range(len(M)), key=lambda i: M[i, i])
+        if M[j, j] < 0:
+            return False
+        if M[j, j] == 0:
+            return not M.any()
+        rest = [i for i in range(len(M)) if i != j]
+        M = M[np.ix_(rest, rest)] - np.outer(M[rest, j], M[j, rest]) / M[j, j]
+    return True
+
+
+def mixes(W: Mixing, rho: Any) -> bool:
+    """Whether ||W - J||_2 <= rho: rho^2 I - (W - J)'(W - J) has no negative eigenvalue."""
+    gap = W - topology.complete(len(W), EXACT)
+    identity = topology.alone(len(W), EXACT)
+    return never_negative(rho**2 * identity - gap.T @ gap)
+
+
+def doubly_stochastic(W: Mixing) -> bool:
+    """Entries in [0, 1], rows and columns that sum to one."""
+    sums = (*W.sum(axis=0), *W.sum(axis=1))
+    return all(s == 1 for s in sums) and all(0 <= w <= 1 for w in W.flat)
+
+
+def only_consensus_is_fixed(W: Mixing) -> bool:
+    """Whether null(I - W) = span(1): the rank of I - W is n - 1."""
+    M, rank = (topology.alone(len(W), EXACT) - W).tolist(), 0
+    for column in range(len(W)):
+        pivot = next((r for r in range(rank, len(M)) if M[r][column] != 0), None)
+        if pivot is None:
+            continue
+        M[rank], M[pivot] = M[pivot], M[rank]
+        for r in range(rank + 1, len(M)):
+            factor = M[r][column] / M[rank][column]
+            M[r] = [x - factor * y for x, y in zip(M[r], M[rank], strict=True)]
+        rank += 1
+    return rank == len(W) - 1
+
+
+def keeps(W: Mixing, x: Array, share: Any) -> bool:
+    """Whether |(W - J)x| = share |x|: with :func:`mixes` it makes ||W - J||_2 exactly this share."""
+    image = (W - topology.complete(len(W), EXACT)) @ x
+    return bool(image @ image == share**2 * (x @ x))
+
+
+def least_rho(W: Mixing, denominator: int = 64) -> Fraction:
+    """A bound of ||W - J||_2: a multiple of 1/denominator at most, as small as it can be among those."""
+    gap = W - topology.complete(len(W), EXACT)
+    # ||.||_2 <= ||.||_F, where to start; then down.
+    square = sum(g**2 for g in gap.flat)
+    k = isqrt(int(square * denominator**2)) + 1
+    while k > 0 and mixes(W, Fraction(k - 1, denominator)):
+        k -= 1
+    return Fraction(k, denominator)
+
+
+@dataclass(frozen=True)
+class Well:
+    """s times a well at b.
+
+    Attributes:
+        s: its depth, >= 0 for one that is bounded below.
+        b: where its minimum is.
+    """
+
+    s: Any
+    b: Any
+
+    @property
+    def L(self) -> Any:
+        """The smoothness: f'' = s (1 - u^2)/(1 + u^2)^2 lies in [-|s|, |s|]."""
+        return abs(self.s)
+
+    @property
+    def G(self) -> Any:
+        """The largest slope: |u|/(1 + u^2) <= 1/2, with equality at u = 1."""
+        return abs(self.s) / Fraction(2)
+
+    def slope(self, x: Any) -> Any:
+        """The gradient."""
+        u = x - self.b
+        return self.s * u / (1 + u * u)
+
+
+@dataclass(frozen=True)
+class Bump:
+    """s times a bump at b; f'' = 2 s (1 - 3 u^2)/(1 + u^2)^3."""
+
+    s: Any
+    b: Any
+
+    @property
+    def L(self) -> Any:
+        """The smoothness, attained at b."""
+        return 2 * abs(self.s)
+
+    @property
+    def G(self) -> Any:
+        """A bound of the slopes, whose largest is 3 sqrt(3)/8 < 13/20, at u^2 = 1/3."""
+        return Fraction(13, 20) * abs(self.s)
+
+    def value(self, x: Any) -> Any:
+        """The objective."""
+        u = x - self.b
+        return self.s * u * u / (1 + u * u)
+
+    def slope(self, x: Any) -> Any:
+        """The gradient."""
+        u = x - self.b
+        return 2 * self.s * u / (1 + u * u) ** 2
+
+
+def oracle(f: Well | Bump) -> Oracle:
+    """Its gradient."""
+    return lambda t, x: f.slope(x)
+
+
+def oracles(clients: Sequence[Well | Bump]) -> list[Oracle]:
+    """Their gradients."""
+    return [oracle(f) for f in clients]

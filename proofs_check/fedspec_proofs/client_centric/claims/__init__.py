@@ -1,0 +1,1 @@
+"""The claims about client-centric optimisation; the package above has their order."""

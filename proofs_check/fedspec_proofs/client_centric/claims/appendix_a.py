@@ -1,0 +1,123 @@
+"""What the appendix says of line 9 of Algorithm 3: the fixed points with and without it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
+from fedspec.algorithms.local import local_sgd
+from fedspec.arith import Vector
+from fedspec.mixing.arrivals import local_change
+from fedspec.plan import Arrival
+from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
+from fedspec.readings import Normalise, Solver
+from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.client_centric.claims.algorithms import SETUP
+from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.refutation import refutation
+
+RATE = exact.number("1/10")
+
+
+TOY = QuadraticClients(H=exact.vector(1, 1).reshape(2, 1, 1), e=exact.vector(-1, 2).reshape(2, 1))
+
+
+STEPS = (2, 5)
+
+
+def _stationary(normalise: Normalise) -> tuple[Vector, Vector]:
+    """The point where the mean change of the two clients of Figure 4 is zero, and that change, by running CC-Local."""
+    K = np.stack([local_matrix(Solver.SGD, H, k, eta_l=RATE) for H, k in zip(TOY.H, STEPS, strict=True)])
+    W = exact.vector(*(Fraction(1, k) if normalise is Normalise.PER_STEP else Fraction(1) for k in STEPS))
+    x = limit(W, K, TOY)
+    h = CCFedSGD(buffer=2, eta_l=RATE, eta=exact.number(1), normalise=normalise)
+    state = init(h, x, SETUP)
+    for i, k in enumerate(STEPS):
+        state, _ = cc_fedsgd(h, state, TOY.clients, Arrival(i, k, 0))
+    return x, state.x - x
+
+
+@claim(
+    "client-centric.appendix-a-unnormalised",
+    statement="Without line 9 the clients with more local steps pull the fixed point towards their own optimum: in the "
+    "two-client picture with K = 2 and 5 it is farther from x* than with line 9, on the second client's side",
+    source=Source(CLIENT_CENTRIC, "App. A (a), Figure 4 (L528-541)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="curvature 1, optima -1 and 2, K = 2 and 5, eta_l = 1/10",
+    assumptions={"unequal": "the clients take unequally many steps"},
+)
+def normalised() -> Finding:
+    """Quadratics with curvature 1 and optima -1 and 2 at eta_l = 1/10; the picture gives no numbers."""
+    (with_, moved), (without, moved_) = _stationary(Normalise.PER_STEP), _stationary(Normalise.NONE)
+    optimum = TOY.minimiser(exact.vector("1/2", "1/2"))[0]
+    holds = not any((*moved, *moved_)) and without[0] - optimum > abs(with_[0] - optimum)
+    same = (
+        limit(exact.vector(1, 1), np.stack([local_matrix(Solver.SGD, H, 3, eta_l=RATE) for H in TOY.H]), TOY)[0]
+        == optimum
+    )
+    return Finding(
+        Verdict.PROVED if holds else Verdict.REFUTED,
+        f"x* = {optimum}; fixed point {float(with_[0]):.6f} with line 9, {float(without[0]):.6f} without, by "
+        "fractions; "
+        "one round of CC-FedSGD begun there does not move",
+        {"unequal": Dropped(bool(same), "with K = 3 for both the unnormalised fixed point is x* itself")},
+    )
+
+
+@claim(
+    "client-centric.appendix-a-debiased",
+    statement="The de-biasing of line 9, were it meant to the letter, would be: with unequal K_i the fixed point is x*",
+    source=Source(CLIENT_CENTRIC, "ours, about L185 and App. A (a) (L528-542)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+)
+def debiased() -> Finding:
+    """It removes what does not vanish with eta_l; a bias of order eta_l (K_i - 1) stays."""
+    x, moved = _stationary(Normalise.PER_STEP)
+    optimum = TOY.minimiser(exact.vector("1/2", "1/2"))[0]
+    return refutation(
+        instance=f"n = 2, f_i(x) = (x - c_i)^2 / 2, c = (-1, 2), K = {STEPS}, eta_l = {RATE}, both clients "
+        "in every round",
+        conditions={"a round of CC-FedSGD begun there stays there": not any(moved)},
+        left=x[0],
+        right=optimum,
+        relation="=",
+    )
+
+
+@claim(
+    "client-centric.appendix-a-debiased-repaired",
+    statement="With line 9 the fixed point for equal curvatures is sum w_i c_i / sum w_i with w_i = (1 - (1 - eta_l "
+    "h)^K_i) / K_i, and w_i / (eta_l h) lies between 1 - (K_i - 1) eta_l h / 2 and 1 (K_i <= 5), so it tends to x* as "
+    "eta_l -> 0",
+    source=Source(CLIENT_CENTRIC, "ours: L185 and App. A (a), corrected"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="K_i <= 5",
+    assumptions={"small": "eta_l h <= 1", "positive": "0 < eta_l h"},
+    repairs="client-centric.appendix-a-debiased",
+)
+def debiased_repaired() -> Finding:
+    """K up to 5; a = eta_l h. w_i is what CC-Local sends from distance one, and fixes the weighted point of both."""
+
+    def body(draw: Draw) -> Statement:
+        a = draw("a")
+        shown = {}
+        for K in range(1, 6):
+            h = CCFedSGD(buffer=1, eta_l=1, eta=1)
+            one = np.array([a * 0 + 1], dtype=object)
+            w = -local_change(local_sgd(h, one, lambda k, x: a * x, K), one, steps=K)[0]
+            shown[f"K = {K}, above"] = w <= a
+            shown[f"K = {K}, below"] = w >= a * (1 - (K - 1) * a / 2)
+        return Statement({"small": a <= 1, "positive": a > 0}, shown)
+
+    x, _ = _stationary(Normalise.PER_STEP)
+    w = [(1 - (1 - RATE) ** K) / K for K in STEPS]
+    if x[0] != (-w[0] + 2 * w[1]) / (w[0] + w[1]):
+        return Finding(Verdict.REFUTED, "the fixed point is not the weighted one")
+    return decide(body)

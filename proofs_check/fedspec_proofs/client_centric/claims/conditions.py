@@ -1,0 +1,174 @@
+"""H_1 and H_2, the coefficients that are merged, and the constants at the end of the proof."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.client_centric.kit.regimes import H, printed
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.combine import all_refuted
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.refutation import refutation
+
+NAMES = ("eta", "eta_l", "eps", "L", "G", "C", "tau")
+
+
+def _coefficient(v: Any) -> Any:
+    """What multiplies E |sum over S_t|^2 / m^2 at L1038, divided by eta eta_l."""
+    delta = (v.eta * v.L * v.C**2 / 2 + (3 * v.L * v.eta + v.G) / 4) / v.eps**2
+    return delta * v.eta_l + v.eta**2 * v.L**2 * v.tau**2 * v.eta_l**2 / (4 * v.eps**3)
+
+
+def _absorbed(draw: Draw, repaired: bool) -> Statement:
+    v: Any = SimpleNamespace(**{name: draw(name) for name in NAMES})
+    # H's first term with eps, by asking the printed one of C^2 eps in the place of C^2 in it.
+    extra = 4 * v.eta * v.L * v.C**2 * (v.eps - 1) * v.eta_l if repaired else 0
+    return Statement(
+        {
+            "eta_l > 0": v.eta_l > 0,
+            "eps > 0": v.eps > 0,
+            "eta >= 0": v.eta >= 0,
+            "H": H(v) + extra <= v.eps**2,
+        },
+        {"absorbed": _coefficient(v) * 8 * v.eps <= 1},
+    )
+
+
+@claim(
+    "client-centric.h",
+    statement="H_1 eta_l^2 + H_2 eta_l <= eps^2 makes the coefficient of E |sum over S_t|^2 at most eta "
+    "eta_l / (8 eps m^2)",
+    source=Source(CLIENT_CENTRIC, "H_1 and H_2 (L231, L1035-1038)"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    severity=Severity.CONSTANT,
+    assumptions={
+        "H": "H_1 eta_l^2 + H_2 eta_l <= eps^2",
+        "local rate": "eta_l <= 1 / (8 K L)",
+        "delay rate": "eta_l <= sqrt(1 / (120 L^2 eps tau K^2))",
+        "horizon": "eta_l <= eps / (sqrt(T) G)",
+    },
+)
+def h_printed() -> Finding:
+    """The first term of H_2 lacks a factor eps: too weak for eps > 1, stronger than needed for eps < 1."""
+    v: Any = SimpleNamespace(
+        eta=Fraction(1),
+        eta_l=Fraction(1, 25),
+        eps=Fraction(4),
+        L=Fraction(1),
+        G=Fraction(1),
+        C=Fraction(9),
+        tau=Fraction(1),
+    )
+    return all_refuted(
+        refutation(
+            instance="eta = L = G = tau = T = K = 1, eta_l = 1/25, eps = 4, beta = 9/10, both sides times "
+            "m^2 / (eta eta_l)",
+            conditions={
+                "H_1 eta_l^2 + H_2 eta_l <= eps^2": H(v) <= v.eps**2,
+                "eta_l <= 1 / (8 K L)": 8 * v.eta_l * v.L <= 1,
+                "eta_l <= sqrt(1 / (120 L^2 eps tau K^2))": 120 * v.eps * v.eta_l**2 <= 1,
+                "eta_l <= eps / (sqrt(T) G)": v.eta_l <= v.eps,
+            },
+            left=_coefficient(v),
+            right=1 / (8 * v.eps),
+        ),
+        decide(lambda draw: _absorbed(draw, False), ablate=False),
+    )
+
+
+@claim(
+    "client-centric.h-repaired",
+    statement="With H_2 = 4 eta L C^2 eps + 6 eta L eps + 2 G eps it does, and the two are the same inequality",
+    source=Source(CLIENT_CENTRIC, "ours: H_1 and H_2 (L231, L1035-1038), corrected"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
+    assumptions={
+        "eta_l > 0": "rates are positive",
+        "eps > 0": "eps is positive",
+        "eta >= 0": "the server's rate is not negative",
+        "H": "H_1 eta_l^2 + H_2 eta_l <= eps^2",
+    },
+    repairs="client-centric.h",
+)
+def h_repaired() -> Finding:
+    """Real algebra in all seven constants."""
+    return decide(lambda draw: _absorbed(draw, True))
+
+
+def _merged(draw: Draw, half: bool) -> Any:
+    eta, L, G, eps = (draw(name, positive=True) for name in ("eta", "L", "G", "eps"))
+    A_1, A_5, A_4 = eta**2 * L / (2 * eps**2), eta * G / (4 * eps**2), L * eta**2 / (4 * eps**2)
+    return [A_1 / (2 if half else 1) + A_5 + A_4 - (3 * L * eta**2 + eta * G) / (4 * eps**2)]
+
+
+@claim(
+    "client-centric.merge",
+    statement="The terms in |Delta_t|^2 of the bounds of A_1, A_5 and A_4 add up to (3 L eta^2 + eta G) / (4 eps^2)",
+    source=Source(CLIENT_CENTRIC, "merging (L966-1006)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
+    assumptions={"A_1": "A_1's term is eta^2 L / (2 eps^2)"},
+)
+def merge() -> Finding:
+    """Typed from the three bounds as printed; with the sharper A_1 of v_0 >= eps^2 it would be less."""
+    return identities(
+        {"coefficients": lambda draw: _merged(draw, False)},
+        without={"A_1": {"halved": lambda draw: _merged(draw, True)}},
+    )
+
+
+def _averaged(draw: Draw, eight: int) -> Any:
+    """8 eps / (eta eta_l T) times the right side of L1078, less the theorem's right side."""
+    eta, eta_l, eps, L, G, C, T, m, d, F, tau, l2, g2, K1, K2, K3 = (
+        draw(name, positive=True)
+        for name in ("eta", "eta_l", "eps", "L", "G", "C", "T", "m", "d", "F", "tau", "l2", "g2", "K1", "K2", "K3")
+    )
+    phi = {1: K1, 2: K2, -1: K3}
+    noise = 5 * eta * eta_l**3 * L**2 * T * K1 / eps
+    noise += (
+        (2 * eta**2 * eta_l**2 * L * C**2 + 3 * L * eta**2 * eta_l**2 + eta * eta_l**2 * G) / (4 * m * eps**2) * T * K3
+    )
+    noise += eta**3 * eta_l**3 * L**2 * tau**2 / (4 * eps**3 * m) * T * K3
+    falls = (eta**2 * eta_l**2 * G**2 * L / (2 * eps) * C**2 + eta * eta_l * G**2 * C) * d / (2 * eps)
+    falls += L * eta**2 * eta_l**2 * G**2 * C**2 * d / (4 * eps**2)
+    total = F + 30 * eta * eta_l**3 * L**2 * T * K2 / eps * g2 + noise * l2 + falls
+    run: Any = SimpleNamespace(
+        eta=eta,
+        eta_l=eta_l,
+        eps=eps,
+        L=L,
+        G=G,
+        C=C,
+        T=T,
+        m=m,
+        tau=tau,
+        sigma_l2=l2,
+        sigma_g2=g2,
+        x0=None,
+        phi=lambda p: phi[p],
+        clients=SimpleNamespace(d=d, gap=lambda x0: F),
+    )
+    return [eight * eps / (eta * eta_l * T) * total - printed(run)]
+
+
+@claim(
+    "client-centric.phi",
+    statement="8 eps / (eta eta_l T) times the last inequality gives Phi, Phi_g and Phi_l as the theorem defines them",
+    source=Source(CLIENT_CENTRIC, "averaging (L1078-1100)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
+    assumptions={"factor": "the factor is 8 eps / (eta eta_l T)"},
+)
+def phi() -> Finding:
+    """With G where the conversion has G T^-1 (L1060, L1078); the form of Phi at L1100 is the same."""
+    return identities(
+        {"all terms": lambda draw: _averaged(draw, 8)}, without={"factor": {"4 eps": lambda draw: _averaged(draw, 4)}}
+    )

@@ -1,0 +1,1 @@
+"""The claims about Fed-LAMB; the package above has their order."""

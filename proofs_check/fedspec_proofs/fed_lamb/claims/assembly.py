@@ -1,0 +1,259 @@
+"""The repaired theorems by adding up their steps: the inequality per layer, one round, and the rounds together.
+
+beta1 = lam = 0 and everybody takes part; D = 1/(sqrt(v_hat) + eps), s = sqrt(v0) + eps, so that s D <= 1 in every
+coordinate. Inner products, lengths and expectations are variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, false
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.certificate import Step, Sum, added
+from fedspec_proofs.engines.combine import all_proved
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import every
+from fedspec_proofs.fed_lamb.kit import bounds
+from fedspec_proofs.fed_lamb.kit.bounds import Constants
+from fedspec_proofs.fed_lamb.kit.shared import at
+from fedspec_proofs.kit.adding import spoiled, summed
+
+F = Fraction
+
+KEY = {
+    "parts": "<h, D g> = <g, D g> + <h - g, D g>",
+    "s D <= 1": "<g, D g> >= s ||D g||^2: fed-lamb.key-inequality-lines",
+    "Cauchy": "<h - g, D g> >= -||h - g|| ||D g||",
+    "triangle": "||D h|| <= ||D g|| + ||D (h - g)||",
+    "s D <= 1, again": "s ||D (h - g)|| <= ||h - g||: fed-lamb.key-inequality-lines",
+}
+
+
+def key(draw: Draw) -> Sum:
+    """||D g|| (s ||D h|| - 2 ||h - g||) <= <h, D g>."""
+    Dg, Dh, Dd, gap, s = (draw(name, positive=True) for name in ("Dg", "Dh", "Dd", "gap", "s"))
+    whole, own, cross = draw("whole"), draw("own"), draw("cross")
+    steps = {
+        "parts": Step(1, own + cross, whole),
+        "s D <= 1": Step(1, s * Dg**2, own),
+        "Cauchy": Step(1, -gap * Dg, cross),
+        "triangle": Step(s * Dg, Dh, Dg + Dd),
+        "s D <= 1, again": Step(Dg, s * Dd, gap),
+    }
+    return Sum(steps, Dg * (s * Dh - 2 * gap), whole)
+
+
+def at_rest(draw: Draw) -> Sum:
+    """Where D g = 0, so that g = 0 and the layer stays: s ||D h|| - 2 ||h - g|| <= 0."""
+    Dh, gap, s = (draw(name, positive=True) for name in ("Dh", "gap", "s"))
+    return Sum({"s D <= 1, again": Step(1, s * Dh, gap)}, s * Dh - 2 * gap, 0, gap)
+
+
+@claim(
+    "fed-lamb.key-inequality-assembly",
+    statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of any size, from the five steps that are "
+    "assumed; where D g = 0 the layer stays, and the left side is 0",
+    source=at("ours, in place of L598-612"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions=KEY,
+    chain=("fed-lamb.key-inequality-lines",),
+)
+def key_inequality() -> Finding:
+    """Multiplied by ||D g||; where that is 0, h - g is h, and s ||D h|| <= ||h||."""
+    rest = {"s D <= 1, again": KEY["s D <= 1, again"]}
+    return all_proved({"a layer that moves": added(key, KEY), "one that stays": added(at_rest, rest)})
+
+
+def _lines(draw: Draw) -> Statement:
+    g, d, D, s = draw("g"), draw("d"), draw("D"), draw("s")
+    given = {"s D <= 1": every(s >= 0, D >= 0, s * D <= 1)}
+    return Statement(given, {"own": s * (D * g) * (D * g) <= g * D * g, "gap": (s * D * d) * (s * D * d) <= d * d})
+
+
+@claim(
+    "fed-lamb.key-inequality-lines",
+    statement="s ||D g||^2 <= <g, D g> and s ||D d|| <= ||d||, coordinate by coordinate",
+    source=at("ours, in place of L598-612"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={"s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor"},
+    chain=("fed-lamb.v-hat-floor",),
+)
+def lines() -> Finding:
+    """Both sides are sums over the coordinates, the second one squared."""
+    return decide(_lines)
+
+
+def _scaled(draw: Draw) -> Statement:
+    """X = <h, D g>/||D g||, A = s ||D h||, B = 2 ||h - g||."""
+    X, A, B, phi, phi_m, phi_M = (draw(name) for name in ("X", "A", "B", "phi", "phi_m", "phi_M"))
+    given = {
+        "key inequality": X >= A - B,
+        "lengths": every(A >= 0, B >= 0),
+        "H4": every(phi_m >= 0, phi_m <= phi, phi <= phi_M),
+    }
+    return Statement(given, {"scaled": phi * X >= phi_m * A - phi_M * B})
+
+
+def _scaled_by_phi_m(draw: Draw) -> Statement:
+    whole = _scaled(draw)
+    X, A, B, phi, phi_m = (draw(name) for name in ("X", "A", "B", "phi", "phi_m"))
+    return replace(whole, shown={"scaled": phi * X >= phi_m * A - phi_m * B})
+
+
+def _clipped(rng: np.random.Generator) -> Mapping[str, F]:
+    A, B, over, phi_m, more, above = (F(int(rng.integers(0, 9)), 4) for _ in range(6))
+    return {"A": A, "B": B, "X": A - B + over, "phi_m": phi_m, "phi": phi_m + more, "phi_M": phi_m + more + above}
+
+
+@claim(
+    "fed-lamb.key-inequality-scaled",
+    statement="phi <h, D g>/||D g|| >= phi_m s ||D h|| - 2 phi_M ||h - g||: the lower bound of phi goes with what is "
+    "gained, the upper one with what is lost",
+    source=at("ours, in place of L598-612"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    assumptions={
+        "key inequality": "fed-lamb.key-inequality-assembly; 0 in place of <h, D g>/||D g|| where D g = 0",
+        "lengths": "s ||D h|| and ||h - g|| are not negative",
+        "H4": "0 <= phi_m <= phi <= phi_M",
+    },
+    chain=("fed-lamb.key-inequality-assembly",),
+)
+def scaled() -> Finding:
+    """Lengths and inner products are variables, so layers may have any size."""
+    return decide(_scaled, sample=_clipped)
+
+
+@false("fed-lamb.false-key-scaled", of=scaled, statement="The same with phi_m in place of phi_M")
+def _false_scaled() -> Finding:
+    """Where <h, D g> is negative a larger phi goes farther the wrong way."""
+    return decide(_scaled_by_phi_m, sample=_clipped, ablate=False)
+
+
+ROUND = {
+    "(7)": "f(x_r) <= f(x_(r-1)) + <f', x_r - x_(r-1)> + sum_l L_l/2 ||x_r^l - x_(r-1)^l||^2",
+    "steps": "<f', x_r - x_(r-1)> = -alpha times the mean over all n clients of sum_t sum_l phi <f'^l, p^l>/||p^l||, 0 "
+    "for a layer with p^l = 0",
+    "key inequality": "phi <f'^l, p^l>/||p^l|| >= phi_m s ||D f'^l|| - 2 phi_M ||f'^l - g^l||, with 0 on its left "
+    "where p^l = 0, summed: fed-lamb.key-inequality-scaled",
+    "lengths": "||x_r^l - x_(r-1)^l|| <= alpha phi_M T: fed-lamb.lemma-1-repaired",
+}
+
+
+def one_round(draw: Draw) -> Sum:
+    """fed-lamb.round-repaired; ``gain`` is sum_l ||D f'^l||, ``errors`` the mean over clients of the summed ones."""
+    alpha, T, phi_m, phi_M, s, L_bar = (
+        draw(name, positive=True) for name in ("alpha", "T", "phi_m", "phi_M", "s", "L_bar")
+    )
+    f, f_1, inner, along, square, gain, errors = (
+        draw(name) for name in ("f", "f_1", "inner", "along", "square", "gain", "errors")
+    )
+    steps = {
+        "(7)": Step(1, f_1, f + inner + square),
+        "steps": Step(1, inner, -alpha * along),
+        "key inequality": Step(alpha, T * phi_m * s * gain - 2 * phi_M * errors, along),
+        "lengths": Step(1, square, L_bar / 2 * (alpha * phi_M * T) ** 2),
+    }
+    right = f - alpha * T * phi_m * s * gain + 2 * alpha * phi_M * errors + alpha**2 * T**2 * phi_M**2 / 2 * L_bar
+    return Sum(steps, f_1, right)
+
+
+def errors_and_rate(draw: Draw) -> dict[str, Any]:
+    """What a round may lose, term by term."""
+    alpha, T, phi_M, L_bar = (draw(name, positive=True) for name in ("alpha", "T", "phi_M", "L_bar"))
+    return {"errors": 2 * alpha * phi_M * draw("errors"), "rate": alpha**2 * T**2 * phi_M**2 / 2 * L_bar}
+
+
+@claim(
+    "fed-lamb.round-assembly",
+    statement="The four steps that are assumed here add up to round-repaired, for all n, T, layers and constants",
+    source=at("ours, in place of (16)-(21)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    assumptions=ROUND,
+    chain=("fed-lamb.key-inequality-scaled", "fed-lamb.lemma-1-repaired"),
+)
+def round_falls() -> Finding:
+    """In every outcome."""
+    return summed(one_round, ROUND, errors_and_rate)
+
+
+ROUNDS = {
+    "rounds": "alpha T phi_m s R (mean of sum_l E||D f'^l||) <= f(x_0) - E f(x_R) + 2 alpha phi_M R T error + R "
+    "alpha^2 T^2 phi_M^2 L_bar/2: fed-lamb.round-assembly, summed",
+    "f_*": "f_* <= f(x_R)",
+    "error": "error <= zeta + sigma sum_l sqrt(p_l) + drift: fed-lamb.errors",
+    "drift": "drift <= alpha (T - 1)/2 phi_M sqrt(Lay) sum_l Lam_l: fed-lamb.errors",
+}
+
+
+def right(draw: Draw) -> dict[str, Any]:
+    """The right side is that of :func:`.bounds.per_layer_terms`; v0 = w^2 and Lay = side^2 have roots."""
+    names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "roots", "zeta", "Lam")
+    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = (draw(name, positive=True) for name in names)
+    own = {"sigma": sigma, "R": R, "T": T, "phi_m": phi_m, "phi_M": phi_M, "L_bar": L_bar}
+    gap = draw("f_0") - draw("f_star")
+    k = Constants(gap=gap, Lay=side**2, alpha=alpha, least_alpha=alpha, v0=w**2, **own)
+    return bounds.per_layer_terms(k, bounds.errors(k, zeta, roots, (Lam,)))
+
+
+def rounds(draw: Draw, halved: str = "") -> Sum:
+    """The steps over the sums of all rounds; a term of the right side may be halved, for a false variant."""
+    names = ("alpha", "T", "R", "phi_m", "phi_M", "w", "side", "L_bar", "sigma", "roots", "zeta", "Lam")
+    alpha, T, R, phi_m, phi_M, w, side, L_bar, sigma, roots, zeta, Lam = (draw(name, positive=True) for name in names)
+    f_0, f_R, f_star, mean, error, drift = (draw(name) for name in ("f_0", "f_R", "f_star", "mean", "error", "drift"))
+    terms = right(draw)
+    whole: Any = sum(terms.values()) - (terms[halved] / 2 if halved else 0)
+    gain = alpha * T * phi_m * w * R
+    square = R * alpha**2 * T**2 * phi_M**2 * L_bar / 2
+    steps = {
+        "rounds": Step(1 / gain, gain * mean, f_0 - f_R + 2 * alpha * phi_M * R * T * error + square),
+        "f_*": Step(1 / gain, f_star, f_R),
+        "error": Step(2 * phi_M / (phi_m * w), error, zeta + sigma * roots + drift),
+        "drift": Step(2 * phi_M / (phi_m * w), drift, alpha * (T - 1) / 2 * phi_M * side * Lam),
+    }
+    return Sum(steps, mean, whole)
+
+
+@claim(
+    "fed-lamb.theorem-3-assembly",
+    statement="The four steps that are assumed here add up to the bound of theorem-3-repaired, and with T = 1 to "
+    "that of theorem-1-repaired, for all n, R, T, layers and constants",
+    source=at("ours, for Theorems 1 and 3 (L250-254, L706-716)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    extent=Extent.PART,
+    assumptions=ROUNDS,
+    chain=("fed-lamb.round-assembly", "fed-lamb.errors"),
+)
+def theorems() -> Finding:
+    """Of the lengths; the squares follow by ||D f'|| <= M/s and ||f'|| <= M."""
+    return summed(rounds, ROUNDS, right)
+
+
+@false(
+    "fed-lamb.theorem-3-half-rate",
+    of=theorems,
+    statement="They add up to the bound with half of the term alpha T phi_M^2 L_bar/(2 phi_m s)",
+)
+def half_of_rate() -> Finding:
+    """1/4 in place of 1/2."""
+    return spoiled(lambda draw: rounds(draw, "rate"))
+
+
+@false(
+    "fed-lamb.theorem-3-half-heterogeneity",
+    of=theorems,
+    statement="They add up to the bound with zeta in place of 2 zeta",
+)
+def half_of_heterogeneity() -> Finding:
+    """The 2 comes from the inequality per layer."""
+    return spoiled(lambda draw: rounds(draw, "heterogeneity"))

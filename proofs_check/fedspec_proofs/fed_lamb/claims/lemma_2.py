@@ -1,0 +1,246 @@
+"""Lemma 2: from the mean of gradients to the gradient at the mean. Fed-LAMB, eq. (3) (L213) and L538-551."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.fedlamb import FedLamb
+from fedspec.algorithms.local_ams import State
+from fedspec.arith import Stack, Vector
+from fedspec.plan import Oracle
+from fedspec.readings import Normalisation, Phi
+from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim, false
+from fedspec_proofs.engines.combine import all_refuted
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.search import Inequality, Sides, hunt
+from fedspec_proofs.fed_lamb.kit import bounds
+from fedspec_proofs.fed_lamb.kit.bounds import Constants
+from fedspec_proofs.fed_lamb.kit.problems import Problem, along, vector
+from fedspec_proofs.fed_lamb.kit.rounds import (
+    HALF,
+    F,
+    as_in_proofs,
+    begin,
+    lamb,
+    local_models,
+    noiseless,
+    one_round,
+    squared,
+)
+from fedspec_proofs.fed_lamb.kit.shared import H1, H2, H4, SETTING, at
+from fedspec_proofs.fed_lamb.kit.walks import Walk, checked, plain, pulled
+from fedspec_proofs.kit.piecewise import Piecewise, huber
+from fedspec_proofs.refutation import refutation
+from fedspec_proofs.words import said
+
+TRIES = 800
+
+
+def at_locals(problem: Problem, models: Iterable[Vector]) -> Vector:
+    """1/n sum_i f_i'(x_i): the second of the paper's two definitions (L675)."""
+    rows = [along(row, x) for row, x in zip(problem.parts, models, strict=True)]
+    mean: Vector = np.stack(rows).sum(axis=0) / len(rows)
+    return mean
+
+
+def _young(factor: int = 1) -> Any:
+    def body(draw: Draw) -> Iterable[Any]:
+        x, y = draw("x", 1), draw("y", 1)
+        return [squared(x) - squared(y) / 2 + factor * squared(x - y) - 2 * squared(x - y / 2)]
+
+    return body
+
+
+@claim(
+    "fed-lamb.l-546",
+    statement="||x||^2 - ||y||^2/2 + ||x - y||^2 = 2 ||x - y/2||^2, so that ||x||^2 >= ||y||^2/2 - ||x - y||^2, by "
+    "coordinate",
+    source=at("Lemma 2, first display of its proof (L546)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
+)
+def young() -> Finding:
+    """Young's inequality with its certificate; both sides are sums over the coordinates."""
+    return identities({"one coordinate": _young()})
+
+
+@false("fed-lamb.false-l-546", of=young, statement="The same with twice the last term")
+def _false_young() -> Finding:
+    return identities({"one coordinate": _young(2)})
+
+
+@dataclass(frozen=True)
+class Forked:
+    """Two clients alike with noise, after one step of an outcome in which they part.
+
+    f' is -1, 1/2, 1 at -9/10, 0, 9/10 and linear between; noise is 1 or -1 with equal chances; from 0, alpha = 9/10.
+    """
+
+    problem: Problem
+    h: FedLamb
+    start: State
+    models: Stack
+    mean: Vector
+
+    @property
+    def constants(self) -> Constants:
+        """What the bounds are made of."""
+        h = self.h
+        return Constants(M=F(2), alpha=h.eta_l, beta2=h.beta2, L_bar=F(5, 3), n=F(2), v0=h.v0)
+
+    @property
+    def conditions(self) -> dict[str, bool]:
+        """The printed assumptions, decided."""
+        f, k = self.problem.whole[0], self.constants
+        return {
+            "H1: L = 5/3": self.problem.lipschitz == (k.L_bar,),
+            "H2: both clients have the gradient of f in the mean, the noise is 1 or -1": sum(NOISE) == 0
+            and self.problem.parts[0] == self.problem.parts[1],
+            "H2: no outcome exceeds M = 2": f.largest + max(NOISE) <= k.M,
+            "H3: the variance 1 is below sigma^2 = 5/4": sum(xi**2 for xi in NOISE) / 2 < F(5, 4),
+            "H4: phi_m = phi_M = 1": self.h.phi is Phi.CONSTANT,
+            **as_in_proofs(self.h),
+            "v_hat = v0 = 1": self.start.v_hat[0] == self.h.v0 == 1,
+        }
+
+
+NOISE = (F(1), F(-1))
+FORKED = (
+    "two clients alike, f' = -1, 1/2, 1 at -9/10, 0, 9/10 and linear between, noise 1 or -1 with equal chances, the "
+    "outcome (1, -1) from 0; alpha = 9/10, beta1 = 0, beta2 = 999/1000, v0 = 1"
+)
+
+
+def _noisy(problem: Problem, xi: F) -> Oracle:
+    return lambda k, x: problem.gradient(x) + xi
+
+
+def forked() -> Forked:
+    """The local models are -9/10 and 9/10, where f' is -1 and 1; their mean is 0, where it is 1/2."""
+    alpha = F(9, 10)
+    problem = Problem(((Piecewise((-alpha, F(0), alpha), (F(-1), HALF, F(1))),),) * 2, (1,))
+    h = lamb(eta_l=alpha, beta2=F(999, 1000))
+    clients = [_noisy(problem, xi) for xi in NOISE]
+    start = begin(h, vector([F(0)]), 2)
+    return Forked(problem, h, start, local_models(h, start, clients, 1), one_round(h, start, clients).x)
+
+
+@claim(
+    "fed-lamb.lemma-2",
+    statement="||mean of f_i'(x_(r,i)) / sqrt(v)||^2 >= ||f'(x_r)/sqrt(v)||^2 / 2 - L_bar alpha^2 M^2 phi_M^2 (1 - "
+    "beta2) p / v0, T = 1, with x_r the model that the round begins with (as in the proof of Lemma 1); and with x_r "
+    "the mean that it ends with",
+    source=at("Lemma 2, eq. (3) (L213) and L540"),
+    engine=Engine.EXACT,
+    verdict=Verdict.REFUTED,
+    severity=Severity.FALSE_RESULT,
+    assumptions={"H1": H1, "H2": H2, "H4": H4, "setting": SETTING},
+)
+def lemma_2() -> Finding:
+    """One client steps to the minimum; two clients alike step apart, and their gradients cancel."""
+    problem, h = Problem(((huber(F(1)),),), (1,)), lamb(eta_l=F(9, 10), beta2=F(999, 1000))
+    state = begin(h, vector([F(9, 10)]), 1)
+    k = Constants(alpha=h.eta_l, beta2=h.beta2, L_bar=F(1))
+    begun = refutation(
+        instance=f"x^2/2 (a line beyond |x| = 1), one client, from x = {state.x[0]}: alpha = {h.eta_l}, beta2 = "
+        f"{h.beta2}, v0 = {h.v0}",
+        conditions={
+            **noiseless(h, problem, k.M),
+            "L_bar = 1": k.L_bar == 1,
+            "v_hat of this round is v0": state.v_hat[0] == h.v0,
+        },
+        left=squared(at_locals(problem, local_models(h, state, problem.clients, 1))) / h.v0,
+        right=squared(problem.gradient(state.x)) / h.v0 / 2 - bounds.lemma_2(k),
+        again=F(9, 10) ** 2 / 2 - F(9, 10) ** 2 * F(1, 1000),
+        relation=">=",
+    )
+    a = forked()
+    ended = refutation(
+        instance=f"the other reading: {FORKED}; local models {said(a.models[:, 0])}, mean {said(a.mean)}",
+        conditions=a.conditions,
+        left=squared(at_locals(a.problem, a.models)) / a.h.v0,
+        right=squared(a.problem.gradient(a.mean)) / a.h.v0 / 2 - bounds.lemma_2(a.constants),
+        relation=">=",
+    )
+    finding = all_refuted(begun, ended)
+    found = hunt(
+        Inequality(partial(pulled, T=1), {**HOLDS, "H2": lambda w: w.bounded_as_claimed}, _printed), TRIES // 2
+    )
+    if not found.violated:
+        return replace(finding, verdict=Verdict.UNKNOWN, evidence=f"{finding.evidence}\nthe search does not break it")
+    words = f"a search of the printed inequality breaks it too, at worst by a factor of {found.ratio:.4g}"
+    return replace(finding, evidence=f"{finding.evidence}\n{words}")
+
+
+def _gradients(w: Walk, x_r: Vector) -> tuple[Any, Any]:
+    """Both squares over v_hat: half of that of the gradient at x_r, and that of the mean of gradients."""
+    v_hat = w.start.v_hat
+    there, mean = w.problem.gradient(x_r), at_locals(w.problem, w.ends)
+    return sum(there**2 / v_hat) / 2, sum(mean**2 / v_hat)
+
+
+def _readings(w: Walk) -> tuple[Vector, Vector]:
+    """x_r: the mean that the round ends with, and the model that it begins with."""
+    return w.mean, w.start.x
+
+
+def _printed(w: Walk) -> Iterator[Sides]:
+    for x_r in _readings(w):
+        left, right = _gradients(w, x_r)
+        yield left, right + bounds.lemma_2(w.constants)
+
+
+def _repaired(w: Walk) -> Iterator[Sides]:
+    sharp = w.lipschitz**2 / w.w**2
+    for x_r in _readings(w):
+        left, right = _gradients(w, x_r)
+        spread = sum(squared(x - x_r) for x in w.ends) / w.n
+        yield left, {"gradients": right, "distances": sharp * spread}
+        reach = (w.h.eta_l * w.phi_M) ** 2 * w.Lay * w.T**2
+        yield left, {"gradients, with reach": right, "reach": sharp * reach}
+
+
+MET = {
+    "H1": "no client's gradient changes faster than Lam",
+    "H4": H4,
+    "normalised": "every local step is divided by the length of its direction",
+}
+HOLDS = {
+    "H1": lambda w: w.smooth_as_claimed,
+    "H4": lambda w: w.scaled_as_claimed,
+    "normalised": lambda w: w.normalised,
+}
+
+
+SLOPED = Problem(((huber(F(1), reach=F(20)),), (Piecewise((F(0), F(2)), (F(-1, 100), F(-1, 100))),)), (1,))
+WITHOUT = {
+    "H1": plain(problem=SLOPED, x=vector([F(1)]), lipschitz=F(1, 8), options=(("eta_l", F(9, 10)),)),
+    "H4": plain(problem=SLOPED, x=vector([F(9)]), options=(("eta_l", F(1, 2)), ("phi", Phi.IDENTITY))),
+    "normalised": plain(
+        problem=SLOPED, x=vector([F(9)]), options=(("eta_l", F(1, 2)), ("normalisation", Normalisation.NONE))
+    ),
+}
+"""Two clients: claimed to be smoother than they are, with phi the identity, without normalisation."""
+
+
+@claim(
+    "fed-lamb.lemma-2-repaired",
+    statement="The same, in both readings of x_r, with (Lam^2 / v0) 1/n sum_i ||x_(r,i) - x_r||^2 taken off, hence "
+    "with Lam^2 alpha^2 phi_M^2 Lay T^2 / v0; any T, lam, beta1",
+    source=at("Lemma 2, eq. (3) (L213)"),
+    engine=Engine.SEARCH,
+    verdict=Verdict.CHECKED,
+    extent=Extent.WHOLE,
+    assumptions=MET,
+    repairs="fed-lamb.lemma-2",
+)
+def repaired() -> Finding:
+    """L546, the Lipschitz constant squared, v_hat >= v0 and the repaired Lemma 1."""
+    return checked(Inequality(pulled, HOLDS, _repaired), TRIES, WITHOUT)

@@ -1,0 +1,1 @@
+"""What Fed-LAMB's claims share: problems, rounds of its algorithm, the right sides of its bounds, walks."""

@@ -1,0 +1,243 @@
+"""Instances for the theorems: some rounds of Fed-LAMB with noise, all of whose outcomes are run.
+
+Noise is +s or -s in every coordinate of a gradient at once, a coin of its own for every client, step and round, so that
+an expectation is a mean over at most 16 runs. Rounds run on floating-point numbers; v_hat grows as it will.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from fedspec.algorithms.fedlamb import FedLamb
+from fedspec.algorithms.local_ams import State
+from fedspec.arith import Vector, norm
+from fedspec.client.lamb import scaling
+from fedspec.plan import Oracle
+from fedspec.readings import Normalisation, Phi
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.fed_lamb.kit import bounds
+from fedspec_proofs.fed_lamb.kit.bounds import Constants
+from fedspec_proofs.fed_lamb.kit.problems import Problem, along, vector
+from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, one_round
+from fedspec_proofs.fed_lamb.kit.walks import inexact
+from fedspec_proofs.kit.piecewise import Piecewise, huber
+
+COINS = 4
+"""At most so many draws, n T R, where there is noise."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One outcome: the states before and after each round, and the gradients taken in it, [round][client][step]."""
+
+    states: tuple[State, ...]
+    taken: tuple[tuple[tuple[Vector, ...], ...], ...]
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Fed-LAMB on clients with noise, and the constants that are claimed of it.
+
+    Attributes:
+        problem: the clients, in floating point.
+        x: the initial model.
+        s: the size of the noise.
+        T: local steps.
+        R: rounds.
+        slack: what L_l and Lam_l are multiplied by before they are claimed.
+        sigma: what is claimed of the noise.
+        zeta: what is claimed of the heterogeneity.
+        phi_m: what is claimed below phi.
+        phi_M: what is claimed above phi.
+        root: what is claimed of ||sqrt(v_hat)||, V^2.
+        options: hyper-parameters and readings.
+        sign: what the gradients are multiplied by before a client sees them.
+        who: the clients that take part in every round; all of them where it is empty.
+    """
+
+    problem: Problem
+    x: Vector
+    s: float
+    T: int
+    R: int
+    slack: float
+    sigma: float
+    zeta: float
+    phi_m: float
+    phi_M: float
+    root: float
+    options: tuple[tuple[str, Any], ...]
+    sign: float = 1.0
+    who: tuple[int, ...] = ()
+
+    @property
+    def h(self) -> FedLamb:
+        """Its hyper-parameters."""
+        return lamb(**{"beta1": 0.0, "beta2": 0.5, "eps": 0.0, **dict(self.options)})
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """Every outcome; they are equally likely."""
+        n = len(self.problem.parts)
+        draws = n * self.T * self.R if self.s else 0
+        return tuple(self._run(np.array(coins)) for coins in product((1.0, -1.0), repeat=draws))
+
+    def _run(self, coins: Any) -> Run:
+        n = len(self.problem.parts)
+        noise = self.s * coins.reshape(self.R, n, self.T) if self.s else np.zeros((self.R, n, self.T))
+        states, taken = [begin(self.h, self.x, n, self.problem.sizes)], []
+        for r in range(self.R):
+            met: list[list[Vector]] = [[] for _ in range(n)]
+
+            def of(i: int, r: int = r, met: list[list[Vector]] = met) -> Oracle:
+                def gradient(k: int, x: Vector) -> Vector:
+                    g: Vector = self.sign * along(self.problem.parts[i], x) + noise[r, i, k]
+                    met[i].append(g)
+                    return g
+
+                return gradient
+
+            states.append(one_round(self.h, states[-1], [of(i) for i in range(n)], self.T, self.who))
+            taken.append(tuple(map(tuple, met)))
+        return Run(tuple(states), tuple(taken))
+
+    def mean(self, value: Any) -> float:
+        """The expectation of something of a run."""
+        return float(sum(map(value, self.runs)) / len(self.runs))
+
+    @property
+    def constants(self) -> Constants:
+        """What the bounds are made of, as claimed."""
+        h, p = self.h, len(self.x)
+        return Constants(
+            gap=self.problem.value(self.x) - self.problem.least,
+            M=sqrt(self.problem.largest_squared) + self.s * sqrt(p),
+            sigma=self.sigma,
+            p=float(p),
+            n=float(len(self.problem.parts)),
+            Lay=float(len(self.problem.sizes)),
+            R=float(self.R),
+            T=float(self.T),
+            beta1=float(h.beta1),
+            alpha=h.eta_l,
+            least_alpha=h.eta_l,
+            phi_m=self.phi_m,
+            phi_M=self.phi_M,
+            beta2=h.beta2,
+            L_bar=self.slack * sum(self.problem.smoothness),
+            v0=h.v0,
+        )
+
+    @property
+    def steepest(self) -> float:
+        """A bound of ||f'||, everywhere."""
+        return sqrt(sum(f.largest**2 for f in self.problem.whole))
+
+    @property
+    def per_layer(self) -> dict[str, float]:
+        """The terms of the repaired right side."""
+        k, lipschitz = self.constants, [self.slack * L for L in self.problem.lipschitz]
+        roots = sum(sqrt(size) for size in self.problem.sizes)
+        terms = bounds.per_layer_terms(k, bounds.errors(k, self.zeta, roots, lipschitz))
+        return {name: float(value) for name, value in terms.items() if name != "drift" or self.T > 1}
+
+    def lengths(self, run: Run) -> float:
+        """The mean over rounds of sum_l ||D f'(x)^l||."""
+        total = 0.0
+        for state in run.states[:-1]:
+            scaled = self.problem.gradient(state.x) / np.sqrt(state.v_hat)
+            total += sum(norm(scaled[where]) for where in state.layers)
+        return total / self.R
+
+    def squares(self, run: Run, power: float = 1.0) -> float:
+        """The mean over rounds of ||f'(x)/v_hat^(power/2)||^2."""
+        return float(sum(sum(self.problem.gradient(s.x) ** 2 / s.v_hat**power) for s in run.states[:-1]) / self.R)
+
+
+def downhill(choose: Choose, c: Any) -> Piecewise:
+    """A bent line that is bounded below, c times; x^2/2 with lines is the simplest."""
+    if choose.of(True, False):
+        return huber(c * choose.of(F(1), F(1, 2), F(4)), choose.rational(-2, 2, 2), choose.of(F(1), F(2), F(1, 2)))
+    a, width = choose.rational(-2, 1, 2), choose.of(F(1), F(1, 2), F(2))
+    low, high = choose.of(F(-1), F(-2), F(-1, 2)), choose.of(F(1), F(2), F(1, 2))
+    return Piecewise((a, a + width, a + 2 * width), (c * low, c * choose.rational(-2, 2, 2), c * high))
+
+
+def climb(choose: Choose, steps: int = 2) -> Climb:
+    """Instances whose claims are mostly true; ``steps`` is the largest number of local steps."""
+    n, sizes, T = choose.whole(1, 2), choose.of((1,), (1, 1), (2,)), choose.whole(1, steps)
+    s = choose.of(0.0, 0.0, 0.5, 2.0, 1.25)
+    R = choose.of(*range(1, max(1, COINS // (n * T)) + 1)) if s else choose.of(6, 1, 3)
+    c = choose.of(F(1), F(1), F(1, 64))
+    exact = Problem(tuple(tuple(downhill(choose, c) for _ in range(sum(sizes))) for _ in range(n)), sizes)
+    problem, alpha, s = inexact(exact), choose.of(0.5, 1.0, 0.125, 1 / 64), float(c * s)
+    x = vector(float(choose.of(alpha / 2, 0.0, 1.0, -1.5, 3.0)) for _ in range(sum(sizes)))
+    phi = choose.of(Phi.CONSTANT, Phi.CLIP)
+    low, high = (0.5, 1.5) if phi is Phi.CLIP else (1.0, 1.0)
+    w = choose.of(1.0, 4.0, 0.125, 1 / 64)
+    options: dict[str, Any] = {"eta_l": alpha, "v0": w * w, "phi": phi}
+    if phi is Phi.CLIP:
+        options |= {"phi_m": low, "phi_M": high}
+    largest = problem.largest_squared + (2 * sqrt(problem.largest_squared * len(x)) + s * len(x)) * s
+    root = sqrt(len(x) * max(w * w, largest))
+    return Climb(problem, x, s, T, R, 1.0, s, problem.heterogeneity(), low, high, root, tuple(options.items()))
+
+
+def single(choose: Choose) -> Climb:
+    """The same with one local step."""
+    return climb(choose, 1)
+
+
+def plain(problem: Problem, x: float, R: int, **changes: Any) -> Climb:
+    """One coordinate, steps of length 1, v0 = 64, every claim true."""
+    options = (("eta_l", 1.0), ("v0", 64.0), ("phi", Phi.CONSTANT))
+    zeta = inexact(problem).heterogeneity()
+    made = Climb(inexact(problem), vector([x]), 0.0, 1, R, 1.0, 0.0, zeta, 1.0, 1.0, 8.0, options)
+    return replace(made, **changes)
+
+
+HILL = Problem(((huber(F(1), reach=F(2)),),), (1,))
+APART = Problem(tuple((huber(F(1), F(b), F(4)),) for b in (0, 0, 0, 4)), (1,))
+BEYOND = Problem(((huber(F(1), F(-9)),),), (1,))
+AWAY = Problem(tuple((huber(F(1), F(b)),) for b in (3, *[0] * 15)), (1,))
+
+HOLDS = {
+    "setting": lambda c: c.h.lam == c.h.eps == 0 and c.h.v0 > 0 and c.h.normalisation is Normalisation.LAYER,
+    "H1": lambda c: c.slack >= 1,
+    "unbiased": lambda c: c.sign == 1,
+    "H3": lambda c: c.sigma >= c.s,
+    "H4": lambda c: all(_scaled(c, state) for run in c.runs for state in run.states[:-1]),
+    "zeta": lambda c: c.zeta >= c.problem.heterogeneity() * (1 - 1e-12),
+    "everybody": lambda c: not c.who,
+    "beta1 = 0": lambda c: c.h.beta1 == 0,
+}
+
+
+def _scaled(c: Climb, state: State) -> bool:
+    """H4 at the model that a round begins with; later ones are not looked at, and phi is clipped or constant there."""
+    h = c.h
+    return all(c.phi_m <= scaling(state.x[at], h.phi, h.phi_m, h.phi_M) <= c.phi_M for at in state.layers)
+
+
+DECAYED = (("eta_l", 0.5), ("v0", 64.0), ("phi", Phi.CONSTANT), ("lam", 10.0**6))
+
+WITHOUT: Mapping[str, Climb] = {
+    "setting": plain(BEYOND, 1.0, 80, options=DECAYED),
+    "H1": plain(HILL, 0.5, 6, slack=0.125),
+    "unbiased": plain(HILL, 1.5, 10, sign=-1.0),
+    "H3": plain(HILL, 1.5, 4, s=4.0),
+    "H4": plain(BEYOND, 1.0, 80, options=(("eta_l", 0.5), ("v0", 64.0), ("phi", Phi.IDENTITY))),
+    "zeta": plain(APART, 1.0, 40, zeta=0.0, options=(("eta_l", 0.25), ("v0", 64.0), ("phi", Phi.CONSTANT))),
+    "everybody": plain(AWAY, 3.0, 60, who=(0,), options=(("eta_l", 0.25), ("v0", 64.0), ("phi", Phi.CONSTANT))),
+    "beta1 = 0": plain(HILL, 3.0, 60, options=(("eta_l", 1.0), ("v0", 64.0), ("phi", Phi.CONSTANT), ("beta1", 0.9))),
+}
+"""A decay to 0, where the minimum is not; x^2/2 said to be flatter; gradients with the wrong sign, of which none is
+noisy; noise left out; phi that vanishes at 0, behind which the minimum lies; clients that differ; of sixteen clients
+only the one that differs; momentum, which overshoots."""

@@ -1,0 +1,252 @@
+"""Instances for searches: clients with bent-line gradients, some rounds of Fed-LAMB, and one round more to look at.
+
+Where every layer has one coordinate and v0 is at least every squared gradient, v_hat stays v0, all lengths are rational
+and the whole instance is exact; with larger layers it runs on floating-point numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isqrt
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fedspec.algorithms.fedlamb import FedLamb
+from fedspec.algorithms.local_ams import State
+from fedspec.arith import Stack, Vector
+from fedspec.client.lamb import scaling
+from fedspec.plan import Oracle
+from fedspec.readings import Normalisation, Phi
+from fedspec_proofs.claim import Dropped, Finding
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.search import Inequality, broken, searched
+from fedspec_proofs.fed_lamb.kit.bounds import Constants
+from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
+from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, local_models, run
+from fedspec_proofs.kit.piecewise import Piecewise, huber
+from fedspec_proofs.words import said, sized
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Fed-LAMB on a problem.
+
+    Attributes:
+        problem: the clients.
+        x: the model before the first round.
+        w: the root of v0.
+        T: local steps.
+        before: rounds that come before the one that is looked at.
+        phi_M: what is claimed to bound phi.
+        lipschitz: what is claimed to bound how fast every gradient changes.
+        largest: M, what is claimed to bound the gradients.
+        options: hyper-parameters and readings.
+    """
+
+    problem: Problem
+    x: Vector
+    w: Any
+    T: int
+    before: int
+    phi_M: Any
+    lipschitz: Any
+    largest: Any
+    options: tuple[tuple[str, Any], ...]
+
+    @property
+    def h(self) -> FedLamb:
+        """Its hyper-parameters."""
+        return lamb(v0=self.w * self.w, **dict(self.options))
+
+    @cached_property
+    def start(self) -> State:
+        """Before the round that is looked at."""
+        first = begin(self.h, self.x, len(self.problem.parts), self.problem.sizes)
+        return run(self.h, first, self.problem.clients, self.before, self.T)[-1]
+
+    @cached_property
+    def path(self) -> tuple[Stack, ...]:
+        """All local models of the round, after each number of local steps from 1 on."""
+        met: list[list[Vector]] = [[] for _ in range(self.T)]
+
+        def asked(gradient: Oracle) -> Oracle:
+            def ask(k: int, x: Vector) -> Vector:
+                met[k].append(x)
+                return gradient(k, x)
+
+            return ask
+
+        ends = local_models(self.h, self.start, tuple(map(asked, self.problem.clients)), self.T)
+        return (*(np.stack(models) for models in met[1:]), ends)
+
+    @property
+    def ends(self) -> Stack:
+        """The local models that the server averages."""
+        return self.path[-1]
+
+    @cached_property
+    def mean(self) -> Vector:
+        """The model after the round."""
+        return run(self.h, self.start, self.problem.clients, 1, self.T)[-1].x
+
+    @property
+    def n(self) -> int:
+        """Clients."""
+        return len(self.problem.parts)
+
+    @property
+    def Lay(self) -> int:
+        """Layers."""
+        return len(self.problem.sizes)
+
+    @property
+    def constants(self) -> Constants:
+        """What the printed lemmas speak of."""
+        return Constants(
+            M=self.largest,
+            p=len(self.x),
+            n=self.n,
+            Lay=self.Lay,
+            T=self.T,
+            alpha=self.h.eta_l,
+            phi_M=self.phi_M,
+            beta2=self.h.beta2,
+            L_bar=self.Lay * self.lipschitz,
+            v0=self.w * self.w,
+        )
+
+    @property
+    def scaled_as_claimed(self) -> bool:
+        """H4: phi <= phi_M at every model that a local step of the round begins from."""
+        h, froms = self.h, [self.start.x, *(x for models in self.path[:-1] for x in models)]
+        return all(scaling(x[at], h.phi, h.phi_m, h.phi_M) <= self.phi_M for x in froms for at in self.start.layers)
+
+    @property
+    def normalised(self) -> bool:
+        """Whether steps are normalised."""
+        return self.h.normalisation is Normalisation.LAYER
+
+    @property
+    def smooth_as_claimed(self) -> bool:
+        """H1, of every client: no layer's gradient changes faster than claimed."""
+        return bool(max(self.problem.lipschitz) <= self.lipschitz)
+
+    @property
+    def bounded_as_claimed(self) -> bool:
+        """H2: no gradient is longer than claimed."""
+        return bool(self.problem.largest_squared <= self.largest**2)
+
+
+def bent(choose: Choose) -> Piecewise:
+    """A bent line with two or three corners."""
+    corners = choose.whole(2, 3)
+    first = choose.rational(-3, 1, 2)
+    widths = [choose.of(F(1), F(1, 2), F(2), F(1, 4)) for _ in range(corners - 1)]
+    at = [first + sum(widths[:k], F(0)) for k in range(corners)]
+    return Piecewise(tuple(at), tuple(choose.rational(-2, 2, 4) for _ in at))
+
+
+def inexact(problem: Problem) -> Problem:
+    """The same in floating point."""
+
+    def turned(f: Piecewise) -> Piecewise:
+        return f.floats()
+
+    return Problem(tuple(tuple(map(turned, row)) for row in problem.parts), problem.sizes)
+
+
+def root_above(q: Any) -> F:
+    """A whole number whose square is at least q."""
+    return F(isqrt(int(q)) + 1)
+
+
+def walk(choose: Choose, *, simple: bool = False) -> Walk:
+    """Any instance; ``simple`` ones have one local step, no momentum and no decay, as in the paper's proof."""
+    n, T, sizes = choose.whole(1, 3), 1 if simple else choose.whole(1, 3), choose.of((1,), (1, 1), (2,), (1, 2))
+    problem = Problem(tuple(tuple(bent(choose) for _ in range(sum(sizes))) for _ in range(n)), sizes)
+    phi, phi_M = choose.of(Phi.CONSTANT, Phi.CLIP, Phi.IDENTITY), choose.of(F(1), F(2), F(3, 2))
+    options: dict[str, Any] = {
+        "eta_l": choose.of(F(1), F(1, 2), F(1, 8)),
+        "phi": phi,
+        "normalisation": choose.of(Normalisation.LAYER, Normalisation.LAYER, Normalisation.NONE),
+        "beta2": choose.of(F(1, 2), F(99, 100)),
+    }
+    if not simple:
+        options |= {"beta1": choose.of(F(0), F(1, 2), F(9, 10)), "lam": choose.of(F(0), F(1, 4))}
+    if phi is Phi.CLIP:
+        options |= {"phi_m": F(1, 4), "phi_M": phi_M}
+    M = root_above(problem.largest_squared)
+    before = choose.whole(0, 1)
+    w = M if before else choose.of(F(1), F(1, 4), M)
+    x = choose.vector(sum(sizes), -3, 3, 2)
+    lipschitz = choose.of(max(problem.lipschitz), F(1), F(1, 4))
+    largest = choose.of(M, M, F(1, 4))
+    made = Walk(problem, x, w, T, before, phi_M, lipschitz, largest, tuple(options.items()))
+    return made if max(sizes) == 1 else floating(made)
+
+
+def floating(made: Walk) -> Walk:
+    """The same instance in floating point."""
+    options = tuple((name, float(v) if isinstance(v, F) else v) for name, v in made.options)
+    return replace(
+        made,
+        problem=inexact(made.problem),
+        x=vector(map(float, made.x)),
+        w=float(made.w),
+        phi_M=float(made.phi_M),
+        lipschitz=float(made.lipschitz),
+        largest=float(made.largest),
+        options=options,
+    )
+
+
+def pulled(choose: Choose, T: int = 0) -> Walk:
+    """Gradients that bend just where the local models of a round of one step are: nothing is lost between corners."""
+    n, layers, alpha = choose.whole(2, 3), choose.whole(1, 2), choose.of(F(1), F(1, 2), F(1, 8))
+    x, rise = choose.vector(layers, -2, 2, 2), choose.rational(1, 3, 1)
+
+    def pull(a: Any) -> Piecewise:
+        there = choose.rational(-6, 6, 1)
+        straight = (there - rise, there, there + rise)
+        free = tuple(choose.rational(-6, 6, 1) for _ in range(3))
+        return Piecewise((a - alpha, a, a + alpha), choose.of(straight, straight, free))
+
+    parts = tuple(tuple(pull(a) for a in x) for _ in range(n))
+    problem = Problem(parts, (1,) * layers)
+    beta2 = choose.of(F(99, 100), F(1, 2))
+    options = (("eta_l", alpha), ("beta1", choose.of(F(0), F(1, 2))), ("beta2", beta2))
+    T, w = T or choose.of(1, 1, 2), choose.of(F(1), F(1, 4), F(4))
+    M = root_above(problem.largest_squared)
+    lipschitz = max(problem.lipschitz)
+    return Walk(problem, x, w, T, 0, F(1), choose.of(lipschitz, lipschitz, F(1)), M, options)
+
+
+P = TypeVar("P")
+
+
+def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> Finding:
+    """A search, with a counterexample made by hand for each assumption, which breaks only that one.
+
+    Raises:
+        ValueError: an instance meets another assumption too little, or does not break the bound.
+    """
+    found = searched(inequality, tries, drop=0)
+    dropped = {}
+    for name, instance in without.items():
+        sides = [pair for pair in inequality.summed(instance) if broken(pair)]
+        if not inequality.met(instance, but=(name,)) or not sides:
+            raise ValueError(
+                f"without: the instance for {name} meets it, breaks another assumption, or breaks no claim"
+            )
+        left, right = sides[0]
+        dropped[name] = Dropped(True, f"{said(instance)}: left side {sized(left)}, right side {sized(right)}")
+    return replace(found, dropped=dropped)
+
+
+def plain(**changes: Any) -> Walk:
+    """One client on x^2/2 (a line beyond |x| = 1) from x = 3, one step of length 1/2."""
+    made = Walk(Problem(((huber(F(1)),),), (1,)), vector([F(3)]), F(1), 1, 0, F(1), F(1), F(1), (("eta_l", F(1, 2)),))
+    return replace(made, **changes)

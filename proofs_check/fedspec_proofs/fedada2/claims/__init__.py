@@ -1,0 +1,1 @@
+"""The claims about FedAda2; the package above has their order."""

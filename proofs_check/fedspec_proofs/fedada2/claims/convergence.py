@@ -1,0 +1,73 @@
+"""What the paper calls convergence: Lemma 18 and Definition 19."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from fedspec.arith import least
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.fedada2.kit.rational import F
+
+
+@claim(
+    "fedada2.lemma-18",
+    statement="If min over t <= T of |grad f(x_t)| is at most r(T), an algorithm that outputs the best model so far "
+    "has |grad f| <= r(T) at its T-th output; with r(T) = C T^(-alpha) this falls to 0",
+    source=Source(FEDADA2, "Lemma 18 (L826)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
+    assumptions={
+        "least <= r": "the bound on the smallest gradient so far",
+        "so far": "the induction hypothesis, true at T = 1: the last output has the least length so far",
+    },
+)
+def lemma() -> Finding:
+    """Induction over T; a is the length of the next gradient.
+
+    In Corollaries 23 and 24 the client rate depends on T, so that bounds for different T are about different runs: to
+    them the lemma does not apply as it stands.
+    """
+
+    def body(draw: Draw) -> Statement:
+        a, r, shortest, output = draw("a"), draw("r"), draw("least"), draw("output")
+        later, after = least([shortest, a]), least([output, a])
+        return Statement(
+            {"least <= r": later <= r, "so far": output == shortest},
+            {
+                "so far, again": after == later,
+                "the output is at most r": after <= r,
+                "it does not rise": after <= output,
+            },
+        )
+
+    return decide(body, sample=_so_far)
+
+
+def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
+    shortest = F(int(rng.integers(0, 9)), 4)
+    return {"least": shortest, "output": shortest, "r": shortest}
+
+
+@claim(
+    "fedada2.definition-19",
+    statement="Precompact convergence asks for some phi: N -> N, which need not rise: every sequence converges so to "
+    "each of its own elements, by a constant phi",
+    source=Source(FEDADA2, "Definition 19 (L836), admitted after it (L840)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    extent=Extent.PART,
+    assumptions={"phi": "phi may take one value for ever, as printed; a subsequence needs phi to rise"},
+)
+def definition() -> Finding:
+    """All y_phi(n) are the element y then, at distance 0. A phi that rises leaves it behind."""
+
+    def body(draw: Draw) -> Statement:
+        y, visited = draw("y"), draw("y_phi(n)")
+        return Statement({"phi": visited == y}, {"|y_phi(n) - y| = 0": (visited - y) ** 2 == 0})
+
+    return decide(body)

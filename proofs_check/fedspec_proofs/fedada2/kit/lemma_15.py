@@ -1,0 +1,73 @@
+"""The proof of Lemma 15 on the line, where SM3 has one set: what a local step adds, and how the steps add up.
+
+At an update v' is at least v_0 + s + g^2, s the sum of the squares at earlier updates, so that the step's square is at
+most eta_l^2 g^2/(eps^2 + s + g^2); these shares add up to a logarithm (Lemma 22, sharper), and the steps to the root
+of n times their squares. Between updates a step is at most eta_l G/(sqrt(v_0) + eps). And v never passes
+v_0 + n G^2, which Lemma 17 has as v_0 + d K G^2 in Theorem 20.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+
+from fedspec.client.sm3_delayed import DelayedSm3, sm3_ii_delayed
+from fedspec.covers import Cover
+from fedspec_proofs.claim import Finding
+from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.reals import roots
+from fedspec_proofs.engines.smt import every
+from fedspec_proofs.fedada2.kit.rational import F
+
+LINE = Cover(((0,),), 1)
+
+
+def _step(*, update: bool) -> Callable[[Draw], Statement]:
+    """A step of Algorithm 2 from mu = v >= v_0 + s, v_0 = r_0^2, at an update or between updates; the dead zone too."""
+
+    def body(draw: Draw) -> Statement:
+        x, g, v = draw("x", 1), draw("g", 1), draw("v", 1)
+        eta, eps, eps_s, G, r0, s, c = (draw(name) for name in ("eta", "eps", "eps_s", "G", "r0", "s", "c"))
+        if isinstance(eta, F) and min(eta, eps) <= 0:
+            raise ValueError("the rule refuses such rates")
+        with roots() as known:
+            before = DelayedSm3(x=x, mu=v, nu=v, t=0 if update else 1)
+            after = sm3_ii_delayed(before, g, LINE, eta_l=eta, eps=eps, z=2, eps_s=eps_s)
+        moved, added = (after.x - x)[0], g[0] ** 2 if update else 0 * s
+        given = {
+            "rates": every(eta > 0, eps > 0, eps_s >= 0, r0 >= 0),
+            "roots": every(*known),
+            "v >= v_0 + s": every(s >= 0, v[0] >= r0 * r0 + s),
+            "v <= v_0 + c, c = n G^2": v[0] <= r0 * r0 + c,
+            "|g| <= G": every(g[0] <= G, -g[0] <= G),
+        }
+        share = {"(x' - x)^2 <= eta_l^2 g^2/(eps^2 + s + g^2)": moved**2 * (eps**2 + s + added) <= eta**2 * added}
+        length = {"|x' - x| <= eta_l G/(r_0 + eps)": every(*(q * (r0 + eps) <= eta * G for q in (moved, -moved)))}
+        again = {"mu' = v' >= v_0 + s'": every(after.mu[0] == after.nu[0], after.nu[0] >= r0 * r0 + s + added)}
+        most = {"v' <= v_0 + c'": after.nu[0] <= r0 * r0 + c + (G**2 if update else 0)}
+        return Statement(given, {**(share if update else length), **again, **most})
+
+    return body
+
+
+def _cauchy(draw: Draw) -> Statement:
+    """(sum u)^2 <= n sum u^2, from n to n + 1."""
+    total, n, squares, u = (draw(name) for name in ("sum", "n", "squares", "u"))
+    given = {"so far": every(n >= 0, squares >= 0, total**2 <= n * squares)}
+    return Statement(given, {"(sum u)^2 <= (n + 1) sum u^2": (total + u) ** 2 <= (n + 1) * (squares + u**2)})
+
+
+def _squares(rng: np.random.Generator) -> dict[str, Fraction]:
+    """A second moment with a rational root after the step, at an update and between."""
+    k = F(int(rng.integers(1, 5)), 2)
+    given = {"g_0": 3 * k, "v_0": 16 * k * k, "r0": k, "s": k * k, "c": 16 * k * k, "G": 4 * k}
+    return {**given, "eps_s": F(int(rng.integers(0, 3)), 4)}
+
+
+def parts() -> list[Finding]:
+    """The two kinds of steps and the inequality that adds them up, by z3."""
+    steps = [decide(_step(update=update), sample=_squares, ablate=False) for update in (True, False)]
+    return [*steps, decide(_cauchy, ablate=False)]

@@ -1,0 +1,99 @@
+"""The induction behind :mod:`fedspec_proofs.fedada2.claims.sm3`: covers, states of z3 reals, an invariant and a claim.
+
+Variables come from a draw: z3 reals for a proof, fractions for a run of the same lines. Notation: s(j) is the sum of
+g2(j) so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import combinations
+from typing import Protocol, TypeAlias
+
+from fedspec.arith import Array, Vector
+from fedspec.client.sm3 import accumulate_i, accumulate_ii, begin
+from fedspec.covers import Cover, named_cover
+from fedspec.readings import CoverName
+from fedspec_proofs.engines.algebra import variables
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.smt import Formulas, Induction, every
+
+Accumulate: TypeAlias = Callable[[Array, Vector, Cover], tuple[Array, Vector]]
+State: TypeAlias = dict[str, Vector]
+
+
+class Build(Protocol):
+    """An induction for a cover."""
+
+    def __call__(self, cover: Cover, draw: Draw = variables) -> Induction[State]:
+        """Over the variables of the draw; z3 reals if not given."""
+        ...
+
+
+BOTH: dict[str, Accumulate] = {"SM3-I": accumulate_i, "SM3-II": accumulate_ii}
+
+
+def families(d: int) -> Iterator[Cover]:
+    """Every cover of d coordinates by different non-empty sets."""
+    sets = [s for n in range(1, d + 1) for s in combinations(range(d), n)]
+    for n in range(1, len(sets) + 1):
+        for chosen in combinations(sets, n):
+            if {j for s in chosen for j in s} == set(range(d)):
+                yield Cover(chosen, d)
+
+
+@cache
+def small_covers() -> dict[str, Cover]:
+    """Every cover of one, two or three coordinates."""
+    return {str(c.sets): c for d in (1, 2, 3) for c in families(d)}
+
+
+@cache
+def larger_covers() -> dict[str, Cover]:
+    """Covers of four to six coordinates, by name."""
+    return {
+        "singletons of 4": named_cover(CoverName.SINGLETONS, {"w": (4,)}),
+        "one set of 4": named_cover(CoverName.ONE, {"w": (4,)}),
+        "axes of 2x2": named_cover(CoverName.AXES, {"W": (2, 2)}),
+        "axes of 2x3": named_cover(CoverName.AXES, {"W": (2, 3)}),
+        "axes of 2x2 and a bias of 2": named_cover(CoverName.AXES, {"W": (2, 2), "b": (2,)}),
+        "chain of 4": Cover(((0, 1), (1, 2), (2, 3)), 4),
+        "ring of 4": Cover(((0, 1), (1, 2), (2, 3), (3, 0)), 4),
+        "two triples of 4": Cover(((0, 1, 2), (1, 2, 3)), 4),
+    }
+
+
+def covers() -> dict[str, Cover]:
+    """All covers that the proofs run over."""
+    return {**small_covers(), **larger_covers()}
+
+
+def _squares(cover: Cover, draw: Draw) -> tuple[Vector, Formulas]:
+    g2 = draw("g2", cover.d)
+    return g2, {"g2(j) >= 0": every(*(g >= 0 for g in g2))}
+
+
+def upper_bound_induction(rule: Accumulate) -> Build:
+    """s(j) <= nu(j), from the invariant s(j) <= mu(r) for j in S_r."""
+
+    def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
+        g2, squares = _squares(cover, draw)
+
+        def step(state: State) -> State:
+            mu, nu = rule(state["mu"], g2, cover)
+            return {"mu": mu, "nu": nu, "s": state["s"] + g2}
+
+        def invariant(now: State) -> Formulas:
+            below = every(*(now["s"][j] <= now["mu"][r] for r, S_r in enumerate(cover.sets) for j in S_r))
+            return {"s(j) >= 0": every(*(v >= 0 for v in now["s"])), "s(j) <= mu(r) for j in S_r": below}
+
+        def claim(_: State, after: State) -> Formulas:
+            return {"s(j) <= nu(j)": every(*(s <= nu for s, nu in zip(after["s"], after["nu"], strict=True)))}
+
+        start = begin(draw("x", cover.d), cover)
+        initial = {"mu": start.mu, "nu": start.nu, "s": start.nu}
+        arbitrary = {"mu": draw("mu", len(cover.sets)), "s": draw("s", cover.d)}
+        return Induction(initial, arbitrary, step, squares, invariant, claim)
+
+    return build

@@ -1,0 +1,1 @@
+"""The claims about FedNova; the package above has their order."""

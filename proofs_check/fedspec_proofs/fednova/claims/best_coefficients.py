@@ -1,0 +1,107 @@
+"""The numbers of docs/worst-cases.md about a server's coefficients: proved from above, and shown from below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.engines.worst_case.certificates import attained_of
+from fedspec_proofs.engines.worst_case.proof import flaw
+from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
+from fedspec_proofs.fednova.claims.round_numbers import RENEW
+from fedspec_proofs.fednova.claims.strongly_convex import UNLIKE, flatter_or_steeper
+from fedspec_proofs.worst_cases import coefficients, tabled
+from fedspec_proofs.worst_cases.coefficients import Ways, Weighed, free, least, nova, problem_of, same_on_forms
+
+PATH = Path(coefficients.__file__).with_suffix(".json")
+"""Written by ``python scripts/worst_cases.py``."""
+
+WAYS: dict[str, Callable[[Weighed], Ways]] = {"free": free, "nova": nova}
+"""Any coefficients; FedNova's with any tau_eff."""
+
+
+def _fedavg(r: Weighed) -> tuple[Fraction, ...]:
+    """1/n."""
+    return tuple(Fraction(1, len(r.steps)) for _ in r.kinds)
+
+
+def _fednova(r: Weighed) -> tuple[Fraction, ...]:
+    """tau_eff / (n tau_i), tau_eff the mean of the steps."""
+    tau_eff, n = Fraction(sum(r.steps), len(r.steps)), len(r.steps)
+    return tuple(tau_eff / (n * r.steps[kind[0]]) for kind in r.kinds)
+
+
+OWN: dict[str, Callable[[Weighed], tuple[Fraction, ...]]] = {"fedavg": _fedavg, "fednova": _fednova}
+"""Coefficients of algorithms as they stand."""
+
+WHICH = (*OWN, *WAYS)
+
+
+def rows() -> list[dict[str, Any]]:
+    """The rounds, the best coefficients of each, and what proves their numbers."""
+    return tabled.read(PATH)
+
+
+def weighed_of(row: dict[str, Any]) -> Weighed:
+    """The round of a row."""
+    w = tuple(map(Fraction, row["w"]))
+    return Weighed(tuple(row["steps"]), Fraction(row["eta_l"]), Fraction(row["zeta2"]), w)
+
+
+def wrong_with(row: dict[str, Any]) -> str:
+    """Why a row shows nothing; empty where multipliers prove its number.
+
+    And where its coefficients are an algorithm's own, or functions show what no others are below.
+    """
+    r, proof = weighed_of(row), {name: Fraction(c) for name, c in row["proof"].items()}
+    if wrong := flaw(problem_of(r, Fraction(row["bound"])), proof):
+        return wrong
+    if own := OWN.get(row["which"]):
+        return "" if r.w == own(r) and same_on_forms(r, row["which"]) else f"its round is not that of {row['which']}"
+    found = attained_of(row)
+    if found is None:
+        return "no functions show that others are no better"
+    try:
+        reached = least(r, found, WAYS[row["which"]](r))
+    except ValueError as error:
+        return str(error)
+    return "" if reached >= Fraction(row["least"]) else f"its functions let some coefficients come to {float(reached)}"
+
+
+def _without(row: dict[str, Any]) -> dict[str, Dropped]:
+    """What becomes of a number where clients are less convex, steeper, or more unlike."""
+    r = weighed_of(row)
+    made, alike = problem_of(r, Fraction(row["bound"])), {f"s{i}": Fraction(0) for i in range(len(r.steps) - 1)}
+    clients = [Parabola(Fraction(1, 10), Fraction(c)) for c in (-100, -100, 100, 100)]
+    words = f"F_1, F_2 = (x + 100)^2/20, F_3, F_4 = (x - 100)^2/20, {r}, from x = 1"
+    slopes = {"s0": Fraction(10), "s1": Fraction(10), "s2": Fraction(-10)}
+    out = flatter_or_steeper(made, r, len(r.steps), **alike)
+    return {**out, "zeta": dropped(made, clients, but="zeta", words=words, x=Fraction(1), **slopes)}
+
+
+@claim(
+    "fednova.best-coefficients",
+    statement="With one coefficient for each number of steps, a round from |x - x*| <= 1 ends at |x_+ - x*|^2 at most "
+    "the number of the table; with other coefficients it may end beyond the number below it, and FedNova with any "
+    "tau_eff beyond its own",
+    source=Source(FEDNOVA, "ours; the paper leaves tau_eff to who runs the server, and takes the mean of tau_i"),
+    engine=Engine.WORST_CASE,
+    verdict=Verdict.CERTIFIED,
+    assumptions=UNLIKE,
+    sizes="tau = (1, 1, 3, 3); eta_l = 1/8, 1/4, 1/2, 1; zeta^2 = 0, 1/4, 1",
+)
+def best_coefficients() -> Finding:
+    found = rows()
+    for row in found:
+        if wrong := wrong_with(row):
+            return Finding(Verdict.UNKNOWN, f"{weighed_of(row)}: {wrong}; {RENEW}")
+    apart = [Fraction(row["bound"]) - Fraction(row["least"]) for row in found if "least" in row]
+    evidence = (
+        f"{len(found)} numbers by multipliers, {len(apart)} of them least by functions, both in fractions; at most "
+        f"{float(max(apart)):.4f} apart"
+    )
+    row = next(row for row in found if (row["which"], row["zeta2"], row["eta_l"]) == ("free", "1", "1/4"))
+    return Finding(Verdict.CERTIFIED, f"{evidence}; docs/worst-cases.md has them", _without(row))

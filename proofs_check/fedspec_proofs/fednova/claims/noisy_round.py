@@ -1,0 +1,161 @@
+"""One round of FedNova with noise against (90), for all smooth clients in every dimension: Theorem 1, round by round.
+
+Random vectors of finite second moment are vectors too, with E<a, b> for their product; points, gradients and noise of a
+round are such vectors, given the model x that it begins with. At every outcome the clients' gradients and values obey
+the inequalities of their class, and so they do in the mean. The noise of a step has mean zero whatever came before it
+and whatever other clients do: its product with all of that is zero. Its product with itself is at most sigma^2. With
+what follows it, gradients at later models, it may have any. These are all the facts that are used, so what is certified
+holds for every noise; not every solution of them is a noise, so no functions are built.
+
+In the mean over x the bound telescopes: its sum over rounds is (97) for every T, with sigma^2 and kappa^2.
+Rates below those of the certificates are ``fednova.round-assembly``'s, as :mod:`.one_round` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fedspec.arith import Vector
+from fedspec.plan import Oracle
+from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Source, Verdict, claim
+from fedspec_proofs.engines.worst_case.certificates import Case, certified
+from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
+from fedspec_proofs.engines.worst_case.forms import basis, vector
+from fedspec_proofs.engines.worst_case.proof import Problem
+from fedspec_proofs.engines.worst_case.values import Value, inner, square
+from fedspec_proofs.fednova.claims.one_round import ASSUMED, PROXIMAL, SCHEDULES, Sizes, met, ran, without, words
+from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, repaired, weights
+from fedspec_proofs.fednova.kit.settings import Setting
+
+SIGMA2 = square(basis("sigma"))
+"""sigma^2, any number that is not negative; kappa^2 and L are 1."""
+
+
+def noise(i: int, k: int) -> str:
+    """The noise of client i at its step k."""
+    return f"F{i}.noise{k}"
+
+
+def noisy(functions: tuple[Function, ...]) -> list[Oracle]:
+    """The clients' gradients with the noise of each step added."""
+
+    def oracle(i: int) -> Oracle:
+        def at(k: int, y: Vector) -> Vector:
+            return functions[i].oracle(k, y) + vector(basis(noise(i, k)))
+
+        return at
+
+    return [oracle(i) for i in range(len(functions))]
+
+
+def _noise_is(sizes: Sizes, asked: list[int]) -> dict[str, Value]:
+    """What is at most zero of the noise; asked says how many gradients each client was asked for in the round."""
+    given = {}
+    clients = range(len(asked))
+    for i in clients:
+        for k in range(sizes.steps[i]):
+            given[f"variance of {noise(i, k)}"] = square(basis(noise(i, k))) - SIGMA2
+            others = [f"F{j}.g{n}" for j in clients for n in range(asked[j]) if j != i or n <= k]
+            others += [noise(j, n) for j in clients for n in range(sizes.steps[j]) if (j, n) < (i, k)]
+            for name in others:
+                product = inner(basis(noise(i, k)), basis(name))
+                given |= {f"{noise(i, k)}, {name}": product, f"{noise(i, k)}, {name}, less": -product}
+    return given
+
+
+def problem_of(sizes: Sizes, constants: Callable[[Setting], Constants], eta: Any) -> Problem:
+    """E F~(x') - F~(x) <= eta tau_eff (-|grad F~|^2/4 + eta sigma^2 A/m + 3/2 eta^2 sigma^2 B + 3 eta^2 kappa^2 C)."""
+    met(sizes, constants)
+    functions = tuple(Function(f"F{i}", smooth(1)) for i in range(len(sizes.steps)))
+    x = basis("x")
+    (end,) = ran(sizes.setting(eta), sizes)(vector, noisy(functions))
+    asked = [len(f.points) for f in functions]
+    w, c = weights(sizes.setting()), constants(sizes.setting())
+    before, after = (mean(w, functions, point) for point in (x, end[0]))
+    length = eta * c.tau_eff
+    terms = {
+        "A": length * (eta * c.A / len(asked)) * SIGMA2,
+        "B": length * (rational(3, 2) * eta**2 * c.B) * SIGMA2,
+        "C": Value(constant=length * 3 * eta**2 * c.C),
+    }
+    right = sum(terms.values(), Value())
+    given = {name: q for f in functions for name, q in f.obeys().items()} | _noise_is(sizes, asked)
+    each = sum((w_i * square(f.at(x).g) for w_i, f in zip(w, functions, strict=True)), Value())
+    given["dissimilar"] = each - rational(sizes.beta2) * square(before.g) - 1
+    claimed = after.f - before.f + length * square(before.g) / 4 - right
+    return Problem(claimed, given, right, terms=terms, relaxed=True)
+
+
+NOISE = {"noise": "unbiased, whatever came before and whatever other clients draw, with variance at most sigma^2"}
+
+
+def _without(sizes: Sizes, constants: Callable[[Setting], Constants]) -> Mapping[str, Dropped]:
+    """The instances without noise; and noise of one sign, on flat clients, which is a gradient that does not end."""
+    return {**without(sizes, constants), "noise": biased(sizes, constants)}
+
+
+def biased(sizes: Sizes, constants: Callable[[Setting], Constants]) -> Dropped:
+    """Clients (x - 3)^2/2 whose noise is the constant 4, so that they go away from 3; it does not vary, sigma^2 = 0."""
+    eta = rational(sizes.eta)
+    s, c = sizes.setting(), constants(sizes.setting())
+    run = ran(s, sizes)
+
+    def pushed(k: int, y: Vector) -> Vector:
+        return (y - 3) + 4
+
+    (end,) = run(lambda form: vector(basis("x")) * 0 + 1, [pushed] * len(sizes.steps))
+    x = end[0].constant
+    left = (x - 3) ** 2 / 2 - rational(2)
+    right = eta * c.tau_eff * (-rational(1) + 3 * eta**2 * c.C)
+    words = (
+        f"F_i = (x - 3)^2/2 from x = 1, every gradient 4 too large: left {float(left):.4g}, right {float(right):.4g}"
+    )
+    return Dropped(left > right, words)
+
+
+def claimed(
+    id: str,
+    statement: str,
+    place: str,
+    sizes: tuple[Sizes, ...],
+    constants: Callable[[Setting], Constants],
+    share: Any,
+) -> Claim:
+    """The claim about these sizes, from a share of their rates on."""
+
+    def case(one: Sizes) -> Case:
+        high = rational(one.eta)
+        return Case(lambda eta: problem_of(one, constants, eta), share * high, high, drop=one is sizes[0])
+
+    return claim(
+        id,
+        statement=statement,
+        source=Source(FEDNOVA, place),
+        engine=Engine.WORST_CASE,
+        verdict=Verdict.CERTIFIED,
+        assumptions=ASSUMED | NOISE,
+        sizes="; ".join(words(one, share) for one in sizes)
+        + f"; eta in units of 1/L; beta^2 = {sizes[0].beta2}; uniform p; any sigma^2 and kappa^2",
+    )(certified(id, {words(one, share): case(one) for one in sizes}, lambda: _without(sizes[0], constants)))
+
+
+with_noise = claimed(
+    "fednova.theorem-1-round",
+    "E F~(x') - F~(x) <= eta tau_eff (-|grad F~(x)|^2/4 + eta L sigma^2 A/m + 3/2 eta^2 L^2 sigma^2 B + 3 eta^2 L^2 "
+    "kappa^2 C) for a round from any x, in every dimension, for all clients with Lipschitz gradients and any noise; "
+    "summed over rounds, (97) for every T",
+    "Theorem 1 (L155): a round of its proof, eqs. (90)-(97) (L589-616)",
+    (*SCHEDULES[:3], SCHEDULES[7], SCHEDULES[9]),
+    printed,
+    rational("1/2"),
+)
+
+for_fedprox = claimed(
+    "fednova.theorem-1-round-fedprox",
+    "The same for FedProx with B' and C' for B and C: a round of the repaired (97), with noise",
+    "ours, in place of Theorem 1 (L155) for FedProx",
+    PROXIMAL[:2],
+    repaired,
+    1,
+)

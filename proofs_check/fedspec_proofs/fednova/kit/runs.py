@@ -1,0 +1,215 @@
+"""Instances for a search: FedNova's general rule on quadratics with noise, and what the bounds are told about them.
+
+The averages over rounds are exact: the round of the specification is an affine map with additive noise, read off by
+running it, and means and covariances go through it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fedspec.algorithms.fednova import FedNova
+from fedspec.arith import Array, Vector, Weights
+from fedspec.errors import ShapeError
+from fedspec.problems.quadratic import QuadraticClients
+from fedspec.readings import NovaWeights, Solver, TauEff
+from fedspec_proofs.claim import Dropped, Finding
+from fedspec_proofs.engines import moments
+from fedspec_proofs.engines.choose import Choose
+from fedspec_proofs.engines.search import Inequality, Sides, broken
+from fedspec_proofs.fednova.kit.bounds import (
+    Constants,
+    gap,
+    least_kappa,
+    mixed,
+    rational,
+    theorem_1_rates,
+    theorem_1_terms,
+    weights,
+)
+from fedspec_proofs.fednova.kit.settings import Setting, played
+from fedspec_proofs.words import sized
+
+P = TypeVar("P")
+
+SCHEDULES = (Solver.SGD, Solver.DECAYED, Solver.MOMENTUM)
+"""Solvers whose rounds are searched at any rates; FedProx has claims of its own."""
+
+BETAS = tuple(map(rational, ("1", "9/8", "5/4", "3/2", "2", "4")))
+
+TURN: Array = np.array([[rational(3, 5), rational(-4, 5)], [rational(4, 5), rational(3, 5)]])
+"""A rotation with rational entries, so that matrices that do not commute have rational eigenvalues."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """An algorithm on quadratics, its noise, its start, and the constants that the bound uses.
+
+    Attributes:
+        s: the algorithm on its problem.
+        top: the largest eigenvalue of any Hessian.
+        variance: of the noise of a gradient in each coordinate.
+        x: the first model.
+        T: rounds.
+        L: what is said to be the smoothness; likewise sigma2, beta2, kappa2.
+        kappa_holds: whether beta2 and kappa2 bound the dissimilarity.
+    """
+
+    s: Setting
+    top: Any
+    variance: Any
+    x: Vector
+    T: int
+    L: Any
+    sigma2: Any
+    beta2: Any
+    kappa2: Any
+    kappa_holds: bool
+
+    @property
+    def w(self) -> Weights:
+        """The weights of the surrogate."""
+        return weights(self.s)
+
+
+def quadratics(choose: Choose, m: int, d: int) -> tuple[QuadraticClients, Fraction]:
+    """Clients with rational eigenvalues, and the largest of these."""
+    H, top = [], rational(0)
+    for _ in range(m):
+        eigenvalues = [choose.of(*map(rational, ("1", "2", "1/2", "3", "1/4"))) for _ in range(d)]
+        top = max(top, *eigenvalues)
+        H_i = np.diag(np.array(eigenvalues, dtype=object)) * rational(1)
+        H.append(TURN @ H_i @ TURN.T if d == 2 and choose.whole(0, 1) else H_i)
+    return QuadraticClients(np.stack(H), choose.array(m, d, low=-2, high=2, denominator=2)), top
+
+
+def told(choose: Choose, problem: QuadraticClients, w: Weights) -> tuple[Fraction, Fraction, bool]:
+    """beta^2 and kappa^2 of Assumption 3 for these weights, mostly the smallest that will do."""
+    fit = [(b, k) for b in BETAS if (k := least_kappa(problem, w, b)) is not None]
+    if not fit:
+        return rational(1), rational(0), False
+    beta2, kappa2 = fit[min(choose.whole(0, 1), len(fit) - 1)]
+    short = choose.of(1, 1, 0)
+    return beta2, rational(kappa2 * short), bool(short or kappa2 == 0)
+
+
+def run(solvers: tuple[Solver, ...]) -> Callable[[Choose], Run]:
+    """Makes instances with one of the solvers; everything may be wrong about what the bound is told."""
+
+    def make(choose: Choose) -> Run:
+        m, d = choose.of(2, 1, 2), choose.of(1, 1, 1, 2)
+        problem, top = quadratics(choose, m, d)
+        steps = tuple(choose.of(2, 1, 3, 4) for _ in range(m))
+        examples = tuple(choose.of(1, 1, 3) for _ in range(m))
+        eta = choose.of(*(rational(2) ** k for k in (-2, -3, -1, -5, 0, 2))) / top
+        alpha = choose.of(*map(rational, ("1", "1/2", "1", "1/8", "0")))
+        fixed = choose.of(False, True)
+        h = played(
+            FedNova,
+            eta_l=eta,
+            mu=alpha / eta,
+            rho=choose.of(*map(rational, ("1/2", "3/4", "0"))),
+            gamma=choose.of(*map(rational, ("1/2", "3/4", "1"))),
+            tau_eff=choose.of(*map(rational, ("1", "1/8", "4", "1/2"))),
+            solver=choose.of(*solvers),
+            nova_weights=choose.of(NovaWeights.NOVA, NovaWeights.IMPLIED),
+            tau_eff_choice=TauEff.FIXED if fixed else TauEff.WEIGHTED_NORM,
+        )
+        s = Setting(h, problem, steps, examples)
+        x = start(s) + (choose.vector(d, -2, 2, 2) if choose.of(False, True) else 0)
+        variance = choose.of(*map(rational, ("0", "0", "1", "1/16")))
+        beta2, kappa2, holds = told(choose, problem, weights(s))
+        L = top * choose.of(*map(rational, ("1", "1", "1/8")))
+        sigma2 = d * variance * choose.of(1, 1, 0)
+        return Run(s, top, variance, x, choose.of(16, 64, 1, 4), L, sigma2, beta2, kappa2, holds)
+
+    return make
+
+
+def rate(s: Setting) -> Any:
+    """eta, the clients' learning rate."""
+    assert isinstance(s.h, FedNova)
+    return s.h.eta_l
+
+
+def start(s: Setting) -> Vector:
+    """The fixed point of the round, where the gradient never gets smaller; the minimiser where there is none."""
+    try:
+        return s.limit()
+    except ShapeError:
+        return s.problem.minimiser(weights(s))
+
+
+def average(run: Run, w: Weights) -> Any:
+    """(1/T) sum over t < T of E |grad F_w(x_t)|^2."""
+    d = len(run.x)
+    noises = sum(run.s.steps) * d if run.variance else 0
+    step = moments.affine(lambda x, xi: run.s.round(x, xi if noises else None), d, noises)
+    now = moments.start(run.x)
+    A, c, total = mixed(w, run.s.problem.H), -mixed(w, run.s.problem.e), rational(0)
+    for _ in range(run.T):
+        total += moments.second_moment(now, A, c)
+        now = moments.push(step, now, run.variance)
+    return total / run.T
+
+
+ASSUMPTIONS = {
+    "smooth": "L is at least the largest eigenvalue of every H_i (Assumption 1)",
+    "variance": "sigma^2 is at least the variance of a gradient, independent over steps and clients (Assumption 2)",
+    "dissimilar": "beta^2 >= 1 and kappa^2 bound the dissimilarity for the weights w (Assumption 3)",
+    "rate": "eta L <= 1 / (2 tau_eff), eq. (98)",
+    "drift": "4 eta^2 L^2 C <= 1 / (2 beta^2 + 1), eq. (99)",
+}
+
+
+def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]) -> Inequality[Run]:
+    """Eqs. (97) with (98) and (99), for one choice of the constants."""
+
+    def rates(r: Run) -> tuple[bool, bool]:
+        return theorem_1_rates(constants(r.s), eta=rate(r.s), L=r.L, beta2=r.beta2)
+
+    def sides(r: Run) -> Iterable[Sides]:
+        w = r.w
+        right = theorem_1_terms(
+            constants(r.s),
+            gap=gap(r.s.problem, w, r.x),
+            eta=rate(r.s),
+            L=r.L,
+            sigma2=r.sigma2,
+            kappa2=r.kappa2,
+            m=len(w),
+            T=r.T,
+        )
+        yield average(r, w), right
+
+    return Inequality(
+        run(solvers),
+        {
+            "smooth": lambda r: r.top <= r.L,
+            "variance": lambda r: r.sigma2 >= len(r.x) * r.variance,
+            "dissimilar": lambda r: r.kappa_holds,
+            "rate": lambda r: rates(r)[0],
+            "drift": lambda r: rates(r)[1],
+        },
+        sides,
+    )
+
+
+def by_hand(inequality: Inequality[P], name: str, instance: P, words: str) -> Dropped:
+    """What a given instance says about an assumption: it meets every other one and breaks the claim, or it does not."""
+    met = inequality.met(instance, (name,))
+    wrong = [sides for sides in inequality.summed(instance) if broken(sides)]
+    if not (met and wrong):
+        return Dropped(False, f"the instance built for it shows nothing: {words}")
+    left, right = wrong[0]
+    return Dropped(True, f"{words}: left side {sized(left)}, right side {sized(right)}")
+
+
+def with_dropped(found: Finding, **dropped: Dropped) -> Finding:
+    """A finding with other answers about some assumptions; as it is where there are none."""
+    return replace(found, dropped={**found.dropped, **dropped}) if found.dropped else found
