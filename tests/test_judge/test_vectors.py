@@ -571,9 +571,37 @@ def test_the_harness_of_the_page_runs(tmp_path: Path) -> None:
     assert other.returncode == 1 and "looks like" not in other.stdout, other
 
 
-def test_write_keeps_the_folder_in_order(tmp_path: Path) -> None:
-    (tmp_path / "gone.json").write_text("{}")
-    body = (FOLDER / "sgd.json").read_text(encoding="utf-8")
-    assert making.write([("sgd.json", body)], tmp_path) == ["sgd.json", INDEX]
-    assert making.write([("sgd.json", body)], tmp_path) == []
+SGD = (FOLDER / "sgd.json").read_text(encoding="utf-8")
+
+
+def test_what_is_written_again_changes_nothing(tmp_path: Path) -> None:
+    assert making.write([("sgd.json", SGD)], tmp_path) == ["sgd.json", INDEX]
+    assert making.write([("sgd.json", SGD)], tmp_path) == []
     assert {p.name for p in tmp_path.iterdir()} == {"sgd.json", INDEX}
+
+
+def test_the_users_files_and_the_vectors_of_other_plugins_stay(tmp_path: Path) -> None:
+    """As after three commands, each with one plugin, into a folder that has a file of the user's."""
+    (tmp_path / "results.json").write_text("{}")
+    making.write([("of-another.json", SGD)], tmp_path)
+    making.write([("sgd.json", SGD)], tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {"of-another.json", "results.json", "sgd.json", INDEX}
+    assert set(stored.indexed(tmp_path)) == {"of-another.json", "sgd.json"}
+
+
+def test_vectors_of_an_algorithm_that_is_gone_go_with_it_where_fedspec_keeps_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    making.write([("gone.json", SGD)], tmp_path)
+    monkeypatch.setattr(making, "FOLDER", tmp_path)
+    making.write([("sgd.json", SGD)], tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {"sgd.json", INDEX}
+
+
+@pytest.mark.parametrize("spoilt", [True, False])
+def test_an_index_that_cannot_be_read_is_made_anew(spoilt: bool, tmp_path: Path) -> None:
+    (tmp_path / "fedavg.json").write_text((FOLDER / "fedavg.json").read_text(encoding="utf-8"))
+    if spoilt:
+        (tmp_path / INDEX).write_text("[")
+    making.write([("sgd.json", SGD)], tmp_path)
+    assert set(stored.indexed(tmp_path)) == {"sgd.json", *(["fedavg.json"] if spoilt else [])}

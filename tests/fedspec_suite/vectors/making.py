@@ -16,7 +16,7 @@ from fedspec_suite.vectors import picks
 from fedspec_suite.vectors.choosing import choose, evaluated, further
 from fedspec_suite.vectors.rivals import Edit, rivals
 from fedspec_suite.vectors.rows import all_rows, rows_of
-from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, index, text
+from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, index, indexed, text
 from fedspec_suite.vectors.vector import Vector, size, vector_of
 
 T = TypeVar("T")
@@ -122,7 +122,10 @@ def copy(found: Iterable[Stored], folder: Path) -> None:
 
 
 def write(found: Iterable[tuple[str, str]], folder: Path = FOLDER) -> list[str]:
-    """Write files into a folder and renew its index; what is no algorithm's goes.
+    """Write files into a folder and renew its index, which goes on naming the vectors that lie there.
+
+    In fedspec's own folder the vectors of an algorithm that is gone go. Elsewhere nothing does: an algorithm may be a
+    plugin's that this command was not told of, and a file the user's.
 
     Returns:
         The names of the files whose content changed.
@@ -130,19 +133,29 @@ def write(found: Iterable[tuple[str, str]], folder: Path = FOLDER) -> list[str]:
     Raises:
         FedspecError: the folder cannot be written.
     """
-    known = {f"{name}.json" for name in algorithms()}
-    changed = []
+    changed, known = [], {f"{name}.json" for name in algorithms()}
+    there = _named(folder, known)
+    gone = there - known if folder == FOLDER else set()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, body in found:
             changed += _put(folder / name, body)
-        here = {p.name: p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.json")) if p.name in known}
-        for old in {p for p in folder.glob("*.json") if p.name not in known | {INDEX}}:
-            old.unlink()
-        changed += _put(folder / INDEX, index(here))
+            there.add(name)
+        for name in gone:
+            (folder / name).unlink(missing_ok=True)
+        here = [name for name in sorted(there - gone) if (folder / name).exists()]
+        changed += _put(folder / INDEX, index({name: (folder / name).read_text(encoding="utf-8") for name in here}))
     except OSError as error:
         raise FedspecError(f"vectors: cannot write {folder} ({error.strerror}); give another with --folder") from error
     return changed
+
+
+def _named(folder: Path, known: set[str]) -> set[str]:
+    """The files that a folder's index names; where it has none that can be read, those that are called as algorithms."""
+    try:
+        return set(indexed(folder))
+    except FedspecError:
+        return known if (folder / INDEX).exists() else set()
 
 
 def _put(path: Path, body: str) -> list[str]:
