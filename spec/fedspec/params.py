@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from math import prod
 from numbers import Integral
 
@@ -69,7 +70,8 @@ def layers(shapes: Mapping[str, Sequence[int]]) -> tuple[slice, ...]:
     Raises:
         ShapeError: a block has a length that is none.
     """
-    ends = np.cumsum([size(name, shape) for name, shape in shapes.items()]).tolist()
+    # Whole numbers in Python: where layers lie is nothing that a tracer should compute.
+    ends = [*accumulate(size(name, shape) for name, shape in shapes.items())]
     return tuple(slice(start, end) for start, end in zip([0, *ends], ends, strict=False))
 
 

@@ -151,7 +151,7 @@ def write(found: Iterable[tuple[str, str]], folder: Path = FOLDER) -> list[str]:
 
 
 def _named(folder: Path, known: set[str]) -> set[str]:
-    """The files that a folder's index names; where it has none that can be read, those that are called as algorithms."""
+    """The files that the index of a folder names; where it cannot be read, those that are called as algorithms."""
     try:
         return set(indexed(folder))
     except FedspecError:
