@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.scripts import PAGE, script
 
 from fedspec.algorithms.ef21 import State
 from fedspec.catalogue import CATALOGUE
@@ -23,7 +22,6 @@ from fedspec_proofs.worst_cases.one_round import MU
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = rows()
 
 
@@ -98,12 +96,9 @@ def test_rounds_that_are_run_fall_as_certified_and_come_near() -> None:
 
 
 def test_the_page_prints_what_is_certified() -> None:
-    spec = spec_from_file_location("worst_compressed", ROOT / "scripts" / "worst_compressed.py")
-    assert spec is not None and spec.loader is not None
-    script: Any = module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert script.table(ROWS) in (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
-    assert [replace(compressed_of(row), form=()) for row in ROWS] == script.asked()
+    made = script("worst_compressed")
+    assert made.table(ROWS) in PAGE
+    assert [replace(compressed_of(row), form=()) for row in ROWS] == made.asked()
 
 
 def test_two_clients_have_what_one_has() -> None:

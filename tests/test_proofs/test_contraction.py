@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.scripts import PAGE, script
 
 from fedspec.algorithms.synchronous import run_round
 from fedspec.catalogue import CATALOGUE, Program
@@ -27,16 +27,7 @@ from fedspec_suite.report.styles import style_of
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = rows()
-
-
-def script(name: str = "worst_cases") -> Any:
-    spec = spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(round_of(row)))
@@ -118,8 +109,8 @@ def test_forms_of_rounds_that_are_run_fall_as_certified_and_come_near(algorithm:
 
 
 def test_the_page_prints_what_is_certified() -> None:
-    made, page = script().tables(ROWS), (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
-    assert all(table in page for table in made.values())
+    made = script().tables(ROWS)
+    assert all(table in PAGE for table in made.values())
     asked = [(r.algorithm, r.steps, r.eta_l, r.zeta2) for r in script().asked()]
     kept = [(r.algorithm, r.steps, r.eta_l, r.zeta2) for r in map(round_of, ROWS)]
     assert kept[: len(asked)] == asked
@@ -131,15 +122,14 @@ def test_the_page_prints_what_is_certified() -> None:
 
 def test_another_program_is_asked_for_every_number_of_the_page() -> None:
     """Whether it finds them is seen where PEPit is: all cells but those that say as whom, and the lower numbers."""
-    page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
-    every = [(name, number) for name, number, _ in script("worst_cases_again").asked(page)]
+    every = [(name, number) for name, number, _ in script("worst_cases_again").asked(PAGE)]
     some = [(name, number) for name, number in every if not name.startswith("rates, ")]
     asked = [(name, number) for name, number in some if " rounds, " not in name]
     assert len(some) - len(asked) == 84, "several rounds, but for eight at once"
     cells = [cell for table in script().tables(ROWS).values() for cell in re.findall(r"\d\.\d{3}(?= \|)", table)]
     lower = 2 * len(script().APART) * len(script().RATES) + len(best_rates.ASKED)
     assert len(asked) == len(cells) - lower == 204
-    assert sum(number > 2.7 for _, number in asked) == page.count("2.788") + page.count("2.710")
+    assert sum(number > 2.7 for _, number in asked) == PAGE.count("2.788") + PAGE.count("2.710")
 
 
 def test_the_picture_has_the_lines_of_all_pictures_and_their_names(tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.scripts import PAGE, script
 
 from fedspec.algorithms.d2 import Before
 from fedspec.catalogue import CATALOGUE
@@ -27,7 +26,6 @@ from fedspec_proofs.worst_cases.one_round import MU
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = rows()
 SOME = [row for row in ROWS if row["eta_l"] == "1/2"]
 """Enough to spoil."""
@@ -188,12 +186,9 @@ def test_nothing_is_faster_than_clients_that_are_alike_and_flat() -> None:
 
 
 def test_the_page_prints_what_is_certified() -> None:
-    spec = spec_from_file_location("worst_exchanges", ROOT / "scripts" / "worst_exchanges.py")
-    assert spec is not None and spec.loader is not None
-    script: Any = module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert script.table(ROWS) in (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
-    assert [*by_exchange(ROWS)] == [(r.algorithm, r.W, r.tau, r.eta_l) for r in script.asked()]
+    made = script("worst_exchanges")
+    assert made.table(ROWS) in PAGE
+    assert [*by_exchange(ROWS)] == [(r.algorithm, r.W, r.tau, r.eta_l) for r in made.asked()]
 
 
 def test_what_is_no_exchange_of_these_is_refused() -> None:

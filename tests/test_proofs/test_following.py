@@ -6,14 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import combinations, permutations
 from math import comb
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.scripts import PAGE, script
 
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.open_rate import RATE
@@ -29,7 +28,6 @@ from fedspec_proofs.worst_cases.parabolas import determinant, matrix, minors, no
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = rows()
 STRETCHES = [(row["best"], row["least"], some) for row in ROWS for some in row["stretches"] if some["vectors"]]
 
@@ -296,18 +294,9 @@ def test_the_rule_is_asked_where_it_was_at_another_rate() -> None:
             play_at(one, Fraction(1, 2))
 
 
-def script(name: str) -> Any:
-    spec = spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_the_page_prints_what_is_certified_and_another_program_is_asked_for_it() -> None:
-    page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
-    assert all(table in page for table in script("worst_rates").tables(ROWS).values())
-    asked = [number for name, number, _ in script("worst_cases_again").asked(page) if name.startswith("rates, ")]
+    assert all(table in PAGE for table in script("worst_rates").tables(ROWS).values())
+    asked = [number for name, number, _ in script("worst_cases_again").asked(PAGE) if name.startswith("rates, ")]
     assert sorted(asked) == sorted(float(best_of(row).bound) for row in ROWS)
 
 

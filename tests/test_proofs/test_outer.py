@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.scripts import PAGE, script
 
 from fedspec.errors import ParameterError
 from fedspec_proofs.engines.worst_case.proof import flaw
@@ -21,7 +20,6 @@ from fedspec_proofs.worst_cases.outer_claims import outer_of, rows, wrong_with
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = rows()
 
 
@@ -140,13 +138,9 @@ def test_slowmo_at_one_rate_is_fedavgm(beta: str) -> None:
 
 
 def test_the_page_prints_what_is_certified() -> None:
-    spec = spec_from_file_location("worst_outer", ROOT / "scripts" / "worst_outer.py")
-    assert spec is not None and spec.loader is not None
-    script: Any = module_from_spec(spec)
-    spec.loader.exec_module(script)
-    page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
-    assert all(table in page for table in script.tables(ROWS).values())
-    assert [replace(outer_of(row), form=()) for row in ROWS] == script.asked()
+    made = script("worst_outer")
+    assert all(table in PAGE for table in made.tables(ROWS).values())
+    assert [replace(outer_of(row), form=()) for row in ROWS] == made.asked()
 
 
 def test_what_is_no_such_server_is_refused() -> None:

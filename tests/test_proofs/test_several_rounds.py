@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.scripts import PAGE, script
 
 from fedspec_proofs.fednova.claims.round_numbers import by_round
 from fedspec_proofs.fednova.claims.round_numbers import rows as numbers
@@ -20,7 +19,6 @@ from fedspec_proofs.worst_cases.several_rounds import Several
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = rows()
 
 
@@ -131,9 +129,6 @@ def test_a_power_of_one_round_is_no_bound() -> None:
 
 
 def test_the_page_prints_what_is_certified() -> None:
-    spec = spec_from_file_location("worst_rounds", ROOT / "scripts" / "worst_rounds.py")
-    assert spec is not None and spec.loader is not None
-    script: Any = module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert script.table(ROWS) in (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
-    assert [several_of(row) for row in ROWS if not row["link"]] == [*script.asked()]
+    made = script("worst_rounds")
+    assert made.table(ROWS) in PAGE
+    assert [several_of(row) for row in ROWS if not row["link"]] == [*made.asked()]

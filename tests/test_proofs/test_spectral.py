@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.scripts import PAGE, script
 
 from fedspec.errors import ParameterError
 from fedspec.problems.quadratic import QuadraticClients
@@ -24,7 +23,6 @@ from fedspec_proofs.worst_cases.spectral import Mixed, directions, of_class, pro
 
 pytestmark = pytest.mark.long
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = rows()
 
 
@@ -120,12 +118,9 @@ def test_a_class_is_no_better_than_a_matrix_of_it() -> None:
 
 
 def test_the_page_prints_what_is_certified() -> None:
-    spec = spec_from_file_location("worst_spectral", ROOT / "scripts" / "worst_spectral.py")
-    assert spec is not None and spec.loader is not None
-    script: Any = module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert script.table(ROWS) in (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
-    assert [replace(mixed_of(row), form=()) for row in ROWS] == [*script.asked()]
+    made = script("worst_spectral")
+    assert made.table(ROWS) in PAGE
+    assert [replace(mixed_of(row), form=()) for row in ROWS] == [*made.asked()]
 
 
 def test_more_than_two_stacks_and_what_is_no_interval_are_refused() -> None:
