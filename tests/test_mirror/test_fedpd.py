@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-import torch
-from test_mirror.kinds import Kind
-from test_mirror.loops import RATE, STEPS, Plain
-from test_mirror.test_kinds import Events
-from test_mirror.test_mime import Unequal
-from torch import Tensor, nn
+from test_mirror.loops import RATE, Plain
+from test_mirror.test_mime import KIND, ROUNDS, in_every_way, off
+from torch import Tensor
 
-from fedspec_torch import Federation, simulate
-
-KIND = Kind(lambda: nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)))
-MU, ROUNDS = 0.5, 3
+MU = 0.5
 
 
 def looped(plain: Plain, steps: tuple[int, ...]) -> list[Tensor]:
@@ -31,13 +24,6 @@ def looped(plain: Plain, steps: tuple[int, ...]) -> list[Tensor]:
     return x
 
 
-@pytest.mark.parametrize("way", [None, "stacked", "looped", "layered", "vmapped", "compiled"])
-@pytest.mark.parametrize("steps", [(STEPS,) * 3, (1, 3, 2)], ids=["equal", "unequal"])
+@in_every_way
 def test_a_run_on_minibatches_is_the_plain_loop(steps: tuple[int, ...], way: str | None) -> None:
-    module, loss, data = KIND.made()
-    fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=way)
-    plan = Events("fedpd") if len(set(steps)) == 1 else Unequal("fedpd")
-    run = simulate("fedpd", fed, plan=plan, rounds=ROUNDS, eta_l=RATE, mu=MU)
-    list(run)
-    want = torch.cat([part.reshape(-1) for part in looped(Plain(KIND), steps)])
-    assert float((run.x - want).norm() / (want - fed.x0).norm()) < 1e-9
+    assert off(looped(Plain(KIND), steps), "fedpd", steps, way, mu=MU) < 1e-9

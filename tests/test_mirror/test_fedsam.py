@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from test_mirror.kinds import Kind
-from test_mirror.loops import RATE, SERVER, STEPS, Plain, mean
-from test_mirror.test_kinds import Events
-from test_mirror.test_mime import Unequal
-from torch import Tensor, nn
+from test_mirror.loops import RATE, SERVER, Plain, mean
+from test_mirror.test_mime import KIND, ROUNDS, in_every_way, off
+from torch import Tensor
 
-from fedspec_torch import Federation, simulate
-
-KIND = Kind(lambda: nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)))
-RADIUS, EPS, ROUNDS = 0.5, 0.125, 3
+RADIUS, EPS = 0.5, 0.125
 
 
 def looped(plain: Plain, steps: tuple[int, ...], rho: float) -> list[Tensor]:
@@ -37,16 +32,10 @@ def looped(plain: Plain, steps: tuple[int, ...], rho: float) -> list[Tensor]:
     return x
 
 
-@pytest.mark.parametrize("way", [None, "stacked", "looped", "layered", "vmapped", "compiled"])
-@pytest.mark.parametrize("steps", [(STEPS,) * 3, (1, 3, 2)], ids=["equal", "unequal"])
+@in_every_way
 @pytest.mark.parametrize(("id", "hyper"), [("fedsam", {}), ("mofedsam", {"rho": 0.25})])
 def test_a_run_on_minibatches_is_the_plain_loop(
     id: str, hyper: dict[str, float], steps: tuple[int, ...], way: str | None
 ) -> None:
-    module, loss, data = KIND.made()
-    fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=way)
-    plan = Events(id) if len(set(steps)) == 1 else Unequal(id)
-    run = simulate(id, fed, plan=plan, rounds=ROUNDS, eta_l=RATE, eta=SERVER, radius=RADIUS, eps=EPS, **hyper)
-    list(run)
-    want = torch.cat([part.reshape(-1) for part in looped(Plain(KIND), steps, hyper.get("rho", 0.0))])
-    assert float((run.x - want).norm() / (want - fed.x0).norm()) < 1e-9
+    want = looped(Plain(KIND), steps, hyper.get("rho", 0.0))
+    assert off(want, id, steps, way, eta=SERVER, radius=RADIUS, eps=EPS, **hyper) < 1e-9

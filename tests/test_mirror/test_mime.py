@@ -47,17 +47,28 @@ class Unequal(Events):
         return (Plan((0, 1, 2), (1, 3, 2), setup.examples),)
 
 
-@pytest.mark.parametrize("way", [None, "stacked", "looped", "layered", "vmapped", "compiled"])
-@pytest.mark.parametrize("steps", [(STEPS,) * 3, (1, 3, 2)], ids=["equal", "unequal"])
-@pytest.mark.parametrize("algorithm", ["mime-lite", "mime"])
-def test_a_run_on_minibatches_is_the_plain_loop(algorithm: str, steps: tuple[int, ...], way: str | None) -> None:
+def in_every_way(test: Any) -> Any:
+    """With equal and unequal numbers of steps, however gradients are computed."""
+    of_each = pytest.mark.parametrize("steps", [(STEPS,) * 3, (1, 3, 2)], ids=["equal", "unequal"])(test)
+    return pytest.mark.parametrize("way", [None, "stacked", "looped", "layered", "vmapped", "compiled"])(of_each)
+
+
+def off(want: list[Tensor], id: str, steps: tuple[int, ...], way: str | None, **numbers: float) -> float:
+    """How far a run on minibatches ends from there, beside how far it went."""
     module, loss, data = KIND.made()
     fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=way)
-    plan = Events(algorithm) if len(set(steps)) == 1 else Unequal(algorithm)
-    run = simulate(algorithm, fed, plan=plan, rounds=ROUNDS, eta_l=RATE, eta=SERVER, beta=BETA)
+    plan = Events(id) if len(set(steps)) == 1 else Unequal(id)
+    run = simulate(id, fed, plan=plan, rounds=ROUNDS, eta_l=RATE, **numbers)
     list(run)
-    want = torch.cat([part.reshape(-1) for part in looped(Plain(KIND), lite=algorithm == "mime-lite", steps=steps)])
-    assert float((run.x - want).norm() / (want - fed.x0).norm()) < 1e-9
+    there = torch.cat([part.reshape(-1) for part in want])
+    return float((run.x - there).norm() / (there - fed.x0).norm())
+
+
+@in_every_way
+@pytest.mark.parametrize("algorithm", ["mime-lite", "mime"])
+def test_a_run_on_minibatches_is_the_plain_loop(algorithm: str, steps: tuple[int, ...], way: str | None) -> None:
+    want = looped(Plain(KIND), lite=algorithm == "mime-lite", steps=steps)
+    assert off(want, algorithm, steps, way, eta=SERVER, beta=BETA) < 1e-9
 
 
 def test_rates_of_each_client_are_refused_in_shards_where_gradients_are_asked_for_first() -> None:
