@@ -86,7 +86,10 @@ def stepped(model: Any, loss: Any = F.cross_entropy, **more: Any) -> None:
 
 
 MODULES: list[tuple[Callable[[], nn.Module], str]] = [
-    (lambda: Changed(lambda module, z: z + float(np.random.rand())), "draws at random, from a generator of Python's"),
+    (
+        lambda: Changed(lambda module, z: z + float(np.random.standard_normal())),
+        "draws at random, from a generator of Python's",
+    ),
     (lambda: Changed(lambda module, z: z + random.random()), "draws at random, from a generator of Python's"),
     (lambda: Changed(moving), "its buffer seen changes with every call, and is no running statistic"),
     (lambda: Changed(put_anew), "its buffer seen changes"),
@@ -465,15 +468,6 @@ def test_data_that_a_function_makes_are_not_asked_for(tmp_path: Path) -> None:
     federation = begun(tmp_path / "run.pt")
     made = replace(federation, data=lambda i: federation.data[i], examples=(6,) * 4)  # type: ignore[index]
     assert torch.equal(resume(tmp_path / "run.pt", made).x, resume(tmp_path / "run.pt", federation).x)
-
-
-def test_a_number_that_is_damaged_is_noticed(tmp_path: Path) -> None:
-    federation = begun(tmp_path / "run.pt")
-    whole = bytearray((tmp_path / "run.pt").read_bytes())
-    whole[-1] ^= 1
-    (tmp_path / "run.pt").write_bytes(whole)
-    with pytest.raises(CheckpointError, match=r"run\.pt: damaged: it does not hold what was written"):
-        resume(tmp_path / "run.pt", federation)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from fedspec_torch import Federation, ModuleError, cohorts, exchanges, resume, simulate
+from fedspec_torch import Federation, cohorts, exchanges, resume, simulate
 from fedspec_torch.federation.modes import evaluating
 from fedspec_torch.gradients.beside import seed_of
 from fedspec_torch.layers.chains import LayersError
@@ -184,12 +183,3 @@ def test_ways_that_pass_clients_together_say_why_not() -> None:
     assert "draws at random, and each client has draws of its own" in choice.why
     with pytest.raises(LayersError, match=r"vmapped: it draws at random.*name way='looped'"):
         list(simulate("fedavg", federation(dropped(), way="vmapped"), plan=All(1), rounds=1, eta_l=0.2, eta=1.0))
-
-
-def test_noise_of_numpy_is_refused() -> None:
-    class Noisy(nn.Linear):
-        def forward(self, input: Tensor) -> Tensor:
-            return super().forward(input) + float(np.random.standard_normal())
-
-    with pytest.raises(ModuleError, match=r"draws at random, from a generator of Python's or NumPy's"):
-        list(simulate("fedavg", federation(Noisy(5, 3).double()), plan=All(1), rounds=1, eta_l=0.2, eta=1.0))
