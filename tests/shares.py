@@ -50,7 +50,7 @@ class Share:
 
 
 QUICK = Share(0.4, 0.1, 1, 0.02)
-TEST = Share(2, 0.5, 60)
+TEST = Share(2.4, 0.5, 60)
 OUTSIDE = Share(inf, 0.3, inf)
 ALL = Share(inf, inf, inf)
 
