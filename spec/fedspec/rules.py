@@ -103,8 +103,11 @@ def equations(function: Callable[..., Any], options: Mapping[str, str] | None = 
     for e in printed(function):
         if e.when <= chosen and (e.id not in found or len(e.when) >= len(found[e.id].when)):
             found[e.id] = e
-    # What a reading adds stands below what is printed; the step comes last in either.
-    return tuple(sorted(found.values(), key=lambda e: e.id.endswith(".step")))
+    # What a reading adds stands below what is printed: a step that it comes before is taken after it.
+    usual = {e.id for e in printed(function) if not e.when}
+    added = max((k for k, name in enumerate(found) if name not in usual), default=-1)
+    places = {name: max(k, added + 0.5) if name.endswith(".step") else k for k, name in enumerate(found)}
+    return tuple(sorted(found.values(), key=lambda e: places[e.id]))
 
 
 _AXES = {

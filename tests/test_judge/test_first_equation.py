@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from test_judge.support import with_own
 
 from fedspec.contract import Level
+from fedspec.rules import equations
 from fedspec_suite import mutants
 from fedspec_suite.diagnosis.identify import _played
 from fedspec_suite.diagnosis.known import known_of
@@ -65,3 +68,24 @@ def test_what_is_right_has_nothing_to_begin() -> None:
     setting = setting_of(next(iter(mutants.Mutated(mutants.find("adagrad-forgets")).info.offers)))
     known = known_of(setting)
     assert begins(known, {k: known.exact(known.claimed, k) or [] for k in range(len(known.samples))}) == ""
+
+
+def test_a_stack_of_models_has_no_equation_but_the_step(tmp_path: Path) -> None:
+    """As in what `fedspec new --kind gossip` writes, whose X is the models of all clients."""
+    assert with_own("new", "my-gossip", "--kind", "gossip", cwd=tmp_path).code == 0
+    shown = with_own("mutants", "show", "my-gossip-old-average", "--plugin", "my_gossip.py", cwd=tmp_path)
+    assert "-     X = " in shown.out and "breaks: my-gossip.step" in shown.out, shown
+
+
+def test_what_moves_after_the_step_stands_below_it() -> None:
+    def dual(x: float, d: float) -> tuple[float, float]:
+        """A step, and what is added up after it.
+
+        x = x - d                 dual.step
+        d = d + theta x           dual.d
+        d = d + theta (x + d)     dual.d [ahead=nesterov]
+        """
+        return x - d, d
+
+    for options in ({}, {"ahead": "nesterov"}):
+        assert [e.id for e in equations(dual, options)] == ["dual.step", "dual.d"]

@@ -11,7 +11,7 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from types import CellType, CodeType, FunctionType
@@ -200,6 +200,12 @@ def _over(mutant: Mutant, function: FunctionType, record: Any, names: Spaces) ->
     return f
 
 
+def of_name(ids: Sequence[str], name: str) -> str:
+    """The equation whose left side a name is; a model's, or a stack's that has none of its own, is the step."""
+    tails = (".step",) if name == "x" else (f".{name}", *((".step",) if name == "X" else ()))
+    return next((i for tail in tails for i in ids if i.endswith(tail)), "")
+
+
 def blamed(mutant: Mutant) -> str:
     """The id of the equation that a mutant breaks: the one whose left side the edited statement assigns.
 
@@ -221,8 +227,7 @@ def blamed(mutant: Mutant) -> str:
             return ids[-1]
         edited = {str(f.arg) for f in _fields(s) if _holds(f, here)}
         for name in sorted(stored(s) or edited or {str(f.arg) for f in _fields(s)}):
-            tail = ".step" if name == "x" else f".{name}"
-            if found := next((i for i in ids if i.endswith(tail)), ""):
+            if found := of_name(ids, name):
                 return found
         made |= stored(s)
     return ""

@@ -21,6 +21,7 @@ from fedspec_suite.diagnosis.edits.rewrites import rewritten
 from fedspec_suite.diagnosis.edits.slips import DECAYS, AtHand, exchanged, instead, said
 from fedspec_suite.diagnosis.edits.trees import copied
 from fedspec_suite.mutants import Mutant, functions, parsed, source_of
+from fedspec_suite.mutants.mutant import of_name
 
 LENGTH = 72
 """How long an expression may be that is quoted around what is changed in it."""
@@ -67,7 +68,7 @@ def _equation(said: Sequence[Equation], symbol: str) -> str:
     """The equation of a rule that a statement computes: by what it assigns, or the last where it returns a value."""
     if not symbol:
         return said[-1].id if said else ""
-    return next((e.id for e in said if e.id.endswith(f".{symbol}") and not e.when), "")
+    return of_name([e.id for e in said if not e.when], symbol)
 
 
 def statements(tree: ast.Module) -> list[tuple[tuple[tuple[str, int], ...], ast.stmt]]:
