@@ -30,6 +30,9 @@ def main() -> None:
     except FedspecError as error:
         sys.stderr.write(f"fedspec: {error}\n")
         raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        # While it imports: a second or two.
+        raise SystemExit(130) from None
     run()
 
 
