@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
@@ -58,6 +59,25 @@ def entries(name: str) -> dict[str, Any]:
     return {key: value for table in said(name) for key, value in table.items()}
 
 
+def is_own(module: str) -> bool:
+    """Whether the functions of a module are those of own algorithms, by its dotted name.
+
+    A plugin is one module, or with those beside it a package; what its mistakes edit is of it, wherever it stands.
+    """
+    names, packages = _rooms()
+    return module in names or module.startswith(packages)
+
+
+@cache
+def _rooms() -> tuple[frozenset[str], tuple[str, ...]]:
+    """The modules of plugins, and how the names of those begin that stand in one package with them."""
+    edited = [getattr(m, "function", None) for table in said("MUTANTS") for m in table]
+    texts = {inspect.unwrap(f).__module__ for f in edited if callable(f)}
+    names = {module.__name__ for module in loaded()} | {name for name in texts if not name.startswith("fedspec.")}
+    packages = {parent for m in loaded() if m.__spec__ and (parent := m.__spec__.parent)}
+    return frozenset(names), (f"{__name__}.", *sorted(f"{p}." for p in packages - {__name__}))
+
+
 def where(module: ModuleType) -> str:
     """The file of a plugin, as somebody who wrote it calls it."""
     return os.path.relpath(module.__file__) if module.__file__ else module.__name__
@@ -74,7 +94,8 @@ def load(name: str) -> ModuleType:
 
 def blamed(error: BaseException) -> str:
     """Whose fault an unexpected error is: the line of a plugin that was running last, else fedspec's or a plugin's."""
-    files = {module.__file__: where(module) for module in loaded()}
+    own = [*loaded(), *(m for name, m in [*sys.modules.items()] if is_own(name) and getattr(m, "__file__", None))]
+    files = {module.__file__: where(module) for module in own}
     lines = [
         f"{files[f.filename]}, line {f.lineno}"
         for f in traceback.extract_tb(error.__traceback__)

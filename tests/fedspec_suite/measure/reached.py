@@ -13,6 +13,8 @@ from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias, TypeGuard
 
+from fedspec.plugins import is_own
+
 Names: TypeAlias = dict[str, Any]
 """What the functions of a module look up."""
 
@@ -21,9 +23,6 @@ Spaces: TypeAlias = Mapping[str, Names]
 
 WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
 """Where the functions stand that an algorithm is made of; what lies below them (arithmetic, plans) is not edited."""
-
-EDITED = (*WHERE, "fedspec.plugins.")
-"""The same with the files of other people's algorithms."""
 
 GROUND = {
     *("fedspec.arith.maximum", "fedspec.arrays.put", "fedspec.arith.where_shorter", "fedspec.arith.ascending"),
@@ -52,7 +51,8 @@ def _globals(code: CodeType) -> list[str]:
 def stands_behind(f: Part) -> bool:
     """Whether others may stand around something."""
     name = f"{f.__module__}.{f.__qualname__}"
-    return (name in GROUND or name.startswith(EDITED)) and f.__qualname__ == f.__name__ and isinstance(f, FunctionType)
+    known = name in GROUND or name.startswith(WHERE) or is_own(f.__module__)
+    return known and f.__qualname__ == f.__name__ and isinstance(f, FunctionType)
 
 
 def is_table(value: Any, names: Names) -> TypeGuard[dict[Any, Any]]:
@@ -61,8 +61,8 @@ def is_table(value: Any, names: Names) -> TypeGuard[dict[Any, Any]]:
 
 
 def is_specified(module: str | None) -> bool:
-    """Whether a module is one of the specification: what others know is not edited."""
-    return str(module).partition(".")[0] == "fedspec"
+    """Whether a module is one of the specification or of an own algorithm: what others know is not edited."""
+    return str(module).partition(".")[0] == "fedspec" or is_own(str(module))
 
 
 def _is_known(names: Names, module: str) -> bool:
@@ -94,7 +94,7 @@ def _within(part: Part) -> list[FunctionType]:
 
 def is_part(value: Any) -> TypeGuard[Part]:
     """Whether something can be copied."""
-    return isinstance(value, FunctionType) or (isinstance(value, type) and value.__module__.startswith("fedspec."))
+    return isinstance(value, FunctionType) or (isinstance(value, type) and is_specified(value.__module__))
 
 
 def _names(part: Part) -> Names:
@@ -194,7 +194,7 @@ class Reach:
 
     def _is_edited(self, part: Part) -> bool:
         name = _names(part).get("__name__", "")
-        return name.startswith(EDITED) or (name in self.own and not is_specified(name))
+        return name.startswith(WHERE) or is_own(name) or (name in self.own and not is_specified(name))
 
     def _beside(self, part: Part) -> list[FunctionType]:
         """What the module of something that may be edited knows: another text may call it."""
