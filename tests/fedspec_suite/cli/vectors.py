@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,7 +66,10 @@ def make(
             if check:
                 raise FedspecError(f"check: the vectors of {', '.join(anew[:5])} are to be chosen first; leave it out")
             making.choose_anew(anew, jobs, told, keep=not choose)
-        found = making.files(wanted, jobs, told)
+        found: Iterable[tuple[str, str]] = making.files(wanted, jobs, told)
+        if any(name in ADDED for name in wanted):
+            # One without a vector is refused before any is written.
+            found = [*found]
         if check:
             changed = [name for name, body in found if not _same(folder / name, body)]
         else:

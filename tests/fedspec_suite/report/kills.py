@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Console
@@ -29,6 +30,9 @@ UNSAID = (
     'a second route (STEPS, MOVES or MAPS) that reads what it breaks would, or its Mistake says survives="why none can"'
 )
 """What is to be done about a mistake of a plugin."""
+
+REASONS = 3
+"""Why no law was asked about a mutant: so many are told."""
 
 
 def _said(row: Row) -> str:
@@ -89,9 +93,21 @@ def _idle(matrix: Matrix, asked: Mapping[str, int], stored: Stored) -> Iterator[
             yield f"  {law}: {reason}"
 
 
+def _unasked(row: Row) -> str:
+    """Why no law was asked about a mutant: the reasons, those of most laws first."""
+    reasons = Counter[str]()
+    for asked in row.offers.values():
+        reasons.update({why: len(laws) for why, laws in asked.not_asked.items()})
+    first, more = [why for why, _ in reasons.most_common(REASONS)], len(reasons) - REASONS
+    return "; ".join([*first, *([f"and {more} more reasons"] if more > 0 else [])]) or "it is asked on no offer"
+
+
 def _living(matrix: Matrix) -> Iterator[str]:
     for row in matrix.rows:
         if independent(row):
+            continue
+        if not (row.killed or row.survived):
+            yield f"  {row.mutant}: no law was asked about it; why not: {_unasked(row)}"
             continue
         by = f"only {', '.join(row.killed)} kills it" if row.killed else "no law kills it"
         unsaid = f"unexplained; {UNSAID}" if row.mutant in OWN else "unexplained"
@@ -108,7 +124,7 @@ def table(matrix: Matrix, stored: Stored, out: Console) -> None:
     for line in (*_blocks(matrix, list(asked), out.width), *_legend(matrix, asked)):
         show(line)
     for heading, found in (
-        ("laws that killed none of these mutants", list(_idle(matrix, asked, stored))),
+        *([("laws that killed none of these mutants", list(_idle(matrix, asked, stored)))] if asked else []),
         ("mutants that no law kills without reading the rule", list(_living(matrix))),
         ("laws that crash, which is a bug of the law", [f"  {crash}" for crash in matrix.crashes]),
     ):

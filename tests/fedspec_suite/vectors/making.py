@@ -106,8 +106,18 @@ def _each(of: Callable[[str], T], names: Sequence[str], jobs: int) -> Iterator[t
 
 
 def file_of(algorithm: str) -> str:
-    """The file of one algorithm; a plugin's candidates are chosen each time, and stand nowhere else."""
-    return text(made(algorithm, chosen(algorithm) if algorithm in ADDED else picks.load()))
+    """The file of one algorithm; a plugin's candidates are chosen each time, and stand nowhere else.
+
+    Raises:
+        FedspecError: nothing is told from the rule, so that there is no vector.
+    """
+    stored = made(algorithm, chosen(algorithm) if algorithm in ADDED else picks.load())
+    if not stored.vectors:
+        raise FedspecError(
+            f"vectors: {algorithm} has none: a vector is a case that tells a mistake or another reading from the rule, "
+            f"and no case tells one; say what could be got wrong (MUTANTS of its file, docs/own-algorithms.md)"
+        )
+    return text(stored)
 
 
 def copy(found: Iterable[Stored], folder: Path) -> None:
