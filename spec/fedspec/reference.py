@@ -34,7 +34,7 @@ from fedspec.contract import (
 )
 from fedspec.covers import named_cover
 from fedspec.division import refuse_division_by_zero, stabiliser_of_zero
-from fedspec.domains import check_steps, require
+from fedspec.domains import check_steps, is_real, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
 from fedspec.params import flatten, layers, shapes
@@ -101,7 +101,7 @@ class SolverSession:
                 self.k += 1
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
-        return shown(self.state)
+        return {**shown(self.state), **numbers_of(self.state, self.algorithm.shows)}
 
 
 class MethodSession:
@@ -165,7 +165,8 @@ class MethodSession:
                     f"event: {type(event).__name__} at level {self.case.level}; "
                     f"send {'Messages' if self.case.level == 'server' else 'Round'}"
                 )
-        return {**shown(self.state), **values}
+        numbers = numbers_of(self.state, self.algorithm.shows_at(self.case.level))
+        return {**shown(self.state), **numbers, **values}
 
 
 class ProgramSession:
@@ -211,7 +212,7 @@ class ProgramSession:
         plan.check_clients(self.clients)
         after, values = stepped(self.run.step, self.h, self.state, self.clients, plan)
         self.state = finite(after, self.run.step, self.algorithm, vars(self.h), self.state)
-        return {"x": self.state.x, **values}
+        return {"x": self.state.x, **held(self.state, self.algorithm.shows, self.run.event), **values}
 
 
 def taken(function: Callable[..., Any]) -> frozenset[str]:
@@ -316,6 +317,26 @@ def shown(state: Any) -> dict[str, Array]:
         return {"x": model(state)}
     values = {f.name: getattr(state, f.name) for f in fields(state)}
     return {n: v for n, v in values.items() if isinstance(v, np.ndarray) and n != "mu"}
+
+
+def numbers_of(state: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Of some names those of single numbers in a state."""
+    return {n: v for n, v in _fields(state, names).items() if is_real(v) or getattr(v, "ndim", 1) == 0}
+
+
+def held(state: Any, names: Sequence[str], event: str) -> dict[str, Any]:
+    """What a program's state holds of some names, where its step says nothing of them.
+
+    The rows of a state are of all clients, and what is shown has a row for each participant: so rows are of an exchange
+    alone, in which all take part. Between late updates a state stays as it is; what is new the step says.
+    """
+    most = {"round": 1, "exchange": 2}.get(event, -1)
+    return {n: v for n, v in _fields(state, names).items() if getattr(v, "ndim", 0 if is_real(v) else 3) <= most}
+
+
+def _fields(state: Any, names: Sequence[str]) -> dict[str, Any]:
+    there = {f.name for f in fields(state)} if is_dataclass(state) else set[str]()
+    return {n: getattr(state, n) for n in names if n in there}
 
 
 def offers(a: Algorithm, level: Level) -> Iterator[Offer]:

@@ -37,3 +37,61 @@ def test_a_mistake_that_no_law_was_asked_about_is_not_laid_at_its_authors_door(g
     done = with_own(*asked, *OWN, cwd=gossip.parent)
     assert done.code == 1 and "no law was asked about it; why not: is about level client and server" in done.out
     assert "second route" not in done.out and "killed none" not in done.out, done.out
+
+
+FOLLOWS = ("check", "spec", "--law", "follows-*", "--profile", "quick", "--jobs", "1", "--json", *OWN)
+
+
+def test_a_name_that_nothing_holds_is_refused(gossip: Path) -> None:
+    changed(gossip, 'shows=("M",)', 'shows=("M", "zz")')
+    done = with_own(*FOLLOWS, "--only", "my-gossip", cwd=gossip.parent, cases=4)
+    (result,) = done.rows
+    assert done.code == 2 and result["verdict"] == "error", done.out
+    assert "my-gossip shows zz in none of 4 cases" in result["first_deviation"], done.out
+
+
+def test_what_a_state_holds_is_compared_though_no_step_returns_it(gossip: Path) -> None:
+    """In an exchange its rows, which are of all clients: each is compared, as the other one's ratios show."""
+    changed(gossip, 'return state, {"M": state.M.reshape(-1)}', "return state, {}")
+    done = with_own(*FOLLOWS, "--only", "my-gossip", cwd=gossip.parent, cases=4)
+    assert done.code == 0, done.out
+    wrong = ("check", "mutant:my-gossip-undamped", *FOLLOWS[2:])
+    (result,) = with_own(*wrong, cwd=gossip.parent, cases=4).rows
+    assert {o["law"] for o in result["obligations"] if o["status"] == "fail"} == {"follows-x", "follows-M"}
+
+
+NUMBER = """
+from fedspec.contract import Offer, SubjectInfo
+from fedspec.reference import SUBJECT
+
+
+class Session:
+    def __init__(self, case):
+        self.case, self.inner = case, SUBJECT.start(case)
+
+    def step(self, event):
+        answer = dict(self.inner.step(event))
+        moved = float(answer["b"]) * 1.25
+        return {**answer, "b": moved} if WRONG else answer
+
+
+class Subject:
+    info = SubjectInfo("mine", "1", (Offer("own", "server", "published", intermediates=("b",)),))
+    start = Session
+"""
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_number_of_the_state_is_compared(wrong: bool, tmp_path: Path) -> None:
+    """The server keeps the sum of its momentum's entries beside it."""
+    assert with_own("new", "own", cwd=tmp_path).code == 0
+    file = tmp_path / "own.py"
+    changed(file, "    m: Vector\n", "    m: Vector\n    b: Scalar\n")
+    changed(file, "return State(x=x, m=m)", "return State(x=x, m=m, b=total(m))")
+    changed(file, "return State(x=x, m=zeros(x))", "return State(x=x, m=zeros(x), b=total(zeros(x)))")
+    changed(file, "Vector, zeros", "Vector, total, zeros")
+    changed(file, 'shows=("delta", "m")', 'shows=("delta", "m", "b")')
+    (tmp_path / "mine.py").write_text(f"WRONG = {wrong}\n{NUMBER}", encoding="utf-8")
+    words = ("check", "py:mine.py:Subject", "--law", "follows-b", "--profile", "quick", "--jobs", "1", "--json")
+    done = with_own(*words, "--plugin", "own.py", cwd=tmp_path, cases=4)
+    assert done.code == int(wrong), done.out + done.err

@@ -23,7 +23,7 @@ from fedspec.errors import ContractError, UnknownNameError
 from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
-from fedspec.reference import check_messages, of_server, population, rate_of_step
+from fedspec.reference import check_messages, held, numbers_of, of_server, population, rate_of_step
 from fedspec_torch.arith import Vector, device_named
 from fedspec_torch.covers import named_cover, with_axes
 from fedspec_torch.problems import QuadraticClients
@@ -79,7 +79,7 @@ def model_like(state: Any) -> dict[str, Tensor]:
     if not is_dataclass(state):
         return {"x": state}
     values = {f.name: getattr(state, f.name) for f in fields(state)}
-    return {n: v for n, v in values.items() if isinstance(v, Tensor) and n not in ("mu", "t")}
+    return {n: v for n, v in values.items() if isinstance(v, Tensor) and v.ndim and n not in ("mu", "t")}
 
 
 class SolverSession(CaseSession):
@@ -183,7 +183,7 @@ class MethodSession(CaseSession):
                     f"send {'Messages' if self.case.level == 'server' else 'Round'}"
                 )
         answer: dict[str, Any] = {n: self.blocks(v) for n, v in model_like(self.state).items()}
-        for name, value in values.items():
+        for name, value in {**numbers_of(self.state, self.algorithm.shows_at(self.case.level)), **values}.items():
             if name in ("delta", "c", "h"):
                 answer[name] = self.blocks(value)
             else:
@@ -226,7 +226,7 @@ class ProgramSession(CaseSession):
         plan.check_clients(range(len(self.clients)))
         self.state, values = run_step(self.run, self.h, self.state, self.clients, plan)
         answer: dict[str, Any] = {"x": self.blocks(self.state.x)}
-        for name, value in values.items():
+        for name, value in {**held(self.state, self.algorithm.shows, self.event), **values}.items():
             whole = isinstance(value, Tensor) and value.shape == self.state.x.shape
             # A tensor made of a Python number would round it to float32.
             answer[name] = self.blocks(value) if whole else value.tolist() if isinstance(value, Tensor) else value

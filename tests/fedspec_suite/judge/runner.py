@@ -11,8 +11,9 @@ from typing import Any
 import hypothesis
 import numpy as np
 
+from fedspec.catalogue import Program
 from fedspec.contract import Offer, Subject
-from fedspec.errors import UnknownNameError, none_called
+from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.judge.drawing import Trial, once, search, shared
 from fedspec_suite.laws import LAWS, Law, follows_rule
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
@@ -51,6 +52,9 @@ def profile_named(name: str) -> str:
 
 REQUIREMENT = "reading-requires"
 """The obligation that comes with a claimed reading instead of a law: what it asks of pinned hyper-parameters."""
+
+FOLLOWS = {law.id for law in follows_rule.LAWS}
+"""Laws that compare one thing with the rule, in all usual cases."""
 
 PATIENCE = 3
 """After so many answers that never came, the rest of an offer is not asked."""
@@ -188,6 +192,8 @@ def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Tri
     elif decided < max(1, examples // 3):
         status = Status.INCONCLUSIVE
         reason = f"{trials.undecided} of {trials.cases} cases could not be decided: rounding errors too large"
+    elif law.id in FOLLOWS and not bench.measured.compared:
+        status, reason = Status.INCONCLUSIVE, unshown(law.shows or "x", setting, decided)
     return Obligation(
         law=law.id,
         dtype=setting.dtype,
@@ -202,6 +208,22 @@ def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Tri
         detail="" if trials.error is None else trials.error.detail,
         case=trials.case,
         call=call_of(setting, trials.case, trials.deviation.where) if trials.deviation else "",
+    )
+
+
+def unshown(name: str, setting: Setting, cases: int) -> str:
+    """What is said where the rule shows in no case what its row says that it shows.
+
+    Raises:
+        PluginError: it never does, since each of its events would show it.
+    """
+    row = setting.algorithm
+    said = f"{row.id} shows {name} in none of {cases} cases, so that nothing was compared"
+    if isinstance(row.run, Program) and row.run.event == "arrival":
+        return said
+    raise PluginError(
+        f"{said}; a name in shows=(...) of its row is a number or vector of its state, or an entry of what its step "
+        f"returns beside that: rename it, return it, or leave it out"
     )
 
 
@@ -332,7 +354,7 @@ def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
     return verdict, passed, exercised, len(asked)
 
 
-MADE = {law.id for law in LAWS.values() if law.reads_rule} - {law.id for law in follows_rule.LAWS}
+MADE = {law.id for law in LAWS.values() if law.reads_rule} - FOLLOWS
 """Laws that hold the rule to cases that are made for them."""
 
 

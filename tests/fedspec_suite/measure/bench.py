@@ -50,10 +50,12 @@ class Measured:
 
     Attributes:
         worst: the largest ratio that did not exceed the threshold.
+        compared: how many vectors were compared.
         extent: what the scenarios that were played reach over.
     """
 
     worst: float = 0.0
+    compared: int = 0
     extent: Extent = field(default_factory=dict)
 
 
@@ -201,6 +203,7 @@ class Bench:
             Deviates: a ratio exceeds the threshold.
             Undecided: the scale is too large to decide.
         """
+        self.measured.compared += 1
         if got.shape != want.shape:
             raise Deviates(
                 Deviation(self.equation_of(name), where, note=f"{name} has shape {got.shape}, want {want.shape}")
