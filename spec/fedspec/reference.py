@@ -41,6 +41,7 @@ from fedspec.params import flatten, layers, shapes
 from fedspec.plan import Message, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName, choice
+from fedspec.returned import check_state, keeping
 from fedspec.varying import of_round, stepped
 
 
@@ -97,6 +98,7 @@ class SolverSession:
                 }
                 positional = {n: v for n, v in given.items() if n in self.names}
                 after = self.solver.rule(**positional, **{**self.keywords, **rate})
+                check_state(after, self.solver.rule)
                 self.state = finite(after, self.solver.rule, self.algorithm, self.keywords, self.state)
                 self.k += 1
             case _:
@@ -124,7 +126,8 @@ class MethodSession:
         run = alone or self.algorithm.run_under(case.options, case.hyper)
         assert isinstance(run, Method | Served)
         self.run = run
-        self.state = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
+        begun = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
+        self.state = check_state(begun, run.init)
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -143,7 +146,7 @@ class MethodSession:
                     for m in messages
                 ]
                 h = of_server(self.h, event, self.algorithm)
-                after, values = self.run.server(h, self.state, sent)
+                after, values = keeping(self.run.server)(h, self.state, sent)
                 self.state = finite(after, self.run.server, self.algorithm, vars(h), self.state)
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
@@ -156,7 +159,7 @@ class MethodSession:
                     Plan(participants, steps, examples, hyper=event.hyper),
                     local=self.run.local,
                     norm=self.run.norm,
-                    server=self.run.server,
+                    server=keeping(self.run.server),
                 )
                 self.state = finite(trace.state, self.run.server, self.algorithm, vars(self.h), self.state)
                 values = trace.values
@@ -189,7 +192,8 @@ class ProgramSession:
         run = self.algorithm.run_under(case.options, case.hyper)
         assert isinstance(run, Program)
         self.run = run
-        self.state = run.init(self.h, flatten(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
+        begun = run.init(self.h, flatten(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
+        self.state = check_state(begun, run.init)
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""
@@ -210,7 +214,7 @@ class ProgramSession:
             case kind, _:
                 raise ContractError(f"event: {type(event).__name__}; this algorithm takes {kind.capitalize()}")
         plan.check_clients(self.clients)
-        after, values = stepped(self.run.step, self.h, self.state, self.clients, plan)
+        after, values = stepped(keeping(self.run.step), self.h, self.state, self.clients, plan)
         self.state = finite(after, self.run.step, self.algorithm, vars(self.h), self.state)
         return {"x": self.state.x, **held(self.state, self.algorithm.shows, self.run.event), **values}
 

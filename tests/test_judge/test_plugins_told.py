@@ -95,3 +95,29 @@ def test_a_number_of_the_state_is_compared(wrong: bool, tmp_path: Path) -> None:
     words = ("check", "py:mine.py:Subject", "--law", "follows-b", "--profile", "quick", "--jobs", "1", "--json")
     done = with_own(*words, "--plugin", "own.py", cwd=tmp_path, cases=4)
     assert done.code == int(wrong), done.out + done.err
+
+
+RETURNS = {
+    "alone": ("return state", "returned State; want (state, shown): the new State"),
+    "turned": ('return {"M": state.M.reshape(-1)}, state', "returned (dict, State); want (state, shown)"),
+    "nothing": ("pass", "returned None; want (state, shown)"),
+}
+"""What a step returns in place of its state and what it shows, and what is said of it."""
+
+
+@pytest.mark.parametrize("name", RETURNS)
+def test_who_returns_something_else_from_a_step_is_told_where_and_what(name: str, gossip: Path) -> None:
+    text, said = RETURNS[name]
+    changed(gossip, 'return state, {"M": state.M.reshape(-1)}', text)
+    lines = gossip.read_text(encoding="utf-8").splitlines()
+    line = 1 + next(i for i, text in enumerate(lines) if text.startswith("def step("))
+    judged = with_own(*FOLLOWS, "--only", "my-gossip", cwd=gossip.parent, cases=4)
+    told = judged.rows[0]["first_deviation"]
+    assert judged.code == 2 and f"step (my_gossip.py, line {line}) {said}" in told and "bug" not in told, told
+
+
+@pytest.mark.outside
+def test_who_trains_with_it_is_told_the_same(gossip: Path) -> None:
+    changed(gossip, 'return state, {"M": state.M.reshape(-1)}', "return state")
+    run = with_own("simulate", "my-gossip", "--rounds", "1", *OWN, cwd=gossip.parent)
+    run.refused("step (my_gossip.py, line ", "returned State; want (state, shown): the new State")

@@ -24,6 +24,7 @@ from fedspec.params import flatten, layers, shapes, unflatten
 from fedspec.plan import Arrival, Exchange, Message, Plan, Setup
 from fedspec.readings import CoverName, choice
 from fedspec.reference import check_messages, held, numbers_of, of_server, population, rate_of_step
+from fedspec.returned import keeping
 from fedspec_torch.arith import Vector, device_named
 from fedspec_torch.covers import named_cover, with_axes
 from fedspec_torch.problems import QuadraticClients
@@ -169,7 +170,8 @@ class MethodSession(CaseSession):
                     )
                     for m in sent
                 ]
-                self.state, values = self.run.server(of_server(self.h, event, self.algorithm), self.state, messages)
+                h = of_server(self.h, event, self.algorithm)
+                self.state, values = keeping(self.run.server)(h, self.state, messages)
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):

@@ -9,6 +9,7 @@ from typing import Any
 from fedspec.algorithms.buffered import Waiting
 from fedspec.entry import Program
 from fedspec.plan import Arrival
+from fedspec.returned import keeping
 from fedspec.varying import Form, stepped
 
 
@@ -42,7 +43,7 @@ def run(
     done = 0
     while done < len(arrivals):
         room = h.buffer - len(state.pending) if isinstance(state, Waiting) else 1
-        state, _ = stepped(program.step, h, state, clients, *arrivals[done : done + room], form=form)
+        state, _ = stepped(keeping(program.step), h, state, clients, *arrivals[done : done + room], form=form)
         done += room
         if largest_delay is not None:
             state = replace(state, versions=state.versions[-1 - largest_delay :])

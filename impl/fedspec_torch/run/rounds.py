@@ -10,6 +10,7 @@ import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
 from fedspec.entry import Method, Program
 from fedspec.plan import Plan
+from fedspec.returned import keeping
 from fedspec.varying import begun, stepped
 from fedspec_torch.forms.printed import form_of
 from fedspec_torch.forms.streamed import STREAMED
@@ -51,7 +52,7 @@ def run_round(
             clients, block, shards, ragged=bool(fast), read_by=method.server, whole=method.whole
         ) as each_of_them:
             return spec.run_round(
-                h, state, each_of_them, plan, local=fast or local, norm=method.norm, server=method.server
+                h, state, each_of_them, plan, local=fast or local, norm=method.norm, server=keeping(method.server)
             )
 
     # Many clients take as many steps as another does.
@@ -69,7 +70,7 @@ def run_round(
     with population(
         clients, block, shards, ragged=bool(fast), client=client, read_by=method.server, whole=method.whole
     ) as all_of_them:
-        return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=method.server)
+        return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=keeping(method.server))
 
 
 def run_step(
@@ -106,5 +107,5 @@ def run_step(
     ragged = client is not None
     with population(clients, block, shards, ragged=ragged, client=client, read_by=program.step) as all_of_them:
         form = partial(client_of, program, state=state) if client else None
-        state, values = stepped(step, h, state, all_of_them, *events, form=form)
+        state, values = stepped(keeping(step), h, state, all_of_them, *events, form=form)
         return spread(state, shards) if shards else state, values
