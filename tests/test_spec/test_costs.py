@@ -29,6 +29,7 @@ NOT_COUNTED = {
     ("fednova-alg2", "down"): "the mean of the d_i is made from those that the clients keep",
     ("gossip-pga", "down"): "the exact mean has no server in the specification",
     ("choco", "gossip"): "it mixes all that neighbours know, where they are told of k entries",
+    ("mifa", "server"): "the gradients that take part are replaced before they are read, all but those of one client",
     ("mime", "down"): "the mean gradient is made from those that the clients send first",
     ("fedpaq", "up"): "levels have no slope by which they could be told apart",
 }

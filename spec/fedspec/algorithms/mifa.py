@@ -84,7 +84,7 @@ ROW = Algorithm(
     ),
     shows=("g_i", "g"),
     run=Program(hyper=Mifa, init=init, step=step),
-    costs=Costs(down="m d", up="m d", server="N d", note="the running mean of the G_i is another d"),
+    costs=Costs(down="m d", up="m d", server="(n + 1) d", note="the running mean of the G_i is another d"),
     facts=(Fact.COUNTS_ALL, Fact.ISOTROPIC),
     traps=(
         phrases.DOWNHILL,
