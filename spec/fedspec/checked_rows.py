@@ -100,6 +100,8 @@ def _wrong(row: Any) -> Iterator[str]:
             floats("0" if what == "note" else formula, dict.fromkeys(SYMBOLS, 1))
         except KeyError as error:
             yield f"costs: {what} is {formula!r}, and {error} is no symbol; known: {', '.join(SYMBOLS)}"
+        except FedspecError as error:
+            yield f"costs: {what} is {formula!r}: {error}, as in 'm (1 + d / 32)'"
 
 
 def _wrong_numbers(row: Algorithm) -> Iterator[str]:

@@ -8,8 +8,13 @@ are known before the first round, whole numbers such as tau_i, the gradient itse
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+from fedspec.errors import FedspecError
 
 SYMBOLS: dict[str, str] = {
     "d": "parameters of the model",
@@ -23,32 +28,80 @@ SYMBOLS: dict[str, str] = {
 }
 """What stands in the formulas."""
 
-_TOKEN = re.compile(r"\s*(\d+|\|E\||[a-z]+|[-+()])")
+_TOKEN = re.compile(r"[0-9]+(?:\.[0-9]+)?|\|E\||[A-Za-z]\w*|\S")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_SYMBOL = re.compile(r"\|E\||[A-Za-z]\w*")
 
 
 def floats(formula: str, sizes: Mapping[str, int]) -> int:
-    """The value of a formula such as ``m (2 d + 1)``, in which factors stand side by side.
+    """The value of a formula such as ``m (2 d + 1)``, exact and then rounded up: of half a float nothing is sent.
+
+        sum     = product, or several with + or - between them
+        product = factor, then further factors side by side or with *, and / before a number that divides what is there
+        factor  = number, symbol or ( sum ), and ^ after it before a whole number
 
     Raises:
+        FedspecError: it is no such formula; with what stands where.
         KeyError: it has a symbol that is given no size.
     """
-    tokens = [m[1] for m in _TOKEN.finditer(formula)]
-    stream = iter([*tokens, ")"])
-    return _sum(stream, sizes)
+    tokens = deque(_TOKEN.findall(formula))
+    value = _sum(tokens, sizes)
+    if tokens:
+        raise _unread(tokens, "the end, or + - * / between factors")
+    return ceil(value)
 
 
-def _sum(tokens: Iterator[str], sizes: Mapping[str, int]) -> int:
-    total, product, sign = 0, None, 1
-    for token in tokens:
-        if token in "+-)":
-            total += sign * (product or 0)
-            product, sign = None, -1 if token == "-" else 1
-            if token == ")":
-                return total
-            continue
-        factor = _sum(tokens, sizes) if token == "(" else int(token) if token.isdigit() else sizes[token]
-        product = factor if product is None else product * factor
+def _sum(tokens: deque[str], sizes: Mapping[str, int]) -> Fraction:
+    total = _product(tokens, sizes)
+    while tokens and tokens[0] in {"+", "-"}:
+        sign = 1 if tokens.popleft() == "+" else -1
+        total += sign * _product(tokens, sizes)
     return total
+
+
+def _product(tokens: deque[str], sizes: Mapping[str, int]) -> Fraction:
+    product = _factor(tokens, sizes)
+    while tokens:
+        if tokens[0] == "/":
+            tokens.popleft()
+            if not (tokens and _NUMBER.fullmatch(tokens[0]) and Fraction(tokens[0])):
+                raise _unread(tokens, "a number above 0")
+            product /= Fraction(tokens.popleft())
+        elif tokens[0] == "*":
+            tokens.popleft()
+            product *= _factor(tokens, sizes)
+        elif tokens[0] == "(" or _NUMBER.fullmatch(tokens[0]) or _SYMBOL.fullmatch(tokens[0]):
+            product *= _factor(tokens, sizes)
+        else:
+            break
+    return product
+
+
+def _factor(tokens: deque[str], sizes: Mapping[str, int]) -> Fraction:
+    if tokens and tokens[0] == "(":
+        tokens.popleft()
+        value = _sum(tokens, sizes)
+        if not (tokens and tokens[0] == ")"):
+            raise _unread(tokens, "the ) of a (")
+        tokens.popleft()
+    elif tokens and _NUMBER.fullmatch(tokens[0]):
+        value = Fraction(tokens.popleft())
+    elif tokens and _SYMBOL.fullmatch(tokens[0]):
+        value = Fraction(sizes[tokens.popleft()])
+    else:
+        raise _unread(tokens, "a number, a symbol or (")
+    if tokens and tokens[0] == "^":
+        tokens.popleft()
+        if not (tokens and tokens[0].isdecimal()):
+            raise _unread(tokens, "a whole number")
+        value = value ** int(tokens.popleft())
+    return value
+
+
+def _unread(tokens: Collection[str], want: str) -> FedspecError:
+    """What is wrong with a formula at the first of the tokens that are left."""
+    there = f"{next(iter(tokens))!r} stands" if tokens else "it ends"
+    return FedspecError(f"{there} where {want} is wanted")
 
 
 @dataclass(frozen=True, kw_only=True)

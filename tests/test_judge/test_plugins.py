@@ -174,6 +174,8 @@ BROKEN = {
     "usual": (changed("denies={}", 'usual={"betta": 1}'), "usual: 'betta' is none of its hyper-parameters"),
     "dimension": (changed("denies={}", 'dimensions={"betta": 1}'), "dimensions: 'betta' is none of its hyper-param"),
     "cost": (changed('up="m d"', 'up="m dd"'), "'dd' is no symbol; known: d, p, n, m, k, tau"),
+    "cost-formula": (changed('up="m d"', 'up="m d)"'), "costs: up is 'm d)': ')' stands where"),
+    "cost-divisor": (changed('up="m d"', 'up="d / m"'), "costs: up is 'd / m': 'm' stands where a number above 0"),
     "target": (changed('target="fedavg"', 'target="fedvag"'), "none is called 'fedvag'; nearest: fedavg"),
     "restriction": (changed('values={"beta"', 'values={"betta"'), "the Reduction of own to fedavg names betta, which"),
     "edit": (changed('old="(1 - beta) * delta"', 'old="delta * delta"'), "found 0 times"),

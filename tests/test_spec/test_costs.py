@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program
 from fedspec.costs import SYMBOLS, UNRECORDED, floats
 from fedspec.covers import named_cover
+from fedspec.errors import FedspecError
 from fedspec.params import layers
 from fedspec.plan import Message
 from fedspec.readings import CoverName
@@ -56,6 +58,51 @@ def test_formulas_are_read_as_they_are_printed() -> None:
     assert floats("|E| (tau - 1) d + n d", {"|E|": 4, "tau": 3, "d": 2, "n": 5}) == 26
     with pytest.raises(KeyError):
         floats("m x", {"m": 1})
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("d / 32", 2),
+        ("d / 3", 22),
+        ("d / 3 + d / 3 + d / 3", 64),
+        ("0.5 m d", 64),
+        ("2.5 d", 160),
+        ("d^2", 4096),
+        ("(d - 60)^2 m / 0.5", 64),
+        ("m (1 + d / 32)", 6),
+        ("2 * m * d", 256),
+    ],
+)
+def test_formulas_are_computed_as_anybody_reads_them(formula: str, value: int) -> None:
+    """Of d = 64 and m = 2; thirds are rounded up once, at the end."""
+    assert floats(formula, {"d": 64, "m": 2}) == value
+
+
+@pytest.mark.parametrize(
+    ("formula", "where"),
+    [
+        ("m d)", "')' stands"),
+        ("m (d + 1", "it ends"),
+        ("m (d + )", "')' stands"),
+        ("d / m", "'m' stands"),
+        ("d / 0", "'0' stands"),
+        ("d^0.5", "'0.5' stands"),
+        ("d^m", "'m' stands"),
+        ("d ** 2", "'*' stands"),
+        ("m, d", "',' stands"),
+        ("", "it ends"),
+    ],
+)
+def test_what_is_no_formula_is_refused(formula: str, where: str) -> None:
+    with pytest.raises(FedspecError, match=re.escape(where)):
+        floats(formula, {"d": 64, "m": 2})
+
+
+def test_a_name_that_is_longer_than_a_symbol_is_none() -> None:
+    for name in ("N d", "d2", "md"):
+        with pytest.raises(KeyError):
+            floats(name, dict.fromkeys(SYMBOLS, 1))
 
 
 @rows(LocalSolver)
