@@ -271,6 +271,40 @@ def test_a_mistake_that_no_second_route_could_show_may_say_so(tmp_path: Path) ->
         assert done.code == code and said in done.out, done.out
 
 
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("", ["p_i = n_i / the sum of the n_j of those that take part"]),
+        (', "uniform"', ["p_i = 1 / the number of the changes that are averaged"]),
+        (', "steps", plan.steps', []),
+    ],
+)
+def test_a_note_on_weights_says_those_of_the_row(by: str, said: list[str], tmp_path: Path) -> None:
+    assert with_own("new", "my-clients", "--kind", "clients", cwd=tmp_path).code == 0
+    file = tmp_path / "my_clients.py"
+    text = file.read_text(encoding="utf-8").replace(
+        "shares(plan.examples, state.x", f"shares(plan.examples, state.x{by}"
+    )
+    file.write_text(text, encoding="utf-8")
+    (row,) = json.loads(with_own("show", "my-clients", "--json", "--plugin", "my_clients.py", cwd=tmp_path).out)
+    assert [note for note in row["notes"] if note.startswith("p_i")] == said
+
+
+@pytest.mark.parametrize("name", ["q_i", "w_i", "p_i"])
+def test_no_note_defines_what_the_row_defines(name: str, tmp_path: Path) -> None:
+    """And none speaks of layers because a norm is called as LAMB's."""
+    assert with_own("new", "my-clients", "--kind", "clients", cwd=tmp_path).code == 0
+    file = tmp_path / "my_clients.py"
+    text = re.sub(r"\bu_i\b", name, file.read_text(encoding="utf-8"))
+    text = text.replace(
+        f"(1 - rho) Delta_i          my-clients.{name}", f"(1 - rho) q / ||q||          my-clients.{name}"
+    )
+    file.write_text(text, encoding="utf-8")
+    (row,) = json.loads(with_own("show", "my-clients", "--json", "--plugin", "my_clients.py", cwd=tmp_path).out)
+    assert any("q / ||q||" in e["text"] for e in row["equations"])
+    assert not [note for note in row["notes"] if note.startswith((name, "x and q", "q / "))]
+
+
 def test_equations_of_capitals_are_shown(tmp_path: Path) -> None:
     assert with_own("new", "my-gossip", "--kind", "gossip", cwd=tmp_path).code == 0
     shown = with_own("show", "my-gossip", "--plugin", "my_gossip.py", cwd=tmp_path)

@@ -8,7 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from fedspec.catalogue import Algorithm
 from fedspec.domains import DOMAINS
+from fedspec.facts import Fact
 from fedspec.rules import RULES, Equation
+from fedspec_suite.report.weighing import weighing
 
 CLIENTS = ("beta1_l", "beta2_l", "v0_l", "m0_l")
 """Hyper-parameters of clients whose server has one of its own."""
@@ -26,6 +28,9 @@ def notes(
     numbers = a.numbers if options is None else a.numbers_under(a.levels[-1], options)
     text = " ; ".join(e.text for e in listed)
     read = {*re.findall(r"[A-Za-z_]\w*", text)}
+    ids = {e.id for e in listed}
+    # Whatever an equation of the row defines, it needs no note, and is another thing than a note would say.
+    left = read - {m[1] for e in listed if (m := re.match(r"(\w+) =", e.text))}
     if pinned := _pinned(a, listed):
         said = " and ".join(f"{n} = {value}" for n, value in pinned.items())
         yield f"where an equation has it: {said}, here no hyper-parameter"
@@ -34,43 +39,43 @@ def notes(
     ]
     if shared:
         yield f"in an equation that other algorithms have too, {', '.join(shared)} here"
-    if "p_i" in read and "sampled_weights" in a.options:
+    if "p_i" in left and "sampled_weights" in a.options:
         yield "p_i = n_i / the sum over all m clients, those that were not drawn too; q: how many were drawn"
-    elif "p_i" in read and "weights" not in a.options:
-        yield "p_i = 1 / the number of the changes that are averaged"
-    if "Delta_i" in read and not re.search(r"(?:^|; )Delta_i =", text):
+    elif "p_i" in left and "weights" not in a.options and (said := weighing(a, options)):
+        yield said
+    if "Delta_i" in left:
         yield "Delta_i: the change of client i in the round, its last model minus the one it began with"
     if theirs := [n for n in numbers if n in CLIENTS]:
         said = ", ".join(f"{n.removesuffix('_l')} is {n}" for n in theirs)
         yield f"in the clients' equations {said}"
-    if "q_i" in read:
+    if "q_i" in left and "scaffold.c" in ids and "weights" in a.options:
         yield (
             "q_i = 1 / N, or n_i / n of all N clients where clients weigh by examples, those that sit out too; "
             "p_i is of those that take part"
         )
-    if "w_i" in read and not re.search(r"(?:^|; )w_i =", text):
+    if "w_i" in left:
         yield "w_i is p_i here"
     if "tau_eff" in a.shows and "server" in levels:
         yield "at level server eta_l is not told, and counts as 1 in these equations"
-    if "alpha" in read:
+    if "alpha" in left and {"eta_l", "mu"} <= {*a.numbers}:
         yield "alpha = eta_l mu; ||a_i||_1 is the plain sum of the entries of a_i, negative ones too"
     if "y_(n+1)" in text:
         yield "y_0 = 0, y_1 = 1"
-    if "reach_i" in read:
+    if "reach_i" in left:
         yield "reach_i: the sum of client i's row of W over the senders, who hold the server's model themselves"
     if "ratio(" in text:
         yield "ratio(a, b) = a / b, and 0 where both are 0"
-    if "q / ||q||" in text:
+    if "q / ||q||" in text and a.has(Fact.LAYERED):
         yield "q / ||q|| is 0 where q = 0"
-    if "eps_s" in a.numbers and "sgd.step" in {e.id for e in listed}:
+    if "eps_s" in a.numbers and "sgd.step" in ids:
         yield "sgd.step is not taken where ||g|| < eps_s either"
-    if "Delta_(" in text:
+    if "Delta_(" in text and (a.has(Fact.ORDERED) or a.has(Fact.ELECTING)):
         yield "Delta_(k): the k-th smallest of the clients' numbers in a coordinate, from k = 1; M: how many there are"
-    if "dp.delta" in {e.id for e in listed}:
+    if "dp.delta" in ids:
         yield "in dp.delta z is the noise that the event says, and c is clip_norm"
-    if "qsgd.xi" in {e.id for e in listed}:
+    if "qsgd.xi" in ids:
         yield "in qsgd.xi u are the draws that the event says, s is levels, and 0/0 = 0 in qsgd.a"
-    if "fedasync.mix_t" in {e.id for e in listed}:
+    if "fedasync.mix_t" in ids:
         alone = "" if "mix" in a.numbers else "mix = 1, and every delta_i is multiplied by its mix_t; "
         yield f"{alone}u: how many versions late an update is{'; one more with age = literal' * ('age' in a.options)}"
     if "client" in levels and "epoch" not in a.numbers and re.search(r"\^t\b", text):
@@ -79,9 +84,9 @@ def notes(
         yield "t = 1 in the first round"
     if "client" in levels and "if k = 0" in text:
         yield "k = 0 at the first step of a round"
-    if "anchor" in read:
+    if "anchor" in left:
         yield "anchor: the model at which the local steps began"
-    if "||q||" in text:
+    if "||q||" in text and a.has(Fact.LAYERED):
         yield "x and q are those of one layer, and a layer is a block of x0"
     if "epoch" in a.numbers:
         yield (
