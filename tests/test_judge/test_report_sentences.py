@@ -8,8 +8,9 @@ import pytest
 from test_judge.results import HERE, asked, result, wrong
 
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE
+from fedspec_suite.judge.runner import about
 from fedspec_suite.laws import LAWS
-from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
+from fedspec_suite.measure.verdict import UNREAD, Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report.sentences import broken, head, holds, names, offer_single, single_only, tally, told, unknown
 
 FAIL, PASS = Status.FAIL, Status.PASS
@@ -97,6 +98,16 @@ def test_a_law_that_met_what_is_no_number_and_nothing_else_is_not_said_to_fail()
         asked("zero-weight", Status.FAIL, "float32"),
     )
     assert broken(r) == [LAWS["zero-weight"].words]
+
+
+def test_an_answer_that_cannot_be_read_is_said_to_be_that_and_no_breach_of_the_law_that_asked() -> None:
+    unread = Deviation("fedavg.step", "round 1", note=f"{UNREAD}: x: block 'w' has shape (2, 1)", shown="x")
+    shown = replace(unread, note=f"{UNREAD}: v_hat: block 'w' has shape (2, 1)", shown="v_hat")
+    r = wrong("no known variant", asked("inputs", FAIL, deviation=unread))
+    assert head(r) == f"no known variant; first seen in round 1: {unread.note}"
+    assert broken(r) == []
+    # A law of the model met what is shown beside it: of the model nothing wrong was seen.
+    assert [about(asked("follows-x", FAIL, deviation=d)) for d in (unread, shown)] == ["x", "v_hat"]
 
 
 def test_broken_and_holding_laws_are_said_in_their_words_and_once() -> None:

@@ -87,7 +87,8 @@ NUMBERS = [
 
 MANNERS = [
     Wrong("transposed", FOLLOWS, "fedavg.step", "block 'w' has shape (1, "),
-    Wrong("short", FOLLOWS, "fedavg.step", "has shape"),
+    Wrong("short", FOLLOWS, "fedavg.step", "the answer cannot be read: x: block 'w' has shape"),
+    Wrong("short", "inputs", "fedavg.step", "the answer cannot be read: x: block 'w' has shape"),
     Wrong("renamed", FOLLOWS, "fedavg.step", "'w.weight'"),
     Wrong("nan", FOLLOWS, "fedavg.step", "x[0] is nan", "no known variant; x[0] is nan after round 1"),
     Wrong("inf", FOLLOWS, "fedavg.step", "x[0] is inf"),

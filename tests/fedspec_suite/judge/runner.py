@@ -374,6 +374,9 @@ def first(obligations: Sequence[Obligation]) -> list[Obligation]:
 
 def about(o: Obligation) -> str:
     """What a failed obligation found wrong: x, or something else that is shown."""
+    if o.deviation and o.deviation.unread:
+        # Its law may be about another quantity, whose numbers nobody looked at.
+        return o.deviation.shown or "x"
     return (LAWS[o.law].shows if o.law in LAWS else "") or (o.deviation.shown if o.deviation else "") or "x"
 
 

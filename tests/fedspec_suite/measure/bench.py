@@ -25,7 +25,7 @@ from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, Undecided
+from fedspec_suite.measure.verdict import UNREAD, Beyond, Deviates, Deviation, Undecided
 
 THRESHOLD = 30.0
 """A ratio above this is a deviation, in every precision and on every device."""
@@ -123,8 +123,9 @@ class Bench:
             try:
                 shown[name] = _vector(answer[name], s, name)
             except (ContractError, KeyError, TypeError, ValueError) as error:
-                note = str(error) if isinstance(error, ContractError) else f"{name} is not an array of numbers"
-                raise Deviates(Deviation(self.equation_of(name), where, note=note)) from error
+                why = str(error) if isinstance(error, ContractError) else f"{name} is not an array of numbers"
+                note = f"{UNREAD}: {why}"
+                raise Deviates(Deviation(self.equation_of(name), where, note=note, shown=name)) from error
         if s.case.buffers is not None:
             try:
                 shown |= carried.read(answer, s.case.buffers)

@@ -34,6 +34,10 @@ class Conformity(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
+UNREAD = "the answer cannot be read"
+"""How the note of a deviation begins that any law meets which asks for an answer, whatever the law says."""
+
+
 @dataclass(frozen=True)
 class Deviation:
     """One number that is not what the law asks for.
@@ -63,6 +67,11 @@ class Deviation:
         """The number of the round or step; 0 where there is none."""
         number = self.where.rpartition(" ")[2]
         return int(number) if number.isdigit() else 0
+
+    @property
+    def unread(self) -> bool:
+        """Whether an answer could not be read, so that nothing is known of its numbers."""
+        return self.note.startswith(UNREAD)
 
     def __str__(self) -> str:
         return self.told(f"{self.equation} {self.where}".strip())

@@ -194,7 +194,7 @@ def _first(r: Result) -> tuple[str, str]:
     at = f"{name}[{d.component}]" if d.component is not None else name
     numbers = f"{at} is {', not '.join(apart(d.got, d.want))}" if d.got is not None and d.want is not None else ""
     said = "; ".join(filter(None, (numbers, d.note)))
-    law = "" if o.reads or o.law == REQUIREMENT else f" (law {o.law}: {words(o.law)})"
+    law = "" if o.reads or o.law == REQUIREMENT or d.unread else f" (law {o.law}: {words(o.law)})"
     return d.where, one_line(said) + law
 
 
@@ -269,7 +269,7 @@ def unknown(r: Result) -> bool:
 
 
 def broken(r: Result) -> list[str]:
-    """What the laws say that failed and do not run the rule, each once; not those that met what is no number alone."""
+    """What the laws say that failed and do not run the rule, each once; not those that met no number alone."""
     out = []
     for law, mine in _independent(r).items():
         failed = [o.dtype for o in mine if o.status is Status.FAIL and not _no_number(o.deviation)]
@@ -280,8 +280,10 @@ def broken(r: Result) -> list[str]:
 
 
 def _no_number(d: Deviation | None) -> bool:
-    """Whether all that deviates is that something is no number, which every law meets that looks at it."""
-    return d is not None and (NO_NUMBER.search(d.note) is not None or (d.got is not None and not isfinite(d.got)))
+    """Whether all that deviates is that something is no number, or cannot be read, which every law meets."""
+    if d is None or d.unread:
+        return d is not None
+    return NO_NUMBER.search(d.note) is not None or (d.got is not None and not isfinite(d.got))
 
 
 def holds(r: Result) -> list[str]:
