@@ -503,6 +503,20 @@ def test_fed_agree_conforms_and_its_mistakes_do_not(tmp_path: Path) -> None:
     assert all("the squared norms are added up" in r["nearest"] for r in wrong)
 
 
+def test_a_rule_that_breaks_a_law_is_told_what_its_row_may_deny(tmp_path: Path) -> None:
+    """And not that it follows itself in some cases: it does in all."""
+    text = FED_AGREE.read_text(encoding="utf-8")
+    assert "    denies={" in text
+    (tmp_path / "own.py").write_text(text.replace("    denies={", "    denies={} and {"), encoding="utf-8")
+    words = ("check", "spec", "--only", "fed-agree/server", "--law", "follows-x,repeats,coordinates", "--jobs", "1")
+    done = fedspec(*words, "--profile", "quick", "--plugin", "own.py", cwd=tmp_path)
+    said = " ".join(done.out.split())
+    assert done.code == 1
+    assert "the specification breaks laws that its row does not deny; first seen in" in said
+    assert 'denies={"coordinates": "why"}' in said and "some cases" not in said
+    assert "`fedspec laws --why fed-agree`" in said
+
+
 def test_a_row_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """An object joins the catalogue, once; another one of its name is refused."""
     from dataclasses import replace

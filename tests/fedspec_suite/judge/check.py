@@ -9,6 +9,7 @@ from functools import partial
 
 from fedspec.contract import Offer, Subject
 from fedspec.errors import UnknownNameError
+from fedspec.reference import SUBJECT as SPECIFICATION
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.identify import FOLLOWS, Diagnosis, as_data, identify, in_words, not_before, unrepeated
 from fedspec_suite.diagnosis.seen.course import followed
@@ -18,12 +19,22 @@ from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.plan import Planned, Task, opened, planned
 from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
-from fedspec_suite.judge.runner import REQUIREMENT, about, first, judge_offer, laws_named, profile_named, result_of
+from fedspec_suite.judge.runner import (
+    ITSELF,
+    REQUIREMENT,
+    about,
+    first,
+    judge_offer,
+    laws_named,
+    profile_named,
+    result_of,
+)
 from fedspec_suite.judge.turns import Turns
 from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import BEAT, shared
 from fedspec_suite.judge.zeros import obligations as refusals
 from fedspec_suite.judge.zeros import refused_by
+from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.carried import shown_as
 from fedspec_suite.measure.process import SubjectError
@@ -184,6 +195,11 @@ MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 """Laws that can be broken while the numbers of the model are right."""
 
 
+def _is_itself(subject: Subject) -> bool:
+    info = subject.info
+    return (info.name, info.variant) == (SPECIFICATION.info.name, SPECIFICATION.info.variant)
+
+
 def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
@@ -192,6 +208,9 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
         if all(about(o).startswith(shown_as("")) for o in failed):
             # What becomes of buffers is named by the law that found it; no rule is wrong.
             return replace(result, nearest=FOLLOWS)
+        if _is_itself(subject) and not any(o.reads or o.law in MANNERS or o.law not in LAWS for o in failed):
+            # It follows itself: what is wrong is the rule, or that the row does not deny the law.
+            return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
         d, words = explanation(subject, offer, failed)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
         return replace(result, course=_course(subject, offer, first(failed)[0]))

@@ -132,7 +132,8 @@ def _facts(r: Result) -> Iterator[tuple[str, Part]]:
         yield from _deviation(r, o, o.deviation)
     if r.notes:
         yield "note", r.notes
-    for said in (sentences.offer_fixed(r), sentences.offer_single(r) if sentences.single_only(r) else ""):
+    single = sentences.offer_single(r) if sentences.single_only(r) else ""
+    for said in (sentences.offer_fixed(r), sentences.offer_denied(r), single):
         if said:
             yield "remedy", said
 

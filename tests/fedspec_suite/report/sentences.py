@@ -10,7 +10,7 @@ from math import isfinite
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE, INSIDE
-from fedspec_suite.judge.runner import REQUIREMENT, about
+from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, about
 from fedspec_suite.judge.zeros import TAKES_ZERO
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
@@ -263,9 +263,20 @@ def offer_fixed(r: Result) -> str:
     return f'where {name} cannot be set, or came after the offer was written, offer it with fixed={{"{name}": {value}}}'
 
 
+def offer_denied(r: Result) -> str:
+    """What the row may say of the laws that its specification breaks; empty of any other subject."""
+    if r.verdict is not Conformity.DOES_NOT or r.nearest != ITSELF:
+        return ""
+    said = ", ".join(f'"{law}": "why"' for law in dict.fromkeys(o.law for o in _failed(r)))
+    return (
+        f"mend the rule or what a law compares it with; or say in the row why it is not true of it, "
+        f"denies={{{said}}}, or deny the fact that `fedspec laws --why {r.algorithm}` names"
+    )
+
+
 def unknown(r: Result) -> bool:
     """Whether it does not conform and nothing known is like it, or it was seen to deviate in a law's cases alone."""
-    return r.verdict is Conformity.DOES_NOT and (NONE in r.nearest or r.nearest.startswith((SMALL, SOME)))
+    return r.verdict is Conformity.DOES_NOT and (NONE in r.nearest or r.nearest.startswith((SMALL, SOME, ITSELF)))
 
 
 def broken(r: Result) -> list[str]:

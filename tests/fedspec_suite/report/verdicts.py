@@ -122,8 +122,8 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
     lines = _filled(told, console, width, most)
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
         lines += _filled(Text(sentences.offer_single(r), "dim"), console, width, most - len(lines))
-    elif fixed := sentences.offer_fixed(r):
-        lines += _filled(Text(fixed, "dim"), console, width)
+    elif offered := sentences.offer_fixed(r) or sentences.offer_denied(r):
+        lines += _filled(Text(offered, "dim"), console, width)
     elif sentences.unknown(r) and (room := most + MORE - len(lines)):
         broken, holds = sentences.broken(r), sentences.holds(r)
         if broken:
