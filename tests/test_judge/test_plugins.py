@@ -503,6 +503,18 @@ def test_fed_agree_conforms_and_its_mistakes_do_not(tmp_path: Path) -> None:
     assert all("the squared norms are added up" in r["nearest"] for r in wrong)
 
 
+def test_the_mirror_cites_no_test_that_does_not_run_a_row_of_ones_own(tmp_path: Path) -> None:
+    for kind in ("server", "clients", "gossip"):
+        assert with_own("new", "own", "--kind", kind, cwd=tmp_path).code == 0
+        done = with_own("show", "own", "--mirror", "--plugin", "own.py", cwd=tmp_path)
+        said = " ".join(done.out.split())
+        assert "test_runs.py" not in said and "test_recorded.py" not in said, said
+        assert "`fedspec check torch --only own --plugin FILE` compares it with the specification" in said
+        (tmp_path / "own.py").unlink()
+    ours = " ".join(with_own("show", "fedavg", "--mirror", cwd=tmp_path).out.split())
+    assert "all of it together, beside the specification in NumPy: test_runs.py::" in ours
+
+
 def test_a_rule_that_breaks_a_law_is_told_what_its_row_may_deny(tmp_path: Path) -> None:
     """And not that it follows itself in some cases: it does in all."""
     text = FED_AGREE.read_text(encoding="utf-8")

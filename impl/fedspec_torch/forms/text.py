@@ -21,7 +21,7 @@ from fedspec.algorithms import (
     mofedsam,
     streaming_diloco,
 )
-from fedspec.catalogue import Algorithm, LocalSolver, Method
+from fedspec.catalogue import ADDED, Algorithm, LocalSolver, Method
 from fedspec_torch.forms.printed import form_of
 from fedspec_torch.forms.servers import IN_PLACE
 from fedspec_torch.forms.streamed import STREAMED
@@ -83,7 +83,8 @@ class Part:
         how: what the other form says of itself, and of the options that it leaves to the text; of a client's text, how
             it runs.
         when: what the other form waits for, and until then the text runs; empty: it always runs.
-        held_by: the tests in ``tests/test_mirror`` that hold it to the text, last the one of whole runs.
+        held_by: the tests in ``tests/test_mirror`` that hold it to the text, last the one of whole runs, which runs no
+            row of a plugin.
         holds: of a server, what it has of the changes while it runs.
     """
 
@@ -103,7 +104,11 @@ def parts(row: Algorithm, **options: Any) -> tuple[Part, ...]:
 
     How a federation finds gradients is no part of the text: ``Federation.choices`` says it.
     """
-    return tuple(_parts(row.run_under(options, {})))
+    found = _parts(row.run_under(options, {}))
+    if row.id in ADDED:
+        # The tests of whole runs run the catalogue's own rows; those of forms hold whoever has the same text.
+        return tuple(replace(p, held_by=tuple(t for t in p.held_by if t not in {RUNS, TEXTS})) for p in found)
+    return tuple(found)
 
 
 def _parts(run: Any) -> Iterator[Part]:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fedspec.catalogue import Algorithm, LocalSolver
+from fedspec.catalogue import ADDED, Algorithm, LocalSolver
 from fedspec_suite.report.source import text_of
 
 
@@ -38,10 +38,15 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
             t.add_row("", Text(part.how, style="dim"))
         if part.holds:
             t.add_row("", Text(f"holds {part.holds}", style="dim"))
-        for test in part.held_by[:-1]:
+        for test in part.held_by if a.id in ADDED else part.held_by[:-1]:
             t.add_row("", Text(f"held to it by {test}", style="dim"))
     out.print(t)
-    out.print(Text(f"\nall of it together, beside the specification in NumPy: {parts[0].held_by[-1]}", style="dim"))
+    if a.id in ADDED:
+        compared = f"`fedspec check torch --only {a.id} --plugin FILE` compares it with the specification"
+        whole = f"fedspec's tests of all of it together run the catalogue's rows and not this one: {compared}"
+    else:
+        whole = f"all of it together, beside the specification in NumPy: {parts[0].held_by[-1]}"
+    out.print(Text(f"\n{whole}", style="dim"))
     if general := text_of(a).general:
         held = "held to what `fedspec show` prints by test_spec/test_plain_boxes.py"
         out.print(Text(f"where another option or reading is asked, {general}, {held}", style="dim"))
