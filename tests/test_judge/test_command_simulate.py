@@ -32,6 +32,20 @@ def calm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "PATIENCE", math.inf)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((), "usual ones"),
+        (("--set", "eta_l=0.25"), "as given or usual"),
+        (("--set", "eta_l=0.25", "--set", "mu=0.5"), "as given"),
+    ],
+)
+def test_it_says_whose_the_settings_are(given: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    ran = inside("simulate", "fedprox", *SMALL, *given, "--out", str(tmp_path / "out"))
+    assert ran.code == 0, ran.err
+    assert f"written; settings are {said}, not tuned" in " ".join(ran.out.split())
+
+
 def test_a_comparison_prints_draws_and_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     out = tmp_path / "deep" / "pair"
@@ -41,7 +55,7 @@ def test_a_comparison_prints_draws_and_records(tmp_path: Path, monkeypatch: pyte
     lines = ran.out.splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["fedada2", "fedavg", "dsgd"]
     assert "eta_l=0.25" in lines[3] and "eta_l=0.5" in lines[4] and " to " in lines[2]
-    assert f"{out}.png and {out}.json written; settings are usual ones, not tuned" in ran.out
+    assert f"{out}.png and {out}.json written; settings are as given or usual, not tuned" in ran.out
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     kept = json.loads(out.with_suffix(".json").read_text())
     assert kept["task"]["data"] == "breast-cancer"

@@ -143,6 +143,7 @@ def mount(app: typer.Typer) -> None:
             }
             (given, grids), size = set_and_tried(setting or (), tuning or (), rows), cohort_of(cohort, clients)
             findings: dict[str, Any] = {}
+            sources: set[str] = set()
             if tuning and ranks.size > 1:
                 raise FedspecError("--tune: runs on one process; tune without torchrun, and --set what it has chosen")
             how_many = local_work(steps, redraw, epochs, batch, accumulate)
@@ -173,6 +174,7 @@ def mount(app: typer.Typer) -> None:
                     findings[row.id] = found(mirror, asked, task.federation, plan, places, pace)
                 chosen = given[row.id] | (dict(findings[row.id].choice) if row.id in findings else {})
                 own = {**usual(row, said, chosen), **chosen}
+                sources.update({"given"} if given[row.id] else (), {"usual"} if own.keys() - chosen else ())
                 numbers, rates = falling(own, shape)
                 own |= changes if rates else {}
                 written = places.of(log, row.id, s) if log else None
@@ -200,7 +202,7 @@ def mount(app: typer.Typer) -> None:
                 try:
                     what |= {"ranks": ranks.size, "shards": count}
                     lost = diverged.count if diverged else 0
-                    _tell(runs, findings, what, places, len(rows) * seeds, lost, look)
+                    _tell(runs, findings, what, places, len(rows) * seeds, lost, look, sources)
                 except PlaceError as error:
                     if ended is None:
                         raise
@@ -219,6 +221,7 @@ def _tell(
     asked: int,
     diverged: int,
     look: dict[str, Any],
+    sources: set[str],
 ) -> None:
     """Print the tables, whatever becomes of the files."""
     shown = console()
@@ -230,7 +233,7 @@ def _tell(
             tried = {name: told(tuning) for name, tuning in findings.items()}
             write(places, runs, what, tried, tuned=findings, **look)
             picture, record = places.written
-            shown.print(f"{picture} and {record} written; {summed_up(runs, findings)}", soft_wrap=True)
+            shown.print(f"{picture} and {record} written; {summed_up(runs, findings, sources)}", soft_wrap=True)
         done = [*filter(whole, runs)]
         ends = f"{len(done)} of {asked} runs were played to their end" + (f", {diverged} diverged" if diverged else "")
         if len(done) + diverged == asked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -124,10 +124,17 @@ def mark(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any]) -> None:
         run["label"] = captions.name(run["algorithm"], findings, findings)
 
 
-def summed_up(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any]) -> str:
-    """What the settings of the runs are, in words."""
+def summed_up(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any], sources: Collection[str] = ()) -> str:
+    """What the settings of the runs are, in words.
+
+    Args:
+        runs: as the record has them.
+        findings: what was tuned, by algorithm.
+        sources: where settings are from: "given", "usual" or both.
+    """
     if not findings:
-        return "settings are usual ones, not tuned"
+        words = {("given",): "as given", ("given", "usual"): "as given or usual"}
+        return f"settings are {words.get(tuple(sorted(sources)), 'usual ones')}, not tuned"
     named = dict.fromkeys(r["algorithm"] for r in runs)
     tuned = "; ".join(f"{', '.join(t.grid)} of {name}" for name, t in findings.items())
     others = [name for name in named if name not in findings]
