@@ -55,6 +55,7 @@ REQUIREMENT = "reading-requires"
 
 FOLLOWS = {law.id for law in follows_rule.LAWS}
 """Laws that compare one thing with the rule, in all usual cases."""
+
 ITSELF = "the specification breaks laws that its row does not deny"
 """What is said of a row whose rule is judged against itself, where laws that do not run it are broken."""
 
