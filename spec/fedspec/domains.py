@@ -284,7 +284,10 @@ def require(name: str, value: Any) -> None:
     if not is_real(value):
         raise ParameterError(f"{name}: got {value!r}; {name} is the {meaning}, a single number {domain.words}")
     if outside(value, domain):
-        raise ParameterError(f"{name}: got {value}; {name} is the {meaning} and must be {domain.words}")
+        # Infinity is > 0, and is refused all the same.
+        endless = isinstance(value, float | np.floating) and not math.isfinite(value) and domain is not REAL
+        want = f"finite and {domain.words}" if endless else domain.words
+        raise ParameterError(f"{name}: got {value}; {name} is the {meaning} and must be {want}")
 
 
 def pull(eta_l: Any, mu: Any) -> Any:

@@ -52,7 +52,9 @@ def load(reference: str) -> Subject:
             f"check the path and that its packages are installed for {sys.executable}"
         ) from error
     if not hasattr(module, name):
-        raise ContractError(f"subject: {where} has no attribute {name!r}")
+        there = [n for n, s in vars(module).items() if hasattr(s, "info") and callable(getattr(s, "start", None))]
+        said = ", ".join(there) or "none has `info` and `start`"
+        raise ContractError(f"subject: {where} has no attribute {name!r}; its subjects: {said}")
     subject = getattr(module, name)
     if not hasattr(subject, "start") or isinstance(subject, type):
         subject = subject()

@@ -179,6 +179,11 @@ BROKEN = {
     "target": (changed('target="fedavg"', 'target="fedvag"'), "none is called 'fedvag'; nearest: fedavg"),
     "restriction": (changed('values={"beta"', 'values={"betta"'), "the Reduction of own to fedavg names betta, which"),
     "edit": (changed('old="(1 - beta) * delta"', 'old="delta * delta"'), "found 0 times"),
+    "edit-twice": (
+        # The last part of an equation stands in the docstring, too.
+        changed('old="(1 - beta) * delta"', 'old="beta"'),
+        "docstring counted",
+    ),
     "no-edit": (changed('new="delta"', 'new="(1 - beta) * delta"'), "puts there what stands there"),
     "edit-syntax": (changed('new="delta"', 'new="delta *"'), "the text of mistake own-undamped cannot be run"),
     "steps": (changed('STEPS = {"own"', 'STEPS = {"one"'), "STEPS of own.py is of 'one', no row of that file"),

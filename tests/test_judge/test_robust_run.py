@@ -48,6 +48,7 @@ OPENED = [
     ("cmd:/no/such/program", "check the command"),
     ("cmd: ", "names no command"),
     (py("odd:no_offer"), "offers nothing"),
+    (py("odd:no_offers"), "has no attribute 'no_offers'; its subjects: "),
 ]
 
 

@@ -327,3 +327,8 @@ def test_what_is_just_inside_is_taken() -> None:
     assert discount(F(1, 2), delay=0) == F(1, 2)
     assert local_change(v(F(3)), v(F(1)), steps=np.int64(2)).tolist() == [1]  # type: ignore[arg-type]
     assert sgd.decayed_sgd(v(F(1)), v(F(1)), k=0, eta_l=F(1, 2), gamma=F(1, 2)).tolist() == [F(1, 2)]
+
+
+def test_what_is_infinite_is_refused_for_that() -> None:
+    with pytest.raises(ParameterError, match=r"^eta_l: got inf; .* must be finite and > 0$"):
+        require("eta_l", math.inf)

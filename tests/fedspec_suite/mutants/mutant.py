@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
+from pathlib import Path
 from types import CellType, CodeType, FunctionType
 from typing import Any, Literal, TypeAlias, cast
 
@@ -117,9 +118,14 @@ def texts(mutant: Mutant) -> tuple[str, str]:
         UnknownNameError: the edit's text is not found exactly once in the rule.
     """
     source = source_of(original(mutant))
-    if source.count(mutant.old) != 1:
+    if (count := source.count(mutant.old)) != 1:
+        code = inspect.unwrap(original(mutant)).__code__
+        ends = [m.start() for m in re.finditer(re.escape(mutant.old), source)]
+        lines = ", ".join(str(code.co_firstlineno + source.count("\n", 0, end)) for end in ends)
+        where = f"{Path(code.co_filename).name}, line{'s' * (count > 1)} {lines or code.co_firstlineno}"
         raise UnknownNameError(
-            f"mutant: {mutant.id} edits {mutant.old!r}, found {source.count(mutant.old)} times in {mutant.rule}"
+            f"mutant: {mutant.id} edits {mutant.old!r}, found {count} times in {mutant.rule} ({where}); give text that "
+            f"is there once, its docstring counted"
         )
     return source, source.replace(mutant.old, mutant.new)
 
