@@ -51,7 +51,7 @@ def _globals(code: CodeType) -> list[str]:
 def stands_behind(f: Part) -> bool:
     """Whether others may stand around something."""
     name = f"{f.__module__}.{f.__qualname__}"
-    known = name in GROUND or name.startswith(WHERE) or is_own(f.__module__)
+    known = name in GROUND or name.startswith(WHERE) or is_own(str(f.__module__))
     return known and f.__qualname__ == f.__name__ and isinstance(f, FunctionType)
 
 
