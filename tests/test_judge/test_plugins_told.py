@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,3 +123,31 @@ def test_who_trains_with_it_is_told_the_same(gossip: Path) -> None:
     changed(gossip, 'return state, {"M": state.M.reshape(-1)}', "return state")
     run = with_own("simulate", "my-gossip", "--rounds", "1", *OWN, cwd=gossip.parent)
     run.refused("step (my_gossip.py, line ", "returned State; want (state, shown): the new State")
+
+
+SCRIPT = """
+from fedspec_suite.api import check_subject
+import my_gossip
+from fedspec.contract import Offer, SubjectInfo
+from fedspec.reference import SUBJECT
+
+
+class Subject:
+    info = SubjectInfo("mine", "1", (Offer("my-gossip", "trace", "published"),))
+    start = SUBJECT.start
+
+
+(result,) = check_subject(Subject(), algorithms=[my_gossip.ROW], law="follows-x")
+print(result.verdict)
+"""
+
+
+def test_a_number_may_be_declared_after_the_suite_was_imported(gossip: Path) -> None:
+    """Imports at the top of a script come in any order."""
+    text = gossip.read_text(encoding="utf-8").replace("rho", "laziness")
+    declared = "from fedspec.domains import DECAY, Parameter, declare\n\n"
+    declared += 'declare("laziness", Parameter(DECAY, "how lazy"))\n\n\n@dataclass(frozen=True)'
+    gossip.write_text(text.replace("@dataclass(frozen=True)", declared, 1), encoding="utf-8")
+    (gossip.parent / "script.py").write_text(SCRIPT, encoding="utf-8")
+    done = subprocess.run([sys.executable, "script.py"], cwd=gossip.parent, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "conforms", done.stdout + done.stderr

@@ -52,6 +52,7 @@ from fedspec_suite.laws import (
 )
 from fedspec_suite.laws.closed_forms import own
 from fedspec_suite.laws.law import Law
+from fedspec_suite.measure import pools
 
 __all__ = ["LAWS", "Law", "know"]
 
@@ -113,7 +114,8 @@ own.check()
 
 
 def know(row: Algorithm) -> None:
-    """Add an algorithm to the catalogue, and a law for each of its intermediates that has none."""
+    """Add an algorithm to the catalogue, pools for its numbers, and a law for each intermediate that has none."""
+    pools.renew()
     for name in join(row).shows:
         law = follows_rule.following(name)
         LAWS.setdefault(law.id, law)

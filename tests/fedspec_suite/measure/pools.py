@@ -55,11 +55,7 @@ _BY_NAME: dict[str, tuple[float, ...]] = {
 _APART = {"v0"}
 """Drawn with what it stands beside."""
 
-POOLS: dict[str, tuple[float, ...]] = {
-    name: _BY_NAME[name] if name in _BY_NAME else _BY_DOMAIN[p.domain]
-    for name, p in DOMAINS.items()
-    if name not in _APART and (name in _BY_NAME or p.domain in _BY_DOMAIN)
-}
+POOLS: dict[str, tuple[float, ...]] = {}
 """What each hyper-parameter is drawn from; a new one from the pool of its domain, unless it has one of its own."""
 
 _EDGES_BY_DOMAIN: dict[Domain, tuple[float, ...]] = {
@@ -92,10 +88,19 @@ _EDGES_BY_NAME: dict[str, tuple[float, ...]] = {
     "ns_steps": (1, 4, 5),
 }
 
-EDGES: dict[str, tuple[float, ...]] = {
-    name: _EDGES_BY_NAME.get(name, _EDGES_BY_DOMAIN.get(DOMAINS[name].domain, ())) for name in POOLS
-}
+EDGES: dict[str, tuple[float, ...]] = {}
 """Where each lies at the boundary of its domain or near it, or is no dyadic rational."""
+
+
+def renew() -> None:
+    """Give pools to all hyper-parameters that have a domain by now: one may have been declared since."""
+    for name, p in DOMAINS.items():
+        if name not in _APART and (name in _BY_NAME or p.domain in _BY_DOMAIN):
+            POOLS[name] = _BY_NAME[name] if name in _BY_NAME else _BY_DOMAIN[p.domain]
+            EDGES[name] = _EDGES_BY_NAME.get(name, _EDGES_BY_DOMAIN.get(p.domain, ()))
+
+
+renew()
 
 _LONGER_EPS_S = (0.0, 1.1875, 9.1875)
 _V0 = (0.0, 0.0625, 1.0)

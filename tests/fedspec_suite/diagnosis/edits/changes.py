@@ -11,14 +11,19 @@ from fedspec.domains import DOMAINS
 from fedspec_suite.diagnosis.edits.at_hand import CHAIN, Choice, Kind, is_array, is_list
 from fedspec_suite.diagnosis.edits.edit import Change
 from fedspec_suite.diagnosis.edits.of_arrays import ROUNDED
-from fedspec_suite.diagnosis.edits.slips import DECAYS, said
+from fedspec_suite.diagnosis.edits.slips import is_decay, said
 
-GIVEN_ONCE = {"h", *DOMAINS} - {"tau", "tau_eff", "q"}
-"""What does not change from time to time; a client's number of steps is called tau too, and a direction of LAMB q."""
+TWICE = {"tau", "tau_eff", "q"}
+"""Names of hyper-parameters that also call what changes: a client's number of steps tau, a direction of LAMB q."""
 
 
 MODELS = ("x", "x_mu", "anchor")
 """What the model is called that an event begins with."""
+
+
+def _is_given_once(name: str) -> bool:
+    """Whether a name is of what does not change from time to time: the record, or a hyper-parameter known by now."""
+    return name == "h" or (name in DOMAINS and name not in TWICE)
 
 
 SUMMARIES = {
@@ -60,7 +65,7 @@ def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
             yield Change(f"{instead}{around}", node, new, rank)
     if kind == "number" and chain:
         yield Change(f"0 stands for {said(node)}{around}", node, f"0 * {text}", 2)
-    if kind == "number" and text.rpartition(".")[2] not in DECAYS:
+    if kind == "number" and not is_decay(text.rpartition(".")[2]):
         yield from _of_event(node, around)
     if kind == "count" and chain:
         yield Change(f"0 stands for {said(node)}{around}", node, "0", 2)
@@ -174,7 +179,7 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
             yield Change(words, node, f"at_the_beginning({text!r}, {text})", 2)
     kind = kinds.get(text)
     name = text.rpartition(".")[2]
-    if kind is None or kind == "truth" or name in GIVEN_ONCE:
+    if kind is None or kind == "truth" or _is_given_once(name):
         return
     if isinstance(node, ast.Name):
         before = f"time_before({text!r}, {text})"

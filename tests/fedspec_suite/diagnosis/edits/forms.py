@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from fedspec_suite.diagnosis.edits.at_hand import Choice, Kind, is_array
 from fedspec_suite.diagnosis.edits.changes import worded
 from fedspec_suite.diagnosis.edits.edit import Change
-from fedspec_suite.diagnosis.edits.slips import DECAYS, said
+from fedspec_suite.diagnosis.edits.slips import is_decay, said
 
 STABILISED = (
     "sqrt({v}) + {e}",
@@ -212,7 +212,7 @@ def _faded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
     """A sum that is kept fades: a running mean for a running sum."""
     match node:
         case ast.BinOp(left=ast.Attribute(value=ast.Name(id="state" | "kept" | "s")) as old, op=ast.Add(), right=new):
-            decays = [n for n, its in kinds.items() if its == "number" and n.rpartition(".")[2] in DECAYS]
+            decays = [n for n, its in kinds.items() if its == "number" and is_decay(n.rpartition(".")[2])]
             for b in (*decays, *map(repr, FADING)) if is_array(kinds.get(ast.unparse(node))) else ():
                 mean = f"{b} * {ast.unparse(old)} + (1 - {b}) * ({ast.unparse(new)})"
                 yield Change(f"{worded(mean)[0]} stands for {said(node)}{around}", node, mean, 1)

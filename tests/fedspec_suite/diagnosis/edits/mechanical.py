@@ -18,7 +18,7 @@ from fedspec_suite.diagnosis.edits.edit import Change, Edit, Rebuilt, unparsed
 from fedspec_suite.diagnosis.edits.in_edits import ASKING, GIVEN, asked
 from fedspec_suite.diagnosis.edits.moved import Put
 from fedspec_suite.diagnosis.edits.rewrites import at, bodies
-from fedspec_suite.diagnosis.edits.slips import DECAYS, ORDINAL, said
+from fedspec_suite.diagnosis.edits.slips import ORDINAL, is_decay, said
 from fedspec_suite.diagnosis.edits.structural import rebuilt
 from fedspec_suite.diagnosis.edits.systematic import LENGTH, symbol_of
 from fedspec_suite.diagnosis.edits.trees import copied
@@ -277,7 +277,7 @@ def _remembered(text: Text) -> Iterator[Rebuilt]:
 def _decays_exchanged(text: Text) -> Iterator[Rebuilt]:
     """Of two decays each stands for the other, in one statement each."""
     read = {
-        s: {text: n for text, n in _read(value).items() if text.rpartition(".")[2] in DECAYS}
+        s: {text: n for text, n in _read(value).items() if is_decay(text.rpartition(".")[2])}
         for s, value in text.statements
         if isinstance(s, ast.Assign) and s in text.kinds
     }

@@ -10,7 +10,10 @@ from typing import NamedTuple
 from fedspec.domains import DECAY, DOMAINS
 from fedspec_suite.diagnosis.edits.trees import copied
 
-DECAYS = frozenset(name for name, p in DOMAINS.items() if p.domain is DECAY)
+
+def is_decay(name: str) -> bool:
+    """Whether a hyper-parameter is a decay: asked now, since one may have been declared since this was imported."""
+    return name in DOMAINS and DOMAINS[name].domain is DECAY
 
 
 class AtHand(NamedTuple):
@@ -174,7 +177,7 @@ def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
                 yield f"never where {where}, as if t mod {z} had to be 1", ast.BoolOp(ast.And(), [node, some])
         case ast.Name(id=name, ctx=ast.Load()) if name in kept:
             yield f"the old {name} stands for the new one", kept[name]
-        case ast.Name(id=name, ctx=ast.Load()) if name in DECAYS:
+        case ast.Name(id=name, ctx=ast.Load()) if is_decay(name):
             yield f"1 - {name} stands for {name}", ast.BinOp(ast.Constant(1), ast.Sub(), node)
         case ast.Attribute(attr=name, ctx=ast.Load()) if name in kept and ast.dump(node) == ast.dump(kept[name]):
             yield f"the new {name} stands for the old one", ast.Name(name, ast.Load())
@@ -250,7 +253,7 @@ def _divisors(node: ast.expr) -> tuple[str, ...]:
 def _decayed(node: ast.expr) -> ast.Name | None:
     """The decay that an expression is a multiple of."""
     match node:
-        case ast.BinOp(left=ast.Name(id=name) as decay, op=ast.Mult()) if name in DECAYS:
+        case ast.BinOp(left=ast.Name(id=name) as decay, op=ast.Mult()) if is_decay(name):
             return decay
     return None
 

@@ -18,7 +18,7 @@ from fedspec.contract import Level
 from fedspec.rules import Equation, equations
 from fedspec_suite.diagnosis.edits.edit import Edit, unparsed
 from fedspec_suite.diagnosis.edits.rewrites import rewritten
-from fedspec_suite.diagnosis.edits.slips import DECAYS, AtHand, exchanged, instead, said
+from fedspec_suite.diagnosis.edits.slips import AtHand, exchanged, instead, is_decay, said
 from fedspec_suite.diagnosis.edits.trees import copied
 from fedspec_suite.mutants import Mutant, functions, parsed, source_of
 from fedspec_suite.mutants.mutant import of_name
@@ -124,7 +124,7 @@ def _known_before(tree: ast.Module, statement: ast.stmt, symbols: set[str]) -> A
     return AtHand(
         kept={name: kept[name] for name in assigned if name in kept and name != "x"},
         vectors=(*vectors, *(n for n in assigned if n in symbols and n not in vectors)) if symbols else (),
-        decays=tuple(a.arg for a in given if a.arg in DECAYS),
+        decays=tuple(a.arg for a in given if is_decay(a.arg)),
         made=tuple(assigned),
         given=tuple(a.arg for a in given),
     )
