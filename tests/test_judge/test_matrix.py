@@ -369,8 +369,8 @@ def test_the_same_bytes_however_the_work_is_shared(tmp_path: Path) -> None:
 
 
 def test_a_mutant_of_which_nothing_can_be_asked_is_printed_all_the_same() -> None:
-    """Its edit fails in every case: no law says anything of it, and it survives."""
+    """Its edit fails in every case: no law says anything of it, and it is not said to live through one."""
     printed = StringIO()
     out = Console(file=printed, width=80)
     table(matrix.Matrix(0, 12, tuple(LAWS), (matrix.Row("fails-everywhere", "", {}),)), STORED, out)
-    assert "fails-everywhere: no law kills it" in printed.getvalue()
+    assert "fails-everywhere: no law was asked about it" in printed.getvalue()
