@@ -358,7 +358,7 @@ def offers(a: Algorithm, level: Level) -> Iterator[Offer]:
         if name in canonical.fixes:
             continue
         if name in clients:
-            yield Offer(a.id, level, canonical.name, intermediates=shows)
+            yield Offer(a.id, level, canonical.name, {"solver": "sgd"}, intermediates=shows)
             continue
         for value in kind:
             if str(value) != a.defaults()[name]:

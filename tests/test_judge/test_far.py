@@ -119,7 +119,7 @@ def reached(algorithm: str, level: str, side: str, **more: object) -> Extent:
 
 def test_they_reach_as_far_as_they_say() -> None:
     assert reached("adam", "client", "coordinates")["coordinates"][1] == 1000
-    assert reached("fedadam", "server", "coordinates")["axes"] == (1, 3)
+    assert reached("fedadam", "server", "coordinates")["axes"] == (1, 4)
     assert reached("fedadam", "server", "rounds")["rounds"][1] == 50
     assert reached("fednova", "server", "rounds")["steps"][1] == 20
     clients = reached("fedavg", "round", "clients")

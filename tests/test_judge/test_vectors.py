@@ -21,10 +21,11 @@ from test_judge.support import inside, py
 from fedspec.arith import digits
 from fedspec.errors import FedspecError
 from fedspec.schema import FOLDER as SCHEMAS
+from fedspec_suite.measure.dice import is_short
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.vectors import catching, lint, making, picks, stored
 from fedspec_suite.vectors.judging import fits
-from fedspec_suite.vectors.numbers import is_short, read, rounded_up, written
+from fedspec_suite.vectors.numbers import read, rounded_up, written
 from fedspec_suite.vectors.rivals import rivals, separated, want_of
 from fedspec_suite.vectors.rows import Row, all_rows
 from fedspec_suite.vectors.stored import FOLDER, INDEX
@@ -393,7 +394,7 @@ def _a_little_off(v: Any) -> None:
 FAULTS: dict[str, tuple[Any, str]] = {
     "nine bits": (lambda v: v["case"]["hyper"].update(eta_l=257 / 512), "more than eight bits"),
     "inputs changed": (lambda v: v["case"]["hyper"].update(eta_l=2.0), "its inputs have the id"),
-    "too long": (lambda v: v["equations"].update(note="x" * 3000), "more than 3000"),
+    "too long": (lambda v: v["equations"].update(note="x" * 6000), "more than 6000"),
     "shows nothing": (lambda v: v.update(kills={}), "tells nothing"),
     "no number": (lambda v: v["want"][0].update(x=["1/0"] * len(v["want"][0]["x"])), "want an integer"),
     "too few": (lambda v: v["want"][0]["x"].pop(), "not as many numbers"),

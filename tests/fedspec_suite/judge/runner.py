@@ -6,6 +6,7 @@ import fnmatch
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import hypothesis
@@ -16,12 +17,14 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.judge.drawing import Trial, once, search, shared
 from fedspec_suite.laws import LAWS, Law, follows_rule
+from fedspec_suite.measure.at_edges import edge_cases
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
 from fedspec_suite.measure.call import call_of
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import USUAL_REACH, Reach, Setting, setting_of
+from fedspec_suite.measure.simpler import simplest
 from fedspec_suite.measure.verdict import (
     Beyond,
     Conformity,
@@ -130,6 +133,8 @@ def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, tri
             once(bench.drawn, (law.cases, examples, seed), searched, trial)
         else:
             searched(trial)
+        if law.id in FOLLOWS:
+            play_edges(law, bench, setting, examples, trials)
     except Deviates:
         pass
     except Enough:
@@ -141,6 +146,23 @@ def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, tri
             raise trials.crash from None
         if trials.deviation is None and trials.error is None and not trials.undecided:
             raise
+
+
+def play_edges(law: Law, bench: Bench, setting: Setting, examples: int, trials: Trials) -> None:
+    """Try a comparison with the rule on the cases at the edges; make the first that is not passed simpler.
+
+    Raises:
+        Enough: the subject does not answer, or the law has a bug.
+    """
+    for case in edge_cases(setting):
+        try:
+            attempt(law, bench, case, examples, trials)
+        except Undecided:
+            continue
+        except Deviates as broken:
+            trials.case, broken = simplest(case, broken, partial(law.check, bench)) if SHRINKING else (case, broken)
+            trials.deviation = broken.deviation
+            return
 
 
 def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) -> None:

@@ -57,6 +57,9 @@ class Asked:
 
 def name(offer: Offer) -> str:
     """An offer of the specification as lines of the matrix call it."""
+    if offer.level == "server" and offer.options.get("solver") == "sgd":
+        # Clients of plain SGD went without saying when the matrix was stored.
+        offer = replace(offer, options={n: v for n, v in offer.options.items() if n != "solver"})
     return f"{offer.algorithm}/{offer.level}/{declared(offer)}"
 
 

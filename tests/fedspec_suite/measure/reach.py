@@ -34,6 +34,12 @@ Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
 WORK = 2000
 """Coordinates times steps that one case may cost: some hundredths of a second of the judge's own arithmetic."""
 
+_NAMES = ("conv1.weight", "bn1.weight", "bn1.bias", "bn1.running_mean", "fc.weight", "fc.bias")
+"""What up to six blocks are called: as torch calls those of a module."""
+
+_AXES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (2, 2), (5, 1, 2))
+"""The axes of a block before its last."""
+
 _STEP = 12
 """What a step costs beside its coordinates, in coordinates."""
 
@@ -108,23 +114,26 @@ class _Draws:
 
     def blocks(self, shape: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
         """A model's worth of arrays."""
-        return {name: self.array(*s) for name, s in shape.items()}
+        return {name: np.asarray(self.array(*s)) for name, s in shape.items()}
 
     def shape(self, most: int) -> dict[str, tuple[int, ...]]:
-        """Up to six blocks of up to three axes; one where the subject takes one."""
+        """Up to six blocks of up to four axes; a single block if the subject takes no more."""
         d = self.size("coordinates", most, 3)
         count = 1 if self.setting.one_block or self.rng.random() < 0.5 else int(self.rng.integers(1, min(6, d) + 1))
         ends = np.linspace(0, d, count + 1).astype(int)
-        return {name: self._axes(int(n)) for name, n in zip("abcdef", np.diff(ends), strict=False)}
+        return {name: self._axes(int(n)) for name, n in zip(_NAMES, np.diff(ends), strict=False)}
 
     def _axes(self, n: int) -> tuple[int, ...]:
-        """About n numbers on one to three axes, unlike in length; on two where the subject takes matrices only."""
+        """The shape of n numbers on up to four axes; about n on two axes if the subject takes matrices only."""
         if self.setting.matrices:
             rows = int(self.rng.integers(1, min(3, n) + 1))
             tall = self.setting.algorithm.has(Fact.MATRICES) and self.rng.random() < 0.5
             return (n // rows, rows) if tall else (rows, n // rows)
-        axes: tuple[int, ...] = ((), (3,), (2, 3))[int(self.rng.integers(3))]
-        return (*axes, n // prod(axes)) if n >= 2 * prod(axes) else (n,)
+        if n == 1 and self.rng.random() < 0.5:
+            return ()
+        there = [axes for axes in _AXES if n % prod(axes) == 0 and n >= 2 * prod(axes)] or [()]
+        axes = there[int(self.rng.integers(len(there)))]
+        return (*axes, n // prod(axes))
 
     def hypers(self, usual: Mapping[str, tuple[float, ...]] | None = None) -> dict[str, float]:
         """Hyper-parameters, some of them at the edges of their domains."""
@@ -224,7 +233,7 @@ def _problem(at: _Draws, n: int, d: int) -> Quadratics:
 def _posed(at: _Draws, n: int) -> tuple[dict[str, Array], Quadratics, int]:
     """A model in the shape that the algorithm takes, and the objectives of n clients."""
     shape = at.shape(max(1, at.reach.coordinates // 30))
-    if "layers" not in at.setting.takes:
+    if "peers" in at.setting.takes:
         shape = {"w": (sum(map(prod, shape.values())),)}
     d = sum(map(prod, shape.values()))
     x0 = {"w": np.tile(at.array(d), (n, 1))} if "peers" in at.setting.takes else at.blocks(shape)

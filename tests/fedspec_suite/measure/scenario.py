@@ -38,6 +38,27 @@ class Scenario:
     case: Case
     events: tuple[Event, ...]
 
+    def __post_init__(self) -> None:
+        """Make arrays again of blocks without an axis: NumPy's arithmetic makes bare numbers of these."""
+        if any(a.shape == () for a in self.case.x0.values()):
+            object.__setattr__(self, "case", replace(self.case, x0=_arrays(self.case.x0)))
+            object.__setattr__(self, "events", tuple(map(_of_arrays, self.events)))
+
+
+def _arrays(blocks: Blocks) -> dict[str, Array]:
+    return {name: np.asarray(a) for name, a in blocks.items()}
+
+
+def _of_arrays(e: Event) -> Event:
+    match e:
+        case Gradient(g=g):
+            return replace(e, g=_arrays(g))
+        case Begin(x=x):
+            return Begin(_arrays(x))
+        case Messages(messages=messages):
+            return replace(e, messages=tuple(sending(m, _arrays) for m in messages))
+    return e
+
 
 def _each(f: Callable[[Array], Array], blocks: Blocks) -> dict[str, Array]:
     return {name: f(a) for name, a in blocks.items()}

@@ -66,7 +66,7 @@ class Setting:
     """Whether the subject declares that all clients take part in every round."""
     v0_is_tau_squared: bool = False
     steps_only: bool = False
-    """Whether every message's ||a_i||_1 is its number of steps: the subject's clients are plain SGD."""
+    """True if ||a_i||_1 is the number of steps in every message: the claim says that clients take plain SGD steps."""
     reach: Reach = USUAL_REACH
     variant: str = ""
     each_rate: bool = False
@@ -225,6 +225,16 @@ def untied(algorithm: Algorithm, declared: Mapping[str, str]) -> tuple[bool, dic
     return True, {n: v for n, v in declared.items() if n != "v0"}
 
 
+def unclaimed(algorithm: Algorithm, offer: Offer) -> dict[str, str]:
+    """The solver of the clients, if an offer of a server claims none: one under which ||a_i||_1 may be any number.
+
+    A server sees its clients' solver through ||a_i||_1 alone. Only a claim of plain SGD makes that the number of steps.
+    """
+    fixed = {**algorithm.reading(offer.reading).fixes, **offer.options}
+    free = offer.level == "server" and "solver" in algorithm.options and "solver" not in fixed
+    return {"solver": str(Solver.MOMENTUM)} if free else {}
+
+
 def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:
     """What an offer is judged on, all options resolved; in its first floating-point type unless told.
 
@@ -249,9 +259,7 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
             f"that it needs is known; known there: {', '.join(r.name for r in there)}"
         )
     tied, options = untied(algorithm, offer.options)
-    resolved = algorithm.resolve(offer.reading, options)
-    # A server sees the solver through ||a_i||_1 alone; whether plain SGD is said or left unsaid is the same.
-    plain = offer.level == "server" and resolved.get("solver") == Solver.SGD
+    resolved = algorithm.resolve(offer.reading, {**unclaimed(algorithm, offer), **options})
     return Setting(
         algorithm=algorithm,
         level=offer.level,
@@ -264,7 +272,7 @@ def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Set
         matrices=offer.blocks == "matrices",
         everyone=offer.participation == "all",
         v0_is_tau_squared=tied,
-        steps_only=plain or options.get("solver") == Solver.SGD or "solver" not in algorithm.options,
+        steps_only=resolved.get("solver", Solver.SGD) == Solver.SGD,
         reach=reach,
         variant=offer.variant,
         each_rate=offer.rates == "each",

@@ -126,8 +126,8 @@ def _changed(s: Scenario, f: Callable[[Any], Any]) -> Iterator[Scenario]:
 
 def _narrower(s: Scenario) -> Iterator[Scenario]:
     """Half of the largest block, along its last axis, where no objective couples the coordinates."""
-    name, widest = max(s.case.x0.items(), key=lambda item: item[1].shape[-1])
-    n = widest.shape[-1]
+    name, widest = max(s.case.x0.items(), key=lambda item: item[1].shape[-1:])
+    n = widest.shape[-1] if widest.ndim else 1
     if s.case.problem is None and n > 1:
         for cut in dict.fromkeys((n // 2, n - n // 4, n - 1)):
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from fedspec_suite.kills.asking import runs
+from fedspec_suite.measure.at_edges import made
+from fedspec_suite.measure.dealt import UNSCALED, candidate
+from fedspec_suite.measure.edges import EDGES, edges_of
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.vectors.inputs import UNSCALED, candidate
 from fedspec_suite.vectors.rivals import Edit, Kill, Rival, Want, edit_of, edits, rivals, separated, want_of
 from fedspec_suite.vectors.rows import Row
 
@@ -27,8 +29,11 @@ EXTRA, OTHERS = 2, 3
 LEAST, LEAST_TURNED = 3, 2
 """Vectors of a row at least, where there are as many; of one with an option turned."""
 
-LONGEST = 3000
-"""Bytes of a vector at most."""
+AT_EDGES = 1000
+"""From this number on, candidates are the cases at the edges, in their order."""
+
+LONGEST, USUAL = 6000, 3000
+"""Bytes of a vector at most: of one at the edges, and of another."""
 
 SHORT = 1600
 """Bytes of a vector that is its row's only one at most, where one so short is to be had: there are many such rows."""
@@ -74,14 +79,33 @@ def choose(r: Row, size: Size, tried: set[Edit]) -> tuple[Chosen, ...]:
     chosen = _fewest(pool, LEAST_TURNED if r.turned else LEAST)
     if "scales" in r.setting.takes:
         chosen += _one(_pool(r, size, range(UNSCALED, UNSCALED + FIRST)))
+    if r.canonical:
+        chosen += at_edges(r, size, chosen)
     others = [c for c in pool if c not in chosen and c.kills]
     # Where an option is turned, the same functions run.
     return chosen if r.turned else (*chosen, *_against_edits(r, chosen, others, tried))
 
 
+def at_edges(r: Row, size: Size, chosen: Sequence[Chosen]) -> tuple[Chosen, ...]:
+    """Cases that show the edges which those chosen do not show."""
+    missing = {edge.name for edge in EDGES if r.setting.level in edge.levels and edge.possible(r.drawn)}
+    missing -= {edge.name for c in chosen for edge in edges_of(c.scenario)}
+    out = []
+    for c in _pool(r, size, range(AT_EDGES, AT_EDGES + len(made(r.drawn)))):
+        shown = {edge.name for edge in edges_of(c.scenario)}
+        if missing & shown and c.kills:
+            out.append(c)
+            missing -= shown
+    return tuple(out)
+
+
 def _pool(r: Row, size: Size, numbers: Iterable[int]) -> list[Chosen]:
     """The candidates of these numbers that decide something and are not too long."""
-    return [c for n in numbers if (c := evaluated(r, n, size, rivals(r))) and c.size <= LONGEST]
+    return [c for n in numbers if (c := evaluated(r, n, size, rivals(r))) and c.size <= _most(n)]
+
+
+def _most(number: int) -> int:
+    return LONGEST if number >= AT_EDGES else USUAL
 
 
 def _one(pool: Sequence[Chosen]) -> tuple[Chosen, ...]:
@@ -102,7 +126,7 @@ def _until_seen(r: Row, size: Size, left: Sequence[Rival], numbers: Iterable[int
             return
         if (c := evaluated(r, n, size, left)) and c.kills:
             whole = _with_kills(c, separated(r, c.scenario, c.want, rivals(r)))
-            if whole.size <= LONGEST:
+            if whole.size <= USUAL:
                 yield whole
                 left = [rival for rival in left if rival.id not in c.kills]
 
@@ -138,9 +162,9 @@ def _against_edits(r: Row, chosen: Sequence[Chosen], others: Sequence[Chosen], t
 
 def evaluated(r: Row, number: int, size: Size, against: Sequence[Rival]) -> Chosen | None:
     """A candidate and which of some rivals it tells from the rule; None where it decides nothing or is too long."""
-    s = candidate(r.drawn, r.name, number)
+    s = made(r.drawn)[number - AT_EDGES] if number >= AT_EDGES else candidate(r.drawn, r.name, number)
     want = want_of(r, s)
-    if want is None or (taken := size(s, want)) > LONGEST:
+    if want is None or (taken := size(s, want)) > _most(number):
         return None
     return _with_kills(Chosen(number, s, want, size=taken), separated(r, s, want, against))
 

@@ -17,10 +17,11 @@ from fedspec.reference import SUBJECT
 from fedspec.schema import said
 from fedspec.wire import decode_case, decode_event
 from fedspec_suite.measure.bench import THRESHOLD
+from fedspec_suite.measure.dice import is_short
 from fedspec_suite.measure.scenario import with_dtype
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.vectors.choosing import LONGEST
-from fedspec_suite.vectors.numbers import is_short, read
+from fedspec_suite.vectors.numbers import read
 from fedspec_suite.vectors.rivals import WIDE_ONLY, limits_of
 from fedspec_suite.vectors.rows import offers
 from fedspec_suite.vectors.stored import LARGEST, REMEDY, Stored, indexed, load

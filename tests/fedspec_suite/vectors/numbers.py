@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import math
 import re
 from decimal import Decimal
 from fractions import Fraction
@@ -12,9 +11,6 @@ from typing import Any
 from fedspec.arith import DIGITS, digits
 from fedspec.errors import FedspecError
 
-BITS = 8
-"""Bits of the significand of bfloat16, the narrowest type that the inputs are exact in."""
-
 SHOWN = 25
 """Digits of what is wanted where it is irrational or its fraction is long."""
 
@@ -22,15 +18,6 @@ _LONGEST = 27
 """Characters of a fraction that is written out."""
 
 _WRITTEN = re.compile(r"-?\d{1,15}(?:/[1-9]\d{0,14})?|-?\d(?:\.\d{1,24})?(?:e-?\d{1,3})?")
-
-
-def is_short(x: float) -> bool:
-    """Whether a number is exact in every floating-point type down to bfloat16."""
-    if not math.isfinite(x):
-        return False
-    top, bottom = float(x).as_integer_ratio()
-    odd = abs(top) // (abs(top) & -abs(top)) if top else 0
-    return odd.bit_length() <= BITS and abs(top) < 2**64 and bottom <= 2**64
 
 
 def written(x: Fraction | Decimal) -> str:

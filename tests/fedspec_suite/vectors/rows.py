@@ -41,7 +41,7 @@ class Row:
     @property
     def name(self) -> str:
         """Algorithm, level, reading, the options that are turned, the numbers that are held, and whose rates vary."""
-        turned = [f"{n}={v}" for n, v in sorted(self.offer.options.items())]
+        turned = [f"{n}={v}" for n, v in sorted(self.offer.options.items()) if not plain_clients(self.offer, n)]
         held = [f"{n}={v:g}" for n, v in sorted(self.offer.fixed.items())]
         anew = [f"rates={self.offer.rates}"] if self.offer.rates != "one" else []
         return " ".join([f"{self.offer.algorithm}/{self.offer.level}/{self.offer.reading}", *turned, *held, *anew])
@@ -50,6 +50,12 @@ class Row:
     def alone(self) -> bool:
         """Whether it has one vector: a pair, one that holds a number, or one whose rates vary."""
         return self.paired or _holds(self.offer) or bool(self.drawn.varies)
+
+    @property
+    def canonical(self) -> bool:
+        """True if it is the first offer of its algorithm at its level: the one that has vectors at the edges."""
+        first = next(o for o in offers() if (o.algorithm, o.level) == (self.offer.algorithm, self.offer.level))
+        return self.offer is first
 
     @property
     def paired(self) -> bool:
@@ -68,6 +74,14 @@ class Row:
         return ("x", *self.offer.intermediates)
 
 
+def plain_clients(offer: Offer, option: str) -> bool:
+    """True if an option says of a server that its clients take plain SGD steps: no name of a row has it.
+
+    The dice of a row are its name, and it was called so when its vectors were made.
+    """
+    return offer.level == "server" and option == "solver" and offer.options[option] == "sgd"
+
+
 def _pairs(a: Algorithm) -> Iterator[Offer]:
     """Two options at once, at the first level: each two of the canonical reading's, and each under each other reading.
 
@@ -82,7 +96,8 @@ def _pairs(a: Algorithm) -> Iterator[Offer]:
         free = [n for n in a.options if n not in reading.fixes]
         for names in combinations(free, 1 if k else 2):
             told = {n: other[n] if n in names else usual[n] for n in free}
-            turned = {n: v for n, v in told.items() if v != a.defaults()[n]}
+            claimed = {"solver"} if level == "server" else set[str]()
+            turned = {n: v for n, v in told.items() if v != a.defaults()[n] or n in claimed}
             if _plays_a_part(a, reading.name, turned):
                 yield Offer(a.id, level, reading.name, turned, intermediates=a.shows_at(level))
 

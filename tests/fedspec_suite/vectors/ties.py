@@ -9,10 +9,10 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec_suite.diagnosis.variants import CANNOT
+from fedspec_suite.measure.dice import Dice
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario, change_events, posed
 from fedspec_suite.measure.verdict import Deviates
-from fedspec_suite.vectors.dice import Dice
 from fedspec_suite.vectors.rivals import WIDE_ONLY, Kill, Rival, Want, answers, rivals
 from fedspec_suite.vectors.rows import Row
 

@@ -13,9 +13,8 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Begin, Blocks, Exchange, Gradient, Messages, Round
-from fedspec.errors import FedspecError
 from fedspec.params import flatten
-from fedspec_suite.measure.bench import specified
+from fedspec_suite.measure.at_edges import edge_cases, runs
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.scenario import Scenario, with_hyper
@@ -64,10 +63,11 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
     chosen: dict[int, Scenario] = {id(s): s for s in (*first, *richest, *poor, *idle)}
     dice = np.random.default_rng(1)
     # What is wrong about rates shows on half of them, what is wrong without them on the others.
-    return tuple(
+    varying = (
         varied(setting, s, lambda pool: pool[int(dice.integers(len(pool)))]) if k % 2 == 0 else s
         for k, s in enumerate(chosen.values())
     )
+    return (*varying, *edge_cases(setting))
 
 
 def _idle(s: Scenario) -> Scenario | None:
@@ -139,16 +139,6 @@ def _stepping(setting: Setting, s: Scenario) -> Iterator[Scenario]:
         yield with_hyper(s, eps_s=1.5 * s.case.hyper["eta_l"])
     if {"eps_s", "z", "epoch"} <= free:
         yield with_hyper(s, eps_s=0.0, z=2, epoch=2)
-
-
-def runs(s: Scenario) -> bool:
-    session = specified(s)
-    try:
-        for e in s.events:
-            session.step(e)
-    except FedspecError:
-        return False
-    return True
 
 
 def _richness(s: Scenario) -> tuple[int, int, int]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fedspec.contract import Begin, Gradient, Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import HOLDING, SHARES, History, histories, taking_part
-from fedspec_suite.diagnosis.cases.samples import runs
+from fedspec_suite.measure.at_edges import runs
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.scenario import Scenario, arranged

@@ -5,6 +5,7 @@ Hypothesis may draw otherwise in its next version, and looks at the modules that
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from typing import TypeVar
@@ -14,6 +15,18 @@ import numpy as np
 from fedspec.arith import Array
 
 T = TypeVar("T")
+
+BITS = 8
+"""Bits of the significand of bfloat16, the narrowest type that the inputs of a vector are exact in."""
+
+
+def is_short(x: float) -> bool:
+    """True if a number is exact in every floating-point type down to bfloat16."""
+    if not math.isfinite(x):
+        return False
+    top, bottom = float(x).as_integer_ratio()
+    odd = abs(top) // (abs(top) & -abs(top)) if top else 0
+    return odd.bit_length() <= BITS and abs(top) < 2**64 and bottom <= 2**64
 
 
 class Dice:

@@ -1,7 +1,8 @@
-"""What goes into a vector: small cases of every level, each number a dyadic rational of at most eight bits.
+"""Small cases of every level, dealt by dice of our own: each number a dyadic rational of at most eight bits.
 
-So they are exact in every floating-point type down to bfloat16. Every second case has something unusual about it: a
-hyper-parameter at the edge of its domain, a client without examples, a zero gradient, a single client.
+The numbers are exact in every floating-point type down to bfloat16, so a case can become a vector. Every second case
+has something unusual: a hyper-parameter at the edge of its domain, a client without examples, a zero gradient, a
+single client. For example, number 1 of a row may have a client without examples; number 2 has nothing unusual.
 """
 
 from __future__ import annotations
@@ -18,22 +19,31 @@ from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.facts import Fact
 from fedspec_suite.measure.cases import STRATEGIES
+from fedspec_suite.measure.dice import Dice, is_short
 from fedspec_suite.measure.parts import case, lengths, on_quadratics, with_constants
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.varied import varied
-from fedspec_suite.vectors.dice import Dice
-from fedspec_suite.vectors.numbers import is_short
 
 
 @dataclass(frozen=True)
 class Draws:
-    """What a case draws with: the setting, the dice, and what is unusual about it."""
+    """What a case is dealt with: the setting, the dice, what is unusual about it, and sizes if some are fixed.
+
+    Attributes:
+        setting: what the case is for.
+        dice: where its numbers come from.
+        odd: names of what is unusual.
+        model: the shapes of its blocks; None: dealt.
+        full: whether it has as many rounds and participants as dealt cases have at most.
+    """
 
     setting: Setting
     dice: Dice
     odd: frozenset[str]
+    model: Mapping[str, tuple[int, ...]] | None = None
+    full: bool = False
 
     def blocks(self, shape: Mapping[str, tuple[int, ...]], *, zero: bool = False) -> dict[str, Array]:
         """A model's worth of numbers, all of them zero if asked."""
@@ -63,10 +73,14 @@ class Draws:
 
     def count(self, low: int, high: int, what: str = "") -> int:
         """How many there are; one where that is what is unusual."""
+        if self.full:
+            return high
         return low if what in self.odd else self.dice.between(low, high)
 
 
 def _shape(at: Draws) -> dict[str, tuple[int, ...]]:
+    if at.model is not None:
+        return {**at.model}
     if at.setting.algorithm.has(Fact.MATRICES):
         return {n: at.dice.pick(((2, 2), (3, 2), (2, 3), (1, 2))) for n in ("w", "b")[: at.count(1, 2)]}
     if "cover" in at.setting.options or "layers" in at.setting.options:
@@ -101,8 +115,9 @@ def _server(at: Draws) -> Scenario:
     events = []
     for _ in range(at.count(1, 3)):
         names = at.dice.shuffled(range(crowd + 3))[: at.count(crowd, crowd + 2, "one")]
+        names = [*range(crowd + 2)] if at.setting.everyone else names
         events.append(Messages(tuple(_message(at, i, shape, k == 0) for k, i in enumerate(names))))
-    N = at.dice.between(5, 9) if at.setting.counts_all else None
+    N = (crowd + 2 if at.setting.everyone else at.dice.between(5, 9)) if at.setting.counts_all else None
     return Scenario(case(at.setting, x0, h, population=N), tuple(events))
 
 
@@ -125,6 +140,8 @@ def _posed(at: Draws, n: int) -> tuple[dict[str, Array], dict[str, float], Quadr
         shape = {name: at.dice.pick(kinds) for name in ("w", "b")[: at.count(1, 2)]}
         if sum(map(prod, shape.values())) > 5:
             shape["b"] = (1, 1) if matrices else (1,)
+    if at.model is not None and "peers" not in at.setting.takes:
+        shape = {**at.model}
     d = sum(map(prod, shape.values()))
     if "peers" in at.setting.takes:
         x0 = {"w": np.tile(at.array((d,)), (n, 1))}
@@ -142,8 +159,8 @@ def _round(at: Draws) -> Scenario:
     x0, h, problem = _posed(at, n)
     events = []
     for _ in range(at.count(1, 3)):
-        chosen = list(range(n)) if "everyone" in takes else at.dice.some(range(n), crowd)
-        if "repeats" in takes and at.dice.toss():
+        chosen = list(range(n)) if "everyone" in takes or at.full else at.dice.some(range(n), crowd)
+        if "repeats" in takes and (at.full or at.dice.toss()):
             chosen.append(at.dice.pick(chosen))
         more: dict[str, Any] = {}
         if "strategies" in takes:
@@ -214,7 +231,7 @@ def _arrival(at: Draws) -> Scenario:
     n = at.count(1, 3, "one")
     x0, h, problem = _posed(at, n)
     buffer, events = int(h.get("buffer", 1)), []
-    for k in range(at.dice.between(2, 7)):
+    for k in range(at.count(2, 7)):
         oldest = min(k // buffer, 3)
         delay = at.dice.pick((*range(oldest + 1), oldest))
         events.append(Arrival(at.dice.between(0, n - 1), at.dice.between(1, 3), delay))
@@ -241,6 +258,11 @@ def candidate(setting: Setting, name: str, number: int) -> Scenario:
     dice = Dice(f"{name} {number}")
     odd = frozenset(dice.shuffled(ODD)[: dice.between(1, 2)]) if number % 2 else frozenset()
     odd |= {"unscaled"} if number >= UNSCALED else frozenset()
-    run = setting.algorithm.run
-    kind = run.event if setting.level == "trace" and isinstance(run, Program) else setting.level
-    return varied(setting, _KINDS[kind](Draws(setting, dice, odd)), dice.pick)
+    return dealt(Draws(setting, dice, odd))
+
+
+def dealt(at: Draws) -> Scenario:
+    """The case that the dice give."""
+    run = at.setting.algorithm.run
+    kind = run.event if at.setting.level == "trace" and isinstance(run, Program) else at.setting.level
+    return varied(at.setting, _KINDS[kind](at), at.dice.pick)

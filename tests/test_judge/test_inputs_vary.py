@@ -1,0 +1,157 @@
+"""Every input of a rule varies by itself: in the cases of the comparison no input determines another one.
+
+A server that divides by tau_i in place of ||a_i||_1 conforms wherever the two are one number. ``DETERMINED`` lists the
+pairs that are allowed, each with its reason; the cases show that there is no other pair, and that each listed one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import pytest
+
+from fedspec.catalogue import Program
+from fedspec.contract import Arrival, Exchange, Messages, Offer, Round
+from fedspec.reference import SUBJECT
+from fedspec_suite.measure.at_edges import edge_cases
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.reach import far_scenarios
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting, setting_of
+
+Inputs: TypeAlias = Mapping[str, Any]
+"""What a rule reads of one participant of one event, by name."""
+
+
+def inputs(s: Scenario) -> Iterator[Inputs]:
+    for number, e in enumerate(s.events):
+        match e:
+            case Messages(messages=sent):
+                whole = sum(m.weight for m in sent)
+                for place, m in enumerate(sent):
+                    more = {} if m.loss is None else {"loss": m.loss}
+                    counted = {} if s.case.population is None else {"N": s.case.population}
+                    yield {
+                        "event": number,
+                        "place": place,
+                        "client": m.client,
+                        "participants": len(sent),
+                        "examples": m.weight,
+                        "share": m.weight / whole if whole else 0,
+                        "steps": m.steps,
+                        "a_norm": m.a_norm,
+                        **more,
+                        **counted,
+                    }
+            case Round(participants=who, steps=steps, scales=scales, strategies=strategies):
+                assert s.case.problem is not None
+                sizes = s.case.problem.examples
+                for place, (i, tau) in enumerate(zip(who, steps, strict=True)):
+                    yield {
+                        "event": number,
+                        "place": place,
+                        "client": i,
+                        "participants": len(who),
+                        "clients": len(sizes),
+                        "examples": sizes[i],
+                        "steps": tau,
+                        **({"scale": scales[place]} if scales else {}),
+                        **({"strategy": strategies[place]} if strategies else {}),
+                    }
+            case Arrival(client=i, steps=tau, delay=delay):
+                assert s.case.problem is not None
+                version = number // int(s.case.hyper.get("buffer", 1))
+                yield {
+                    "event": number,
+                    "version": version,
+                    "begun at": version - delay,
+                    "client": i,
+                    "clients": len(s.case.problem.examples),
+                    "examples": s.case.problem.examples[i],
+                    "steps": tau,
+                    "delay": delay,
+                }
+            case Exchange(computing=computing):
+                assert s.case.problem is not None
+                for step, some in enumerate(computing):
+                    for place, i in enumerate(some):
+                        yield {
+                            "event": number,
+                            "step": step,
+                            "steps": len(computing),
+                            "place": place,
+                            "client": i,
+                            "clients": len(s.case.problem.examples),
+                            "computing": len(some),
+                        }
+
+
+def _everyone(setting: Setting) -> bool:
+    return bool({"everyone", "peers"} & {*setting.takes})
+
+
+def _one_version(setting: Setting) -> bool:
+    """True if every arrival makes a version."""
+    return "buffer" not in setting.numbers
+
+
+DETERMINED: Mapping[tuple[str, str], tuple[Callable[[Setting], bool], str]] = {
+    ("a_norm", "steps"): (lambda s: s.steps_only, "the claim, or the row, says that clients take plain SGD steps"),
+    ("steps", "a_norm"): (lambda s: s.steps_only, "the same"),
+    ("participants", "clients"): (lambda s: s.level == "round" and _everyone(s), "the row asks everybody"),
+    ("clients", "participants"): (lambda s: s.level == "round" and _everyone(s), "the row asks everybody"),
+    ("computing", "clients"): (_everyone, "the row asks everybody"),
+    ("clients", "computing"): (_everyone, "the row asks everybody"),
+    ("version", "event"): (_one_version, "every arrival makes a version"),
+    ("event", "version"): (_one_version, "every arrival makes a version"),
+}
+"""Which input determines which: (what is determined, by what) -> in which settings, and why that is right."""
+
+ROWS = (
+    *(
+        ("server", name)
+        for name in ("fedavg", "fednova", "scaffold", "feddyn", "q-fedavg", "krum", "diloco", "fedadam")
+    ),
+    *(
+        ("round", name)
+        for name in ("fedavg", "fednova", "fedada2", "fedblended", "scaffold", "ef21", "scaffnew", "mifa")
+    ),
+    *(("trace", name) for name in ("fedbuff", "fedasync", "cc-fedadam", "dsgd", "afga", "cafga", "choco")),
+)
+
+
+def offers() -> list[Offer]:
+    named = [next(o for o in SUBJECT.info.offers if (o.level, o.algorithm) == row) for row in ROWS]
+    return [*named, Offer("fednova", "server", "fednova"), Offer("fednova", "server", "fednova", {"solver": "sgd"})]
+
+
+def determined(rows: list[Inputs], one: str, by: str) -> bool:
+    """True if an input never differs where another one is the same."""
+    seen: dict[Any, Any] = {}
+    return all(seen.setdefault(r[by], r[one]) == r[one] for r in rows)
+
+
+@pytest.mark.parametrize("offer", offers(), ids=lambda o: f"{o.algorithm}-{o.level}-{'-'.join(o.options.values())}")
+def test_no_input_determines_another_one(offer: Offer) -> None:
+    setting = setting_of(offer)
+    cases = [*drawn(scenarios(setting), 60, seed=0), *edge_cases(setting)]
+    cases += drawn(far_scenarios(setting, "numbers"), 20, seed=0)
+    rows = [r for s in cases for r in inputs(s)]
+    values = {name: {r[name] for r in rows if name in r} for name in dict.fromkeys(name for r in rows for name in r)}
+    # A row that has one gradient a round has one step of everybody.
+    assert {name for name, some in values.items() if len(some) == 1} == (
+        {"steps"} if "one-step" in setting.takes else set()
+    )
+    names = [name for name, some in values.items() if len(some) > 1]
+    found = {
+        (a, b) for a in names for b in names if a != b and determined([r for r in rows if a in r and b in r], a, b)
+    }
+    assert found == {pair for pair, (where, _) in DETERMINED.items() if where(setting) and {*pair} <= {*names}}
+
+
+def test_what_a_program_reads_is_looked_at() -> None:
+    """A new kind of event, or a new field of one, is a new input."""
+    kinds = {o.level if not isinstance(r := setting_of(o).algorithm.run, Program) else r.event for o in offers()}
+    assert kinds >= {"server", "round", "exchange", "arrival"}
