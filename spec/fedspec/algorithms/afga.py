@@ -261,7 +261,11 @@ ROWS = (
             server="4 d",
             note="links among the m clients that mix; the others may sleep",
         ),
-        traps=("the matrix has a row for each client that mixes", phrases.LAST_GOSSIP, "a ring of two is undefined"),
+        traps=(
+            "the matrix has a row for each client that mixes",
+            phrases.LAST_GOSSIP,
+            "the paper defines no ring of two: say which one is meant (fedspec.mixing.topology.ring)",
+        ),
         symbols=SYMBOLS,
     ),
 )

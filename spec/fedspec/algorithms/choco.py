@@ -133,8 +133,9 @@ ROW = Algorithm(
         "the model moves by the difference of what is known, its own known model included, not its own model",
         "the order is a reading: where all is sent and consensus = 1 this one is W (X - eta_l G), the authors' code "
         "W X - eta_l G",
-        "k counts entries of the whole model; k = 0 sends nothing (sacs-epfl/decentralizepy sends all where its share "
-        "rounds to no entry: Choco.py, lines 203-206 at a5d46be)",
+        "k counts entries of the whole model of a client, not of each block, and not of all clients together",
+        "k is 1 or more: sacs-epfl/decentralizepy, whose share may round to no entry, sends all of them there "
+        "(Choco.py, lines 203-206 at a5d46be)",
         phrases.DOUBLY_STOCHASTIC,
     ),
     denies={

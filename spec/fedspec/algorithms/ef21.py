@@ -142,7 +142,7 @@ ROW = Algorithm(
         "the step is along the state g, not along the mean of the messages",
         "what is compressed is the difference to what was sent so far, not the gradient",
         "the client's g_i is made of what it sent: a state that holds the exact gradient was never sent",
-        "a limit says little: a state that was never sent has the same limit",
+        "compare rounds, not limits: a state that was never sent has the same limit",
     ),
     symbols={"eta": "gamma", "kept": "k"},
 )

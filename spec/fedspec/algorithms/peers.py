@@ -171,7 +171,7 @@ ROWS = (
             note="the exact mean goes up and down each round",
         ),
         traps=(
-            "the exact mean replaces the exchange of the last step; it is not added to it",
+            "the exact mean stands in the place of the last exchange of a period, not of the first",
             phrases.DOUBLY_STOCHASTIC,
         ),
         facts=(Fact.AFFINE,),

@@ -89,8 +89,5 @@ ROW = Algorithm(
     shows=("m", "nu"),
     run=LocalSolver(rule=sm3_adam, begin=begin),
     costs=Costs(working="3 d + q", note="with z = 1 nu need not be kept: 2 d + q"),
-    traps=(
-        "a reconstruction: the paper names it and does not write it",
-        "the corrections count updates for nu and steps for m",
-    ),
+    traps=("the corrections count updates for nu and steps for m",),
 )
