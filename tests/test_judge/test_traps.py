@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from test_judge.traps import UNREACHED, WAYS, Answer, Wrong, answers, answers_of, pairs, wrongs
+from test_judge.traps import UNREACHED, WAYS, Answer, Wrong, answers, answers_of, edits_of, pairs, wrongs
 
 from fedspec.catalogue import CATALOGUE
 from fedspec_suite.judge import runner
+from fedspec_suite.mutants import parsed, texts
 
 ROWS = [row for row in CATALOGUE if any(not a.why for t in CATALOGUE[row].traps for a in answers_of(row, t))]
 SAMPLE = ROWS[::8]
 
 
 @pytest.fixture(autouse=True)
-def whether_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_smaller_case(monkeypatch: pytest.MonkeyPatch) -> None:
     """The smallest case is of no interest."""
     monkeypatch.setattr(runner, "SHRINKING", 0)
 
@@ -48,6 +49,14 @@ def test_an_answer_is_something_to_play_or_why_there_is_nothing() -> None:
         said = [way for way in WAYS if getattr(answer, way)]
         assert said == ["why"] or (said and "why" not in said), answer.trap
         assert not answer.need or answer.need in UNREACHED, answer.trap
+
+
+def test_every_mutant_is_known_and_every_edit_has_its_text() -> None:
+    for row, trap in pairs():
+        for answer in answers_of(row, trap):
+            for mutant in edits_of(answer.on or row, answer):
+                before, after = texts(mutant)
+                assert parsed(before) and parsed(after) and before != after, trap
 
 
 def check(row: str) -> None:

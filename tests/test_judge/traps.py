@@ -150,13 +150,17 @@ def wrongs(row: str, answer: Answer) -> Iterator[Wrong]:
             yield Wrong(f"{words} at {offer.level}", subject, offer, answer.dtype)
 
 
-def _subjects(row: str, answer: Answer) -> Iterator[tuple[str, Subject, Mutant | None]]:
-    found = [find(name) for name in answer.mutants]
+def edits_of(row: str, answer: Answer) -> Iterator[Mutant]:
+    """The edits among the answers for a row, as mutants of that row alone."""
+    for name in answer.mutants:
+        yield replace(find(name), algorithms=(row,))
     if answer.edit:
-        found.append(Mutant(id=f"trap of {row}", words=answer.trap, algorithms=(row,), **answer.edit))
-    for mutant in found:
-        own = replace(mutant, algorithms=(row,))
-        yield own.id, Mutated(own), own
+        yield Mutant(id=f"trap of {row}", words=answer.trap, algorithms=(row,), **answer.edit)
+
+
+def _subjects(row: str, answer: Answer) -> Iterator[tuple[str, Subject, Mutant | None]]:
+    for mutant in edits_of(row, answer):
+        yield mutant.id, Mutated(mutant), mutant
     if answer.reading:
         yield "another reading", Otherwise(_options(CATALOGUE[row], answer.reading)), None
     if answer.blocks:
