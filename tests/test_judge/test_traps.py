@@ -30,7 +30,7 @@ def played(row: str) -> Iterator[tuple[Answer, Wrong]]:
 
 def reached(answer: Answer, wrong: Wrong) -> bool:
     """Whether profile quick has cases that show it."""
-    return wrong.offer.level not in UNREACHED.get(answer.need, ())
+    return wrong.offer.level not in UNREACHED.get(answer.needs, ())
 
 
 def test_every_trap_of_every_row_has_an_answer() -> None:
@@ -48,7 +48,7 @@ def test_an_answer_is_something_to_play_or_why_there_is_nothing() -> None:
     for answer in answers():
         said = [way for way in WAYS if getattr(answer, way)]
         assert said == ["why"] or (said and "why" not in said), answer.trap
-        assert not answer.need or answer.need in UNREACHED, answer.trap
+        assert not answer.needs or answer.needs in UNREACHED, answer.trap
 
 
 def test_every_mutant_is_known_and_every_edit_has_its_text() -> None:
@@ -79,6 +79,6 @@ def test_the_comparison_alone_refuses_it_in_every_row(row: str) -> None:
 @pytest.mark.parametrize("word", UNREACHED)
 def test_what_is_not_reached_yet_is_not(word: str) -> None:
     """Else the word is to be taken out of the table: with one seed a case may have it by chance."""
-    rows = {row for row, trap in pairs() for answer in answers_of(row, trap) if answer.need == word}
-    there = [(a, w) for row in sorted(rows) for a, w in played(row) if a.need == word and not reached(a, w)]
+    rows = {row for row, trap in pairs() for answer in answers_of(row, trap) if answer.needs == word}
+    there = [(a, w) for row in sorted(rows) for a, w in played(row) if a.needs == word and not reached(a, w)]
     assert any(not w.refused_by(seed) for _, w in there for seed in range(3))

@@ -30,25 +30,19 @@ COMPARISON: tuple[Law, ...] = tuple(LAWS[law.id] for law in (*follows_rule.LAWS,
 """The laws that compare with the rule, and nothing beside them."""
 
 UNREACHED: dict[str, tuple[Level, ...]] = {
-    "blocks": ("round", "trace"),
     "cancellation": LEVELS,
     "ties": LEVELS,
-    "zeros": LEVELS,
+    "zeros": ("round",),
     "products": LEVELS,
-    "negative": LEVELS,
-    "returns": LEVELS,
 }
 """What profile quick has no case of yet, or has by chance, and at which levels. An answer that needs it has its word.
 
 Whoever adds such cases takes the word out, or a level of it: from then on these answers must be refused there.
 
-blocks: models of several blocks, whatever the rule.
 cancellation: differences of numbers that are nearly equal.
 ties: equal scores.
-zeros: changes that are zero.
+zeros: a change that is zero after others that were not; the second round of level server has one.
 products: a product that is whole in floats, and not in the numbers that these are.
-negative: accumulation vectors with an entry below 0.
-returns: a client that takes part again after it sat out a round.
 """
 
 WAYS = ("mutants", "edit", "reading", "blocks", "why")
@@ -65,7 +59,7 @@ class Answer:
         mutants: ids of catalogued mutants that are this very mistake; each must be refused.
         edit: one that is catalogued nowhere: ``rule``, ``old``, ``new``, and ``options`` or ``leaks`` of a mutant.
         reading: another reading of the row, or one of its options, which is done where the canonical one is claimed.
-        blocks: the dotted name of a function that is applied to each block by itself: it needs blocks.
+        blocks: the dotted name of a function that is applied to each block by itself.
         why: why it cannot be played.
         claims: the reading and options that are claimed, where they are not the canonical ones.
         rates: whose rates an event says, ``rounds`` or ``clients``, where it does not show at one rate for all.
@@ -88,11 +82,6 @@ class Answer:
     needs: str = ""
     on: str = ""
     dtype: str = "float64"
-
-    @property
-    def need(self) -> str:
-        """The word of UNREACHED that it has, if any."""
-        return "blocks" if self.blocks else self.needs
 
 
 @cache

@@ -84,9 +84,9 @@ def _few(setting: Setting) -> Mapping[str, tuple[int, ...]]:
 
 
 def _short(s: Scenario) -> Scenario:
-    """The case with two rounds, two steps of each of two rounds, or four arrivals."""
+    """The case with two rounds, three among peers, two or three steps in each of two rounds, or four arrivals."""
     if s.case.level != "client":
-        return replace(s, events=s.events[: 4 if isinstance(s.events[0], Arrival) else 2])
+        return replace(s, events=s.events[: {Arrival: 4, Exchange: 3}.get(type(s.events[0]), 2)])
     begins = next(k for k, e in enumerate(s.events) if isinstance(e, Begin))
     return replace(s, events=(*s.events[:2], *s.events[begins : begins + 3]))
 
@@ -95,6 +95,9 @@ def _base(setting: Setting, which: str, model: Mapping[str, tuple[int, ...]]) ->
     """A case with as many rounds and clients as dealt cases have at most, and blocks of unlike scales."""
     dice = Dice(f"{setting.algorithm.id} {setting.level} {which}")
     s = dealt(Draws(setting, dice, frozenset(), model, full=True))
+    if "kept" in s.case.hyper.keys() - setting.fixed:
+        # Something is left out of every message.
+        s = with_hyper(s, kept=1)
     return s if "peers" in setting.takes else _unlike(s)
 
 
@@ -143,7 +146,7 @@ def _as_models_look(s: Scenario) -> Scenario:
                 uneven = steps if len(set(steps)) == 1 else tuple(1 + (j + k) % 4 for j in range(len(steps)))
                 return replace(arranged(e, range(len(who))[::-1]), steps=uneven)
             case Gradient(g=g) if k == 1:
-                return replace(e, g={n: a * 0 for n, a in g.items()})
+                return replace(e, g={n: np.zeros_like(a) for n, a in g.items()})
         return e
 
     return _twins(_each(s, event))
@@ -181,7 +184,7 @@ def _nothing_moves(s: Scenario) -> Scenario:
     """A model of zeros; the second round changes nothing, or no round does."""
 
     def none(blocks: Mapping[str, Array]) -> dict[str, Array]:
-        return {n: a * 0 for n, a in blocks.items()}
+        return {n: np.zeros_like(a) for n, a in blocks.items()}
 
     def event(k: int, e: Any) -> Any:
         match e:
@@ -193,7 +196,7 @@ def _nothing_moves(s: Scenario) -> Scenario:
 
     case, p = replace(s.case, x0=none(s.case.x0)), s.case.problem
     if p is not None:
-        case = replace(case, problem=replace(p, e=p.e * 0))
+        case = replace(case, problem=replace(p, e=np.zeros_like(p.e)))
     return _each(replace(s, case=case), event)
 
 

@@ -203,11 +203,13 @@ def _exchange(at: Draws) -> Scenario:
     n = at.count(2, 4, "one") + ("clusters" in takes)
     clusters = _clusters(at, n)
     x0, h, problem = _posed(at, n)
-    events = tuple(_one_exchange(at, clusters) for _ in range(at.count(1, 2)))
+    count = 3 if at.full else at.count(1, 2)
+    events = tuple(_one_exchange(at, clusters, 1 + (k + 1) % 3 if at.full else 0) for k in range(count))
     return Scenario(case(at.setting, x0, h, problem), events)
 
 
-def _one_exchange(at: Draws, clusters: tuple[tuple[int, ...], ...]) -> Exchange:
+def _one_exchange(at: Draws, clusters: tuple[tuple[int, ...], ...], length: int = 0) -> Exchange:
+    """One round among peers, with that many local steps; 0: dealt."""
     takes, n = at.setting.takes, sum(map(len, clusters))
     m = [len(V) if {"peers", "everyone"} & {*takes} else at.dice.between(1, len(V)) for V in clusters]
 
@@ -215,7 +217,7 @@ def _one_exchange(at: Draws, clusters: tuple[tuple[int, ...], ...]) -> Exchange:
         # Cluster by cluster, which is also the order of the rows of W where only these mix.
         return tuple(i for V, m_k in zip(clusters, m, strict=True) for i in at.dice.shuffled(V)[:m_k])
 
-    senders, steps = some(), at.dice.between(1, 3)
+    senders, steps = some(), length or at.dice.between(1, 3)
     fixed = "one-set" in takes or at.setting.options.get("sampling") == "round"
     computing = tuple(senders if fixed else some() for _ in range(steps))
     mixing = clusters

@@ -40,6 +40,9 @@ _NAMES = ("conv1.weight", "bn1.weight", "bn1.bias", "bn1.running_mean", "fc.weig
 _AXES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (2, 2), (5, 1, 2))
 """The axes of a block before its last."""
 
+_FURTHER: dict[str, tuple[float, ...]] = {"levels": (300, 1000)}
+"""Edges beyond those that vectors have: more levels than a byte holds."""
+
 _STEP = 12
 """What a step costs beside its coordinates, in coordinates."""
 
@@ -139,7 +142,7 @@ class _Draws:
         """Hyper-parameters, some of them at the edges of their domains."""
         pools = {**POOLS, **(usual or {})}
         if "edges" in self.tossed:
-            pools = {n: EDGES[n] or pool for n, pool in pools.items()}
+            pools = {n: (*EDGES[n], *_FURTHER.get(n, ())) or pool for n, pool in pools.items()}
             # No vector has it: which ones there are depends on the edges.
             pools |= {"gamma": (*pools["gamma"], 0.0)} if "gamma" in pools else {}
         if usual and "ns_steps" in usual:
