@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -89,8 +89,17 @@ def _slack(reading: str, sent: list[Buffers], n: list[int], name: str) -> int:
 
 
 def _follows(bench: Bench, s: Scenario) -> None:
+    follow(bench, s, bench.play(s))
+
+
+def follow(bench: Bench, s: Scenario, answers: Sequence[Shown]) -> None:
+    """Compare the buffers of each answer with what the readings of the offer make of those sent.
+
+    Raises:
+        Deviates: one is another.
+    """
     held = _held(s)
-    for k, (got, (sent, n)) in enumerate(zip(bench.play(s), sent_in(s), strict=True)):
+    for k, (got, (sent, n)) in enumerate(zip(answers, sent_in(s), strict=True)):
         held = after(held, sent, n, **bench.offer.buffers)
         for name, want in held.items():
             slack = _slack(_of(bench, want), sent, n, name) if counts(want) else 0

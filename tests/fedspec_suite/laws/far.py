@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from fedspec.contract import LEVELS, Begin
+from fedspec_suite.laws.buffers import follow
 from fedspec_suite.laws.follows_rule import SHOWN
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
@@ -20,14 +21,17 @@ from fedspec_suite.measure.verdict import Deviates, Undecided
 
 
 def everything(bench: Bench, s: Scenario) -> None:
-    """Compare every vector of every answer; those that rounding may have spoilt, late in a long run, decide nothing.
+    """Compare every vector of every answer, and its buffers where the offer says what becomes of them.
+
+    Vectors that rounding may have spoilt, late in a long run, decide nothing.
 
     Raises:
         Deviates: one is another.
         Undecided: not one vector could be compared.
     """
-    want, decided, reason = bench.expect(s), False, Undecided("nothing is shown")
-    for k, got in enumerate(bench.play(s)):
+    want, decided, reason = bench.decided(s), False, Undecided("nothing is shown")
+    answers = bench.play(s)
+    for k, got in enumerate(answers):
         if isinstance(s.events[k], Begin):
             continue
         for name in SHOWN:
@@ -41,7 +45,9 @@ def everything(bench: Bench, s: Scenario) -> None:
         if not np.isfinite(bounds_of(want[k]["x"])).all():
             # Where the rule itself divides zero by zero, whatever comes of it goes on from there.
             break
-    if not decided:
+    if s.case.buffers is not None:
+        follow(bench, s, answers)
+    elif not decided:
         raise reason
 
 

@@ -8,6 +8,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import LEVELS, Begin
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.carried import buffered_scenarios
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
@@ -37,7 +38,8 @@ def _follows(name: str) -> Check:
 
 
 def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return scenarios(setting)
+    """The small cases; where a subject's models carry buffers they do in all of them, and x depends on none."""
+    return buffered_scenarios(setting) if setting.buffers else scenarios(setting)
 
 
 def following(name: str) -> Law:

@@ -24,6 +24,9 @@ MEAN, VARIANCE, COUNTER = "running_mean", "running_var", "num_batches_tracked"
 MOST = 120
 """Batches that a client has seen at most."""
 
+MANY = 100_000
+"""Batches in far cases: a mean in float32 still counts them."""
+
 
 def shown_as(name: str) -> str:
     """What a buffer is called among the vectors of an answer."""
@@ -62,6 +65,15 @@ def draw_buffers(draw: st.DrawFn, d: int, dtype: str, most: int = MOST) -> dict[
         MEAN: draw(vectors((d,), dtype)),
         VARIANCE: np.abs(draw(vectors((d,), dtype))),
         COUNTER: np.array(draw(between(0, most)), dtype="int64"),
+    }
+
+
+def far_buffers(rng: np.random.Generator, d: int, dtype: str, scale: float) -> dict[str, Array]:
+    """Buffers of some magnitude, and more batches than 16 bits count."""
+    return {
+        MEAN: (rng.uniform(-3, 3, d) * scale).astype(dtype),
+        VARIANCE: (rng.uniform(0, 3, d) * scale**2).astype(dtype),
+        COUNTER: np.array(int(rng.integers(MANY)), dtype="int64"),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -19,7 +20,10 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.facts import Fact
+from fedspec_suite.measure.carried import far_buffers, sending_buffers
 from fedspec_suite.measure.cases import STRATEGIES
+from fedspec_suite.measure.conditioning import Danger, dangers
+from fedspec_suite.measure.delicate import delicate
 from fedspec_suite.measure.parts import case, lengths, most_rounds, most_steps, on_quadratics, with_constants
 from fedspec_suite.measure.pools import EDGES, POOLS, draw_hypers
 from fedspec_suite.measure.scenario import Scenario
@@ -30,6 +34,13 @@ from fedspec_suite.measure.varied import varied
 Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
 """What a case is large in; ``numbers``: in nothing, but its numbers are unusual."""
 
+
+_ENTRIES = 6
+"""Coordinates of a case in which some are equal: more than a rule keeps."""
+
+_MORE = 3
+"""So many more clients there are than in usual cases, where a server leaves some out: an even number, of which two are
+in the middle."""
 
 WORK = 2000
 """Coordinates times steps that one case may cost: some hundredths of a second of the judge's own arithmetic."""
@@ -219,7 +230,15 @@ def _server(at: _Draws) -> Scenario:
     if at.setting.counts_all:
         named = {m.client for e in events for m in e.messages}
         N = len(named) + (0 if at.setting.everyone else int(at.rng.integers(0, at.reach.clients)))
-    return Scenario(case(at.setting, x0, h, population=N), tuple(events))
+    s = Scenario(case(at.setting, x0, h, population=N), tuple(events))
+    return _carrying(at, s) if at.setting.buffers else s
+
+
+def _carrying(at: _Draws, s: Scenario) -> Scenario:
+    """The case with buffers, and some in every message."""
+    buffers = partial(far_buffers, at.rng, int(at.rng.integers(1, 4)), at.setting.dtype, at.scale)
+    held = replace(s, case=replace(s.case, buffers=buffers()))
+    return sending_buffers(held, lambda m: buffers())
 
 
 def _problem(at: _Draws, n: int, d: int) -> Quadratics:
@@ -332,17 +351,53 @@ _KINDS: dict[str, Callable[[_Draws], Scenario]] = {
 }
 
 
-@st.composite
-def far_scenarios(draw: st.DrawFn, setting: Setting, side: Side) -> Scenario:
-    """A case that is large on one side."""
-    # One number for nearly everything: Hypothesis would repeat itself, and ``simpler`` does what its shrinking would.
-    seed = draw(st.integers(0, 2**32 - 1))
+_SCALES = (1.0, 1e-6, 1.0, 1e3, 1e-3, 1e6)
+"""The magnitudes of the cases whose numbers are unusual, in turn: few are drawn, and none is to be left out."""
+
+
+def far_scenarios(setting: Setting, side: Side) -> st.SearchStrategy[Scenario]:
+    """Cases that are large on one side; where numbers are unusual, every second is of a danger of the rule."""
+    threatening = dangers(setting) if side == "numbers" else ()
+    turns: dict[int, int] = {}
+
+    @st.composite
+    def scenarios(draw: st.DrawFn) -> Scenario:
+        # One number for nearly everything: Hypothesis would repeat itself, and ``simpler`` does what its shrinking
+        # would. What must not be missed goes by turns; a seed that comes again has the turn that it had.
+        seed = draw(st.integers(0, 2**32 - 1))
+        turn, odd = divmod(turns.setdefault(seed, len(turns)), 2 if threatening else 1)
+        danger = threatening[turn % len(threatening)] if odd else None
+        return _far(draw, setting, side, seed, turn, danger)
+
+    return scenarios()
+
+
+def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, danger: Danger | None) -> Scenario:
     rng = np.random.default_rng(seed)
+    run = setting.algorithm.run
+    kind = run.event if setting.level == "trace" and isinstance(run, Program) else setting.level
+    if danger:
+        side, reach = _room_for(danger, setting, kind)
+        plain = _Draws(draw, setting, side, reach, rng, frozenset(), 1.0)
+        return varied(setting, delicate(danger, setting, _KINDS[kind](plain), rng), plain.pick)
     often = _LIKELY if side == "numbers" else _SOMETIMES
     tossed = frozenset(name for name, quarters in often.items() if rng.random() < quarters / 4)
     tossed |= {"sums"} if seed % 2 else frozenset()
-    scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
-    run = setting.algorithm.run
-    kind = run.event if setting.level == "trace" and isinstance(run, Program) else setting.level
+    if side == "numbers":
+        scale = _SCALES[turn % len(_SCALES)]
+    else:
+        scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
     at = _Draws(draw, setting, side, setting.reach, rng, tossed, scale)
     return varied(setting, _KINDS[kind](at), at.pick)
+
+
+def _room_for(danger: Danger, setting: Setting, kind: str) -> tuple[Side, Reach]:
+    """In what a case of a danger is larger than usual, and how large it is."""
+    reach = setting.reach
+    if danger in {"near", "unlike"} or (danger == "equal" and setting.crowd > 1):
+        return "clients", replace(reach, clients=min(reach.clients, setting.crowd + _MORE))
+    if danger == "equal":
+        most = _ENTRIES * (1 if kind in {"client", "server"} else 30)
+        # The mean of three is rounded, and nothing that is made of it is equal for everybody.
+        return "coordinates", replace(reach, coordinates=min(reach.coordinates, most), clients=min(reach.clients, 2))
+    return "numbers", reach

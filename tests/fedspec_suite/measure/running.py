@@ -94,6 +94,10 @@ class Running:
         out.nonnegative = out.nonnegative or nonnegative
         return out
 
+    def sent(self, model: Running) -> Running:
+        """The same value as the change of a model: a difference of two models, each rounded, begins with that error."""
+        return type(self)(self.value, model.size + self.size)
+
     def near(self, bound: float) -> Running:
         """The same value, known to so many roundings of one; its sign is known."""
         return self._as(bound, self.value >= 0)

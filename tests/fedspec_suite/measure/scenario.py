@@ -28,7 +28,7 @@ from fedspec.contract import (
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.given import Given
 from fedspec.params import flatten
-from fedspec_suite.measure.running import RUNNING
+from fedspec_suite.measure.running import RUNNING, Running
 
 
 @dataclass(frozen=True)
@@ -235,13 +235,13 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
     return Scenario(replace(lifted.case, hyper=hyper, problem=problem, dtype="object"), events)
 
 
-def running(s: Scenario) -> Scenario:
-    """The same scenario in the running arithmetic of its floating-point type.
+def running(s: Scenario, numbers: Mapping[str, type[Running]] = RUNNING) -> Scenario:
+    """The same scenario in the running arithmetic of its floating-point type, or in another that is made of it.
 
     What is no number of that type (a rate of 0.1, or 10^9 examples, in float32) begins with the error of rounding it. A
     decay of zero is known to a rounding of one: v + (1 - beta) (g^2 - v) is right too, and rounds what it takes away.
     """
-    number, dtype, precision = RUNNING[s.case.dtype], s.case.dtype, decimal.getcontext().prec
+    number, dtype, precision = numbers[s.case.dtype], s.case.dtype, decimal.getcontext().prec
 
     def leaf(x: float) -> Any:
         return number(*_known_to(x, dtype, precision))
