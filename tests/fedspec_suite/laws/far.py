@@ -68,7 +68,8 @@ def _simplified(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
 
 
 _SIDES: dict[Side, str] = {
-    "numbers": "with full mantissas, from 1e-6 to 1e6, and hyper-parameters at the edges of their domains",
+    "numbers": "with full mantissas, from 1e-6 to 1e6, hyper-parameters at the edges of their domains, and near, "
+    "unlike, equal or small numbers where the rule subtracts, chooses or divides",
     "coordinates": "in models of up to a thousand coordinates, in blocks of up to four axes",
     "rounds": "over up to fifty rounds, steps or arrivals, from which most clients are absent",
     "clients": "with up to fifty clients",

@@ -57,7 +57,7 @@ class _Traced(Labelled, Running64):
     def _made(self, out: Any, how: Operation, *others: Any) -> Any:
         if out is NotImplemented:
             return out
-        made_of = [self, *map(self._of, others)]
+        made_of: list[Any] = [self, *map(self._of, others)]
         if any(out is x for x in made_of):
             out = Running.near(out, out.bound)
         sources = [x.of for x in made_of]

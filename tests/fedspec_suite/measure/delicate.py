@@ -121,8 +121,10 @@ def _unrounded(s: Scenario) -> Scenario:
                 return replace(
                     e, messages=tuple(replace(m, client=i, weight=1) for i, m in zip(names, messages, strict=True))
                 )
-            case Round(steps=steps) | Arrival(steps=steps):
-                return replace(e, steps=1 if isinstance(e, Arrival) else (1,) * len(steps))
+            case Round(steps=steps):
+                return replace(e, steps=(1,) * len(steps))
+            case Arrival():
+                return replace(e, steps=1)
         return e
 
     out, p = replace(s, events=tuple(map(event, s.events))), s.case.problem

@@ -80,7 +80,6 @@ class Labelled(Running):
 class _Short(Labelled):
     """A running number that knows whether every implementation has it exactly."""
 
-    __slots__ = ()
     bits: ClassVar[int]
     """The most bits of such a number: sums of some of them in another order are no longer than their type allows."""
 
@@ -102,7 +101,7 @@ class _Short(Labelled):
     def _made(self, out: Any, how: Operation, *others: Any) -> Any:
         if out is NotImplemented or any(out is x for x in others):
             return out
-        made_of = [self, *map(self._of, others)]
+        made_of: list[Any] = [self, *map(self._of, others)]
         known = all(x.exact for x in made_of) and how != "power"
         # Whoever multiplies by 1/3 rounds; only a power of two is divided by without.
         if how == "/" and known:
@@ -113,7 +112,7 @@ class _Short(Labelled):
 
     def sent(self, model: Any) -> Any:
         """The change of a model from here on, which is a difference of two models: exact where both are."""
-        out = super().sent(model)
+        out: Any = super().sent(model)
         out.exact = self.exact and model.exact and (self + model).exact
         return out
 
@@ -124,14 +123,12 @@ class _Short(Labelled):
 class Short64(_Short, Running64):
     """The numbers of a float64 subject."""
 
-    __slots__ = ("exact",)
     bits = 44
 
 
 class Short32(_Short, Running32):
     """The numbers of a float32 subject."""
 
-    __slots__ = ("exact",)
     bits = 20
 
 
