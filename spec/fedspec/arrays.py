@@ -143,7 +143,9 @@ def array(xs: Sequence[Any], like: Array) -> Array:
     if xp is not np:
         if not all(map(has_values, xs)):
             return xp.stack([xp.zeros_like(like[(0,) * like.ndim]) + x for x in xs])  # type: ignore[no-any-return]
-        made: Array = xp.asarray([float(x) for x in xs], dtype=like.dtype, device=getattr(like, "device", None))
+        # Beside exact numbers of another library numbers stay exact.
+        said = [*xs] if like.dtype == object else [float(x) for x in xs]
+        made: Array = xp.asarray(said, dtype=like.dtype, device=getattr(like, "device", None))
         return made
     out = np.empty(len(xs), dtype=like.dtype)
     for j, x in enumerate(xs):
@@ -217,7 +219,7 @@ def constant(value: Scalar, like: Vector, size: int | None = None) -> Array:
         out = np.empty(shape, like.dtype)
         out.fill(value)
         return out
-    made: Array = xp.zeros_like(xp.broadcast_to(like[..., :1], shape)) + value
+    made: Array = xp.zeros_like(like if size is None else xp.broadcast_to(like[..., :1], shape)) + value
     return made
 
 

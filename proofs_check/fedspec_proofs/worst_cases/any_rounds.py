@@ -7,35 +7,30 @@ exchange models by a given matrix, all begin at x, and |x_R - x*|^2 is the mean 
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import fedspec
-from fedspec.arith import Vector
+from fedspec.arith import Vector, concatenate
+from fedspec.domains import COUNT, DOMAINS, WHOLE
 from fedspec.entry import Algorithm, LocalSolver, Program
-from fedspec.errors import FedspecError, ParameterError
+from fedspec.errors import ParameterError
 from fedspec.mixing.gossip import check_mixing
-from fedspec.plan import Exchange, Oracle, Plan
+from fedspec.plan import Exchange, Oracle, Plan, Setup
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.plays import play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
 from fedspec_proofs.worst_cases.exchanges import Words, mixing_of
 from fedspec_proofs.worst_cases.one_round import MU, clients_of, from_one, rounds_after
+from fedspec_proofs.worst_cases.premises import Given, NotLinearError, ask, check_same
 
-SPEC = Path(fedspec.__file__).parent
-BENEATH = ("arith.py", "rules.py", "scalars.py", "records.py", "functions.py")
-"""Of the specification's files, those that compute for a rule."""
+__all__ = ["NotLinearError", "Rounds", "check", "problem_of"]
 
-
-class NotLinearError(FedspecError):
-    """A round multiplies, divides by, compares or takes the root of what is not a given number."""
+AS_IT_IS = Given()
 
 
 @dataclass(frozen=True)
@@ -63,20 +58,36 @@ class Rounds:
     @property
     def hyper(self) -> Any:
         """The record of the numbers, which refuses those that it does not take."""
-        assert not isinstance(self.row.run, LocalSolver)
-        return self.row.run.hyper(**self.numbers)
+        return self.hyper_in(Fraction)
 
-    def after(self, x: Vector, clients: Sequence[Oracle]) -> list[Vector]:
+    def hyper_in(self, kind: Callable[[Fraction], Any]) -> Any:
+        """The same in another type; what counts is a whole number in each."""
+        assert not isinstance(self.row.run, LocalSolver)
+        numbers = {n: _in(n, v, kind) for n, v in self.numbers.items()}
+        return self.row.run.hyper(**numbers)
+
+    def after(self, x: Vector, clients: Sequence[Oracle], given: Given = AS_IT_IS) -> list[Vector]:
         """The model after the rounds, or those of all peers, by the algorithm's own functions."""
         run, n = self.row.run, len(self.steps)
         assert not isinstance(run, LocalSolver)
-        everyone = tuple(range(n))
+        places = given.places or tuple(range(n))
+        h, clients = self.hyper_in(float if given.floats else Fraction), [clients[i] for i in places]
+        setup = Setup((given.examples,) * n, given.shapes or {"x": x.shape})
         if self.mixing:
-            exchange = Exchange((), (everyone,) * self.steps[0], mixing_of(self.mixing))
-            X = rounds_after(run, self.hyper, np.concatenate([x] * n), clients, exchange, self.rounds)
-            return [*X.reshape(n, -1)]
-        plan = Plan(everyone, self.steps, (1,) * n)
-        return [rounds_after(run, self.hyper, x, clients, plan, self.rounds)]
+            W = mixing_of(self.mixing)[np.ix_(places, places)]
+            exchange = Exchange((), (tuple(range(n)),) * self.steps[0], W.astype(float) if given.floats else W)
+            X = rounds_after(run, h, concatenate([x] * n), clients, exchange, self.rounds, setup).reshape(n, -1)
+            return [X[places.index(i)] for i in range(n)]
+        order = tuple(range(n))[:: -1 if given.backwards else 1]
+        plan = Plan(order, tuple(self.steps[places[k]] for k in order), (given.examples,) * n)
+        return [rounds_after(run, h, x, clients, plan, self.rounds, setup)]
+
+
+def _in(name: str, value: Any, kind: Callable[[Fraction], Any]) -> Any:
+    if not isinstance(value, Fraction):
+        return value
+    counts = name in DOMAINS and DOMAINS[name].domain in (COUNT, WHOLE) and value.denominator == 1
+    return int(value) if counts else kind(value)
 
 
 def check(asked: Rounds) -> None:
@@ -115,33 +126,17 @@ def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
     """That |x_R - x*|^2 is at most so much.
 
     Raises:
-        ParameterError: a number is outside of its domain.
-        NotLinearError: with the statement that is not linear.
+        ParameterError: a number is outside of its domain, or the rule needs what such rounds do not have.
+        NotLinearError: a premise of the proof is not true of the rule, with the statement where there is one.
     """
     check(asked)
-    functions, slopes = clients_of(len(asked.steps), asked.mu, unlike=bool(asked.zeta2))
-    x = basis("x")
-    try:
-        played = play(functions, lambda start, clients: asked.after(start(x), clients))
-    except ParameterError as error:
-        # Numbers outside of their domain say nothing of the rule.
-        raise ParameterError(f"worst-case: {asked.row.id}: {error}") from error
-    except (TypeError, AttributeError, ArithmeticError, ValueError) as error:
-        raise NotLinearError(f"worst-case: {asked.row.id}: {_where(error)}") from error
+    x, n = basis("x"), len(asked.steps)
+    unlike = bool(asked.zeta2)
+    made = ask(asked.row.id, asked.after, lambda star: clients_of(n, asked.mu, unlike=unlike, star=star)[0], x)
+    functions, slopes = clients_of(n, asked.mu, unlike=unlike)
+    played = play(functions, lambda start, clients: asked.after(start(x), clients))
+    check_same(asked.row.id, made, played)
     right = Value(constant=bound)
     given = from_one(x, functions, slopes, asked.zeta2)
     left = sum(map(square, played.ended), Value()) / len(played.ended)
     return Problem(left - right, given, right, played)
-
-
-def _where(error: Exception) -> str:
-    """The last statement of a rule before it failed."""
-    said = "its rounds are not linear in the model and the gradients"
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if "fedspec_proofs" not in f.filename]
-    own = [f for f in frames if Path(f.filename).name not in BENEATH and "site-packages" not in f.filename]
-    if not own:
-        return f"{said}: {error}"
-    last = own[-1]
-    file = Path(last.filename)
-    place = file.relative_to(SPEC) if file.is_relative_to(SPEC) else file.name
-    return f"{said}; {place}, line {last.lineno}: {last.line}"

@@ -137,7 +137,13 @@ class Round:
 
 
 def rounds_after(
-    run: Method | Program, h: Any, x: Vector, clients: Sequence[Oracle], plan: Plan | Exchange, rounds: int = 1
+    run: Method | Program,
+    h: Any,
+    x: Vector,
+    clients: Sequence[Oracle],
+    plan: Plan | Exchange,
+    rounds: int = 1,
+    setup: Setup | None = None,
 ) -> Vector:
     """The model after some rounds from an algorithm's own beginning, by its own functions."""
     some = tuple(clients)
@@ -147,7 +153,7 @@ def rounds_after(
         for _ in range(rounds):
             state = run_round(h, state, some, plan, local=run.local, norm=run.norm, server=run.server).state
         return model(state)
-    state = run.init(h, x, Setup((1,) * len(some), {"x": (len(x),)}))
+    state = run.init(h, x, setup or Setup((1,) * len(some), {"x": (len(x),)}))
     for _ in range(rounds):
         state, _ = run.step(h, state, some, plan)
     return model(state)
@@ -157,13 +163,15 @@ def _mean(terms: Sequence[Value]) -> Value:
     return sum(terms, Value()) / len(terms)
 
 
-def clients_of(n: int, mu: Fraction = MU, *, unlike: bool = True) -> tuple[list[Function], list[Form]]:
-    """Clients whose mean has its minimiser at the origin, and their gradients there: of sum zero, or all zero."""
+def clients_of(
+    n: int, mu: Fraction = MU, *, unlike: bool = True, star: Form = ORIGIN
+) -> tuple[list[Function], list[Form]]:
+    """Clients whose mean has its minimiser x* there, and their gradients at it: of sum zero, or all zero."""
     functions = [Function(f"F{i}", strongly_convex(mu, 1)) for i in range(n)]
     slopes = [basis(f"s{i}") if unlike else ORIGIN for i in range(n - 1)]
     slopes.append(sum((-s for s in slopes), ORIGIN))
     for f, s in zip(functions, slopes, strict=True):
-        f.meets(ORIGIN, s)
+        f.meets(star, s)
     return functions, slopes
 
 

@@ -1,0 +1,149 @@
+"""A rule's run on vectors of other kinds than forms: whole ones, arrays of a few unrelated entries, floating point.
+
+A linear rule makes the same of all of them. Each run is read as forms, or held to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Vector
+from fedspec.plan import Oracle
+from fedspec_proofs.engines.worst_case.classes import Function
+from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, form
+from fedspec_proofs.engines.worst_case.whole import form_of, whole
+
+Rounds = Callable[[Vector, Sequence[Oracle]], Sequence[Vector]]
+"""The models after some rounds, from the one before them and the clients' gradients."""
+
+
+class MixedError(TypeError):
+    """The entries of an array are not one form, each in its own names."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a rule makes of forms.
+
+    Attributes:
+        ends: the models.
+        points: where each client was asked for its gradient; x* first.
+        slopes: each client's gradient at x*.
+    """
+
+    ends: tuple[Form, ...]
+    points: tuple[tuple[Form, ...], ...]
+    slopes: tuple[Form, ...]
+
+    @property
+    def models(self) -> list[Form]:
+        """All of these."""
+        return [*self.ends, *(x for some in self.points for x in some)]
+
+
+def of_whole(rounds: Rounds, functions: Sequence[Function], x: Form) -> Made:
+    """The run on whole vectors."""
+
+    def oracle(f: Function) -> Oracle:
+        return lambda k, y: whole(f.at(form_of(y)).g)
+
+    ends = rounds(whole(x), [oracle(f) for f in functions])
+    return _made([form_of(end) for end in ends], functions)
+
+
+def of_entries(rounds: Rounds, functions: Sequence[Function], x: Form, entries: int) -> Made:
+    """The run on arrays whose entries have nothing in common.
+
+    Raises:
+        MixedError: it does not do the same to each.
+    """
+
+    def oracle(f: Function) -> Oracle:
+        return lambda k, y: _apart(f.at(_joined(y, entries)).g, entries)
+
+    ends = rounds(_apart(x, entries), [oracle(f) for f in functions])
+    return _made([_joined(end, entries) for end in ends], functions)
+
+
+def _made(ends: Sequence[Form], functions: Sequence[Function]) -> Made:
+    slopes = [next(iter(f.points.values())).g for f in functions]
+    return Made(tuple(ends), tuple(tuple(f.points) for f in functions), tuple(slopes))
+
+
+def _apart(x: Form, entries: int) -> Any:
+    """An array of one form in as many names."""
+    out = np.empty(entries, dtype=object)
+    for j in range(entries):
+        out[j] = form({f"{name}@{j}": c for name, c in x.parts})
+    return out
+
+
+def _joined(y: Any, entries: int) -> Form:
+    """The one form of an array."""
+    if not isinstance(y, np.ndarray) or y.shape != (entries,):
+        shape = y.shape if isinstance(y, np.ndarray) else type(y).__name__
+        raise MixedError(f"of {entries} coordinates it makes {shape}")
+    found = []
+    for j, entry in enumerate(y):
+        if isinstance(entry, Rational) and not entry:
+            entry = ORIGIN
+        if not isinstance(entry, Form) or entry.constant:
+            raise MixedError(f"coordinate {j} is {entry}, which is no vector's")
+        if others := [name for name, _ in entry.parts if not name.endswith(f"@{j}")]:
+            raise MixedError(f"coordinate {j} reads coordinate {others[0].rpartition('@')[2]}")
+        found.append(form({name.rpartition("@")[0]: c for name, c in entry.parts}))
+    if other := next((j for j, one in enumerate(found) if one != found[0]), 0):
+        raise MixedError(f"coordinate {other} is {found[other]} where coordinate 0 is {found[0]}")
+    return found[0]
+
+
+def off(rounds: Rounds, made: Made, x: Form, d: int, size: float) -> float:
+    """How far the run in floating point ends from where the forms do, over the largest number on the way.
+
+    Clients are quadratics with random matrices, no two alike; x*, what is off it and their gradients there are random.
+
+    Args:
+        rounds: the run.
+        made: what it made of forms.
+        x: the model before the rounds.
+        d: how many coordinates.
+        size: that of all vectors.
+    """
+    dice = np.random.Generator(np.random.PCG64(d))
+    bent = [_bent(dice, d) for _ in made.points]
+    largest = [size]
+
+    @cache
+    def vector(name: str) -> Any:
+        of, _, k = name.rpartition(".g")
+        if not of:
+            return size * dice.uniform(0.5, 1, d) * dice.choice([-1, 1], d)
+        i = int(of[1:])
+        return gradient(i, at(made.points[i][int(k)]))
+
+    def gradient(i: int, y: Any) -> Any:
+        return bent[i] @ (y - at(made.points[i][0])) + at(made.slopes[i])
+
+    def at(y: Form) -> Any:
+        parts = [float(c) * vector(name) for name, c in y.parts]
+        largest.extend(float(np.abs(part).max()) for part in parts)
+        return sum(parts, np.zeros(d))
+
+    def oracle(i: int) -> Oracle:
+        return lambda k, y: gradient(i, y)
+
+    ends = rounds(at(x), [oracle(i) for i in range(len(made.points))])
+    apart = [np.abs(np.asarray(end, dtype=float) - at(y)).max() for end, y in zip(ends, made.ends, strict=True)]
+    return float(max(apart)) / max(largest)
+
+
+def _bent(dice: Any, d: int) -> Any:
+    """A symmetric matrix with eigenvalues of the class."""
+    Q, _ = np.linalg.qr(dice.normal(size=(d, d)))
+    return Q @ np.diag(dice.uniform(0.2, 0.9, d)) @ Q.T

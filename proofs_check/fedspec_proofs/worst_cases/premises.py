@@ -1,0 +1,188 @@
+"""What a proof by linear forms takes for granted of a rule, asked of the rule itself.
+
+The proof has the rule's rounds as forms in the model's distance from x* and in gradients, with one coefficient for all
+coordinates. So it is true of a rule only if all of this is, and each is asked:
+
+* it takes vectors whole and is linear in them (:mod:`fedspec_proofs.engines.worst_case.whole`);
+* it does not matter where x* is: x* is a vector of its own, and moves along;
+* on arrays of one, two and three entries that have nothing in common it does the same to each, and mixes none;
+* clients are alike: under other numbers, or named in another order, they lead to the same model;
+* weights are equal, however many examples everybody has;
+* it draws no random numbers, and does the same whenever it is asked;
+* in floating point it ends where the forms say, in several dimensions and at sizes that are far apart.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+import fedspec
+from fedspec.arith import Vector
+from fedspec.errors import FedspecError, ParameterError, ShapeError
+from fedspec.plan import Oracle
+from fedspec_proofs.engines.worst_case.classes import Function
+from fedspec_proofs.engines.worst_case.entries import Made, of_entries, of_whole, off
+from fedspec_proofs.engines.worst_case.forms import Form, basis
+from fedspec_proofs.engines.worst_case.plays import Play
+from fedspec_proofs.engines.worst_case.strict import watching
+
+R = TypeVar("R")
+
+AGAIN = "asked again it ends elsewhere"
+
+STAR = "x*"
+
+BLOCKS: dict[int, Mapping[str, tuple[int, ...]]] = {
+    1: {"x": (1,)},
+    2: {"layer.weight": (1,), "layer.bias": (1,)},
+    3: {"layer.weight": (2, 1), "layer.bias": ()},
+}
+"""Shapes of models of so many entries."""
+
+DIMENSIONS, SIZES = (1, 4, 33), (1e-9, 1.0, 1e9)
+
+NEAR = 1e-9
+"""By how much floating point may be off, in units of the largest number on the way."""
+
+SPEC = Path(fedspec.__file__).parent
+BENEATH = ("arith.py", "arrays.py", "rules.py", "scalars.py", "records.py", "functions.py", "params.py", "covers.py")
+"""Of the specification's files, those that compute for a rule."""
+
+
+class NotLinearError(FedspecError):
+    """A rule does something of which linear forms prove nothing."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """How rounds are run.
+
+    Attributes:
+        places: who runs under the numbers 0, 1, ...; empty: everybody under the own one.
+        backwards: whether the plan names the clients in the opposite order.
+        examples: how many each client has.
+        floats: whether hyper-parameters are floating-point numbers.
+        shapes: those of the model's blocks; empty: one block.
+    """
+
+    places: tuple[int, ...] = ()
+    backwards: bool = False
+    examples: int = 1
+    floats: bool = False
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+Way = Callable[[Vector, Sequence[Oracle], Given], Sequence[Vector]]
+"""The models after the rounds, from the one before them and the clients' gradients."""
+
+
+def ask(name: str, way: Way, clients: Callable[[Form], Sequence[Function]], x: Form) -> Made:
+    """What a rule makes of forms; refuse one of which a premise is not true.
+
+    Args:
+        name: the algorithm's id, for what is said.
+        way: its rounds.
+        clients: clients whose mean has its minimiser at a point, new ones each time.
+        x: the model before the rounds, less x*.
+
+    Raises:
+        NotLinearError: with the premise, and the statement where there is one.
+        ParameterError: a number is outside of its domain, or the rule needs what such rounds do not bring.
+    """
+    star, begun = basis(STAR), _chance()
+
+    def whole(given: Given) -> Made:
+        return of_whole(partial(way, given=given), clients(star), x + star)
+
+    def entries(d: int) -> Made:
+        return of_entries(partial(way, given=Given(shapes=BLOCKS[d])), clients(star), x + star, d)
+
+    def floats(d: int, size: float) -> float:
+        return off(partial(way, given=Given(floats=True)), first, x + star, d, size)
+
+    first = _tried(name, whole, Given())
+    moved = [dict(y.parts).get(STAR, Fraction(0)) for y in first.models]
+    if (other := next((c for c in moved if c != 1), None)) is not None:
+        raise _wrong(
+            name, f"it depends on where x* is, as weight decay does: a model is {other} x* + ..., not x* + ..."
+        )
+    everyone = range(len(first.points))
+    for words, run, *given in (
+        (AGAIN, whole, Given()),
+        ("clients are not alike: under other numbers they lead elsewhere", whole, Given(places=(*everyone[::-1],))),
+        ("clients are not alike: under other numbers they lead elsewhere", whole, Given((*everyone[1:], 0))),
+        ("clients are not alike: named in another order they lead elsewhere", whole, Given(backwards=True)),
+        ("it depends on how many examples all clients have", whole, Given(examples=7)),
+        *((f"on arrays of {d} it ends elsewhere than on vectors; does it write into one?", entries, d) for d in BLOCKS),
+    ):
+        if _tried(name, run, *given) != first:
+            raise _wrong(name, words)
+    for d, size in product(DIMENSIONS, SIZES):
+        if not _tried(name, floats, d, size) <= NEAR:
+            raise _wrong(name, f"in floating point, on {d} numbers of size {size:g}, it ends elsewhere than on forms")
+    if _chance() != begun:
+        raise _wrong(name, "it draws random numbers; a plan has all chance of a round")
+    return first
+
+
+def check_same(name: str, made: Made, played: Play) -> None:
+    """Refuse a run that a proof is about if it is not the one of which the premises were asked.
+
+    Raises:
+        NotLinearError: it ends elsewhere, or asks for other gradients.
+    """
+    star = basis(STAR)
+    ends = tuple(y - star for y in made.ends)
+    points = [[y - star for y in some] for some in made.points]
+    if played.ended != ends or [[*f.points] for f in played.functions] != points:
+        raise _wrong(name, AGAIN)
+
+
+def _wrong(name: str, words: str) -> NotLinearError:
+    return NotLinearError(f"worst-case: {name}: {words}")
+
+
+def _chance() -> tuple[Any, ...]:
+    """The state of the sources of chance that a process has in common."""
+    _, keys, place, *_ = np.random.get_state()
+    # beartype, where it checks types, draws which entry of a list it looks at.
+    return bytes(keys), place, () if "beartype" in sys.modules else random.getstate()
+
+
+def _tried(name: str, run: Callable[..., R], *given: Any) -> R:
+    """What a run makes; a refusal that the rule has caught is one all the same."""
+    with watching() as caught:
+        try:
+            made = run(*given)
+        except Exception as error:
+            raise _refused(name, caught[0] if caught else error) from error
+    if caught:
+        raise _refused(name, caught[0]) from caught[0]
+    return made
+
+
+def _refused(name: str, error: Exception) -> FedspecError:
+    """What is said of a run that failed."""
+    if isinstance(error, FedspecError) and not isinstance(error, ShapeError):
+        # Numbers outside of their domain, and plans that lack something, say nothing of the rule.
+        return ParameterError(f"worst-case: {name}: {error}")
+    said = "its rounds are not linear in the model and the gradients"
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if "fedspec_proofs" not in f.filename]
+    own = [f for f in frames if Path(f.filename).name not in BENEATH and "site-packages" not in f.filename]
+    if not own:
+        return _wrong(name, f"{said}: {error}")
+    file = Path(own[-1].filename)
+    place = file.relative_to(SPEC) if file.is_relative_to(SPEC) else file.name
+    why = "it reads the shapes of blocks" if isinstance(error, ShapeError) else error
+    return _wrong(name, f"{said}; {place}, line {own[-1].lineno}: {own[-1].line} ({why})")
