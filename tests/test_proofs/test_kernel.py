@@ -15,8 +15,8 @@ from fedspec_proofs import ledger
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.fednova.claims import best_coefficients, round_numbers
-from fedspec_proofs.kernel import planted, rows, weighed
-from fedspec_proofs.kernel.refuted import REFUTES
+from fedspec_proofs.kernel import certificates, planted, rows, weighed
+from fedspec_proofs.kernel.refuted import REFUTES, THEOREMS
 from fedspec_proofs.kernel.running import ALLOWED, SOURCES, RefusedError, compiled, compiler, prepared, resting_on
 from fedspec_proofs.kernel.text import checked_theorem
 
@@ -34,6 +34,23 @@ def test_the_page_and_the_rows_say_the_same_and_all_numbers_are_asked() -> None:
     stored = round_numbers.by_round(ROWS)
     assert all(c.bound == Fraction(stored[c.by, c.steps, c.eta_l, c.zeta2]["bound"]) for c in rows.cells(PAGE))
     assert text.count("Theorem") == len(names)
+
+
+def test_the_page_of_the_kernel_has_the_numbers_that_the_run_prints() -> None:
+    ledger.claims()
+    said = (ROOT / "docs/kernel.md").read_text(encoding="utf-8")
+    of_servers = weighed.weights(PAGE)
+    below = sum(c.least is not None for c in of_servers)
+    uppers, stored = len(rows.cells(PAGE)) + len(of_servers), len(certificates.written()[1])
+    all_ = 2 * uppers + below + stored + len({*THEOREMS, *weighed.OWN})
+    for words in (
+        f"*Numbers of the page* ({uppers}, and {below} from below)",
+        f"({len(of_servers)} of the {uppers}, and the {below})",
+        f"(all that are stored, {stored})",
+        f"for {all_} theorems",
+    ):
+        assert words in said, words
+    assert len(SPOILED) == 29 and "Twenty-nine rows" in said
 
 
 def test_a_page_without_a_row_is_no_text() -> None:
