@@ -18,7 +18,12 @@ def test_it_says_what_is_proved_and_what_is_reached() -> None:
     lines = ran.out.splitlines()
     assert lines[0] == "fedavg, steps 1, 3, eta_l = 1/4; L = 1, mu = 1/10, zeta^2 = 1"
     assert lines[1] == "from |x - x*| <= 1, after a round: |x - x*|^2 <= 1.42"
-    assert "checked in fractions" in lines[2] and lines[3].startswith("reached: more than 1.41, in ")
+    assert "checked in fractions" in lines[2] and lines[3].startswith("reached: more than 1.419, in ")
+
+
+def test_a_bound_is_rounded_up_to_a_thousandth() -> None:
+    said = fedspec("worst-case", "fedavg", "--steps", "2,2", "--zeta", "1", "--eta-l", "1").out.splitlines()[1]
+    assert said.endswith("|x - x*|^2 <= 1.096"), said
 
 
 def test_what_is_not_given_is_as_usual_and_said() -> None:
@@ -93,6 +98,14 @@ def test_an_algorithm_of_ones_own(tmp_path: Path) -> None:
         ),
         (("fedavg", "--coefficients", "1,2"), "expected best, or a fraction for each number of steps: 2"),
         (("fedavg", "--coefficients", "best", "--rounds", "2"), "of one round at one rate"),
+        (("fedavg", "--coefficients", "best", "--chart", "a.svg"), "--chart: a server's coefficients"),
+        (
+            ("fedavg", "--coefficients", "best", "--delay", "1"),
+            "--delay: a server's coefficients (--coefficients) does",
+        ),
+        (("fedavg", "--set", "eta_l=1/2"), "--set eta_l: say it by --eta-l, which is the rate that is tried"),
+        (("scaffold", "--lyapunov", "--zeta", "0"), "--zeta: a form that falls (--lyapunov) does not read it"),
+        (("scaffold", "--lyapunov", "--rounds", "1"), "--rounds: a form that falls (--lyapunov) does not read it"),
     ],
 )
 def test_what_cannot_be_asked_is_said(words: tuple[str, ...], says: str) -> None:
@@ -189,6 +202,9 @@ def test_any_matrix_of_a_class_has_a_form_that_falls() -> None:
     assert (row["factor"], row["eigenvalues"], len(row["form"])) == ("113/125", ["0", "1/2"], 3)
 
 
+OF_CLASS = ("--alpha", "1/2", "--eta", "1/16", "--lyapunov")
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -197,6 +213,13 @@ def test_any_matrix_of_a_class_has_a_form_that_falls() -> None:
         (("ef21", "--lyapunov", "--alpha", "1/2"), "say the rate of ef21's server (--eta 1/16)"),
         (("ef21", "--lyapunov", "--alpha", "2", "--eta", "1/8"), "--alpha 2: expected a fraction between 0 and 1"),
         (("ef21", "--lyapunov", "--alpha", "1/2", "--eta", "1/8", "--set", "kept=3"), "stands for whatever compresses"),
+        (("ef21", *OF_CLASS, "--steps", "2,3"), "--steps 2,3: a client of ef21 takes one gradient a round; say 1"),
+        (("ef21", *OF_CLASS, "--eta-l", "1/2"), "--eta-l 1/2: ef21 has no eta_l"),
+        (("ef21", *OF_CLASS, "--zeta", "1"), "--zeta: a form that falls for a class of compressors"),
+        (("ef21", *OF_CLASS, "--set", "eta=1"), "--set eta: say it by --eta"),
+        (("ef21", *OF_CLASS, "--mixing", "1/2,1/2"), "--mixing: a form that falls for a class of compressors"),
+        (("led", "--mixing", RING, "--steps", "1,1"), "the matrix is of 4 peers, who all take equally many"),
+        (("led", "--eigenvalues", "0,1/2", "--lyapunov", "--steps", "2,2"), "it holds of any number of peers"),
         (("fedavg", "--alpha", "1/2", "--lyapunov"), "they are about ef21, not fedavg; leave them out"),
         (("fedavgm", "--eta", "1/2"), "they are about ef21, not fedavgm"),
         (("led", "--eigenvalues", "0,1/2"), "about a form that falls; add --lyapunov"),

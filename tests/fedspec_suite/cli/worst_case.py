@@ -16,7 +16,7 @@ from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.usual import usual
-from fedspec_suite.cli import worst_classes, worst_coefficients, worst_mixing, worst_outer
+from fedspec_suite.cli import worst_classes, worst_coefficients, worst_given, worst_mixing, worst_outer
 from fedspec_suite.cli.settings import assigned
 from fedspec_suite.cli.worst_told import lines, rates
 from fedspec_suite.report import terminal, worst_case_chart
@@ -30,6 +30,7 @@ def mount(app: typer.Typer) -> None:
 
     @app.command("worst-case", epilog="Exit code: 0 a certified number, 2 none, or a usage error.")
     def worst_case(
+        context: typer.Context,
         algorithm: Annotated[str, typer.Argument(metavar="ALGORITHM", help="Its id, or that of an own one.")],
         steps: Annotated[
             str, typer.Option(help="Local steps of each client: one number for each; of peers one for all.")
@@ -100,22 +101,26 @@ def mount(app: typer.Typer) -> None:
         name, said = ("eta", eta) if eta else ("eta_l", eta_l)
         tried = [_fraction(f"--{name.replace('_', '-')}", rate) for rate in said.split(",")]
         own = name not in row.numbers
-        if own and len(tried) > 1:
+        given, local = worst_given.said(context), _counts(steps)
+        if "eta_l" in given and "eta_l" not in row.numbers:
             raise ParameterError(f"--eta-l {eta_l}: {row.id} has no eta_l; say its rate by --set")
         worst_classes.refuse(row, lyapunov, alpha=alpha, eta=eta, eigenvalues=of_class, W=W)
-        counts = worst_mixing.of_all(_counts(steps), W, alike=bool(of_class))
+        counts = worst_mixing.of_all(local, W, alike=bool(of_class))
         drawing = worst_case_chart.drawing(chart)
         # What a solver doubts is rounded and then checked, or not taken.
         warnings.filterwarnings("ignore", "Solution may be inaccurate")
         if coefficients:
             worst_mixing.refuse(W)
             worst_coefficients.refuse(row, numbers, tried, rounds, lyapunov)
+            worst_given.refuse(row, worst_given.Question.COEFFICIENTS, given, numbers, local, 0)
             other = (_fraction("--mu", mu), _fraction("--zeta", zeta) ** 2)
             one = worst_coefficients.told(row, counts, tried[0], coefficients, *other)
             terminal.emit([one]) if as_json else _print(worst_coefficients.lines(one))
             return
         convexity, zeta2 = _fraction("--mu", mu), _fraction("--zeta", zeta) ** 2
         worst_outer.refuse(row, delay, lyapunov)
+        asked = worst_given.question(lyapunov=lyapunov, eigenvalues=bool(of_class), alpha=bool(alpha))
+        worst_given.refuse(row, asked, given, numbers, local, len(W))
         told = []
         for rate in tried:
             begun, at = time.monotonic(), {**numbers, **unsaid, **({} if own else {name: rate})}

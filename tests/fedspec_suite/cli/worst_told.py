@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from fedspec_suite.report import worst_case_chart
+from fedspec_suite.report.worst_case_chart import decimal
 
 
 def about(told: dict[str, Any], but: str = "") -> str:
@@ -42,9 +43,9 @@ def rates(told: list[dict[str, Any]]) -> list[str]:
     return [
         f"{about(one, name)}, {zeta}",
         f"{name:{wide}}  {what}",
-        *(f"{rate:{wide}}  {float(number):.4g}" for rate, number in zip(tried, numbers, strict=True)),
+        *(f"{rate:{wide}}  {decimal(number)}" for rate, number in zip(tried, numbers, strict=True)),
         CHECKED,
-        f"least of these: {float(numbers[best]):.4g}, at {name} = {tried[best]}",
+        f"least of these: {decimal(numbers[best])}, at {name} = {tried[best]}",
     ]
 
 
@@ -67,17 +68,17 @@ def lines(told: dict[str, Any]) -> list[str]:
     mean = "mean " if "mixing" in told else ""
     lines = [
         f"{begun}, zeta^2 = {zeta}",
-        f"from |x - x*| <= 1, {after}: {mean}|x - x*|^2 <= {float(Fraction(told['bound'])):.4g}",
+        f"from |x - x*| <= 1, {after}: {mean}|x - x*|^2 <= {decimal(told['bound'])}",
         CHECKED,
     ]
     if told["reached"]:
         d = len(next(iter(told["functions"].values())))
-        # Down, in the third digit: what is said is reached.
+        # Down, to a thousandth or in the third digit: what is said is reached.
         reached = Fraction(told["reached"])
-        unit = Fraction(10) ** (math.floor(math.log10(reached)) - 2)
-        most = float(reached // unit * unit)
+        unit = min(Fraction(1, 1000), Fraction(10) ** (math.floor(math.log10(reached)) - 2))
         dimensions = f"{d} dimension{'s' * (d > 1)}"
-        lines.append(f"reached: more than {most:.4g}, in {dimensions}, by functions that the rule was run on")
+        most = decimal(reached // unit * unit)
+        lines.append(f"reached: more than {most}, in {dimensions}, by functions that the rule was run on")
     else:
         lines.append(f"not reached: the program attains {told['program']:.4g}, its functions could not be rounded")
     return lines

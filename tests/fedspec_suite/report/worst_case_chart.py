@@ -37,6 +37,11 @@ def proved(told: dict[str, Any]) -> Fraction:
     return Fraction(told["factor" if "factor" in told else "bound"])
 
 
+def decimal(number: str | Fraction) -> str:
+    """A number that is proved, with all its digits: a rounded one may be too small."""
+    return f"{float(Fraction(number)):.12g}"
+
+
 def rate_name(told: dict[str, Any]) -> str:
     """Of the numbers, the rate: the clients', or the server's where that is the only one."""
     return "eta_l" if "eta_l" in told["numbers"] else "eta"
@@ -68,7 +73,13 @@ def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
         )
     best = min(range(len(points)), key=lambda k: heights[k])
     axes.plot(
-        rates[best], heights[best], "o", ms=13, mfc="none", mec="black", label=f"least of these: {heights[best]:.3g}"
+        rates[best],
+        heights[best],
+        "o",
+        ms=13,
+        mfc="none",
+        mec="black",
+        label=f"least of these: {decimal(points[best][1])}",
     )
     axes.axhline(1, color="grey", lw=0.8)
     axes.set_xscale("log")

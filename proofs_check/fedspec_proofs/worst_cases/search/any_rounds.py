@@ -15,10 +15,10 @@ from fedspec_proofs.engines.worst_case.solving import attaining, first_proved, w
 from fedspec_proofs.engines.worst_case.values import Value
 from fedspec_proofs.worst_cases.any_rounds import Rounds, problem_of
 from fedspec_proofs.worst_cases.search.forms import R, certified
-from fedspec_proofs.worst_cases.search.one_round import Certified
+from fedspec_proofs.worst_cases.search.one_round import UNIT, Certified
 
 DIGITS = 3
-"""Significant digits to which a bound is rounded up."""
+"""Significant digits to which a bound below 1 is rounded up; above it is to a thousandth."""
 
 
 class NoWorstCaseError(FedspecError):
@@ -55,7 +55,7 @@ def worst_case(asked: R) -> Certified[R]: ...
 
 
 def worst_case(asked: Any) -> Any:
-    """The worst case, rounded up in its third digit to what is proved, and functions that come near.
+    """The worst case, rounded up to a thousandth or in its third digit to what is proved, and functions that come near.
 
     Of an exchange, a server that keeps something, a compressor or a class of matrices (Exchanged, Outer, Compressed,
     Mixed) it is the factor of a form that falls, found by :func:`fedspec_proofs.worst_cases.search.forms.certified`.
@@ -71,7 +71,7 @@ def worst_case(asked: Any) -> Any:
     value = worst(problem).value
     if not math.isfinite(value):
         raise NoWorstCaseError(f"worst-case: {asked.row.id}: the program found no largest distance at these numbers")
-    unit = Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1)
+    unit = min(UNIT, Fraction(10) ** (math.floor(math.log10(max(value, 1e-9))) - DIGITS + 1))
 
     def claim_of(bound: Fraction) -> Problem:
         right = Value(constant=bound)

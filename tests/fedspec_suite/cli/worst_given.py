@@ -1,0 +1,79 @@
+"""What ``fedspec worst-case`` was given and its question does not read, which is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from enum import StrEnum
+from typing import Any
+
+from fedspec.entry import Algorithm
+from fedspec.errors import ParameterError
+
+
+class Question(StrEnum):
+    """What is asked, as a message calls it."""
+
+    DISTANCE = "the distance after rounds"
+    FORM = "a form that falls (--lyapunov)"
+    MATRICES = "a form that falls for a class of matrices (--eigenvalues)"
+    COMPRESSORS = "a form that falls for a class of compressors (--alpha)"
+    COEFFICIENTS = "a server's coefficients (--coefficients)"
+
+
+READS: dict[Question, Collection[str]] = {
+    Question.DISTANCE: ("steps", "eta_l", "setting", "zeta", "rounds", "mixing", "chart"),
+    Question.FORM: ("steps", "eta_l", "setting", "mixing", "delay", "chart"),
+    Question.MATRICES: ("steps", "eta_l", "setting", "eigenvalues", "chart"),
+    Question.COMPRESSORS: ("steps", "eta", "setting", "alpha", "chart"),
+    Question.COEFFICIENTS: ("steps", "eta_l", "zeta", "coefficients"),
+}
+"""The options that each reads, beside mu, which all do."""
+
+ALWAYS = ("algorithm", "mu", "lyapunov", "as_json")
+
+
+def said(context: Any) -> set[str]:
+    """The parameters that stand on the command line."""
+    return {name for name in context.params if context.get_parameter_source(name).name == "COMMANDLINE"}
+
+
+def question(*, lyapunov: bool, eigenvalues: bool, alpha: bool) -> Question:
+    """What is asked by these options, where it is no server's coefficients."""
+    if eigenvalues:
+        return Question.MATRICES
+    if alpha:
+        return Question.COMPRESSORS
+    return Question.FORM if lyapunov else Question.DISTANCE
+
+
+def refuse(
+    row: Algorithm, asked: Question, given: Collection[str], numbers: Collection[str], counts: Sequence[int], peers: int
+) -> None:
+    """Refuse what is given and not read.
+
+    Args:
+        row: the algorithm.
+        asked: the question.
+        given: the parameters that stand on the command line.
+        numbers: the hyper-parameters that ``--set`` names.
+        counts: local steps.
+        peers: how many rows the matrix has; 0 where there is none.
+
+    Raises:
+        ParameterError: with the option.
+    """
+    for name in sorted({*given} - {*READS[asked], *ALWAYS}):
+        option = "--" + ("set" if name == "setting" else name.replace("_", "-"))
+        raise ParameterError(f"{option}: {asked} does not read it; leave it out")
+    if twice := [name for name in ("eta_l", *(("eta",) if "eta" in given else ())) if name in numbers]:
+        raise ParameterError(
+            f"--set {twice[0]}: say it by --{twice[0].replace('_', '-')}, which is the rate that is tried"
+        )
+    if "steps" not in given:
+        return
+    words = ",".join(map(str, counts))
+    if asked is Question.COMPRESSORS and {*counts} != {1}:
+        raise ParameterError(f"--steps {words}: a client of {row.id} takes one gradient a round; say 1 for each client")
+    if (peers and len(counts) not in (1, peers)) or (asked is Question.MATRICES and len(counts) > 1):
+        of = f"the matrix is of {peers} peers" if peers else "it holds of any number of peers"
+        raise ParameterError(f"--steps {words}: {of}, who all take equally many; say one number")
