@@ -20,7 +20,6 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +31,7 @@ from fedspec.arith import Vector
 from fedspec.errors import FedspecError, ParameterError, ShapeError
 from fedspec.plan import Oracle
 from fedspec_proofs.engines.worst_case.classes import Function
-from fedspec_proofs.engines.worst_case.entries import Made, of_entries, of_whole, off
+from fedspec_proofs.engines.worst_case.entries import Made, Rounds, of_entries, of_whole, off
 from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play
 from fedspec_proofs.engines.worst_case.strict import watching
@@ -102,14 +101,17 @@ def ask(name: str, way: Way, clients: Callable[[Form], Sequence[Function]], x: F
     """
     star, begun = basis(STAR), _chance()
 
+    def under(given: Given) -> Rounds:
+        return lambda y, oracles: way(y, oracles, given)
+
     def whole(given: Given) -> Made:
-        return of_whole(partial(way, given=given), clients(star), x + star)
+        return of_whole(under(given), clients(star), x + star)
 
     def entries(d: int) -> Made:
-        return of_entries(partial(way, given=Given(shapes=BLOCKS[d])), clients(star), x + star, d)
+        return of_entries(under(Given(shapes=BLOCKS[d])), clients(star), x + star, d)
 
     def floats(d: int, size: float) -> float:
-        return off(partial(way, given=Given(floats=True)), first, x + star, d, size)
+        return off(under(Given(floats=True)), first, x + star, d, size)
 
     first = _tried(name, whole, Given())
     moved = [dict(y.parts).get(STAR, Fraction(0)) for y in first.models]
@@ -118,15 +120,16 @@ def ask(name: str, way: Way, clients: Callable[[Form], Sequence[Function]], x: F
             name, f"it depends on where x* is, as weight decay does: a model is {other} x* + ..., not x* + ..."
         )
     everyone = range(len(first.points))
-    for words, run, *given in (
+    elsewhere: tuple[tuple[str, Callable[..., Made], Any], ...] = (
         (AGAIN, whole, Given()),
         ("clients are not alike: under other numbers they lead elsewhere", whole, Given(places=(*everyone[::-1],))),
         ("clients are not alike: under other numbers they lead elsewhere", whole, Given((*everyone[1:], 0))),
         ("clients are not alike: named in another order they lead elsewhere", whole, Given(backwards=True)),
         ("it depends on how many examples all clients have", whole, Given(examples=7)),
         *((f"on arrays of {d} it ends elsewhere than on vectors; does it write into one?", entries, d) for d in BLOCKS),
-    ):
-        if _tried(name, run, *given) != first:
+    )
+    for words, run, given in elsewhere:
+        if _tried(name, run, given) != first:
             raise _wrong(name, words)
     for d, size in product(DIMENSIONS, SIZES):
         if not _tried(name, floats, d, size) <= NEAR:
@@ -155,9 +158,9 @@ def _wrong(name: str, words: str) -> NotLinearError:
 
 def _chance() -> tuple[Any, ...]:
     """The state of the sources of chance that a process has in common."""
-    _, keys, place, *_ = np.random.get_state()
+    shared: Any = np.random.get_state()
     # beartype, where it checks types, draws which entry of a list it looks at.
-    return bytes(keys), place, () if "beartype" in sys.modules else random.getstate()
+    return bytes(shared[1]), shared[2], () if "beartype" in sys.modules else random.getstate()
 
 
 def _tried(name: str, run: Callable[..., R], *given: Any) -> R:

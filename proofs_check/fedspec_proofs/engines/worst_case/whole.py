@@ -245,7 +245,7 @@ def _whole(x: Any) -> Whole:
     """A vector; for a number the one that has it at every coordinate."""
     if isinstance(x, Whole):
         return x
-    if isinstance(x, Laid) or getattr(x, "ndim", 0):
+    if isinstance(x, Laid | np.ndarray):
         refuse(f"a vector and {_said(x)} added")
     return Whole(_array(form({}, _number(x))))
 
