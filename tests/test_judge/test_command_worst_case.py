@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -234,6 +236,28 @@ OF_CLASS = ("--alpha", "1/2", "--eta", "1/16", "--lyapunov")
 def test_a_class_that_cannot_be_asked_about_is_refused(words: tuple[str, ...], says: str) -> None:
     ran = fedspec("worst-case", *words)
     assert ran.code == 2 and says in ran.err and "Traceback" not in ran.err, ran
+
+
+LOADED = """
+import resource, sys
+from fedspec_suite.cli.start import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+print(resource.getrusage(resource.RUSAGE_SELF).ru_utime, *(m for m in sys.argv[0].split(",") if m in sys.modules))
+"""
+
+
+def test_a_question_loads_nothing_but_what_it_needs() -> None:
+    """What takes long to load: other commands, what they judge with, libraries that model programs."""
+    heavy = "hypothesis,cvxpy,jax,scipy.stats,torch,matplotlib,fedspec_suite.laws,fedspec_suite.cli.app"
+    text = LOADED.replace("sys.argv[0]", repr(heavy))
+    ran = subprocess.run(
+        [sys.executable, "-c", text, "worst-case", "fedavg"], capture_output=True, text=True, check=True
+    )
+    seconds, *loaded = ran.stdout.splitlines()[-1].split()
+    assert not loaded and float(seconds) < 4, (seconds, loaded)
 
 
 def test_python_asks_the_same() -> None:

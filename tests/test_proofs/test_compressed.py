@@ -102,7 +102,7 @@ def test_the_page_prints_what_is_certified() -> None:
 
 
 def test_two_clients_have_what_one_has() -> None:
-    pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
+    pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
     from fedspec_proofs.worst_cases.search.forms import certified
 
     one, two = (certified(Compressed("1/2", "1/8", n)).worst for n in (1, 2))

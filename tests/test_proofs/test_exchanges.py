@@ -168,7 +168,7 @@ def test_d2_sees_of_the_step_before_one_vector_and_is_led_with_one_step() -> Non
 @pytest.mark.parametrize("eta_l", ["1/4", "1"])
 def test_k_gt_where_everybody_hears_everybody_has_scaffolds_factor(tau: int, eta_l: str) -> None:
     """Its round is that of SCAFFOLD there, which the other table has."""
-    pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
+    pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
     from fedspec_proofs.worst_cases.search.forms import certified
 
     (known,) = (

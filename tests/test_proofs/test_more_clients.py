@@ -16,7 +16,7 @@ from fedspec_proofs.fednova.claims.round_numbers import PATH, round_of
 from fedspec_proofs.worst_cases.more_clients import among, many
 from fedspec_proofs.worst_cases.one_round import Round, problem_of
 
-pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
+pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
 
 from fedspec_proofs.worst_cases.search.one_round import largest
 

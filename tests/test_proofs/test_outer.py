@@ -130,7 +130,7 @@ def test_without_momentum_or_delay_it_is_what_clients_that_are_flat_have() -> No
 
 @pytest.mark.parametrize("beta", ["1/2", "9/10"])
 def test_slowmo_at_one_rate_is_fedavgm(beta: str) -> None:
-    pytest.importorskip("cvxpy", reason="worst cases are found with the extra certify")
+    pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
     from fedspec_proofs.worst_cases.search.forms import certified
 
     found = [certified(Outer(a, 2, "1/4", (("eta", "1"), ("beta", beta)))) for a in ("fedavgm", "slowmo")]

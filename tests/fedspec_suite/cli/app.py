@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
-import traceback
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
@@ -16,8 +14,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from fedspec import __version__, plugins
-from fedspec.domains import DOMAINS
+from fedspec import __version__
 from fedspec.errors import FedspecError
 from fedspec.wire import encode
 from fedspec_suite.cli import (
@@ -40,15 +37,15 @@ from fedspec_suite.cli import (
 )
 from fedspec_suite.cli.check import check_limit
 from fedspec_suite.cli.manual import Manual
+from fedspec_suite.cli.running import run
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.every import every
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import WORDS, Bench
-from fedspec_suite.measure.interrupts import status, terminable
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report import table
-from fedspec_suite.report.terminal import NO_ROOM, Json, complaints, console, emit, spinner, written
+from fedspec_suite.report.terminal import Json, console, emit, spinner
 from fedspec_suite.subjects import environments
 
 app = typer.Typer(
@@ -202,41 +199,6 @@ def _defaults() -> dict[str, Any]:
     return {"check": project.defaults(Path.cwd())} if judged else {}
 
 
-def _hyper_parameter(error: Any) -> str:
-    """The hyper-parameter that an unknown option is called by, where the command has ``--set``; else nothing."""
-    name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
-    command = getattr(getattr(error, "ctx", None), "command", None)
-    has = any("--set" in p.opts for p in getattr(command, "params", ()))
-    return name if has and name in DOMAINS else ""
-
-
 def main() -> None:
-    """Run the command; what fedspec refuses is printed as it is, without a traceback, and exits 2."""
-    # Nothing is to be left in the folder that the command runs in, by the processes that it starts either.
-    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(environments.cache_folder() / "hypothesis"))
-    with written():
-        try:
-            with terminable():
-                app(prog_name="fedspec", default_map=_defaults())
-        except FedspecError as error:
-            complaints().print(f"fedspec: {error}")
-            raise SystemExit(2) from None
-        except KeyboardInterrupt as early:
-            raise SystemExit(status(early)) from None
-        except SystemExit as end:
-            # Typer makes one exit code of all interrupts.
-            interrupt = getattr(end.__context__, "__cause__", None)
-            if isinstance(interrupt, KeyboardInterrupt):
-                raise SystemExit(status(interrupt)) from None
-            if name := _hyper_parameter(end.__context__):
-                complaints().print(f"fedspec: {name} is a hyper-parameter: --set {name}=...")
-            raise
-        except Exception as error:
-            if isinstance(error, OSError) and error.errno in NO_ROOM:
-                raise
-            if (whose := plugins.blamed(error)).startswith("mend"):
-                complaints().print(f"fedspec: {type(error).__name__}: {error}; {whose}")
-                raise SystemExit(2) from None
-            traceback.print_exc()
-            sys.stderr.write(f"fedspec: internal error: {whose}\n")
-            raise SystemExit(2) from None
+    """Run the command."""
+    run(app, _defaults())

@@ -164,7 +164,7 @@ def certify(
 
     Running a claim only checks them, with fractions; this is for a rule or a statement that has changed.
     """
-    missing = [module for module in ("cvxpy", "clarabel") if find_spec(module) is None]
+    missing = [module for module in ("clarabel", "scipy") if find_spec(module) is None]
     if missing:
         raise FedspecError(f"claims certify: it needs {' and '.join(missing)}; {to_install('certify')}")
     known = _part("ledger").claims()

@@ -26,7 +26,10 @@ def main() -> None:
 
     try:
         sys.argv[1:] = own_files.prepare(sys.argv[1:])
-        from fedspec_suite.cli.app import main as run
+        if sys.argv[1:2] == ["worst-case"]:
+            from fedspec_suite.cli.alone import main as run
+        else:
+            from fedspec_suite.cli.app import main as run
     except FedspecError as error:
         sys.stderr.write(f"fedspec: {error}\n")
         raise SystemExit(2) from None

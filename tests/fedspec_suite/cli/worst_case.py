@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import time
-import warnings
 from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
@@ -89,7 +88,7 @@ def mount(app: typer.Typer) -> None:
         semidefinite program finds the worst functions, and multipliers that prove that there are none worse, which are
         checked in fractions.
         """
-        missing = [module for module in ("fedspec_proofs", "cvxpy", "clarabel") if find_spec(module) is None]
+        missing = [module for module in ("fedspec_proofs", "clarabel", "scipy") if find_spec(module) is None]
         if missing:
             raise FedspecError(f"worst-case: it needs {' and '.join(missing)}; {to_install('certify,proofs')}")
         row = find(algorithm)
@@ -107,8 +106,6 @@ def mount(app: typer.Typer) -> None:
         worst_classes.refuse(row, lyapunov, alpha=alpha, eta=eta, eigenvalues=of_class, W=W)
         counts = worst_mixing.of_all(local, W, alike=bool(of_class))
         drawing = worst_case_chart.drawing(chart)
-        # What a solver doubts is rounded and then checked, or not taken.
-        warnings.filterwarnings("ignore", "Solution may be inaccurate")
         if coefficients:
             worst_mixing.refuse(W)
             worst_coefficients.refuse(row, numbers, tried, rounds, lyapunov)

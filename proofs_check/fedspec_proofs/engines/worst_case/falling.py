@@ -5,21 +5,20 @@ With the state's vectors u before a round and u_+ after it, P is looked for with
     <P, Gram(u_+)> <= factor <P, Gram(u)>
 
 wherever the functions are of their class. For a given factor this is linear in P and in the multipliers together
-(as in AutoLyap and PEPit's searches for Lyapunov functions). Needs cvxpy (with Clarabel), which checking does not.
+(as in AutoLyap and PEPit's searches for Lyapunov functions). Needs Clarabel, which checking does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 
+from fedspec_proofs.engines.worst_case.conic import Floats, Linear, largest, symmetric, unknowns
 from fedspec_proofs.engines.worst_case.forms import Form
 from fedspec_proofs.engines.worst_case.proof import semidefinite
-from fedspec_proofs.engines.worst_case.solving import Floats, in_floats
+from fedspec_proofs.engines.worst_case.solving import in_floats
 from fedspec_proofs.engines.worst_case.values import Value, inner
 
 Matrix = tuple[tuple[Fraction, ...], ...]
@@ -60,26 +59,28 @@ def fitted(
         given: what the functions obey.
         factor: by which the form is to fall.
     """
-    cp: Any = import_module("cvxpy")
-
-    n = len(before)
-    pairs = [(i, j) for i in range(n) for j in range(i, n)]
-    twice = {p: 1 if p[0] == p[1] else 2 for p in pairs}
-    ends, begins = ([twice[i, j] * inner(u[i], u[j]) for i, j in pairs] for u in (after, before))
+    n, E = len(before), symmetric(len(before))
+    pairs = [*zip(*np.triu_indices(n), strict=True)]
+    ends, begins = ([(1 if i == j else 2) * inner(u[i], u[j]) for i, j in pairs] for u in (after, before))
     basis = sorted({name for v in (*ends, *begins, *given.values()) for pair in v.products for name in pair})
     names = sorted({name for v in given.values() for name in v.values})
-    P, multipliers, least = cp.Variable((n, n), symmetric=True), cp.Variable(len(given), nonneg=True), cp.Variable()
     parts = [in_floats(q, basis, names) for q in given.values()]
-    R = sum(multipliers[k] * R_k for k, (R_k, _, _) in enumerate(parts))
-    for (i, j), end, begin in zip(pairs, ends, begins, strict=True):
-        R = R - P[i, j] * (in_floats(end, basis, names)[0] - factor * in_floats(begin, basis, names)[0])
-    limits = [R >> least * np.eye(len(basis)), least <= 1, P[0, 0] == 1, P >> FLAT * np.eye(n), P << STEEP * np.eye(n)]
-    limits += [sum(multipliers[k] * f for k, (_, f, _) in enumerate(parts)) == 0]
-    try:
-        cp.Problem(cp.Maximize(least), limits).solve(solver=cp.CLARABEL)
-    except cp.SolverError:
-        return -1.0, np.zeros((0, 0))
-    return (-1.0, np.zeros((0, 0))) if P.value is None else (float(least.value), P.value)
+    falls = [
+        factor * in_floats(begin, basis, names)[0] - in_floats(end, basis, names)[0]
+        for end, begin in zip(ends, begins, strict=True)
+    ]
+    # The unknowns are the entries of P, the multipliers, and the least eigenvalue that is left.
+    R = np.stack([*falls, *(R_k for R_k, _, _ in parts), -np.eye(len(basis))], axis=-1)
+    each = unknowns(R.shape[-1])
+    P = np.concatenate([E, np.zeros((n, n, len(parts) + 1))], axis=-1)
+    left = [Linear(np.array([*[0.0] * len(pairs), *column, 0.0])) for column in np.array([f for _, f, _ in parts]).T]
+    found = largest(
+        each[-1],
+        zero=[each[0] - 1.0, *left],
+        above=[*each[len(pairs) : -1], each[-1] * -1.0 + 1.0],
+        semidefinite=[Linear(R), Linear(P, -FLAT * np.eye(n)), Linear(-P, STEEP * np.eye(n))],
+    )
+    return (found[0], E @ found[1][: len(pairs)]) if found else (-1.0, np.zeros((0, 0)))
 
 
 def rounded(P: Floats, alike: Sequence[Sequence[int]], denominator: int) -> Matrix:

@@ -1,7 +1,7 @@
 """Multipliers that prove a claim, and the worst case itself, by semidefinite programming.
 
 What is found is in floating point and shows nothing by itself: multipliers are rounded to fractions and then checked by
-:mod:`proof`. Needs cvxpy (with Clarabel), which checking does not.
+:mod:`proof`. Needs Clarabel, which checking does not.
 """
 
 from __future__ import annotations
@@ -10,21 +10,17 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from importlib import import_module
 from itertools import product
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fedspec_proofs.engines.worst_case.attained import Attained, share, unfit
 from fedspec_proofs.engines.worst_case.certificates import TIGHT, Case, Certificate, Needs
+from fedspec_proofs.engines.worst_case.conic import Floats, Linear, largest, symmetric, unknowns
 from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import Problem, flaw, matrix, remainder
 from fedspec_proofs.engines.worst_case.rates import flaw_between
 from fedspec_proofs.engines.worst_case.values import Value
-
-Floats = npt.NDArray[np.float64]
 
 SMALL = 60
 """Denominators tried first: a tight proof has no room, but its multipliers are often such fractions."""
@@ -78,39 +74,43 @@ def worst(problem: Problem, room: float | None = None, scale: float = 0.1) -> Wo
 
     With a room, what is given holds with that much of the right side to spare, and the value is left over right side.
     """
-    cp: Any = import_module("cvxpy")
-
-    said, there = unknown(problem, scale)
+    said, limits, there = unknown(problem, scale)
     fixed = 1.0 if problem.right.products else float(problem.right.constant) or 1.0
-    limits = [said(q) <= -(room or 0) * fixed for q in problem.given.values()]
-    if room is not None:
-        limits += [said(problem.right) <= fixed] if problem.right.products else []
-    aim = said(problem.claimed if room is None else problem.claimed + problem.right) / (1 if room is None else fixed)
-    program = cp.Problem(cp.Maximize(aim), limits)
-    try:
-        program.solve(solver=cp.CLARABEL)
-    except cp.SolverError:
-        return Worst(float("inf"), [], np.zeros((0, 0)), {})
-    return there(program)
+    above = [said(q) * -1.0 - (room or 0) * fixed for q in problem.given.values()]
+    if room is not None and problem.right.products:
+        above.append(said(problem.right) * -1.0 + fixed)
+    aim = said(problem.claimed if room is None else problem.claimed + problem.right) * (
+        1 if room is None else 1 / fixed
+    )
+    return there(largest(aim, above=above, semidefinite=[limits]))
 
 
-def unknown(problem: Problem, scale: float = 0.1) -> tuple[Callable[[Value], Any], Callable[[Any], Worst]]:
-    """An unknown Gram matrix and unknown values: a number of them in a program, and what they are when it is solved."""
-    cp: Any = import_module("cvxpy")
+def unknown(
+    problem: Problem, scale: float = 0.1, more: int = 0
+) -> tuple[Callable[[Value], Linear], Linear, Callable[[tuple[float, Floats] | None], Worst]]:
+    """An unknown Gram matrix and unknown values: a number of them in a program, the matrix, and both when it is solved.
+
+    Args:
+        problem: what is asked.
+        scale: by which later gradients are made comparable with the first.
+        more: how many unknowns come after them.
+    """
     basis, names = problem.basis, value_names(problem)
-    G, f, T = cp.Variable((len(basis), len(basis)), PSD=True), cp.Variable(max(1, len(names))), _closer(basis, scale)
+    T, E = _closer(basis, scale), symmetric(len(basis))
+    half = E.shape[-1]
+    G = np.concatenate([E, np.zeros((*E.shape[:2], len(names) + more))], axis=-1)
 
-    def said(value: Value) -> Any:
+    def said(value: Value) -> Linear:
         R, c, constant = in_floats(value, basis, names)
-        return cp.trace(T.T @ R @ T @ G) + (c @ f[: len(names)] if len(names) else 0) + constant
+        return Linear(np.concatenate([np.einsum("ij,ijk->k", T.T @ R @ T, E), c, np.zeros(more)]), constant)
 
-    def there(program: Any) -> Worst:
-        if G.value is None:
+    def there(found: tuple[float, Floats] | None) -> Worst:
+        if found is None:
             return Worst(float("inf"), [], np.zeros((0, 0)), {})
-        values = dict(zip(names, f.value, strict=False)) if names else {}
-        return Worst(float(program.value), basis, T @ G.value @ T.T, values)
+        value, z = found
+        return Worst(value, basis, T @ (E @ z[:half]) @ T.T, dict(zip(names, z[half:], strict=False)))
 
-    return said, there
+    return said, Linear(G), there
 
 
 SPARED = (0.5, 0.1, 0.02, 0.005)
@@ -154,23 +154,23 @@ def first_proved(
 
 def _proof(problem: Problem, spared: float) -> dict[str, Fraction]:
     """Those that leave the smallest eigenvalue as large as can be, rounded, the equalities restored in fractions."""
-    cp: Any = import_module("cvxpy")
-
     basis, names = problem.basis, value_names(problem)
     given = list(problem.given)
-    multipliers, least = cp.Variable(len(given), nonneg=True), cp.Variable()
     parts = [in_floats(problem.given[name], basis, names) for name in given]
     R0, f0, c0 = in_floats(problem.claimed, basis, names)
-    R = sum((multipliers[k] * parts[k][0] for k in range(len(given))), -R0)
-    limits = [R >> least * np.eye(len(basis)), least <= 1]
-    limits += [sum(multipliers[k] * parts[k][2] for k in range(len(given))) - c0 >= -spared * c0]
-    if names:
-        limits += [sum(multipliers[k] * parts[k][1] for k in range(len(given))) == f0]
+    *multipliers, least = unknowns(len(given) + 1)
+    n = len(basis)
+    R = np.stack([*(part[0] for part in parts), -np.eye(n)], axis=-1) if n else np.zeros((0, 0, len(given) + 1))
+    room = Linear(np.array([*(float(part[2]) for part in parts), 0.0]), (spared - 1) * c0)
+    left = [
+        Linear(np.array([*column, 0.0]), -c) for column, c in zip(np.array([p[1] for p in parts]).T, f0, strict=True)
+    ]
     # Of all that leave as much, the smallest: rounding then moves the least.
-    cp.Problem(cp.Maximize(least - 1e-6 * cp.sum(multipliers)), limits).solve(solver=cp.CLARABEL)
-    if multipliers.value is None:
+    aim = Linear(np.array([*[-1e-6] * len(given), 1.0]))
+    found = largest(aim, zero=left, above=[*multipliers, least * -1.0 + 1.0, room], semidefinite=[Linear(R, -R0)])
+    if found is None:
         return {}
-    values = [max(0.0, float(v)) for v in multipliers.value]
+    values = [max(0.0, float(v)) for v in found[1][:-1]]
     near = [[Fraction(v).limit_denominator(SMALL) for v in values]]
     near += [[Fraction(round(v * denominator), denominator) for v in values] for denominator in COMMON]
     for rounded in near:

@@ -1,4 +1,4 @@
-"""The worst case of rounds of any algorithm, found by semidefinite programming and proved; needs cvxpy."""
+"""The worst case of rounds of any algorithm, found by semidefinite programming and proved; needs Clarabel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best local rate, and functions for intervals of all other rates, found by semidefinite programming with cvxpy.
+"""The best local rate, and functions for intervals of all other rates, found by semidefinite programming.
 
 Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.worst_cases.between_rates` says.
 """

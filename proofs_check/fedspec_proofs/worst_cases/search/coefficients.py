@@ -1,4 +1,4 @@
-"""The best coefficients of a server, and functions that allow none better; by semidefinite programming, with cvxpy.
+"""The best coefficients of a server, and functions that allow none better; by semidefinite programming.
 
 Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.worst_cases.coefficients` says.
 """
@@ -9,13 +9,12 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from importlib import import_module
 from operator import mul
-from typing import Any
 
 import numpy as np
 
 from fedspec_proofs.engines.worst_case.attained import Attained, unfit
+from fedspec_proofs.engines.worst_case.conic import Floats, Linear, largest, unknowns
 from fedspec_proofs.engines.worst_case.forms import Form
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.solving import (
@@ -98,23 +97,30 @@ Plane = tuple[Problem, Form, list[Form]]
 
 def _upper(plane: Plane) -> tuple[float, list[float]]:
     """The least number and its coefficients: multipliers and w together, by a Schur complement."""
-    cp: Any = import_module("cvxpy")
     problem, x, moves = plane
     names, values = problem.basis, value_names(problem)
     parts = [in_floats(q, names, values) for q in problem.given.values()]
-    multipliers, w = cp.Variable(len(parts), nonneg=True), cp.Variable(len(moves))
 
-    def column(y: Form) -> Any:
+    def column(y: Form) -> Floats:
         of = dict(y.parts)
-        return np.array([[float(of.get(n, 0))] for n in names])
+        return np.array([float(of.get(n, 0)) for n in names])
 
-    R = sum(multipliers[k] * R_k for k, (R_k, _, _) in enumerate(parts))
-    u = column(x) + sum(w[k] * column(move) for k, move in enumerate(moves))
-    limits = [cp.bmat([[R, u], [u.T, np.ones((1, 1))]]) >> 0]
-    limits += [sum(multipliers[k] * f for k, (_, f, _) in enumerate(parts)) == 0]
-    program = cp.Problem(cp.Minimize(-sum(multipliers[k] * c for k, (_, _, c) in enumerate(parts))), limits)
-    program.solve(solver=cp.CLARABEL)
-    return float(program.value), [float(c) for c in w.value]
+    # The unknowns are the multipliers and w: the matrix that is left has the vector that x_+ is as its last row.
+    n = len(names)
+    M = Linear(np.zeros((n + 1, n + 1, len(parts) + len(moves))), np.zeros((n + 1, n + 1)))
+    M.b[:n, n] = M.b[n, :n] = column(x)
+    M.b[n, n] = 1
+    for k, (R_k, _, _) in enumerate(parts):
+        M.c[:n, :n, k] = R_k
+    for k, move in enumerate(moves, len(parts)):
+        M.c[:n, n, k] = M.c[n, :n, k] = column(move)
+    none = [0.0] * len(moves)
+    left = [Linear(np.array([*each, *none])) for each in np.array([f for _, f, _ in parts]).T]
+    aim = Linear(np.array([*(float(c) for _, _, c in parts), *none]))
+    found = largest(aim, zero=left, above=unknowns(len(aim.c))[: len(parts)], semidefinite=[M])
+    if found is None:
+        raise UncertifiedError("coefficients: the program found no best ones")
+    return -found[0], [float(c) for c in found[1][len(parts) :]]
 
 
 def _lower(plane: Plane) -> Attained:
@@ -129,14 +135,12 @@ def _lower(plane: Plane) -> Attained:
 
 def _spread(plane: Plane, room: float) -> Worst:
     """The same in floats: the Gram matrix of x and all changes, less a share of <x, x>, is positive semidefinite."""
-    cp: Any = import_module("cvxpy")
     problem, x, moves = plane
-    said, there = unknown(problem)
-    far, seen = cp.Variable(), [x, *moves]
-    M = cp.bmat(
-        [[said(inner(a, b)) - (far if i == j == 0 else 0) for j, b in enumerate(seen)] for i, a in enumerate(seen)]
-    )
-    limits = [said(q) <= -room for q in problem.given.values()] + [M >> 0]
-    program = cp.Problem(cp.Maximize(far), limits)
-    program.solve(solver=cp.CLARABEL)
-    return there(program)
+    said, gram, there = unknown(problem, more=1)
+    seen = [x, *moves]
+    entries = [[said(inner(a, b)) for b in seen] for a in seen]
+    M = Linear(np.array([[e.c for e in row] for row in entries]), np.array([[e.b for e in row] for row in entries]))
+    M.c[0, 0, -1] -= 1
+    above = [said(q) * -1.0 - room for q in problem.given.values()]
+    far = unknowns(M.c.shape[-1])[-1]
+    return there(largest(far, above=above, semidefinite=[gram, M]))

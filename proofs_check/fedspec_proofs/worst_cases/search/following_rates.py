@@ -1,4 +1,4 @@
-"""The best local rates of FedProx, SCAFFOLD and FedDyn, and what shows that no other one is better; needs cvxpy.
+"""The best local rates of FedProx, SCAFFOLD and FedDyn, and what shows that no other one is better; needs Clarabel.
 
 Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.worst_cases.following_rates` says.
 """
@@ -9,12 +9,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 
 from fedspec_proofs.engines.worst_case.attained import Attained
+from fedspec_proofs.engines.worst_case.conic import Linear, unknowns
+from fedspec_proofs.engines.worst_case.conic import largest as greatest
 from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.rates import Polynomial
@@ -149,22 +149,19 @@ def _functions(one: Stretch, least: Fraction) -> Attained | None:
 
 def _in_floats(one: Stretch, least: Fraction, spared: float) -> Worst:
     """Functions that show it with the most room: how much further they end, or the least eigenvalue that is left."""
-    cp: Any = import_module("cvxpy")
     problem, state = problem_of(one, least)
     size = sum((square(basis(f"c{i}")) for i in range(len(one.round.steps))), square(basis("x")))
     entries = {f"{k} {i} {j}": c for k, m in enumerate(state) for i, row in enumerate(m) for j, c in enumerate(row)}
     whole = Problem(problem.claimed, {**problem.given, **entries, **({"size": size} if state else {})})
-    said, there = unknown(whole)
-    room = cp.Variable()
-    limits = [said(q) <= -spared for q in problem.given.values()]
-    if state:
-        limits += [said(size) == 1]
-        limits += [cp.bmat([[said(c) for c in row] for row in m]) >> room * np.eye(len(m)) for m in state]
-    else:
-        limits += [said(problem.claimed) >= room]
-    program = cp.Problem(cp.Maximize(room), limits)
-    try:
-        program.solve(solver=cp.CLARABEL)
-    except cp.SolverError:
-        return Worst(-math.inf, [], np.zeros((0, 0)), {})
-    return there(program)
+    said, gram, there = unknown(whole, more=1)
+    room = unknowns(gram.c.shape[-1])[-1]
+    above = [said(q) * -1.0 - spared for q in problem.given.values()]
+    if not state:
+        return there(greatest(room, above=[*above, said(problem.claimed) - room], semidefinite=[gram]))
+    matrices = [gram]
+    for m in state:
+        parts = [[said(c) for c in row] for row in m]
+        M = Linear(np.array([[p.c for p in row] for row in parts]), np.array([[p.b for p in row] for row in parts]))
+        M.c[..., -1] -= np.eye(len(m))
+        matrices.append(M)
+    return there(greatest(room, zero=[said(size) - 1.0], above=above, semidefinite=matrices))

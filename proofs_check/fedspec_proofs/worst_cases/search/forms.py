@@ -1,4 +1,4 @@
-"""The forms that fall among peers, at a server that keeps something, under a compressor, with proofs; needs cvxpy."""
+"""Forms that fall among peers, at a server that keeps something, under a compressor, with proofs; needs Clarabel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst cases of rounds, found by semidefinite programming, with multipliers that prove them; needs cvxpy."""
+"""The worst cases of rounds, found by semidefinite programming, with multipliers that prove them; needs Clarabel."""
 
 from __future__ import annotations
 

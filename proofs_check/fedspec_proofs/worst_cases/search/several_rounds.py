@@ -1,4 +1,4 @@
-"""Several rounds at once and chains of single ones, found by semidefinite programming with cvxpy."""
+"""Several rounds at once and chains of single ones, found by semidefinite programming."""
 
 from __future__ import annotations
 

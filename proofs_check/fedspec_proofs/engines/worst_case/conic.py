@@ -1,0 +1,93 @@
+"""Semidefinite programs, handed to Clarabel as they are: a modelling library takes longer to load than to solve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+FOUND = ("Solved", "AlmostSolved")
+"""What Clarabel calls an answer; the second is less exact, and all answers are rounded and checked."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """c z + b, or several of them: z are the unknowns of a program, the last axis of c.
+
+    Attributes:
+        c: coefficients.
+        b: constants, of the shape of c without its last axis.
+    """
+
+    c: Floats
+    b: Any = 0.0
+
+    def __add__(self, other: Linear | float) -> Linear:
+        other = other if isinstance(other, Linear) else Linear(np.zeros_like(self.c), other)
+        return Linear(self.c + other.c, self.b + other.b)
+
+    def __sub__(self, other: Linear | float) -> Linear:
+        return self + -1.0 * other
+
+    def __mul__(self, by: float) -> Linear:
+        return Linear(self.c * by, self.b * by)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def unknowns(n: int) -> list[Linear]:
+    """Each of n unknowns."""
+    return [Linear(row) for row in np.eye(n)]
+
+
+def symmetric(n: int) -> Floats:
+    """The symmetric matrices of which the entries of a triangle make all: [n, n, n (n + 1) / 2]."""
+    E = np.zeros((n, n, n * (n + 1) // 2))
+    for k, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
+        E[i, j, k] = E[j, i, k] = 1
+    return E
+
+
+def largest(
+    aim: Linear, *, zero: Sequence[Linear] = (), above: Sequence[Linear] = (), semidefinite: Sequence[Linear] = ()
+) -> tuple[float, Floats] | None:
+    """The largest value of a linear function, and where it is attained; None where Clarabel finds none.
+
+    Args:
+        aim: the function.
+        zero: what is zero.
+        above: what is not below zero.
+        semidefinite: matrices [m, m] that have no negative eigenvalue.
+    """
+    clarabel: Any = import_module("clarabel")
+    sparse: Any = import_module("scipy.sparse")
+    n = aim.c.shape[-1]
+    rows, constants, cones = [np.zeros((0, n))], [np.zeros(0)], []
+    for some, cone in ((zero, clarabel.ZeroConeT), (above, clarabel.NonnegativeConeT)):
+        if some:
+            rows.append(np.array([one.c for one in some]))
+            constants.append(np.array([float(one.b) for one in some]))
+            cones.append(cone(len(some)))
+    for M in semidefinite:
+        m = M.c.shape[0]
+        # The upper triangle, column by column, its entries off the diagonal times the root of 2.
+        j, i = np.tril_indices(m)
+        weight = np.where(i == j, 1.0, np.sqrt(2))
+        rows.append(M.c[i, j] * weight[:, None])
+        constants.append((M.b + np.zeros((m, m)))[i, j] * weight)
+        cones.append(clarabel.PSDTriangleConeT(m))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    A, b = sparse.csc_matrix(-np.concatenate(rows)), np.concatenate(constants)
+    solver = clarabel.DefaultSolver(sparse.csc_matrix((n, n)), -aim.c, A, b, cones, settings)
+    found = solver.solve()
+    if str(found.status).rpartition(".")[2] not in FOUND:
+        return None
+    z = np.array(found.x)
+    return float(aim.c @ z + aim.b), z
