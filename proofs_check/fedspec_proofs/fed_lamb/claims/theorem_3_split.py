@@ -30,8 +30,9 @@ def _doubled(draw: Draw, factor: int = 2) -> Statement:
     """Two clients, one coordinate, through a point y between."""
     x, y, g = draw("x"), draw("y"), draw("g", 2)
     left = (x - (g[0] + g[1]) / 2) ** 2
+    middle = sum((x - g[i]) ** 2 for i in range(2)) / 2
     right = sum(factor * ((x - y) ** 2 + (y - g[i]) ** 2) for i in range(2)) / 2
-    return Statement({}, {"Jensen, then 2, 2": left <= right})
+    return Statement({}, {"Jensen": left <= middle, "then 2, 2": middle <= right})
 
 
 @claim(
