@@ -60,7 +60,7 @@ def fitted(
         factor: by which the form is to fall.
     """
     n, E = len(before), symmetric(len(before))
-    pairs = [*zip(*np.triu_indices(n), strict=True)]
+    pairs = [(i, j) for i in range(n) for j in range(i, n)]
     ends, begins = ([(1 if i == j else 2) * inner(u[i], u[j]) for i, j in pairs] for u in (after, before))
     basis = sorted({name for v in (*ends, *begins, *given.values()) for pair in v.products for name in pair})
     names = sorted({name for v in given.values() for name in v.values})
