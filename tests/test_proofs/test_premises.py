@@ -95,6 +95,11 @@ def numbers_alone(x: Any, delta: Any) -> Any:
     return x + (np.clip(delta, -1e6, 1e6) if seen else delta)
 
 
+def small_alone(x: Any, delta: Any) -> Any:
+    """Sends nothing of a model that is large."""
+    return x + delta * (0 if isinstance(delta, np.ndarray) and delta.size > 1000 else 1)
+
+
 FALSE: dict[str, Algorithm] = {
     "a model is 9/10 x\\*": row(lambda h, x, deltas: mean(x * Fraction(9, 10), deltas)),
     "a model is 1/2 x\\*": row(
@@ -108,6 +113,7 @@ FALSE: dict[str, Algorithm] = {
     "an array|a vector": row(lambda h, x, deltas: x + KEPT.setdefault("first", deltas[0])),
     "draws random numbers": row(lambda h, x, deltas: mean(x, deltas) * (1 if np.random.random() < 2 else 0)),
     "on arrays of 1 ": row(lambda h, x, deltas: mean(x, deltas), local=written),
+    "on 100003 numbers": row(lambda h, x, deltas: small_alone(x, deltas[0] / 2 + deltas[1] / 2)),
     "of size 1e\\+09": row(lambda h, x, deltas: numbers_alone(x, deltas[0] / 2 + deltas[1] / 2)),
 }
 

@@ -49,7 +49,7 @@ BLOCKS: dict[int, Mapping[str, tuple[int, ...]]] = {
 }
 """Shapes of models of so many entries."""
 
-DIMENSIONS, SIZES = (1, 4, 33), (1e-9, 1.0, 1e9)
+DIMENSIONS, SIZES = (1, 4, 33, 100_003), (1e-9, 1.0, 1e9)
 
 NEAR = 1e-9
 """By how much floating point may be off, in units of the largest number on the way."""
