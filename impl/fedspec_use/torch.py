@@ -18,12 +18,12 @@ from torch.optim import Optimizer
 
 from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Algorithm
+from fedspec.covers import named_cover
 from fedspec.errors import ParameterError, PlanError, ShapeError
 from fedspec.params import layers
 from fedspec.plan import Message
 from fedspec.readings import CoverName
 from fedspec_torch.arith import Stack, Vector
-from fedspec_torch.covers import named_cover
 from fedspec_use import one_pass, rules
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]

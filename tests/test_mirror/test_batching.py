@@ -26,10 +26,9 @@ from test_mirror.support import (
 from torch import Tensor
 
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method
-from fedspec.covers import Cover
+from fedspec.covers import Cover, named_cover
 from fedspec.plan import Message, Messages, Plan
 from fedspec.readings import CoverName
-from fedspec_torch.covers import named_cover
 from fedspec_torch.forms.table import FAST
 from fedspec_torch.plan import rows
 from fedspec_torch.population import Stream

@@ -29,7 +29,6 @@ from fedspec.client.sgd import sgd
 from fedspec.covers import named_cover
 from fedspec.errors import ShapeError
 from fedspec.readings import CoverName
-from fedspec_torch.covers import named_cover as named_sets
 
 SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 N, K = 5, 6
@@ -38,8 +37,9 @@ N, K = 5, 6
 def both(algorithm: Algorithm, options: dict[str, str]) -> tuple[Run, Run]:
     """A solver for one client, and the same for a stack of them."""
     cover = CoverName(options.get("cover", "one"))
-    spec = Run(algorithm.run, keywords(algorithm, options), named_cover(cover, SHAPES))
-    mirror = Run(algorithm.run, spec.keywords, named_sets(cover, SHAPES))
+    named = named_cover(cover, SHAPES)
+    spec = Run(algorithm.run, keywords(algorithm, options), named.listed)
+    mirror = Run(algorithm.run, spec.keywords, named)
     return spec, mirror
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
+from test_mirror.federations import hyper
 from test_mirror.support import DEVICES, assert_close, dyadic
 
+from fedspec.catalogue import find
 from fedspec.client import sm3
 from fedspec.covers import AnyCover, Cover, named_cover
-from fedspec.errors import CoverError
+from fedspec.plan import Setup
 from fedspec.readings import CoverName
-from fedspec_torch.covers import AxisCover
-from fedspec_torch.covers import named_cover as named_sets
 
 SHAPES = (
     {"w": (7,)},
@@ -36,10 +38,10 @@ def assert_same(sets: AnyCover, cover: Cover, device: str = "cpu") -> None:
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("shapes", SHAPES, ids=str)
 @pytest.mark.parametrize("name", CoverName)
-def test_named_covers_are_the_specification_s(name: CoverName, shapes: dict[str, tuple[int, ...]], device: str) -> None:
+def test_named_covers_are_their_sets(name: CoverName, shapes: dict[str, tuple[int, ...]], device: str) -> None:
     cover = named_cover(name, shapes)
-    assert_same(named_sets(name, shapes), cover, device)
-    assert_same(cover, cover, device)
+    assert_same(cover, cover.listed, device)
+    assert_same(cover.listed, cover.listed, device)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -47,14 +49,19 @@ def test_any_overlapping_cover(device: str) -> None:
     assert_same(OVERLAPPING, OVERLAPPING, device)
 
 
-def test_axes_are_reduced_on_the_real_shapes() -> None:
-    assert isinstance(named_sets(CoverName.AXES, SHAPES[3]), AxisCover)
-
-
-@pytest.mark.parametrize("shape", [(0,), (3, 0)])
-def test_blocks_without_coordinates_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(CoverError, match="no coordinate"):
-        named_sets(CoverName.AXES, {"w": shape})
+@pytest.mark.parametrize("algorithm", ["fedada2", "fedblended", "dp-joint"])
+def test_a_state_over_tensors_holds_no_coordinate_in_python(algorithm: str) -> None:
+    """Tensors are not among what is counted: what is left is as much for a million coordinates as for one."""
+    row, shapes = find(algorithm), {"w": (1000, 999), "b": (1000,)}
+    x, h = torch.zeros(10**6), row.run.hyper(**hyper(row))  # type: ignore[union-attr]
+    tracemalloc.start()
+    try:
+        state = row.run.init(h, x, Setup((1,), shapes))  # type: ignore[call-arg, union-attr]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert state.cover.q == 2999
+    assert most < 100_000
 
 
 @pytest.mark.parametrize("device", DEVICES)

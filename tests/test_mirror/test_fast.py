@@ -19,8 +19,8 @@ from fedspec.errors import ParameterError, ShapeError
 from fedspec.mixing.topology import clustered, metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
 from fedspec_torch import cohorts, simulate
-from fedspec_torch.covers import AxisCover, with_axes
 from fedspec_torch.forms import gossip as fast_gossip
+from fedspec_torch.forms import joint
 from fedspec_torch.forms import peers as fast_peers
 from fedspec_torch.forms import servers as fast_servers
 from fedspec_torch.forms.gossip import links
@@ -62,7 +62,7 @@ def compared(name: str, h: Any, dtype: torch.dtype) -> None:
     assert isinstance(run, Program)
     x = torch.tensor(dyadic(0, D), dtype=dtype)
     x[12:14] = 0
-    states = [with_axes(run.init(h, x, setup), h, SHAPES)] * 2
+    states = [run.init(h, x, setup)] * 2
     clients = population(dtype)
     for plan in (Plan((3, 0, 4), (3, 1, 3), (1,) * 3), Plan((1, 3, 2, 4), (2, 2, 4, 1), (1,) * 4)):
         before = {n: v.clone() for n, v in held(states[0]).items()}
@@ -92,10 +92,10 @@ def test_sm3_clients_without_delay_or_dead_zone(change: dict[str, Any]) -> None:
     compared("fedada2", h, torch.float64)
 
 
-def test_the_cover_by_axes_is_the_fast_one_in_runs() -> None:
+def test_clients_over_the_cover_by_axes_take_the_fast_form_in_runs() -> None:
     row = find("fedada2")
     run = simulate("fedada2", quadratic()[0], plan=cohorts(2), **hyper(row))
-    assert isinstance(run.state.cover, AxisCover)
+    assert joint.fedada2_client(run.h, run.state)
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])

@@ -16,7 +16,6 @@ from fedspec.catalogue import Method, find
 from fedspec.plan import Plan, Setup
 from fedspec.readings import Adaptivity, PrivateServer, Received, Solver
 from fedspec_torch import Federation
-from fedspec_torch.covers import with_axes
 from fedspec_torch.federation import training
 from fedspec_torch.forms.adaptive import length
 from fedspec_torch.local.blocks import Block
@@ -120,7 +119,7 @@ def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str
         fed = federation(way, dtype)
         begin, setup = fed.x0.clone(), fed.setup
         state = run.init(h, begin) if isinstance(run, Method) else run.init(h, begin, setup)
-        state, shown = with_axes(state, h, setup.shapes), {}
+        shown: dict[str, Any] = {}
         # Blocks of three and two, those of unequal steps in one.
         for number, plan in enumerate(plans(name, len(begin))):
             clients = fed.in_round(number)
@@ -163,7 +162,7 @@ def test_who_trains_in_place_has_no_stack_of_gradients(
     if isinstance(run, Method):
         run_round(run, h, run.init(h, fed.x0), clients, plan)
     else:
-        run_step(run, h, with_axes(run.init(h, fed.x0, fed.setup), h, fed.setup.shapes), clients, plan)  # type: ignore[union-attr]
+        run_step(run, h, run.init(h, fed.x0, fed.setup), clients, plan)  # type: ignore[union-attr]
 
 
 def test_layers_other_than_the_modules_are_stepped_by_gradients() -> None:
@@ -185,7 +184,7 @@ def test_parts_of_three_axes_as_the_text_has_them(more: dict[str, Any]) -> None:
     h, shapes, d = hyper("fedada2", more), {"W": (2, 3, 2), "b": (1,)}, 13
     H = [np.eye(d) + (A + A.T) / 32 for A in dyadic(1, 3, d, d)]
     clients = QuadraticClients(torch.tensor(np.array(H)), torch.tensor(dyadic(2, 3, d)))
-    begin = with_axes(run.init(h, torch.tensor(dyadic(0, d)), Setup((1,) * 3, shapes)), h, shapes)
+    begin = run.init(h, torch.tensor(dyadic(0, d)), Setup((1,) * 3, shapes))
     plan = Plan((0, 2, 1), (3, 3, 3), (1, 1, 1))
     text, _ = run.step(h, begin, Batched(clients), plan)
     ours, _ = run_step(run, h, begin, clients, plan, block=2)

@@ -23,10 +23,9 @@ from fedspec.algorithms.server_update import Covered
 from fedspec.client.delay import warmed
 from fedspec.mixing.private import clip
 from fedspec.population import Client
-from fedspec.readings import Adaptivity, Clipped, DeadZone, Preconditioner, Received, Strategy, WarmUp
+from fedspec.readings import Adaptivity, Clipped, CoverName, DeadZone, Preconditioner, Received, Strategy, WarmUp
 from fedspec.server.adagrad import Adaptive
 from fedspec_torch.arith import Stack
-from fedspec_torch.covers import AxisCover
 from fedspec_torch.forms import adaptive as adaptive_solvers
 from fedspec_torch.forms.clients import Made, Tau
 from fedspec_torch.forms.sm3 import sm3
@@ -54,7 +53,7 @@ def rate_of(h: Any) -> solvers.Rate:
 def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
     """Of :func:`fedspec.algorithms.fedada2.step`; with Adam clients, or sets other than axes, as it is written."""
     cover: Any = state.cover
-    if h.client is Adaptivity.ADAM or not isinstance(cover, AxisCover):
+    if h.client is Adaptivity.ADAM or h.cover is not CoverName.AXES:
         return None
     return changed_by(sm3(cover, rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s, idle=h.idle))
 
@@ -118,7 +117,7 @@ def dp_joint_client(h: joint_private.DpJoint, state: Covered) -> Client | None:
     match h.preconditioner, h.client:
         case _ if h.clipped is Clipped.GRADIENTS:
             return None
-        case Preconditioner.COMPRESSED, Adaptivity.ADAGRAD if isinstance(cover, AxisCover):
+        case Preconditioner.COMPRESSED, Adaptivity.ADAGRAD if h.cover is CoverName.AXES:
             solver = sm3(cover, rate_of(h), eps=h.eps)
         case Preconditioner.COMPRESSED, _:
             return None
@@ -136,7 +135,7 @@ def fedblended_client(h: fedblended.FedBlended, state: Covered) -> Client | None
     With sets other than axes, or SGD with a dead zone, as it is written.
     """
     cover: Any = state.cover
-    if not isinstance(cover, AxisCover) or h.eps_s != 0:
+    if h.cover is not CoverName.AXES or h.eps_s != 0:
         return None
     more: dict[str, Any] = {"eps": h.eps, "z": h.z, "epoch": h.epoch}
     made: dict[Strategy, Callable[[], solvers.InPlace]] = {

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from fedspec.client.delay import due
+from fedspec.covers import Slices
 from fedspec.readings import Idle
-from fedspec_torch.covers import AxisCover
 from fedspec_torch.forms.adaptive import accumulated, along_quotient
 from fedspec_torch.layers.loops import is_compiled
 from fedspec_torch.local.blocks import Block, Part, parts_of
@@ -31,7 +31,7 @@ FEW = 2**19
 
 
 def sm3(
-    cover: AxisCover,
+    cover: Slices,
     rate: Rate,
     *,
     eps: float,

@@ -18,6 +18,7 @@ from fedspec import contract
 from fedspec.arith import Array
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program, Served
 from fedspec.contract import Begin, Blocks, Case, Event, Gradient, Round
+from fedspec.covers import named_cover
 from fedspec.domains import require
 from fedspec.errors import ContractError, UnknownNameError
 from fedspec.params import flatten, layers, shapes, unflatten
@@ -26,7 +27,6 @@ from fedspec.readings import CoverName, choice
 from fedspec.reference import check_messages, held, numbers_of, of_server, population, rate_of_step
 from fedspec.returned import keeping
 from fedspec_torch.arith import Vector, device_named
-from fedspec_torch.covers import named_cover, with_axes
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round, run_step
 
@@ -206,8 +206,7 @@ class ProgramSession(CaseSession):
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         self.h = self.run.hyper(**{**numbers, **case.options})
         self.clients = QuadraticClients(self.tensor(case.problem.H), self.tensor(case.problem.e))
-        state = self.run.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
-        self.state = with_axes(state, self.h, shapes(case.x0))
+        self.state = self.run.init(self.h, self.vector(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
 
     def step(self, event: Event) -> dict[str, Any]:
         """Take the event."""

@@ -12,7 +12,6 @@ from fedspec.errors import PlanError
 from fedspec.plan import Setup
 from fedspec.usual import usual
 from fedspec_torch.arith import Vector, check_whole
-from fedspec_torch.covers import with_axes
 from fedspec_torch.data.examples import Examples
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.ranks import sharded
@@ -170,7 +169,6 @@ def begun(
             entered.enter_context(kept.Alike(setup.clients))
         entered.enter_context(sharded.population(federation, block, shards))
         state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, setup)
-        state = with_axes(state, h, setup.shapes)
         state = sharded.spread(state, shards) if shards else state
     return held(row, state, setup.clients, client_state)
 

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 from fedspec.catalogue import Algorithm, Method
 from fedspec.costs import floats
+from fedspec.covers import named_cover
 from fedspec.entry import Program
 from fedspec.errors import PlanError
 from fedspec.hyper import NOT_GIVEN
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch.arith import Vector
-from fedspec_torch.covers import named_cover
 from fedspec_torch.data.examples import Examples, without_number
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.own import own_of

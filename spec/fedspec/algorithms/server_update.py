@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fedspec.arith import Scalar, Stack, Vector
-from fedspec.covers import Cover, named_cover
+from fedspec.covers import AnyCover, named_cover
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Plan, Setup
 from fedspec.population import Blocks
@@ -34,7 +34,7 @@ class Covered:
     """The server's state and the cover of the model's coordinates."""
 
     server: Adaptive
-    cover: Cover
+    cover: AnyCover
 
     @property
     def x(self) -> Vector:

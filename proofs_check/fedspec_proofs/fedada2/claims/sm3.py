@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fedspec.covers import Cover
+from fedspec.covers import Cover, Slices
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
@@ -25,7 +25,7 @@ LOGIC = "QF_LRA"
 SIZES = "any number of steps; every cover of at most three coordinates and eight of four to six"
 
 
-def _at(rule: Accumulate, cover: Cover) -> Sized:
+def _at(rule: Accumulate, cover: Cover | Slices) -> Sized:
     def sized(draw: Draw) -> object:
         return upper_bound_induction(rule)(cover, draw)
 

@@ -13,20 +13,20 @@ from typing import Protocol, TypeAlias
 
 from fedspec.arith import Array, Vector
 from fedspec.client.sm3 import accumulate_i, accumulate_ii, begin
-from fedspec.covers import Cover, named_cover
+from fedspec.covers import Cover, Slices, named_cover
 from fedspec.readings import CoverName
 from fedspec_proofs.engines.algebra import variables
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import Formulas, Induction, every
 
-Accumulate: TypeAlias = Callable[[Array, Vector, Cover], tuple[Array, Vector]]
+Accumulate: TypeAlias = Callable[[Array, Vector, Cover | Slices], tuple[Array, Vector]]
 State: TypeAlias = dict[str, Vector]
 
 
 class Build(Protocol):
     """An induction for a cover."""
 
-    def __call__(self, cover: Cover, draw: Draw = variables) -> Induction[State]:
+    def __call__(self, cover: Cover | Slices, draw: Draw = variables) -> Induction[State]:
         """Over the variables of the draw; z3 reals if not given."""
         ...
 
@@ -50,7 +50,7 @@ def small_covers() -> dict[str, Cover]:
 
 
 @cache
-def larger_covers() -> dict[str, Cover]:
+def larger_covers() -> dict[str, Cover | Slices]:
     """Covers of four to six coordinates, by name."""
     return {
         "singletons of 4": named_cover(CoverName.SINGLETONS, {"w": (4,)}),
@@ -64,12 +64,12 @@ def larger_covers() -> dict[str, Cover]:
     }
 
 
-def covers() -> dict[str, Cover]:
+def covers() -> dict[str, Cover | Slices]:
     """All covers that the proofs run over."""
     return {**small_covers(), **larger_covers()}
 
 
-def _squares(cover: Cover, draw: Draw) -> tuple[Vector, Formulas]:
+def _squares(cover: Cover | Slices, draw: Draw) -> tuple[Vector, Formulas]:
     g2 = draw("g2", cover.d)
     return g2, {"g2(j) >= 0": every(*(g >= 0 for g in g2))}
 
@@ -77,7 +77,7 @@ def _squares(cover: Cover, draw: Draw) -> tuple[Vector, Formulas]:
 def upper_bound_induction(rule: Accumulate) -> Build:
     """s(j) <= nu(j), from the invariant s(j) <= mu(r) for j in S_r."""
 
-    def build(cover: Cover, draw: Draw = variables) -> Induction[State]:
+    def build(cover: Cover | Slices, draw: Draw = variables) -> Induction[State]:
         g2, squares = _squares(cover, draw)
 
         def step(state: State) -> State:

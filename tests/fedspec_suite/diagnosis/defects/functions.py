@@ -15,7 +15,7 @@ from fedspec.arith import Array, ascending, largest, maximum, minimum, norm, rat
 from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec.contract import Begin, Event, Gradient
-from fedspec.covers import Cover
+from fedspec.covers import Cover, Slices
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, stepping
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
@@ -41,11 +41,10 @@ _ROWS = {"greatest": "_members", "least": "_holders"}
 def _reduced(name: str, other: Callable[[Array], Array]) -> Callable[[Running, Event, int], Any]:
     """An event is taken with a cover that reduces its rows by another function."""
 
-    def own(cover: Cover) -> Cover:
-        there: Any = type(cover)
+    def own(cover: Cover | Slices) -> Cover:
         reduced = {name: lambda self, values: covers._reduced(other, values, getattr(self, _ROWS[name]))}
-        changed: Cover = object.__new__(type(there.__name__, (there,), reduced))
-        vars(changed).update(vars(cover))
+        changed: Cover = object.__new__(type("Cover", (Cover,), reduced))
+        vars(changed).update(vars(getattr(cover, "listed", cover)))
         return changed
 
     def take(inner: Running, event: Event, k: int) -> Any:
@@ -54,7 +53,7 @@ def _reduced(name: str, other: Callable[[Array], Array]) -> Callable[[Running, E
         if before is None:
             return inner.step(event)
 
-        def put(cover: Cover) -> None:
+        def put(cover: Any) -> None:
             setattr(inner, holder, cover if holder == "cover" else replace(inner.state, cover=cover))
 
         put(own(before))
