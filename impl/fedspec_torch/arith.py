@@ -72,3 +72,12 @@ def numbers(xs: Sequence[Any], like: Batched) -> Weights:
 def column(xs: Sequence[Any], like: Batched) -> Column:
     """One number for each client as a column, ready to multiply a stack."""
     return numbers(xs, like).unsqueeze(1)
+
+
+def bytes_of(numbers: Tensor) -> Tensor:
+    """The bytes of a tensor's numbers, one after another; its own memory if they lie there in that order.
+
+    A single number may have any stride, and counts as contiguous: torch views it as bytes if its stride is 1.
+    """
+    flat = numbers.detach().contiguous().reshape(-1)
+    return flat.as_strided(flat.shape, (1,)).view(torch.uint8)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from fedspec.errors import FedspecError, ShapeError
-from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.arith import Stack, Vector, bytes_of
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.federation.memories import Written, kept_by
 from fedspec_torch.gradients import beside
@@ -115,7 +115,7 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
         )
     for name, buffer in network.module.named_buffers():
         # As numbers of bytes: what is no number is not equal to itself.
-        is_same = name in network.running or (name in kept and torch.equal(_bytes(buffer), _bytes(kept[name])))
+        is_same = name in network.running or (name in kept and torch.equal(bytes_of(buffer), bytes_of(kept[name])))
         if not is_same:
             raise ModuleError(
                 f"model: it {Reason.KEEPS}: its buffer {name} changes with every call, and is no running statistic of "
@@ -266,7 +266,3 @@ def _moves(state: Callable[[], list[bytes]], call: Callable[[], object]) -> bool
         if before == state():
             return False
     return True
-
-
-def _bytes(buffer: Tensor) -> Any:
-    return buffer.detach().contiguous().reshape(-1).view(torch.uint8)

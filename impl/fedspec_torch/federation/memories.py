@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from fedspec_torch.arith import bytes_of
+
 FEW = 2**14
 """So many entries tell a tensor from another."""
 
@@ -137,8 +139,8 @@ def _of_tensor(tensor: Tensor) -> Hashable:
     # On a GPU sums may be added in another order; what is only described has no numbers.
     if tensor.device.type != "cpu" or tensor.layout != torch.strided:
         return like
-    plain = tensor.detach().reshape(-1)[:: 1 + tensor.numel() // FEW].resolve_conj().resolve_neg().contiguous()
-    return (*like, plain.view(torch.uint8).numpy().tobytes())
+    plain = tensor.detach().reshape(-1)[:: 1 + tensor.numel() // FEW].resolve_conj().resolve_neg()
+    return (*like, bytes_of(plain).numpy().tobytes())
 
 
 def content(cell: CellType) -> Any:

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fedspec_torch.arith import bytes_of
 from fedspec_torch.federation.memories import content
 
 
@@ -95,8 +96,8 @@ def own_numbers(value: Any, depth: int = 6, where: str = "") -> Iterator[Piece]:
             yield where, kind, kind.encode()
             # What is sparse, or has no values, is told by its shape.
             if strided:
-                plain = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
-                yield where, f"{plain.tolist()}" if short else "", plain.reshape(-1).view(torch.uint8).numpy().tobytes()
+                plain = value.detach().cpu().resolve_conj().resolve_neg()
+                yield where, f"{plain.tolist()}" if short else "", bytes_of(plain).numpy().tobytes()
         case np.ndarray():
             yield where, f"{value.dtype} {value.shape}", f"{value.dtype} {value.shape}".encode()
             short = value.size <= FEW and value.dtype != object

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedspec_torch.arith import bytes_of
 from fedspec_torch.data.examples import Held
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.own import Piece, differing, digest, digested
@@ -50,8 +51,7 @@ def check_alike(federation: Federation, told: Any, ranks: Ranks) -> None:
     Raises:
         RankError: what differs, and where.
     """
-    x = federation.x0.cpu().view(torch.uint8).numpy()
-    mine = {"initial model": digest([x.tobytes()])} | fingerprint(federation) | {"run": told}
+    mine = {"initial model": digest([_bytes(federation.x0)])} | fingerprint(federation) | {"run": told}
     for q, theirs in enumerate(ranks.told(mine)):
         for what, there in theirs.items():
             if mine[what] != there:
@@ -161,7 +161,7 @@ def _data(federation: Federation) -> tuple[str | None, dict[str, str]]:
         for i in _some(federation):
             for what, part in zip(("inputs", "target"), found(i), strict=True):
                 for which, k in (("first", 0), ("last", -1)):
-                    end = part[k].detach().cpu()
+                    end = part[k].detach()
                     value = f"{end.tolist()}" if end.numel() == 1 else ""
                     yield f"{what} of client {i}'s {which} example", value, _bytes(end)
 
@@ -169,7 +169,7 @@ def _data(federation: Federation) -> tuple[str | None, dict[str, str]]:
 
 
 def _bytes(value: Tensor) -> bytes:
-    return value.reshape(-1).view(torch.uint8).numpy().tobytes()
+    return bytes_of(value.cpu()).numpy().tobytes()
 
 
 def first_losses(clients: Training, ranks: Ranks) -> dict[int, float]:

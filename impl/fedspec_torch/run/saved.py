@@ -25,6 +25,7 @@ from torch import Tensor
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
+from fedspec_torch.arith import bytes_of
 from fedspec_torch.ranks.processes import running
 
 FORMAT = "3"
@@ -111,9 +112,9 @@ def digest(told: str, tensors: Mapping[str, Tensor]) -> str:
     """Of the header's text and of each tensor's name, type, shape and bytes: whatever was edited is noticed."""
     found = sha256(told.encode())
     for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
+        tensor = tensors[name].cpu()
         found.update(f"\n{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        found.update(tensor.reshape(-1).view(torch.uint8).numpy())  # type: ignore[arg-type]
+        found.update(bytes_of(tensor).numpy())  # type: ignore[arg-type]
     return found.hexdigest()
 
 
