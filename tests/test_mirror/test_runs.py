@@ -186,6 +186,31 @@ def test_fedavg_is_what_torch_optim_and_a_mean_make() -> None:
     assert torch.equal(torch.cat([p.detach().reshape(-1) for p in run.module().parameters()]), run.x)
 
 
+@pytest.mark.parametrize("algorithm", ["dsgd", "gossip-fedamsgrad"])
+def test_a_peer_s_module_has_its_own_model(algorithm: str) -> None:
+    federation, *_ = quadratic()
+    run = simulate(algorithm, federation, plan=exchanges(steps=1), rounds=2, **hyper(find(algorithm)))
+    run.step()
+    state: Any = run.state
+    models = torch.as_tensor(getattr(state, "x", state)).reshape(len(federation), -1)
+    assert not torch.equal(models[0], models[3])
+    for client, x in ((3, models[3]), (0, models[0]), (None, models.mean(0))):
+        assert torch.equal(nn.utils.parameters_to_vector(run.module(client).parameters()), x)
+
+
+@pytest.mark.parametrize("compiled", [lambda m: m, torch.jit.script, lambda m: torch.jit.trace(m, torch.ones(2, 3))])
+def test_a_copy_of_a_module_is_trained_on_as_the_module_would_be(compiled: Any) -> None:
+    model = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 1))
+    model[0].weight.requires_grad_(False)
+    federation = Federation(compiled(model), half_square, [(torch.ones(2, 3), torch.ones(2))] * 2)
+    run = simulate("fedavg", federation, plan=cohorts(2), rounds=1, eta_l=0.1)
+    run.step()
+    parameters = [*run.module().parameters()]
+    assert [p.requires_grad for p in parameters] == [False, True, True, True]
+    assert all(p.is_leaf for p in parameters)
+    torch.optim.SGD(parameters, lr=0.1)
+
+
 def test_a_round_reports_the_loss_before_it_and_what_is_sent() -> None:
     federation, *_ = quadratic()
     run = simulate("fedavg", federation, plan=cohorts(4, steps=2), rounds=3, eta_l=0.125)

@@ -210,12 +210,16 @@ class Federation:
             self.network.put(x)
             put(self.network.running, self.b0 if b is None else b)
             try:
-                return deepcopy(self.model)
+                copy = deepcopy(self.model)
             except Exception as error:
                 raise ModuleError(
                     f"model: it cannot be copied ({type(error).__name__}: {error}); make another, and give it "
                     f"the parameters: torch.nn.utils.vector_to_parameters(run.x, parameters that are trained)"
                 ) from error
+            # Copies of a scripted or traced module have plain tensors for parameters.
+            for own, there in zip(self.model.parameters(), copy.parameters(), strict=True):
+                there.requires_grad_(own.requires_grad)
+            return copy
 
     @contextmanager
     def in_its_modes(self) -> Iterator[None]:

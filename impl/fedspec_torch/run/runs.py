@@ -179,20 +179,28 @@ class Run:
         """The same, maybe the vector that the next round writes over."""
         return self._model(self.state)
 
-    def _model(self, state: Any) -> Vector:
+    def _model(self, state: Any, client: int | None = None) -> Vector:
         x: Vector = state if isinstance(state, Tensor) else state.x
-        return x.reshape(len(self.federation), -1).mean(0) if "peers" in self.algorithm.takes else x
+        if "peers" not in self.algorithm.takes:
+            return x
+        rows = x.reshape(len(self.federation), -1)
+        return rows.mean(0) if client is None else rows[client]
 
     def module(self, client: int | None = None) -> nn.Module:
         """A copy of the federation's module with the parameters of the model, and its running statistics.
 
         Args:
-            client: whose own statistics it has, where they are kept; None: the server's, or the mean of the clients' by
-                sample sizes.
+            client: if clients have models of their own, as in gossip, whose model it is; if they keep running
+                statistics, whose statistics it has. None: the server's, or the mean of the clients': of their models,
+                and of their statistics by sample sizes.
+
+        Raises:
+            PlanError: there is no such client.
+            ModuleError: torch cannot copy the module.
         """
         if client is not None and client not in range(len(self.federation)):
             raise PlanError(f"module: there is no client {client}; they are 0 to {len(self.federation) - 1}")
-        x, kept = self._x, (self.b, self.own_b, self.took)
+        x, kept = self._model(self.state, client), (self.b, self.own_b, self.took)
         b = self._shown(x, *kept) if client is None else self.own_b.get(client, self.federation.b0)
         return self.federation.module_at(x, b)
 
