@@ -27,6 +27,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import Weighting
+from fedspec.records import record
 from fedspec.rules import rule
 from fedspec_suite.own import Mistake
 
@@ -40,7 +41,7 @@ class FedAgree(Hyper):
     weights: Weighting = Weighting.UNIFORM
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model."""
 

@@ -27,6 +27,7 @@ from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.hyper import Hyper
 from fedspec.plan import Inbox
 from fedspec.readings import Weighting
+from fedspec.records import record
 from fedspec.rules import rule
 from fedspec.server.average import average
 from fedspec_suite.own import Mistake
@@ -40,7 +41,7 @@ class MajorityVote(Hyper):
     eta: Scalar
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model."""
 

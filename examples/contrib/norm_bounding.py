@@ -29,6 +29,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import Weighting
+from fedspec.records import record
 from fedspec.rules import rule
 from fedspec.server.average import average
 from fedspec_suite.own import Mistake, Reduction
@@ -44,7 +45,7 @@ class NormBounding(Hyper):
     weights: Weighting = Weighting.EXAMPLES
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """The server's model."""
 

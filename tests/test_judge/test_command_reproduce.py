@@ -29,6 +29,7 @@ def test_a_recipe_prints_draws_records_and_is_gone_on_with(tmp_path: Path, monke
     lines = ran.out.splitlines()
     assert lines[0] == "FedNova, nowhere: none"
     assert [line.split()[0] for line in lines[3:5]] == ["plain", "normalised"]
+    assert lines[5].startswith("Size small decides nothing, --size large does: ")
     assert "ppear" in lines[5] and lines[5].endswith("asked for: at most 1.")
     file = tmp_path / "deep/own-small.json"
     assert lines[6] == f"{file} and {file.with_suffix('.png')} written"
@@ -45,7 +46,7 @@ def test_a_recipe_prints_draws_records_and_is_gone_on_with(tmp_path: Path, monke
     file.write_text(json.dumps(found))
     again = inside(*asked, "--json")
     (said,) = json.loads(again.out)
-    assert said["sentence"].startswith("Does not appear here") and min(said["checks"][0]["values"]) > 100
+    assert ". Does not appear here" in said["sentence"] and min(said["checks"][0]["values"]) > 100
     (anew,) = json.loads(inside(*asked, "--anew", "--json").out)
     assert anew["sentence"] == lines[5]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import jax
 import jaxtyping
 import numpy as np
 import pytest
 import torch
+from test_mirror.ranked import apart, own
 from test_proofs.traced import CANONICAL, rounds
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -22,6 +25,7 @@ from fedspec.covers import Cover
 from fedspec.mixing.gossip import gossip
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Setup
+from fedspec.usual import usual
 
 LATER = """
 import sys
@@ -97,3 +101,24 @@ def test_torch_s_transformations_look_into_records() -> None:
     assert new.x.tolist() == [[0.5, 0.5], [0.75, 0.75], [0.0, 0.0]]
     slope = torch.func.grad(lambda eta_l: momentum(state, state.x, eta_l=eta_l, rho=0.5).x.sum())(torch.tensor(0.5))
     assert float(slope) == -6
+
+
+@pytest.mark.parametrize("kind", ["server", "solver", "clients", "gossip", "late"])
+def test_what_fedspec_new_writes_keeps_its_state_in_records(kind: str, tmp_path: Path) -> None:
+    x = np.array([1.0, -2.0, 0.5])
+    with apart():
+        row: Any = own(kind, tmp_path)
+        if kind == "solver":
+            state = row.run.begin(x)
+        else:
+            h = row.run.hyper(**usual(row))
+            more = () if kind == "server" else (Setup((1,), {"w": (3,)}),)
+            state = row.run.init(h, x, *more)
+    assert all(isinstance(leaf, (float, int, np.ndarray)) for leaf in jax.tree.leaves(state))
+    if kind == "server":
+        rule = next(f for f in row.rules if f.__name__ == "own_server")
+        delta, rates = np.ones((4, 3)), {"eta": 0.5, "beta": 0.25}
+        got, _ = jax.lax.scan(lambda s, delta_t: (jax.jit(rule)(s, delta_t, **rates), None), state, delta)
+        for delta_t in delta:
+            state = rule(state, delta_t, **rates)
+        np.testing.assert_allclose(np.asarray(got.x), state.x, rtol=1e-6)

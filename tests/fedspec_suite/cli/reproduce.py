@@ -16,6 +16,9 @@ from fedspec_suite.cli.training import PlaceError
 from fedspec_suite.report import recipe_picture, table
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
 
+SMALL = "Size small decides nothing, --size large does: seeds are too few and runs too short. "
+"""What a sentence about small runs begins with: of two seeds one may come out for a claim and one against it."""
+
 
 def mount(app: typer.Typer) -> None:
     """Add the command."""
@@ -25,7 +28,7 @@ def mount(app: typer.Typer) -> None:
         name: Annotated[
             str | None, typer.Argument(metavar="RECIPE", help="Its id, or a TOML file; none lists them.")
         ] = None,
-        size: Annotated[str, typer.Option(help="small (seconds) or large (minutes).")] = "large",
+        size: Annotated[str, typer.Option(help="small (seconds, decides nothing) or large (minutes).")] = "large",
         retune: Annotated[
             bool, typer.Option("--retune", help="Run its grids and nothing else, and say what wins.")
         ] = False,
@@ -72,7 +75,7 @@ def mount(app: typer.Typer) -> None:
         for note in sorted({kind_of(t.setting.data)[0].note() for t in recipe.trials} - {""}):
             complaints().print(f"fedspec: {note}")
         findings = recipes.judge(recipe, found.runs)
-        said = recipes.sentence(findings)
+        said = (SMALL if size == "small" else "") + recipes.sentence(findings)
         if as_json:
             emit([_whole(recipe, size, found, findings, said)])
             return
