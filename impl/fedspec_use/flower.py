@@ -30,7 +30,20 @@ from fedspec.arith import Array
 from fedspec.catalogue import Algorithm, Method
 from fedspec.errors import ContractError, ParameterError
 from fedspec_use.client import keeps, tells, train
-from fedspec_use.server import Arrays, Chosen, Reply, begun, choose, loaded, saved, stepped, trained, unmet
+from fedspec_use.server import (
+    Arrays,
+    Chosen,
+    Reply,
+    begun,
+    check_heard,
+    choose,
+    loaded,
+    saved,
+    stepped,
+    told_of,
+    trained,
+    unmet,
+)
 
 EXAMPLES, STEPS, A_NORM, LOSS = "num-examples", "steps", "a-norm", "loss-before"
 """The numbers of a reply; the first is called otherwise where the strategy has another ``weighted_by_key``."""
@@ -111,11 +124,13 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
         """One step of the row's server; a round without a reply changes nothing.
 
         Raises:
+            UnknownNameError: nobody has replied, and a client says that it doesn't know the row.
             PlanError: a reply lacks a number that the row reads.
             ShapeError: the arrays of a reply are not those of the model.
         """
-        valid, _ = self._check_and_log_replies(list(replies), is_train=True)
+        valid, failed = self._check_and_log_replies(list(replies), is_train=True)
         if not valid:
+            check_heard(self.server, (message.error.reason for message in failed))
             return None, None
         heard = [reply_of(message, self.weighted_by_key) for message in valid]
         self._state, self._arrays, self.values = stepped(self.server, self._state, self._arrays, heard)
@@ -180,11 +195,12 @@ def heard(message: Message, own: Mapping[str, Any]) -> Chosen:
 
     Raises:
         ContractError: the message is of another strategy.
+        UnknownNameError: the row is the server's own, and this client has not seen it.
     """
     for record in message.content.config_records.values():
         if TOLD in record:
             said = json.loads(record[TOLD])
-            return choose(said["algorithm"], said["reading"], {**said["settings"], **own})
+            return choose(told_of(said["algorithm"]), said["reading"], {**said["settings"], **own})
     raise ContractError(f"config: no {TOLD!r} in this message; it is not one of FedspecStrategy's train messages")
 
 

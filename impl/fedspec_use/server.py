@@ -5,7 +5,7 @@ No equation stands here: a round calls the row's own ``init`` and ``server``, as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from numbers import Integral
@@ -167,6 +167,38 @@ def choose(
     # A server sees changes and not the rate that they were made at; any value will do.
     h: Any = algorithm.run.hyper(**{"eta_l": 1, **algorithm.unseen("server"), **numbers, **options})
     return Chosen(algorithm, reading, options, numbers, h, run, clients)
+
+
+UNHEARD = "this client knows no algorithm of that name"
+"""The words by which a server finds, among the reasons why clients have failed, that they don't know its row."""
+
+
+def told_of(name: str) -> Algorithm:
+    """The row of that id, as a client finds it that was told the id alone.
+
+    Raises:
+        UnknownNameError: the row is unknown here, as an own row is until the client has seen it.
+    """
+    try:
+        return find(name)
+    except UnknownNameError as error:
+        raise UnknownNameError(
+            f"algorithm: got {name!r}; {UNHEARD}: if the row is your own, call fedspec.catalogue.find(ROW) in the "
+            f"client's module too"
+        ) from error
+
+
+def check_heard(chosen: Chosen, reasons: Iterable[str]) -> None:
+    """Refuse a round in which no client has answered, if some failed because they don't know the row.
+
+    Raises:
+        UnknownNameError: that is so.
+    """
+    if any(UNHEARD in reason for reason in reasons):
+        raise UnknownNameError(
+            f"algorithm: no client has answered, since clients know no algorithm {chosen.algorithm.id!r}; if the row "
+            f"is your own, call fedspec.catalogue.find(ROW) in the client's module too"
+        )
 
 
 def unmet(chosen: Chosen) -> list[str]:
