@@ -131,7 +131,7 @@ def test_two_sessions_at_once_must_not_disturb_each_other() -> None:
 ERRORS = [
     (py("wrong:raises"), "RuntimeError: no kernel for this device"),
     (py("wrong:hangs"), "no answer to 'step' within 1 s"),
-    (py("wrong:hangs_at_start"), "no answer to 'start' within 1 s"),
+    (py("wrong:hangs_at_start"), "no answer to 'start' within 1 s (--limit; imports inside start count: those"),
     (py("wrong:dies"), "exit code 7"),
     (py("wrong:quits"), "exit code 0"),
     (py("wrong:nothing"), "returned NoneType"),

@@ -186,7 +186,7 @@ def test_fedavg_is_what_torch_optim_and_a_mean_make() -> None:
     assert torch.equal(torch.cat([p.detach().reshape(-1) for p in run.module().parameters()]), run.x)
 
 
-@pytest.mark.parametrize("algorithm", ["dsgd", "gossip-fedamsgrad"])
+@pytest.mark.parametrize("algorithm", ["dsgd", "dadam"])
 def test_a_peer_s_module_has_its_own_model(algorithm: str) -> None:
     federation, *_ = quadratic()
     run = simulate(algorithm, federation, plan=exchanges(steps=1), rounds=2, **hyper(find(algorithm)))

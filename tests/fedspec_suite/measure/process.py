@@ -22,6 +22,9 @@ from fedspec_suite.measure.pipes import LONGEST, Ended, Pipes, TooLong
 LIMIT, START_LIMIT = 20.0, 120.0
 """Seconds that an answer and the handshake may take, unless told."""
 
+IMPORTS = "imports inside {} count: those at the top of the adapter have --start-limit"
+"""Said where a first answer is late, as that of an adapter which imports torch when a session starts."""
+
 LONGEST_DETAIL = 4000
 """Characters that are kept of a subject's own account of a failure."""
 
@@ -63,6 +66,7 @@ class Process:
         self.sessions = 0
         self._child: subprocess.Popen[bytes] | None = None
         self._pipes: Pipes | None = None
+        self._answered = set[str]()
         try:
             self.info = self._hello()
         except BaseException:
@@ -71,6 +75,7 @@ class Process:
             raise
 
     def _launch(self) -> None:
+        self._answered.clear()
         try:
             with deferred():
                 self._child = subprocess.Popen(
@@ -123,11 +128,15 @@ class Process:
         except TimeoutError as error:
             what = f"no answer to {message['cmd']!r}" if "answer" in str(error) else f"did not read {message['cmd']!r}"
             self.close()
-            raise SubjectHangs(f"subject: {what} within {limit:g} s; it was stopped") from None
+            # A module that is imported there is imported once.
+            first = message["cmd"] in ("start", "step") and message["cmd"] not in self._answered
+            why = f" (--limit; {IMPORTS.format(message['cmd'])})" if first else ""
+            raise SubjectHangs(f"subject: {what} within {limit:g} s{why}; it was stopped") from None
         except TooLong:
             raise self._stopped(f"its answer to {message['cmd']!r} is longer than {LONGEST >> 20} MB") from None
         except Ended as pipe:
             raise self._ended(str(pipe), limit) from None
+        self._answered.add(message["cmd"])
         return self._read(line, message["cmd"])
 
     def _read(self, line: bytes, command: str) -> dict[str, Any]:
