@@ -12,6 +12,7 @@ MODULES = (
     "convergence",
     "assembly",
     "dominant",
+    "table_9",
     "preliminaries",
     "clusters",
     "sequences",

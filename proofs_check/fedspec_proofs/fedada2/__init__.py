@@ -33,6 +33,7 @@ MODULES = (
     "delayed_moments",
     "delayed_adam",
     "delayed_adagrad",
+    "memory",
     "budget",
 )
 """Where the claims are, in the paper's order."""
