@@ -174,8 +174,8 @@ def catalogue() -> str:
     rows = []
     for a in CATALOGUE.values():
         also = "".join(f"; also `{name}`: {words}" for name, words in a.aliases.items())
-        rows.append([f"`{a.id}`", a.title + also, ", ".join(a.levels), a.source])
-    return table(["id", "what", "levels", "source"], rows)
+        rows.append([f"`{a.id}`", a.title + also, ", ".join(a.levels), a.source, a.basis])
+    return table(["id", "what", "levels", "source", "typed after"], rows)
 
 
 def readings() -> str:
@@ -183,7 +183,7 @@ def readings() -> str:
     for a in CATALOGUE.values():
         for reading in a.readings:
             asks = "".join(f"; asks {r.words}" for r in reading.requires)
-            rows.append([f"`{a.id}`", f"`{reading.name}`", reading.words + asks])
+            rows.append([f"`{a.id}`", f"`{reading.name}`", reading.told + asks])
     return table(["algorithm", "reading", "what it says"], rows)
 
 

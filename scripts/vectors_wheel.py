@@ -23,7 +23,11 @@ def lay(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([str(Path(sys.executable).with_name("fedspec")), "vectors", "export", str(folder)], check=True)
     readings = {
-        id: {r.name: {n: str(v) for n, v in row.resolve(r.name, {}).items()} for r in row.readings}
+        id: {
+            name: {n: str(v) for n, v in row.resolve(r.name, {}).items()}
+            for r in row.readings
+            for name in (r.name, *r.formerly)
+        }
         for id, row in CATALOGUE.items()
         if (folder / f"{id}.json").exists()
     }

@@ -13,7 +13,7 @@ from typing import Any
 from fedspec.contract import LEVELS
 from fedspec.costs import SYMBOLS, floats
 from fedspec.domains import DOMAINS, require
-from fedspec.entry import Algorithm, Family
+from fedspec.entry import Algorithm, Basis, Family
 from fedspec.errors import FedspecError, ParameterError, PluginError
 from fedspec.functions import LocalSolver, Method, Program
 from fedspec.hyper import Hyper
@@ -66,6 +66,8 @@ def _wrong(row: Any) -> Iterator[str]:
         yield f"id: got {row.id!r}; {ID}"
     if not isinstance(row.family, Family):
         yield f"family: got {row.family!r}; want one of Family.{', Family.'.join(Family.__members__)}"
+    if not isinstance(row.basis, Basis):
+        yield f"basis: got {row.basis!r}; want one of Basis.{', Basis.'.join(Basis.__members__)}"
     for name in TUPLES:
         if not isinstance(given := getattr(row, name), tuple):
             yield f"{name}: got a {type(given).__name__}; want a tuple: one of one thing has a comma, {name}=(...,)"

@@ -1,12 +1,37 @@
-"""A published definition of an algorithm's name: the options that it decides, and what it asks of hyper-parameters."""
+"""A published definition of an algorithm's name: what its text rests on, what it decides and what it asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from fedspec.contract import Level
+
+
+class Basis(StrEnum):
+    """What the text of a row was typed after; the value is what ``fedspec list`` prints."""
+
+    READ = "paper"
+    CODE = "code"
+    MEMORY = "memory"
+    OURS = "ours"
+    UNSAID = ""
+
+    @property
+    def words(self) -> str:
+        """What ``fedspec show`` prints."""
+        return _BASES[self]
+
+
+_BASES = {
+    Basis.READ: "the publication, which was opened",
+    Basis.CODE: "published code; the publication was not opened, beyond its abstract",
+    Basis.MEMORY: "memory, as far as is recorded: neither the publication nor its code was opened",
+    Basis.OURS: "no publication, which names it at most",
+    Basis.UNSAID: "what the row does not say",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +69,7 @@ class Reading:
         fixes: the options it decides; the others are left to the subject to declare.
         requires: relations between hyper-parameters that it asks for.
         levels: where it can be judged; empty: wherever the algorithm can.
+        formerly: names that it had, the first first: they are taken where a claim says one.
     """
 
     name: str
@@ -51,3 +77,14 @@ class Reading:
     fixes: Mapping[str, str] = field(default_factory=dict)
     requires: tuple[Requirement, ...] = ()
     levels: tuple[Level, ...] = ()
+    formerly: tuple[str, ...] = ()
+
+    @property
+    def stored(self) -> str:
+        """The name under which vectors and kills are stored: the first that it had, so that a new name moves none."""
+        return self.formerly[0] if self.formerly else self.name
+
+    @property
+    def told(self) -> str:
+        """Its words, and the names that it had."""
+        return f"{self.words}; formerly {', '.join(self.formerly)}" if self.formerly else self.words

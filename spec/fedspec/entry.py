@@ -11,7 +11,7 @@ from functools import cache, cached_property, lru_cache
 
 from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
-from fedspec.definition import Reading, Requirement, above_zero, v0_at_least_tau_squared
+from fedspec.definition import Basis, Reading, Requirement, above_zero, v0_at_least_tau_squared
 from fedspec.domains import DIMENSIONS, DOMAINS, POSITIVE, Dimension
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import READ_OFF, Fact
@@ -23,6 +23,7 @@ from fedspec.rules import Equation, equations
 __all__ = [
     "LAST",
     "Algorithm",
+    "Basis",
     "Family",
     "LocalSolver",
     "Method",
@@ -61,6 +62,7 @@ class Algorithm:
         place: where it stands in its family; those that do not say come last, by id.
         title: one line in words.
         source: where it is defined; starts with "external" when none of the five papers defines it.
+        basis: what its text was typed after: the publication, or code that says that it is it.
         levels: where it can be judged.
         rules: the rules it is made of, in the order they run.
         readings: its published definitions; the first is canonical.
@@ -83,6 +85,7 @@ class Algorithm:
     place: int = LAST
     title: str
     source: str
+    basis: Basis = Basis.UNSAID
     levels: tuple[Level, ...]
     rules: tuple[Callable[..., typing.Any], ...]
     readings: tuple[Reading, ...]
@@ -214,13 +217,13 @@ class Algorithm:
         return tuple(n for n, v in options.items() if v != defaults[n] and not plays_part(self.plays, n, options))
 
     def reading(self, name: str) -> Reading:
-        """The reading of that name.
+        """The reading that has that name, or had it.
 
         Raises:
             UnknownNameError: the algorithm has no such reading.
         """
         for reading in self.readings:
-            if reading.name == name:
+            if name in (reading.name, *reading.formerly):
                 return reading
         known = ", ".join(r.name for r in self.readings)
         raise UnknownNameError(f"reading: {self.id} has no reading {name!r}; known: {known}")

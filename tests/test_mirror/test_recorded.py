@@ -265,8 +265,8 @@ RUN = [
     ("mofedsam", {}),
     ("fedpd", {}),
     ("fedpd", {"reading": "matlab"}),
-    ("ef21", {}),
-    ("ef21", {"compressor": "scaled-sign"}),
+    ("ef21", {"reading": "richtarik-2021-code"}),
+    ("ef21", {"reading": "richtarik-2021-code", "compressor": "scaled-sign"}),
 ]
 """Rows without the forms that they may have in the place of their text."""
 
@@ -275,7 +275,7 @@ ON_TENSORS = ("diloco", "streaming-diloco", "fedpaq", "fedcams", "fedsam", "mofe
 a length in a step and another gradient there, clients that begin elsewhere than at the model that they are sent."""
 
 FIRST_ALONE = ("ef21",)
-"""Those that are recorded in their first round alone, in which nothing is compressed."""
+"""Those that are recorded in their first round alone, in which nothing is compressed, if their reading has it so."""
 
 SINGLE_ALONE = ("mime",)
 """Those that ask for two gradients at one step, which are one and recorded where clients take no other step."""

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from fedspec.algorithms.streaming_diloco import State, StreamingDiLoCo, init, step
+from fedspec.catalogue import CATALOGUE
 from fedspec.errors import PlanError
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.readings import Against
 
 DOWN: Oracle = lambda k, x: x * 0 + 1  # noqa: E731
 """Of a constant gradient AdamW without eps and decay makes steps of the length eta_l, whatever its moments."""
@@ -64,6 +66,59 @@ def test_a_client_that_keeps_all_hears_nothing() -> None:
     """Three exchanges of two steps are six steps down, while the common copy goes its own way."""
     state = run([[2]] * 3, P=1, overlap=1, own=1.0)[-1]
     assert state.x_i[0, 0] == -6 and state.x[0] < -6
+
+
+UP: Oracle = lambda k, x: x * 0 - 1  # noqa: E731
+
+
+def printed(H: int, P: int, tau: int, alpha: float, T: int, *, eta: float, beta: float) -> list[list[list[float]]]:
+    """Algorithm 2, step by step: models[m][p] after every receipt, of a client that goes down and one that goes up.
+
+    Fragment p is one number, sent at the steps t with t = (p + 1) H / P modulo H.
+    """
+    theta = {(m, p): [0.0] for m in range(2) for p in range(P)}
+    v, delta, out = [0.0] * P, [0.0] * P, []
+    for t in range(1, T + 1):
+        for (m, _), past in theta.items():
+            past.append(past[-1] + (1 if m else -1))
+        for p in range(P):
+            offset = (p + 1) * H // P
+            if t >= offset and (t - offset) % H == 0:
+                delta[p] = sum(theta[m, p][max(t - H, 0)] - theta[m, p][t] for m in range(2)) / 2
+            if t - tau >= offset and (t - offset - tau) % H == 0:
+                v[p] = beta * v[p] + delta[p]
+                for m in range(2):
+                    arriving = theta[m, p][max(t - tau - H, 0)] - eta * (delta[p] + beta * v[p])
+                    theta[m, p][t] = alpha * theta[m, p][t] + (1 - alpha) * arriving
+                out.append([[theta[m, q][t] for q in range(P)] for m in range(2)])
+    return out
+
+
+@pytest.mark.parametrize(("P", "tau", "alpha"), [(1, 1, 0.5), (1, 2, 0.0), (2, 1, 0.25), (1, 0, 0.5)])
+def test_the_literal_reading_is_the_printed_algorithm(P: int, tau: int, alpha: float) -> None:
+    """Every client steps from its own last model: the canonical reading has a copy in the place of it."""
+    H, exchanges = 4, 6
+    steps = [[H // P + tau] * 2, *[[H // P] * 2] * (exchanges - 1)]
+    want = printed(H, P, tau, alpha, H // P * exchanges + tau, eta=0.4, beta=0.5)
+    numbers = {"P": P, "overlap": tau, "own": alpha, "eta": 0.4, "beta": 0.5}
+    got = run(steps, (DOWN, UP), blocks=P, against=Against.OWN, **numbers)
+    assert [state.x_i.tolist() for state in got] == [pytest.approx(np.array(models)) for models in want]
+    other = run(steps, (DOWN, UP), blocks=P, **numbers)
+    assert not np.allclose(got[-1].x_i, other[-1].x_i)
+
+
+def test_taken_whole_and_at_once_the_two_readings_are_one() -> None:
+    """Nobody then differs from the common copy."""
+    numbers = {"P": 1, "overlap": 0, "own": 0.0}
+    one, other = (run([[3, 2]] * 4, (DOWN, UP), against=a, **numbers)[-1] for a in Against)
+    np.testing.assert_allclose(one.x_i, other.x_i, rtol=1e-15)
+    np.testing.assert_allclose(one.x, other.x, rtol=1e-15)
+
+
+def test_the_usual_outer_rate_is_the_papers() -> None:
+    """Sec. 3.2: 0.4 at all scales, and one step of overlap (sec. 3.3.2)."""
+    row = CATALOGUE["streaming-diloco"]
+    assert (row.usual["eta"], row.usual["overlap"]) == (0.4, 1)
 
 
 def test_a_fragment_that_travels_longer_than_an_exchange_is_refused() -> None:

@@ -43,14 +43,16 @@ def vectors(algorithm: str, level: str, reading: str = "", **options: str) -> li
         raise ValueError(f"no vectors of {algorithm!r}; there are some of {', '.join(readings)}")
     reading = reading or next(iter(readings[algorithm]))
     usual = readings[algorithm].get(reading, {})
+    # A reading that has got another name has the same options under both, and no other reading has them.
+    called = [name for name, its in readings[algorithm].items() if its == usual] or [reading]
     held = _held(algorithm)
-    asked = {"level": level, "reading": reading, "options": {**usual, **options}}
-    found = [v for v in held["vectors"] if {name: v["case"][name] for name in asked} == asked]
+    asked = {"level": level, "options": {**usual, **options}}
+    there = (v for v in held["vectors"] if v["case"]["reading"] in called)
+    found = [v for v in there if {name: v["case"][name] for name in asked} == asked]
     if not found:
         ones = dict.fromkeys(_said(v["case"]) for v in held["vectors"])
-        raise ValueError(
-            f"no vectors of {_said({'algorithm': algorithm, **asked})}; there are these: {'; '.join(ones)}"
-        )
+        wanted = _said({"algorithm": algorithm, "reading": reading, **asked})
+        raise ValueError(f"no vectors of {wanted}; there are these: {'; '.join(ones)}")
     return [{**v, "defects": held["defects"]} for v in found]
 
 

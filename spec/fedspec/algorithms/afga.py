@@ -28,7 +28,7 @@ from fedspec.algorithms.exchanges import check_one_set, check_senders
 from fedspec.arith import Scalar, Stack, Vector, numbered, put, stack
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.gossip import gossip
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -172,6 +172,7 @@ ROWS = (
         place=1,
         title="FedAMSGrad with client re-sampling and gossip at every local step",
         source="AFGA, Alg. 1 (L157-200)",
+        basis=Basis.READ,
         levels=("trace",),
         rules=(sgd, gossip, weighted_mean, general_amsgrad),
         readings=(
@@ -200,6 +201,7 @@ ROWS = (
         place=2,
         title="FedAMSGrad with gossip at every local step, without re-sampling",
         source='AFGA, Table 4, "+Gossip" (L561-567)',
+        basis=Basis.READ,
         levels=("trace",),
         rules=(sgd, gossip, weighted_mean, general_amsgrad),
         readings=(
@@ -231,6 +233,7 @@ ROWS = (
         place=3,
         title="communication-adapted AFGA: only selected clients mix",
         source="AFGA, L434-442 and footnote 4 (L476-479), in words",
+        basis=Basis.READ,
         levels=("trace",),
         rules=(sgd, gossip, weighted_mean, general_amsgrad),
         readings=(

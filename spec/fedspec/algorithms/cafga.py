@@ -36,7 +36,7 @@ from fedspec.algorithms.exchanges import (
 from fedspec.arith import Mixing, Stack, Vector, Weights, array, numbered, put, stack
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.mixing.gossip import broadcast, cluster_mean, gossip
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange, Setup
@@ -192,6 +192,7 @@ ROWS = (
         place=4,
         title="AFGA in clusters of clients",
         source="AFGA, Alg. 2 (L355-402)",
+        basis=Basis.READ,
         levels=("trace",),
         rules=(sgd, broadcast, gossip, weighted_mean, cluster_mean, general_amsgrad),
         readings=(
@@ -240,6 +241,7 @@ ROWS = (
         place=5,
         title="communication-adapted CAFGA: only selected clients mix",
         source="AFGA, L440-442, in words",
+        basis=Basis.READ,
         levels=("trace",),
         rules=(sgd, gossip, weighted_mean, cluster_mean, general_amsgrad),
         readings=(

@@ -24,7 +24,7 @@ from fedspec.algorithms.client_centric import PER_STEP, RESCALE, SYMBOLS, Step, 
 from fedspec.arith import Scalar, Vector, constant, maximum, sqrt, zeros
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import local_change
 from fedspec.mixing.weighted import weighted_mean
@@ -176,6 +176,7 @@ ROWS = (
         place=4,
         title="client-centric FedAdagrad",
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189; L554, L707)",
+        basis=Basis.READ,
         levels=("trace",),
         rules=(sgd, local_change, weighted_mean, cc_adagrad, cc_inside),
         readings=(
@@ -196,6 +197,7 @@ ROWS = (
         place=5,
         title="client-centric FedAdam",
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L111, L145-189)",
+        basis=Basis.READ,
         levels=("trace",),
         rules=(sgd, local_change, weighted_mean, cc_adam, cc_inside),
         readings=(
@@ -222,6 +224,7 @@ ROWS = (
         place=6,
         title="client-centric FedAMS",
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189)",
+        basis=Basis.READ,
         levels=("trace",),
         rules=(sgd, local_change, weighted_mean, cc_ams, cc_inside),
         readings=(

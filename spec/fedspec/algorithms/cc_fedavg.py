@@ -19,7 +19,7 @@ from fedspec.algorithms.client_centric import PER_STEP, SYMBOLS, Step, Stepped, 
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import local_change
@@ -69,6 +69,7 @@ ROW = Algorithm(
     place=1,
     title="client-centric FedAvg",
     source="Client-Centric, Alg. 3 (L149-181) and L97, L322",
+    basis=Basis.READ,
     levels=("trace",),
     rules=(sgd, local_change, weighted_mean, average),
     readings=(

@@ -20,7 +20,7 @@ from fedspec.algorithms.client_centric import PER_STEP, SYMBOLS, Step, Stepped, 
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import local_change
 from fedspec.mixing.weighted import weighted_mean
@@ -77,6 +77,7 @@ ROW = Algorithm(
     place=3,
     title="client-centric FedAvgM",
     source="Client-Centric, Alg. 3 (L149-181) and L107-111, L554",
+    basis=Basis.READ,
     levels=("trace",),
     rules=(sgd, local_change, weighted_mean, server_momentum, averaged_momentum),
     readings=(

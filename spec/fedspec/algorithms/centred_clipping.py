@@ -20,7 +20,7 @@ from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector, zeros
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.distances import centred_clipping
@@ -72,11 +72,13 @@ ROW = Algorithm(
     aliases={"cclip": "its short name"},
     title="the mean of differences from the last move, each clipped",
     source="external: Karimireddy, He and Jaggi (2021)",
+    basis=Basis.CODE,
     levels=("server", "round"),
     rules=(sgd, centred_clipping, average),
     readings=(
         Reading(
-            name="karimireddy-2021",
+            name="karimireddy-2021-code",
+            formerly=("karimireddy-2021",),
             words="v = v + mean of (Delta_i - v) min(1, c / ||Delta_i - v||), L times, from the v of the round before",
         ),
     ),

@@ -30,7 +30,7 @@ from fedspec.arith import Scalar, Stack, Vector
 from fedspec.client.compress import compress, scaled_sign, top_k
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.compressed_gossip import told, towards_told, untold
 from fedspec.mixing.gossip import gossip
@@ -98,11 +98,13 @@ ROW = Algorithm(
     aliases={"choco-sgd": "its name in full"},
     title="gossip of compressed differences",
     source="external: Koloskova, Stich and Jaggi (2019), CHOCO-SGD",
+    basis=Basis.CODE,
     levels=("trace",),
     rules=(sgd, untold, top_k, scaled_sign, told, towards_told),
     readings=(
         Reading(
-            name="koloskova-2019",
+            name="told-first",
+            formerly=("koloskova-2019",),
             words="as two codes have it: neighbours are told of X - eta_l G, then mix; X_hat = 0 at first",
             fixes={"exchanged": "told", "known": "nothing"},
         ),

@@ -24,7 +24,7 @@ from fedspec.algorithms.diging import own_gradients
 from fedspec.algorithms.peers import Peers, check_everyone, rows
 from fedspec.arith import Scalar, Stack, Vector
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.diffusion import d2_step
 from fedspec.mixing.gossip import gossip
@@ -84,11 +84,13 @@ ROW = Algorithm(
     aliases={"exact-diffusion": "Bluefog-Lib/bluefog, with (I + W) / 2: that reading of it"},
     title="decentralised SGD without the bias of unlike data",
     source="external: Tang, Lian, Yan, Zhang and Liu (2018)",
+    basis=Basis.CODE,
     levels=("trace",),
     rules=(d2_step,),
     readings=(
         Reading(
-            name="tang-2018",
+            name="whole-matrix",
+            formerly=("tang-2018",),
             words="X = W (2 X - X_before - eta_l (G - G_before)); the first step W (X - eta_l G)",
             fixes={"matrix": "whole"},
         ),

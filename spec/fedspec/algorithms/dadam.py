@@ -21,7 +21,7 @@ from typing import Any
 from fedspec.algorithms.peers import Peers, check_everyone, rows
 from fedspec.arith import Mixing, Scalar, Stack, Vector, constant, maximum, sqrt
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.dadam import Moments, local_step, moments, track, tracked_step
 from fedspec.mixing.gossip import gossip
@@ -127,6 +127,7 @@ ROW = Algorithm(
     place=7,
     title="decentralised Adam",
     source="external: Nazari et al. (2019), Algorithm 1, and Chen et al. (2021); a baseline of AFGA (L968)",
+    basis=Basis.MEMORY,
     levels=("trace",),
     rules=(moments, tracked_step, track, local_step),
     readings=(

@@ -12,11 +12,11 @@
 c activates the momentum between its own steps: with c = 0 it is not felt there, with c = 1 / N the same in all N.
 The paper's changes point uphill (old minus new) and are subtracted; here they point downhill, so m is minus its m.
 
-External: Liu et al. (2024), Asynchronous Local-SGD Training for Language Modeling, arXiv 2401.09135. Its text was not
-at hand. The box follows two unrelated implementations that name it: ``utnslab/halos`` at 4b5bf73,
-``src/halos/opt.py``, lines 78-119, and, for c = 0, ``PanocularAI/torchft`` at 429a9db, ``torchft/async_diloco.py``,
-``DelayedNesterovOptimizer.step``. For c > 0 the former is the only witness. Clients take SGD steps here, and AdamW's
-there; with how many steps a client of some speed comes (its dynamic local updates) is the plan's.
+External: Liu et al. (2024), Asynchronous Local-SGD Training for Language Modeling, arXiv 2401.09135, of which v2 was
+opened: the box is its Algorithm 3, with c in [0, 1 / N], by default 0. Two unrelated implementations have it too:
+``utnslab/halos`` at 4b5bf73, ``src/halos/opt.py``, lines 78-119, and, for c = 0, ``PanocularAI/torchft`` at 429a9db,
+``torchft/async_diloco.py``, ``DelayedNesterovOptimizer.step``. Clients take SGD steps here, and AdamW's there; with how
+many steps a client of some speed comes (its dynamic local updates, eq. (6)) is the plan's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.population import Clients, each_arrival
@@ -98,7 +98,8 @@ ROW = Algorithm(
     family=Family.ASYNCHRONOUS,
     place=9,
     title="asynchronous DiLoCo: Nesterov momentum that moves at every N-th late update",
-    source="external: Liu et al. (2024), arXiv 2401.09135; as utnslab/halos and PanocularAI/torchft have it",
+    source="external: Liu et al. (2024), arXiv 2401.09135, Algorithm 3",
+    basis=Basis.READ,
     levels=("trace",),
     rules=(sgd, sent, between, delayed),
     readings=(

@@ -27,7 +27,7 @@ from fedspec import phrases
 from fedspec.algorithms.peers import Peers, check_everyone, rows
 from fedspec.arith import Scalar, Stack, Vector
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.gossip import gossip
 from fedspec.mixing.gradient_tracking import along_tracker, tracker
@@ -98,11 +98,13 @@ ROW = Algorithm(
     aliases={"gradient-tracking": "what it is a form of"},
     title="gradient tracking over a network",
     source="external: Nedic, Olshevsky and Shi (2017), Algorithm 1",
+    basis=Basis.CODE,
     levels=("trace",),
     rules=(along_tracker, tracker),
     readings=(
         Reading(
-            name="nedic-2017",
+            name="diging",
+            formerly=("nedic-2017",),
             words="X = W X - eta_l Y, Y = W Y + G(X) - G(X_before), Y = G(X) at first",
             fixes={"tracking": "diging", "start": "gradient"},
         ),

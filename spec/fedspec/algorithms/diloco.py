@@ -17,7 +17,9 @@ codes that the canonical reading rests on give torch's or optax's SGD that gradi
 AdamW's state in the client. A client that sits out keeps its own. Some clip each gradient before AdamW sees it (to
 length 1, PrimeIntellect-ai/OpenDiloco at a5b7236, open_diloco/train_diloco_torch.py:323); nothing is clipped here.
 
-External: Douillard et al. (2023), "DiLoCo: Distributed Low-Communication Training of Language Models".
+External: Douillard et al. (2023), "DiLoCo: Distributed Low-Communication Training of Language Models", arXiv
+2311.08105, of which v3 was opened: its Algorithm 1 names InnerOpt and OuterOpt, and each replica has AdamW's state for
+itself (App. 6.1). The mean is uniform, but by examples where the data of replicas are unlike.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from fedspec.arith import Scalar, Stack, Vector, put, sqrt, stack, zeros
 from fedspec.client.adam import Adam
 from fedspec.client.adamw import general_adamw
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, Served
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, Served
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import moment_mean
@@ -163,6 +165,7 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="AdamW clients that keep their state, Nesterov's momentum on the server",
     source="external: Douillard et al. (2023), which names the outer optimiser and does not print it",
+    basis=Basis.READ,
     levels=("server", "round"),
     rules=(general_adamw, moment_mean, weighted_mean, outer_momentum),
     readings=(

@@ -31,7 +31,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, concatenate, flat, matrix, norm, numbers, put, sqrt, stack, zeros
 from fedspec.client.muon import QUINTICS, Muon, general_muon, general_newton_schulz, quintic
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -143,6 +143,7 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="Muon clients that keep their momentum, Nesterov's momentum on the server",
     source="external: Therien et al. (2025), arXiv 2505.23725; as the codes of its authors have it",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(general_newton_schulz, general_muon, weighted_mean, outer_momentum),
     readings=(

@@ -1,7 +1,7 @@
 """EF21: clients send what is largest in the difference between their gradient and what the server knows of it.
 
     every client i:
-        c_i = C(grad f_i(x) - g_i)          (in the first round c_i = grad f_i(x), and g_i = 0 before)
+        c_i = C(grad f_i(x) - g_i)          (g_i = 0 before the first round)
         g_i = g_i + c_i
     g = 1/n sum_i g_i
     x = x - eta g
@@ -10,11 +10,12 @@ Server and client keep the same g_i, since it is made of what was sent; the serv
 one gradient of each client and no local steps, and everybody takes part. The source takes its step first and asks for
 gradients then: the same sequence, whose rounds end elsewhere.
 
-The authors' code starts from the whole gradients. In the other reading the first message is compressed as all others
-are, which is their box with g_i^0 = C(grad f_i(x^0)).
+The print begins at g_i^0 = C(grad f_i(x^0)), so that the first message is compressed as all others are. The authors'
+code sends the first gradients whole, c_i = grad f_i(x): that is the other reading.
 
-External: Richtarik, Sokolov and Fatkhullin (2021), as their code has it, ``IgorSokoloff/ef21_experiments_source_code``,
-``Logistic regression/bdfg_distributed_stable.py``, lines 41-86 at 805c9d7.
+External: Richtarik, Sokolov and Fatkhullin (2021), "EF21: A New, Simpler, Theoretically Better, and Practically Faster
+Error Feedback", whose Algorithm 1 was opened on the authors' poster: ``IgorSokoloff/ef21_experiments_source_code``,
+``poster.pdf`` at f8a3293. Their code: ``Logistic regression/bdfg_distributed_stable.py``, lines 41-86 at 805c9d7 there.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, stack, zeros
 from fedspec.client.compress import compress, scaled_sign, top_k
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.tracked import descend, learnt, mean_estimate, unknown
@@ -46,7 +47,7 @@ class Ef21(Hyper):
     eta: Scalar
     kept: int = NOT_GIVEN
     compressor: Compressor = Compressor.TOP_K
-    first: FirstMessage = FirstMessage.WHOLE
+    first: FirstMessage = FirstMessage.COMPRESSED
 
 
 @record
@@ -64,12 +65,12 @@ def init(h: Ef21, x: Vector, setup: Setup) -> State:
 
 
 def ef21(h: Ef21, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading: the k largest entries are sent, of the first gradients all."""
+    """One round of the canonical reading: the k largest entries are sent, of the first gradients too."""
     plan, g_i = one_gradient(plan, len(clients)), state.g_i
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
         p_i = gradient(0, x) - g_i[i]
-        c_i = p_i if state.t == 0 else top_k(p_i, kept=h.kept)
+        c_i = top_k(p_i, kept=h.kept)
         return c_i, g_i[i] + c_i
 
     c_i, g_i = each(client, clients, plan, state.x)
@@ -113,18 +114,21 @@ ROW = Algorithm(
     place=3,
     title="compressed differences of gradients",
     source="external: Richtarik, Sokolov and Fatkhullin (2021)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(unknown, top_k, scaled_sign, learnt, mean_estimate, descend),
     readings=(
         Reading(
+            name="richtarik-2021",
+            formerly=("compressed-start",),
+            words="the first message is compressed too, g_i^0 = C(grad f_i(x^0)) (Algorithm 1 on the authors' poster; "
+            "so in NoblFriend/dgd_code_spring2024, cifar/utils/ef21.py at 1c1ff22)",
+            fixes={"first": "compressed"},
+        ),
+        Reading(
             name="richtarik-2021-code",
             words="the first gradients are sent whole, as the authors' code has it",
             fixes={"first": "whole"},
-        ),
-        Reading(
-            name="compressed-start",
-            words="the first message is compressed too: NoblFriend/dgd_code_spring2024, cifar/utils/ef21.py at 1c1ff22",
-            fixes={"first": "compressed"},
         ),
     ),
     shows=("c_i", "g_i", "g"),
@@ -135,7 +139,7 @@ ROW = Algorithm(
         up="n k",
         client="d",
         server="d",
-        note="under top-k, from the second round on, the k places not counted; the mean of the g_i is another d",
+        note="under top-k, the k places not counted; the mean of the g_i is another d",
     ),
     traps=(
         phrases.EVERYONE,

@@ -31,7 +31,7 @@ from fedspec.algorithms.buffered import Waiting, check_room, collected
 from fedspec.arith import Scalar, Vector, maximum, minimum, sqrt
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import local_change
 from fedspec.mixing.weighted import weighted_mean
@@ -144,6 +144,7 @@ ROW = Algorithm(
     place=10,
     title="buffered AMSGrad whose step is shorter where an update is late",
     source="external: Wang, Wang, Lu and Chen (2024), arXiv 2407.18365, as their code has it",
+    basis=Basis.CODE,
     levels=("trace",),
     rules=(sgd, local_change, weighted_mean, slowed, general_amsgrad),
     under={"normalise": "none", "epsilon": "outside", "maximum_of": "before-correction"},

@@ -42,7 +42,7 @@ from fedspec.client.sm3_adam import begin as begin_adam
 from fedspec.client.sm3_delayed import begin as begin_adagrad
 from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
@@ -132,6 +132,7 @@ ROW = Algorithm(
     place=3,
     title="adaptive clients with SM3, adaptive server",
     source="FedAda2, Algs. 1 and 2 (L108, L667); SM3-Adam clients: external, a reconstruction",
+    basis=Basis.READ,
     levels=("round",),
     rules=(accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, weighted_mean, adam, adagrad),
     readings=(

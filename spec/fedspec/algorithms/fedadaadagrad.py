@@ -28,7 +28,7 @@ from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.client.agdu import agdu, begin
 from fedspec.client.delay import held, unless_short, warmed
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.scaled import scaled
@@ -103,6 +103,7 @@ ROW = Algorithm(
     place=4,
     title="server AdaGrad, clients AdaGrad with delayed updates",
     source="FedAda2, Alg. 10 (L1513)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(agdu, scaled, weighted_mean, adagrad),
     readings=(

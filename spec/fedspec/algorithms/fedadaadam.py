@@ -37,7 +37,7 @@ from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.client.admu import admu, begin
 from fedspec.client.delay import held, unless_short, warmed
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.scaled import scaled
@@ -109,6 +109,7 @@ ROW = Algorithm(
     place=5,
     title="server AdaGrad, clients Adam with a delayed second moment",
     source="FedAda2, Alg. 8 (L1397)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(admu, scaled, weighted_mean, adagrad),
     readings=(

@@ -23,7 +23,7 @@ from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector, constant
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
@@ -62,6 +62,7 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="FedAMS as its authors run it: an initial maximum, moments corrected",
     source="external: the code of Wang, Lin and Chen (2022)",
+    basis=Basis.CODE,
     levels=("server", "round"),
     rules=(sgd, weighted_mean, corrected_ams),
     readings=(

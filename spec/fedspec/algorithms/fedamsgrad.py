@@ -22,7 +22,7 @@ from fedspec.arith import Scalar, Vector, maximum, sqrt
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
@@ -101,6 +101,7 @@ ROWS = (
         place=9,
         title="adaptive server, AMSGrad",
         source="AFGA, eq. (2) (L112-130)",
+        basis=Basis.READ,
         levels=("server", "round"),
         rules=(sgd, weighted_mean, general_amsgrad),
         readings=(
@@ -144,6 +145,7 @@ ROWS = (
         place=10,
         title="FedAMS, options 1 and 2",
         source="external: Wang, Lin and Chen (2022); named in AFGA, footnote 5",
+        basis=Basis.MEMORY,
         levels=("server", "round"),
         rules=(sgd, weighted_mean, ams),
         readings=(

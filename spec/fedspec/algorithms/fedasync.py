@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from fedspec.arith import Scalar, Vector
 from fedspec.client.proximal import proximal_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.arrivals import READ_BY, discount, mixed
 from fedspec.plan import Arrival, Oracle, Setup
@@ -97,6 +97,7 @@ ROW = Algorithm(
     place=8,
     title="asynchronous federated optimisation by mixing models",
     source="external: Xie, Koyejo and Gupta (2019), Algorithm 1; named in Client-Centric (L390-392)",
+    basis=Basis.MEMORY,
     levels=("trace",),
     rules=(proximal_sgd, discount, mixed),
     readings=(

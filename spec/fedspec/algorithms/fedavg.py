@@ -20,7 +20,7 @@ from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
@@ -55,6 +55,7 @@ ROW = Algorithm(
     place=1,
     title="federated averaging",
     source="FedNova, eq. (2) (L52); external: McMahan et al. (2017)",
+    basis=Basis.READ,
     levels=("server", "round"),
     rules=(sgd, weighted_mean, average),
     readings=(Reading(name="mcmahan-2017", words="the mean of the changes, added with rate eta (1 as published)"),),

@@ -19,7 +19,7 @@ from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
@@ -71,6 +71,7 @@ ROW = Algorithm(
     place=2,
     title="FedAvg with server momentum",
     source="FedNova, L204 and L244 (in words); Client-Centric, L97-111; external: Hsu, Qi and Brown (2019)",
+    basis=Basis.MEMORY,
     levels=("server", "round"),
     rules=(sgd, weighted_mean, server_momentum, averaged_momentum),
     readings=(

@@ -38,7 +38,7 @@ from fedspec.client.sm3_delayed import begin as begin_sm3
 from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.costs import Costs
 from fedspec.covers import AnyCover
-from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN
@@ -210,6 +210,7 @@ ROW = Algorithm(
     place=6,
     title="federated blended optimisation: a local solver for each client",
     source="FedAda2, Alg. 5 (L1167-1185)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(sgd, agdu, admu, accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, scaled, weighted_mean, adagrad),
     readings=(

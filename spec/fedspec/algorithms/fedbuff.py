@@ -21,7 +21,7 @@ from fedspec.algorithms.buffered import Waiting, begin, check_room, collected
 from fedspec.arith import Scalar, Vector, numbers
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.arrivals import READ_BY, discount, local_change
@@ -103,6 +103,7 @@ ROW = Algorithm(
     place=7,
     title="buffered asynchronous aggregation",
     source="external: Nguyen et al. (2022), Algorithm 1; named in Client-Centric (L390-392)",
+    basis=Basis.MEMORY,
     levels=("trace",),
     rules=(sgd, local_change, discount, weighted_mean, average),
     under={"normalise": "none"},

@@ -29,7 +29,7 @@ from fedspec.arith import Scalar, Stack, Vector, constant, maximum, put, sqrt, s
 from fedspec.client.compress import compensated, compress, owed, scaled_sign, top_k
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
@@ -131,11 +131,13 @@ ROW = Algorithm(
     place=2,
     title="FedAMS with compressed changes and error memory",
     source="external: Wang, Lin and Chen (2022)",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(sgd, compensated, top_k, scaled_sign, owed, weighted_mean, ams, corrected_ams),
     readings=(
         Reading(
-            name="wang-2022",
+            name="server-of-fedams",
+            formerly=("wang-2022",),
             words="clients as in the authors' code, the server of FedAMS: v_hat = max(v_hat, v, eps), over its root",
             fixes={"server": "fedams"},
         ),

@@ -27,7 +27,7 @@ from typing import Any
 from fedspec import phrases
 from fedspec.arith import Scalar, Shared, Vector, Weights, numbers, zeros
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -141,11 +141,13 @@ ROW = Algorithm(
     family=Family.CONTROL,
     title="local steps mixed with the direction of the last round",
     source="external: Xu, Wang, Wang and Yao (2021), arXiv 2106.10874",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(own_direction, mixed_sgd, weighted_mean, average, last_direction),
     readings=(
         Reading(
-            name="xu-2021",
+            name="fl-simulator",
+            formerly=("xu-2021",),
             words="D is a gradient, minus the mean change over the rate and the mean number of steps",
             fixes={"direction": "gradient"},
         ),

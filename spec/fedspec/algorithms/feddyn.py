@@ -20,7 +20,7 @@ from fedspec.algorithms.synchronous import check_population, together
 from fedspec.arith import Scalar, Stack, Vector, put, stack, zeros
 from fedspec.client.controlled import dynamic_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, Served, above_zero
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, Served, above_zero
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.duals import check_pull, client_dual, dynamic_average, server_dual
@@ -110,6 +110,7 @@ ROW = Algorithm(
     place=2,
     title="dynamic regularisation",
     source="external: Acar et al. (2021); a baseline of AFGA",
+    basis=Basis.MEMORY,
     levels=("server", "round"),
     rules=(dynamic_sgd, client_dual, server_dual, dynamic_average),
     readings=(

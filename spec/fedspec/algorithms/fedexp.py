@@ -22,7 +22,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.extrapolated import extrapolated
@@ -59,11 +59,13 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="FedAvg with a server that extrapolates",
     source="external: Jhunjhunwala, Wang and Joshi (2023)",
+    basis=Basis.CODE,
     levels=("server", "round"),
     rules=(sgd, weighted_mean, extrapolated),
     readings=(
         Reading(
-            name="jhunjhunwala-2023",
+            name="uniform",
+            formerly=("jhunjhunwala-2023",),
             words="x = x + max(1, sum_i ||Delta_i||^2 / (2 M (||Delta||^2 + eps))) Delta, p_i = 1 / M",
             fixes={"weights": "uniform"},
         ),

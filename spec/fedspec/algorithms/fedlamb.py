@@ -44,7 +44,7 @@ from fedspec.algorithms.local_ams import SYMBOLS, FedAms, State, after, counted,
 from fedspec.arith import Scalar, Vector, concatenate, maximum, norm, ratio, sqrt
 from fedspec.client.lamb import check_ends, layer_step, precondition, sent_moment
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan
@@ -121,6 +121,7 @@ ROW = Algorithm(
     place=1,
     title="local AMSGrad with layerwise normalised steps",
     source="Fed-LAMB, Alg. 1 (L127-156)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(precondition, layer_step, sent_moment, model_mean, moment_maximum),
     readings=(

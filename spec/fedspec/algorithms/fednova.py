@@ -20,7 +20,7 @@ from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.domains import pull
-from fedspec.entry import Algorithm, Family, Method, Reading, above_zero
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading, above_zero
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import accumulation, code_norm
@@ -97,6 +97,7 @@ ROW = Algorithm(
     place=4,
     title="normalised averaging",
     source="FedNova, eqs. (4), (12) (L198)",
+    basis=Basis.READ,
     levels=("server", "round"),
     rules=(
         *STEPS.values(),

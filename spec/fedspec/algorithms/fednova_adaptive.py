@@ -23,7 +23,7 @@ from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_r
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading, v0_at_least_tau_squared
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading, v0_at_least_tau_squared
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
@@ -103,6 +103,7 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="normalised averaging under an adaptive server",
     source="FedNova, L204 (in words); external: Reddi et al. (2021)",
+    basis=Basis.READ,
     levels=("server", "round"),
     rules=(
         *STEPS.values(),

@@ -29,7 +29,7 @@ from fedspec.arith import Scalar, Vector, numbers, zeros
 from fedspec.client.controlled import corrected_gradient
 from fedspec.client.momentum import begin, momentum
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import momentum_norm
@@ -102,6 +102,7 @@ ROW = Algorithm(
     place=5,
     title="FedNova's Algorithm 2: momentum clients, cross-client variance reduction",
     source="FedNova, Alg. 2 (L972-989)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(
         cross_client,

@@ -19,7 +19,7 @@ from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_r
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
@@ -82,6 +82,7 @@ ROW = Algorithm(
     place=5,
     title="normalised averaging with server momentum; hybrid momentum with a momentum solver",
     source="FedNova, L204 and L244 (in words)",
+    basis=Basis.READ,
     levels=("server", "round"),
     rules=(*STEPS.values(), accumulation, normalised_gradient, effective_steps, general_change, nova_momentum),
     readings=(

@@ -25,7 +25,7 @@ from fedspec.algorithms.fednova import SYMBOLS
 from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
 from fedspec.arith import Scalar, Vector, Weights, numbered, numbers
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
@@ -125,6 +125,7 @@ ROW = Algorithm(
     place=6,
     title="normalised averaging over sampled clients",
     source="FedNova, Alg. 1 (L962-971), footnote 1 (L87) and App. G (L839)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(*STEPS.values(), accumulation, normalised_gradient, sampled_weights, sampled_steps, sampled_update),
     readings=(

@@ -19,7 +19,7 @@ from fedspec.algorithms.local import STEPS, local_solve
 from fedspec.arith import Scalar, Vector, numbers
 from fedspec.costs import Costs
 from fedspec.domains import pull
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
@@ -84,6 +84,7 @@ ROW = Algorithm(
     place=7,
     title="normalised averaging, a local solver for each client",
     source="FedNova, eqs. (4), (12) (L198) with L206",
+    basis=Basis.READ,
     levels=("round",),
     rules=(*STEPS.values(), accumulation, normalised_gradient, effective_steps, general_update),
     readings=(Reading(name="fednova", words="every change is divided by the ||a_i||_1 of its own solver; w_i = p_i"),),

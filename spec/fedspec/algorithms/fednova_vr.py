@@ -23,7 +23,7 @@ from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_r
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, stack, zeros
 from fedspec.client.controlled import corrected_gradient
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import accumulation
@@ -94,6 +94,7 @@ ROW = Algorithm(
     place=4,
     title="normalised averaging with cross-client variance reduction",
     source="FedNova, L204 with eq. (12)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(
         cross_client,

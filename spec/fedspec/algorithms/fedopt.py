@@ -24,7 +24,7 @@ from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading, v0_at_least_tau_squared
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading, v0_at_least_tau_squared
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
@@ -164,6 +164,7 @@ ROWS = (
         place=6,
         title="adaptive server, AdaGrad",
         source="FedAda2, eq. (SU) (L100); external: Reddi et al. (2021)",
+        basis=Basis.READ,
         levels=("server", "round"),
         rules=(sgd, weighted_mean, general_adagrad),
         readings=(
@@ -187,6 +188,7 @@ ROWS = (
         place=7,
         title="adaptive server, Adam",
         source="FedAda2, App. C.2 (L1136); external: Reddi et al. (2021)",
+        basis=Basis.READ,
         levels=("server", "round"),
         rules=(sgd, weighted_mean, general_adam),
         readings=_readings("fedadam"),
@@ -206,6 +208,7 @@ ROWS = (
         place=8,
         title="adaptive server, Yogi",
         source="external: Reddi et al. (2021)",
+        basis=Basis.MEMORY,
         levels=("server", "round"),
         rules=(sgd, weighted_mean, general_yogi),
         readings=_readings("fedyogi"),

@@ -22,7 +22,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.quantise import on_levels, quantise, quantise_by_largest
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -105,6 +105,7 @@ ROW = Algorithm(
     place=1,
     title="federated averaging of randomly rounded changes",
     source="external: Reisizadeh et al. (2020); the quantiser of Alistarh et al. (2017)",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(sgd, quantise, quantise_by_largest, on_levels, weighted_mean, average),
     readings=(

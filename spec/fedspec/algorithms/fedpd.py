@@ -24,7 +24,7 @@ from typing import Any
 from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, stack, zeros
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, above_zero
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, above_zero
 from fedspec.hyper import Hyper
 from fedspec.mixing.duals import check_pull
 from fedspec.plan import Oracle, Plan, Setup
@@ -147,6 +147,7 @@ ROW = Algorithm(
     family=Family.CONTROL,
     title="primal-dual steps on the consensus of all clients",
     source="external: Zhang, Hong, Dhople, Yin and Liu (2021), arXiv 2005.11418",
+    basis=Basis.READ,
     levels=("round",),
     rules=(lagrangian_sgd, raised_dual, primal_average),
     readings=(

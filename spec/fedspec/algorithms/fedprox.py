@@ -21,7 +21,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.proximal import proximal_sgd
 from fedspec.costs import Costs
 from fedspec.domains import pull
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm
@@ -68,6 +68,7 @@ ROW = Algorithm(
     place=3,
     title="FedAvg with proximal clients",
     source="FedNova, eq. (7); external: Li et al. (2020)",
+    basis=Basis.READ,
     levels=("server", "round"),
     rules=(proximal_sgd, weighted_mean, average),
     readings=(Reading(name="fednova", words="tau_i gradient steps on the proximal objective, changes averaged"),),

@@ -28,7 +28,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Vector, norm
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -108,16 +108,19 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="FedAvg whose clients take their gradients a little uphill (sharpness-aware minimisation)",
     source="external: Qu et al. (2022), arXiv 2206.02618; Caldarola, Caputo and Ciccone (2022), arXiv 2203.11834",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(uphill, sgd, weighted_mean, average),
     readings=(
         Reading(
-            name="qu-2022",
+            name="fl-simulator",
+            formerly=("qu-2022",),
             words="p_i = 1/|S| and a rate at the server (woodenchild95/FL-Simulator at 502bec6)",
             fixes={"weights": "uniform"},
         ),
         Reading(
-            name="caldarola-2022",
+            name="caldarola-2022-code",
+            formerly=("caldarola-2022",),
             words="means by examples (debcaldarola/fedsam at 64bbf93, with eta = 1)",
             fixes={"weights": "examples"},
         ),

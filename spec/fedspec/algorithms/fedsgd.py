@@ -17,7 +17,7 @@ from typing import Any
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean
@@ -63,6 +63,7 @@ ROW = Algorithm(
     place=3,
     title="local SGD with periodic averaging: FedAvg with equal weights",
     source="Fed-LAMB, sec. 4 (L329), not written out",
+    basis=Basis.READ,
     levels=("round",),
     rules=(sgd, model_mean),
     readings=(Reading(name="fed-sgd", words="the mean of the local models of the clients of the round"),),

@@ -24,7 +24,7 @@ from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector, zeros
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.distances import weiszfeld
@@ -78,11 +78,13 @@ ROW = Algorithm(
     aliases={"rfa": "robust federated aggregation, as Pillutla, Kakade and Harchaoui call it"},
     title="the geometric median of the changes",
     source="external: Pillutla, Kakade and Harchaoui (2022)",
+    basis=Basis.CODE,
     levels=("server", "round"),
     rules=(sgd, weighted_mean, weiszfeld, average),
     readings=(
         Reading(
-            name="pillutla-2022",
+            name="pillutla-2022-code",
+            formerly=("pillutla-2022",),
             words="T passes of the smoothed Weiszfeld algorithm from the mean, the p_i by examples",
             fixes={"weights": "examples", "origin": "mean"},
         ),

@@ -29,7 +29,7 @@ from fedspec.client.agdu import Agdu, agdu
 from fedspec.client.delay import held, warmed
 from fedspec.client.received import received_adam
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
@@ -110,6 +110,7 @@ ROW = Algorithm(
     place=2,
     title="adaptive clients and server, the server's second moment sent",
     source="FedAda2, L192 and L1621 (Direct Joint Adaptivity)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(agdu, received_adam, weighted_mean, adam, adagrad),
     readings=(

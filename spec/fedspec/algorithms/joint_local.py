@@ -28,7 +28,7 @@ from fedspec.client.agdu import agdu
 from fedspec.client.agdu import begin as begin_adagrad
 from fedspec.client.delay import held, warmed
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -116,6 +116,7 @@ ROW = Algorithm(
     place=1,
     title="adaptive clients and server, no preconditioner sent",
     source="FedAda2, L192 and L1623 (Joint Adap. w/o Precond. Commu.)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(agdu, admu, weighted_mean, adam, adagrad),
     readings=(

@@ -35,7 +35,7 @@ from fedspec.client.sm3_delayed import begin as begin_sm3
 from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.costs import Costs
 from fedspec.covers import AnyCover
-from fedspec.entry import Algorithm, Family, Program, Reading, v0_at_least_tau_squared
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.private import clip, noisy_mean
@@ -152,6 +152,7 @@ ROW = Algorithm(
     place=9,
     title="adaptive clients and server, clipped changes and a noisy mean",
     source="FedAda2, L206, App. H.1 (L1639) and Table 3 (L1653), in words; external: McMahan et al. (2018)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(agdu, admu, accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, clip, noisy_mean, adam, adagrad),
     readings=(

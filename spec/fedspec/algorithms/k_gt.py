@@ -12,7 +12,8 @@ it is SCAFFOLD's option II of everybody, C = c - c_i. A round has as many local 
 External: Liu, Lin, Koloskova and Stich (2024), "Decentralized gradient tracking with local steps", arXiv 2301.01313,
 of which the abstract alone was opened. Witnesses, two unrelated codes that agree, both with C = 0 at first:
 ``OscarYau525/FSPDA``, ``pcode/optim/k_gt.py``, lines 127-169 at 0808887, and ``team-decent/decent-bench``,
-``decent_bench/algorithms/p2p/_kgt.py``, lines 81-143 at ad39310, which says that the paper has another start too.
+``decent_bench/algorithms/p2p/_kgt.py``, lines 81-143 at ad39310, which says that the paper's line 2 has another start,
+and notes 0 as what is done in practice.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from fedspec import phrases
 from fedspec.algorithms.peers import Peers, check_everyone, rows
 from fedspec.arith import Scalar, Stack, Vector
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.gradient_tracking import along_directions, correction, mean_direction, towards_mean
 from fedspec.plan import Exchange, Setup
@@ -72,11 +73,13 @@ ROW = Algorithm(
     aliases={"kgt": "team-decent/decent-bench"},
     title="gradient tracking with local steps",
     source="external: Liu, Lin, Koloskova and Stich (2024), K-GT",
+    basis=Basis.CODE,
     levels=("trace",),
     rules=(towards_mean, mean_direction, correction, along_directions),
     readings=(
         Reading(
-            name="liu-2024",
+            name="zero-start",
+            formerly=("liu-2024",),
             words="as two codes have it: C = 0 at first, V the mean corrected gradient, X = W (X - eta eta_l tau V)",
         ),
     ),

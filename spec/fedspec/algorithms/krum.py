@@ -7,8 +7,9 @@
 over the n clients of the round, who are not weighed; f of them may send anything, and n > 2 f + 2. Where there are
 fewer, the nearest neighbour counts, as in flwr.
 
-External: Blanchard et al. (2017), arXiv 1703.02757, with one local step and eta_l for its rate; the box as flwr 1.41.0
-(server/strategy/aggregate.py) and FedML (krum_defense.py) have it, which agree.
+External: Blanchard et al. (2017), arXiv 1703.02757, of which v1 was opened (sec. 4: squared distances to the n - f - 2
+closest, of equal scores the smallest number), with one local step and eta_l for its rate. flwr 1.41.0
+(server/strategy/aggregate.py) and FedML (krum_defense.py) have the same.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.nearest import general_krum_scores, krum, krum_scores
@@ -90,6 +91,7 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="the one change with the nearest neighbours",
     source="external: Blanchard et al. (2017)",
+    basis=Basis.READ,
     levels=("server", "round"),
     rules=(sgd, general_krum_scores, krum, average),
     readings=(

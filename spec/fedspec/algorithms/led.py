@@ -24,7 +24,7 @@ from fedspec import phrases
 from fedspec.algorithms.peers import Peers, check_everyone, rows
 from fedspec.arith import Scalar, Stack, Vector
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.diffusion import combined, held_back, undone
 from fedspec.plan import Exchange, Setup
@@ -69,11 +69,13 @@ ROW = Algorithm(
     aliases={"local-exact-diffusion": "its name in full"},
     title="exact diffusion with local steps",
     source="external: Alghunaim (2024), LED",
+    basis=Basis.CODE,
     levels=("trace",),
     rules=(held_back, combined, undone),
     readings=(
         Reading(
-            name="alghunaim-2024",
+            name="fspda",
+            formerly=("alghunaim-2024",),
             words="Phi = Phi - eta_l G - dual / tau, X = W Phi, dual = dual + Phi - X; the factor 1 / tau as in FSPDA",
         ),
     ),

@@ -35,7 +35,7 @@ from fedspec import phrases
 from fedspec.arith import Count, Scalar, Stack, Vector, array, constant, maximum, put, sqrt, stack, zeros
 from fedspec.client.lamb import Moments, precondition, ratio_step, sent_moment
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import ParameterError
 from fedspec.hyper import Hyper
 from fedspec.mixing.periodic import model_mean, moment_maximum
@@ -228,6 +228,7 @@ ROW = Algorithm(
     place=2,
     title="local AMSGrad with periodic averaging; not FedAMS (fedams), whose server adapts",
     source="Fed-LAMB, sec. 4 (L329), not written out: Alg. 1 without line 12; external: Chen, Li and Li (2020)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(precondition, ratio_step, sent_moment, model_mean, moment_maximum),
     readings=(

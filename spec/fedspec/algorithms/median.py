@@ -20,7 +20,7 @@ from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.order import coordinate_median, lower_median
 from fedspec.plan import Inbox
@@ -62,11 +62,13 @@ ROW = Algorithm(
     aliases={"fedmedian": "Flower's name of it"},
     title="the median of the changes in each coordinate",
     source="external: Yin et al. (2018)",
+    basis=Basis.CODE,
     levels=("server", "round"),
     rules=(sgd, coordinate_median, lower_median, average),
     readings=(
         Reading(
-            name="yin-2018",
+            name="mean-of-middle",
+            formerly=("yin-2018",),
             words="the median of the changes in each coordinate, of an even number the mean of the two in the middle",
             fixes={"middle": "mean"},
         ),

@@ -24,7 +24,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, numbered, put, stack, zeros
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.remembered import gradients_of, remembered_step
@@ -73,6 +73,7 @@ ROW = Algorithm(
     family=Family.CONTROL,
     title="what every client sent last, present or away",
     source="external: Gu, Huang, Zhang and Huang (2021); named by Client-Centric, L388",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(sgd, gradients_of, remembered_step),
     readings=(

@@ -42,7 +42,7 @@ from fedspec.arith import Vector
 from fedspec.client.controlled import corrected_gradient
 from fedspec.client.mimicked import mimed_correction, mimicked_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program
+from fedspec.entry import Algorithm, Basis, Family, Program
 from fedspec.facts import Fact
 from fedspec.mixing.mimicked import gradient_at_x
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -95,6 +95,7 @@ ROW = Algorithm(
     family=Family.CONTROL,
     title="local steps that mimic a central momentum SGD: its frozen state, and a correction by the mean gradient",
     source="external: Karimireddy et al. (2020), Mime",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(
         gradient_at_x,

@@ -30,7 +30,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Vector, Weights, numbered, numbers, stack, zeros
 from fedspec.client.mimicked import mimicked_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.mimicked import gradient_at_x
@@ -114,7 +114,8 @@ def step(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State
 
 READINGS = (
     Reading(
-        name="karimireddy-2020",
+        name="averaged-buffer",
+        formerly=("karimireddy-2020",),
         words="the buffer averages, y = y - eta_l ((1 - beta) g + beta m); plain means; eta = 1 as published",
         fixes={"momentum_sum": "average", "weights": "uniform"},
     ),
@@ -143,6 +144,7 @@ ROW = Algorithm(
     family=Family.CONTROL,
     title="local steps with the server's momentum, which stays frozen",
     source="external: Karimireddy et al. (2020), Mime",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(mimicked_sgd, weighted_mean, gradient_at_x, average, mimicked_momentum),
     readings=READINGS,

@@ -28,7 +28,7 @@ from fedspec.algorithms.fedcm import State, init, last_direction, mixed_sgd
 from fedspec.algorithms.fedsam import uphill
 from fedspec.arith import Scalar, Vector, norm, numbers
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -90,11 +90,13 @@ ROW = Algorithm(
     family=Family.CONTROL,
     title="FedSAM whose local steps are mixed with the direction of the last round",
     source="external: Qu et al. (2022), arXiv 2206.02618",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(uphill, mixed_sgd, weighted_mean, average, last_direction),
     readings=(
         Reading(
-            name="qu-2022",
+            name="fl-simulator",
+            formerly=("qu-2022",),
             words="D is a gradient, minus the mean change over the rate and the mean number of steps; FL-Simulator "
             "weighs clients alike",
         ),

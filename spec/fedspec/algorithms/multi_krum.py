@@ -6,8 +6,10 @@
 
 as in Krum, which it is for m = 1; of fewer than m clients all are kept.
 
-External: Blanchard et al. (2017), arXiv 1703.02757, with one local step and eta_l for its rate; that it is a plain mean
-is as byzfl 0.0.11 and LPD-EPFL/ByzantineMomentum have it, which agree.
+External: Blanchard et al. (2017), arXiv 1703.02757, with one local step and eta_l for its rate. The text that names
+Multi-Krum was not opened, but v1: its m-Krum (sec. 6) takes one change by Krum, removes it and scores the rest again;
+to take the m best of one scoring, as here, is an alternative there (sec. 7). The box follows byzfl 0.0.11 and
+LPD-EPFL/ByzantineMomentum, which agree.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.nearest import general_krum_scores, krum_scores, multi_krum
@@ -75,11 +77,13 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="the mean of the changes with the nearest neighbours",
     source="external: Blanchard et al. (2017)",
+    basis=Basis.CODE,
     levels=("server", "round"),
     rules=(sgd, general_krum_scores, multi_krum, average),
     readings=(
         Reading(
-            name="blanchard-2017",
+            name="one-scoring",
+            formerly=("blanchard-2017",),
             words="the plain mean of the m changes with the least sums of squared distances to n - f - 2 others",
             fixes={**PUBLISHED, **UNIFORM},
         ),

@@ -17,7 +17,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Vector
 from fedspec.client.normalised import normalised_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import shares, weighted_mean
@@ -68,6 +68,7 @@ ROW = Algorithm(
     place=7,
     title="a mean of clients whose steps have bounded length",
     source="FedAda2, App. A, eq. (2) (L377)",
+    basis=Basis.READ,
     levels=("round",),
     rules=(normalised_sgd, weighted_mean, average),
     readings=(Reading(name="fedada2", words="every step over the length of its gradient plus eps, mean over |S|"),),

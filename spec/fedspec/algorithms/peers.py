@@ -18,7 +18,7 @@ from fedspec import phrases
 from fedspec.arith import Array, Scalar, Stack, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError, ShapeError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
@@ -124,6 +124,7 @@ ROWS = (
         place=6,
         title="decentralised SGD",
         source="external: Lian et al. (2017), Algorithm 1; a baseline of AFGA (L968)",
+        basis=Basis.MEMORY,
         levels=("trace",),
         rules=(gossip, dsgd_step),
         readings=(
@@ -156,6 +157,7 @@ ROWS = (
         place=8,
         title="gossip SGD with periodic global averaging",
         source="external: Chen et al. (2021); a baseline of AFGA (L968)",
+        basis=Basis.MEMORY,
         levels=("trace",),
         rules=(sgd, gossip, global_mean),
         readings=(

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 from fedspec.arith import Scalar, Vector, array
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN, Hyper
@@ -124,6 +124,7 @@ ROW = Algorithm(
     place=8,
     title="clipped changes and a noisy mean under a plain or adaptive server",
     source="FedAda2, L206 and App. H.1 (L1639), in words; external: McMahan et al. (2018)",
+    basis=Basis.MEMORY,
     levels=("round",),
     rules=(sgd, clip, noisy_mean, average, adam, adagrad),
     readings=(

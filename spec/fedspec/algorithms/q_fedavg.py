@@ -34,7 +34,7 @@ from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.fair import fair_parts, fair_step
@@ -72,11 +72,13 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="FedAvg in which who loses more counts for more",
     source="external: Li, Sanjabi, Beirami and Smith (2020)",
+    basis=Basis.CODE,
     levels=("server", "round"),
     rules=(sgd, fair_parts, fair_step),
     readings=(
         Reading(
-            name="li-2020",
+            name="li-2020-code",
+            formerly=("li-2020",),
             words="x = x - sum_i F_i^q g_i / sum_i (q F_i^(q - 1) ||g_i||^2 + F_i^q / eta_l), "
             "g_i = -Delta_i / eta_l, F_i = F_i(x) + guard of the model that the round began with; "
             "the paper has no guard: 0",

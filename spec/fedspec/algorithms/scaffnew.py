@@ -24,7 +24,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, stack, zeros
 from fedspec.client.controlled import drift_free_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.hyper import Hyper
 from fedspec.mixing.control_variates import skipped_control
@@ -95,11 +95,13 @@ ROW = Algorithm(
     aliases={"proxskip": "the method of which this is the federated form: its prox is the mean"},
     title="local steps until a shared coin says to communicate (ProxSkip)",
     source="external: Mishchenko, Malinovsky, Stich and Richtarik (2022)",
+    basis=Basis.CODE,
     levels=("round",),
     rules=(drift_free_sgd, weighted_mean, average, skipped_control),
     readings=(
         Reading(
-            name="mishchenko-2022",
+            name="shared-coin",
+            formerly=("mishchenko-2022",),
             words="h_i moves by p / eta_l times x - x_i; coins, and so tau, are shared by all clients",
         ),
     ),

@@ -8,7 +8,8 @@
     c = c + sum_i q_i (c_i^+ - c_i)
 
 with shares p_i among the participants and q_i among all N clients: p_i = 1/|S| and q_i = 1/N as published.
-External: Karimireddy et al. (2020), Algorithm 1; a baseline of AFGA and of FedNova, which do not define it.
+External: Karimireddy et al. (2020), "SCAFFOLD: Stochastic Controlled Averaging for Federated Learning", whose Algorithm
+1 was opened as ICML has it; a baseline of AFGA and of FedNova, which do not define it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fedspec.algorithms.synchronous import aggregate, check_population, together
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbered, put, stack, zeros
 from fedspec.client.controlled import corrected_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading, Served
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading, Served
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
@@ -135,6 +136,7 @@ ROW = Algorithm(
     place=1,
     title="stochastic controlled averaging",
     source="external: Karimireddy et al. (2020); a baseline of AFGA and of FedNova",
+    basis=Basis.READ,
     levels=("server", "round"),
     rules=(corrected_sgd, weighted_mean, client_control, server_control, average),
     readings=(

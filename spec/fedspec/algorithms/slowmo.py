@@ -26,7 +26,7 @@ from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
@@ -63,11 +63,13 @@ ROW = Algorithm(
     family=Family.SERVERS,
     title="local SGD with slow momentum over gradients",
     source="external: Wang, Tantia, Ballas and Rabbat (2020); named by FedNova, L204",
+    basis=Basis.CODE,
     levels=("server", "round"),
     rules=(sgd, weighted_mean, slow_momentum),
     readings=(
         Reading(
-            name="wang-2020",
+            name="fairscale",
+            formerly=("wang-2020",),
             words="v = beta v - Delta / eta_l, x = x - eta eta_l v; at level server eta_l counts as 1",
         ),
     ),

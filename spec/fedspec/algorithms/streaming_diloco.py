@@ -14,14 +14,15 @@
 Fragment p is made of the blocks p, p + P, p + 2 P, ... of the model. x is what all have in common: a copy that nobody
 trains. An exchange ends when its fragment is received, so that a fragment's turn comes every P exchanges. Where the
 first exchange is as long as the others, its fragment is sent after H - tau steps, which is torchft's clock. Where it is
-tau steps longer, it is sent after H, which is MaxText's. So the clock is the plan's, and no reading.
+tau steps longer, it is sent after H, which is MaxText's and the paper's. So the clock is the plan's, and no reading.
 
-External: Douillard et al. (2025), "Streaming DiLoCo with overlapping communication", arXiv 2501.18512. Its text was
-not at hand. The box follows two unrelated implementations that name it and agree but for the clock: meta-pytorch/
-torchft at 7eb7087, torchft/local_sgd.py:325-384, 429-474 and 765-806; AI-Hypercomputer/maxtext at e591f30,
-spmd_diloco_sync.py:58-117 and nnx_state_utils.py:65-69 in src/maxtext/trainers/diloco/utils. The paper is said to send
-floats of four bits, and to print for x what client i itself had when it sent the fragment last. Neither of the two
-does the latter.
+External: Douillard et al. (2025), "Streaming DiLoCo with overlapping communication", arXiv 2501.18512, of which v1 was
+opened. Its Algorithm 2 has for x what client i itself had when it sent the fragment last (lines 7 and 11), so that with
+tau or alpha above 0 clients go apart and nothing brings them together again. Its text has outer parameters that are
+"globally shared" (sec. 2.3, App.) and kept once (sec. 2.5); so have the two unrelated codes that name it: meta-pytorch/
+torchft at 7eb7087, torchft/local_sgd.py:325-384, 429-474 and 765-806, and AI-Hypercomputer/maxtext at e591f30,
+spmd_diloco_sync.py:58-117 and nnx_state_utils.py:65-69 in src/maxtext/trainers/diloco/utils. So the text is canonical
+and the print the other reading. What is sent has four bits a number in the paper, and all of them here.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.algorithms.local_ams import counted
-from fedspec.arith import Scalar, Stack, Vector, concatenate, sqrt, stack, zeros
+from fedspec.arith import Scalar, Shared, Stack, Vector, concatenate, sqrt, stack, zeros
 from fedspec.client.adam import Adam
 from fedspec.client.adamw import general_adamw
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
@@ -45,7 +46,7 @@ from fedspec.params import layers
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.preconditioner import complement
-from fedspec.readings import Weighting
+from fedspec.readings import Against, Weighting
 from fedspec.records import record
 from fedspec.rules import rule
 from fedspec.server.momentum import ServerMomentum
@@ -66,6 +67,7 @@ class StreamingDiLoCo(Hyper):
     wd: Scalar
     eta: Scalar
     beta: Scalar
+    against: Against = Against.COMMON
 
 
 @record
@@ -81,6 +83,7 @@ class State:
         t: how many gradients they hold.
         layers: where each block lies.
         r: how many exchanges there were.
+        sent: what every client had when it sent a fragment last, where changes are against that; else of no length.
     """
 
     x: Vector
@@ -91,17 +94,20 @@ class State:
     t: tuple[int, ...]
     layers: tuple[slice, ...]
     r: int
+    sent: Stack
 
 
 def init(h: StreamingDiLoCo, x: Vector, setup: Setup) -> State:
     """Everybody begins with the model; no moment anywhere."""
     n, t, blocks = setup.clients, (0,) * setup.clients, layers(setup.shapes)
     m_i, v_i = (stack([zeros(x)] * n) for _ in range(2))
-    return State(x=x, v=zeros(x), x_i=stack([x] * n), m_i=m_i, v_i=v_i, t=t, layers=blocks, r=0)
+    x_i = stack([x] * n)
+    sent = x_i if h.against is Against.OWN else x_i[..., :0]
+    return State(x=x, v=zeros(x), x_i=x_i, m_i=m_i, v_i=v_i, t=t, layers=blocks, r=0, sent=sent)
 
 
 @rule
-def received(x_i: Stack, x: Vector, *, own: Scalar) -> Stack:
+def received(x_i: Vector, x: Shared, *, own: Scalar) -> Vector:
     """The clients take a fragment in, each beside what it has itself made of it meanwhile.
 
         x_i = alpha x_i + (1 - alpha) x            streaming-diloco.x_i
@@ -157,7 +163,7 @@ def streaming_diloco(h: StreamingDiLoCo, state: State, clients: Clients, plan: P
 def after(state: State, plan: Plan, **new: Any) -> State:
     """The state after an exchange, in which everybody has taken its steps."""
     t = tuple(count + K for count, K in zip(state.t, plan.steps, strict=True))
-    return State(**new, t=t, layers=state.layers, r=state.r + 1)
+    return State(**{"sent": state.sent, **new}, t=t, layers=state.layers, r=state.r + 1)
 
 
 def step(h: StreamingDiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
@@ -169,8 +175,10 @@ def step(h: StreamingDiLoCo, state: State, clients: Clients, plan: Plan) -> tupl
     plan = plan.of_everyone(len(clients))
     check_overlap(h.overlap, plan)
     fragment = state.layers[state.r % h.P :: h.P]
+    own = h.against is Against.OWN
 
     def client(i: int, x: Vector, gradient: Oracle, K: int) -> tuple[Vector, Vector, Vector, Vector]:
+        x = state.sent[i] if own else x
         y = Adam(x=state.x_i[i], m=state.m_i[i], v=state.v_i[i], t=counted(state.t, i, x))
         for k in range(K - h.overlap):
             y = general_adamw(y, gradient(k, y.x), **h.of(general_adamw))
@@ -182,8 +190,15 @@ def step(h: StreamingDiLoCo, state: State, clients: Clients, plan: Plan) -> tupl
     deltas, x_i, m_i, v_i = each(client, clients, plan, state.x)
     delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
     outer = outer_momentum(ServerMomentum(x=state.x, v=state.v), delta, eta=h.eta, beta=h.beta)
-    x = within(fragment, state.layers, outer.x, state.x)
     v = within(fragment, state.layers, outer.v, state.v)
+    if own:
+        moved = (ServerMomentum(x=x, v=state.v) for x in state.sent)
+        arriving = stack([outer_momentum(s, delta, eta=h.eta, beta=h.beta).x for s in moved])
+        x = within(fragment, state.layers, arriving.sum(axis=0) / len(clients), state.x)
+        mixed = within(fragment, state.layers, received(x_i, arriving, own=h.own), x_i)
+        sent = within(fragment, state.layers, state.sent + deltas if h.overlap else mixed, state.sent)
+        return after(state, plan, x=x, v=v, x_i=mixed, m_i=m_i, v_i=v_i, sent=sent), {"v": v, "x_i": mixed}
+    x = within(fragment, state.layers, outer.x, state.x)
     x_i = within(fragment, state.layers, received(x_i, x, own=h.own), x_i)
     return after(state, plan, x=x, v=v, x_i=x_i, m_i=m_i, v_i=v_i), {"v": v, "x_i": x_i}
 
@@ -192,15 +207,24 @@ ROW = Algorithm(
     id="streaming-diloco",
     family=Family.SERVERS,
     title="DiLoCo by fragments in turn, that travel while clients go on",
-    source="external: Douillard et al. (2025), arXiv 2501.18512; as torchft and MaxText have it",
+    source="external: Douillard et al. (2025), arXiv 2501.18512, Algorithm 2 with secs. 2.3 and 2.5",
+    basis=Basis.READ,
     levels=("round",),
     rules=(general_adamw, weighted_mean, outer_momentum, received),
     readings=(
         Reading(
             name="douillard-2025",
-            words="outer gradients and steps of one fragment at a time, against a copy that all have in common; what "
-            "arrives weighs 1 - alpha (meta-pytorch/torchft at 7eb7087, torchft/local_sgd.py:325-384 and 429-474; "
-            "AI-Hypercomputer/maxtext at e591f30, src/maxtext/trainers/diloco/utils/spmd_diloco_sync.py:58-117)",
+            words="outer gradients and steps of one fragment at a time, against a copy that all have in common (secs. "
+            "2.3 and 2.5); what arrives weighs 1 - alpha (meta-pytorch/torchft at 7eb7087, "
+            "torchft/local_sgd.py:325-384 and 429-474; AI-Hypercomputer/maxtext at e591f30, "
+            "src/maxtext/trainers/diloco/utils/spmd_diloco_sync.py:58-117)",
+            fixes={"against": "common"},
+        ),
+        Reading(
+            name="douillard-2025-literal",
+            words="Algorithm 2 as printed (lines 7 and 11): both are against what the client itself had when it sent "
+            "the fragment last; clients that differ then never agree again; x is the mean of what arrives at them",
+            fixes={"against": "own"},
         ),
     ),
     shows=("v", "x_i"),
@@ -223,6 +247,6 @@ ROW = Algorithm(
         "AdamW's moments and count belong to the client, and know nothing of what arrives",
     ),
     denies={Fact.ADAPTIVE: "its outer step divides by nothing: the stabiliser is that of its clients' own steps"},
-    usual={"P": 2, "overlap": 1, "own": 0.5, "eta_l": 0.01, "beta2": 0.95, "wd": 0.1, "eta": 0.7},
+    usual={"P": 2, "overlap": 1, "own": 0.5, "eta_l": 0.01, "beta2": 0.95, "wd": 0.1, "eta": 0.4},
     symbols={"x": "theta", "x_i": "theta_m", "overlap": "tau", "own": "alpha", "n": "M"},
 )

@@ -21,7 +21,7 @@ from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Method, Reading
+from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.order import left_out, trimmed_mean
 from fedspec.plan import Inbox
@@ -56,11 +56,13 @@ ROW = Algorithm(
     aliases={"fedtrimmedavg": "Flower's name of it"},
     title="the mean of the changes in each coordinate, without the largest and the smallest",
     source="external: Yin et al. (2018)",
+    basis=Basis.CODE,
     levels=("server", "round"),
     rules=(sgd, trimmed_mean, average),
     readings=(
         Reading(
-            name="yin-2018",
+            name="rounded-down",
+            formerly=("yin-2018",),
             words="the mean of what is left of each coordinate without floor(trim M) of the values at either end",
         ),
     ),

@@ -18,7 +18,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, stack, zeros
 from fedspec.client.controlled import drift_free_sgd
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, Program, Reading
+from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.control_variates import drift_controls
@@ -99,6 +99,7 @@ ROW = Algorithm(
     place=3,
     title="variance-reduced local SGD",
     source="external: Liang et al. (2019); FedNova, L78",
+    basis=Basis.MEMORY,
     levels=("round",),
     rules=(drift_free_sgd, weighted_mean, average, drift_controls),
     readings=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedspec import phrases
 from fedspec.arith import Scalar, Vector, constant, sqrt
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.preconditioner import root
 from fedspec.readings import Epsilon
 from fedspec.records import record
@@ -61,6 +61,7 @@ ROW = Algorithm(
     place=10,
     title="AdaGrad",
     source="FedAda2, Alg. 9 with z = 1 (L1490)",
+    basis=Basis.READ,
     levels=("client",),
     rules=(general_adagrad,),
     readings=(

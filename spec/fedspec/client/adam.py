@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedspec import phrases
 from fedspec.arith import Count, Scalar, Vector, sqrt, zeros
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
 from fedspec.records import record
@@ -85,6 +85,7 @@ ROW = Algorithm(
     place=11,
     title="Adam",
     source="FedAda2, Alg. 6 (L1335)",
+    basis=Basis.READ,
     levels=("client",),
     rules=(general_adam,),
     readings=(

@@ -1,6 +1,9 @@
 """AdamW: Adam, and beside its step a decay of the model that the moments do not see.
 
-External: Loshchilov and Hutter (2019), "Decoupled Weight Decay Regularization", Algorithm 2, as torch has it.
+External: Loshchilov and Hutter (2019), "Decoupled Weight Decay Regularization", arXiv 1711.05101, whose Algorithm 2 was
+opened. Its line 12 is x = x - eta_t (alpha m_hat / (sqrt(v_hat) + eps) + lambda x), so that the schedule multiplies the
+decay and the rate does not: the reading loshchilov-2019, for eta_t = 1. The canonical reading is torch's, since that is
+what the name stands for in code, DiLoCo's included.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from fedspec import phrases
 from fedspec.arith import Scalar, Vector, sqrt
 from fedspec.client.adam import Adam, begin
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Decay, Epsilon
 from fedspec.rules import general, rule
@@ -83,6 +86,7 @@ ROW = Algorithm(
     place=22,
     title="AdamW: Adam with a decay beside its step",
     source="external: Loshchilov and Hutter (2019), Algorithm 2, as torch has it",
+    basis=Basis.READ,
     levels=("client",),
     rules=(general_adamw,),
     readings=(
@@ -90,6 +94,12 @@ ROW = Algorithm(
             name="torch",
             words="the old model decays by eta_l wd, both moments corrected, eps outside the root (torch.optim.AdamW)",
             fixes={"bias_correction": "moments", "epsilon": "outside", "decay": "rate"},
+        ),
+        Reading(
+            name="loshchilov-2019",
+            words="the old model decays by wd alone, both moments corrected, eps outside the root (Algorithm 2, line "
+            "12, with eta_t = 1; a schedule multiplies wd as it does the rate)",
+            fixes={"bias_correction": "moments", "epsilon": "outside", "decay": "alone"},
         ),
         Reading(
             name="loshchilov-code",
@@ -120,7 +130,7 @@ ROW = Algorithm(
     costs=Costs(working="3 d"),
     traps=(
         "the decay is no part of the gradient: added to g it enters both moments, which is Adam under L2",
-        "the decay is multiplied by the rate, as torch and optax have it; as the authors have it, it is not",
+        "the decay is multiplied by the rate, as torch and optax have it; as the authors print and have it, it is not",
         "what decays is the model before the step, not after it",
         "the exponent t of the correction is 1 at the first step",
         phrases.EPS_OUTSIDE,

@@ -6,7 +6,7 @@ from fedspec import phrases
 from fedspec.arith import Count, Scalar, Vector, constant, sqrt, zeros
 from fedspec.client.delay import due, unless_short, updates
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.readings import DeadZone
 from fedspec.records import record
 from fedspec.rules import checked, rule
@@ -100,6 +100,7 @@ ROW = Algorithm(
     place=17,
     title="Adam with delayed updates of the second moment (ADMU)",
     source="FedAda2, Alg. 7 (L1357) and Alg. 8 (L1397)",
+    basis=Basis.READ,
     levels=("client",),
     rules=(admu,),
     readings=(

@@ -6,7 +6,7 @@ from fedspec import phrases
 from fedspec.arith import Count, Scalar, Vector, constant, sqrt
 from fedspec.client.delay import due, unless_short
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.records import record
 from fedspec.rules import checked, rule
 
@@ -49,6 +49,7 @@ ROW = Algorithm(
     place=16,
     title="AdaGrad with delayed updates (AGDU)",
     source="FedAda2, Alg. 9 (L1490) and Alg. 10 (L1513)",
+    basis=Basis.READ,
     levels=("client",),
     rules=(agdu,),
     readings=(

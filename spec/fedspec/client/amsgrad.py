@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedspec.arith import Count, Scalar, Vector, maximum, sqrt, zeros
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.preconditioner import around, corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon, Maximum
 from fedspec.records import record
@@ -91,6 +91,7 @@ ROW = Algorithm(
     place=13,
     title="AMSGrad",
     source="external: Reddi, Kale and Kumar (2018)",
+    basis=Basis.MEMORY,
     levels=("client",),
     rules=(general_amsgrad,),
     readings=(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fedspec.arith import Count, Scalar, Vector, concatenate, norm, ratio, sqrt, where_less, zeros
 from fedspec.client.lamb import layer_step
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.params import check_layers
 from fedspec.readings import LocalCorrection, Phi, ZeroLayer
 from fedspec.records import record
@@ -155,6 +155,7 @@ ROW = Algorithm(
     place=21,
     title="LAMB: Adam at one length in every layer",
     source="external: You et al. (2020); Fed-LAMB compares itself with it (L258)",
+    basis=Basis.MEMORY,
     levels=("client",),
     rules=(lamb_ratio, lamb),
     readings=(

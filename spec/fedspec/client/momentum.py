@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedspec import phrases
 from fedspec.arith import Count, Scalar, Vector, zeros
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.facts import Fact
 from fedspec.readings import BufferStart
 from fedspec.records import record
@@ -123,6 +123,7 @@ ROWS = (
         place=5,
         title="heavy-ball momentum, buffer reset each round",
         source="FedNova, eqs. (35)-(36)",
+        basis=Basis.READ,
         levels=("client",),
         rules=(momentum,),
         readings=(Reading(name="fednova", words="u = rho u + g, no dampening, the step uses the new buffer"),),
@@ -139,6 +140,7 @@ ROWS = (
         place=6,
         title="Nesterov momentum, buffer reset each round",
         source="external: Sutskever et al. (2013)",
+        basis=Basis.MEMORY,
         levels=("client",),
         rules=(nesterov,),
         readings=(Reading(name="textbook", words="u = rho u + g, step along g + rho u"),),
@@ -154,6 +156,7 @@ ROWS = (
         place=7,
         title="momentum as an exponential average of gradients",
         source="external: textbook",
+        basis=Basis.MEMORY,
         levels=("client",),
         rules=(dampened,),
         readings=(
@@ -174,6 +177,7 @@ ROWS = (
         place=8,
         title="momentum with the proximal pull added to the step",
         source="external: FedNova treats the two apart (Apps. B.1, B.2)",
+        basis=Basis.OURS,
         levels=("client",),
         rules=(momentum_proximal_outside,),
         readings=(Reading(name="outside", words="the pull mu (x - anchor) does not enter the buffer"),),
@@ -188,6 +192,7 @@ ROWS = (
         place=9,
         title="momentum with the proximal pull inside the buffer",
         source="external: FedNova treats the two apart (Apps. B.1, B.2)",
+        basis=Basis.OURS,
         levels=("client",),
         rules=(momentum_proximal_inside,),
         readings=(Reading(name="inside", words="the pull mu (x - anchor) is part of the gradient"),),

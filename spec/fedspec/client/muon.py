@@ -25,7 +25,7 @@ from fedspec.arith import (
     zeros,
 )
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.params import matrices
 from fedspec.readings import Coefficients, LookAhead, MatrixLength, MatrixScale, Summed
 from fedspec.records import record
@@ -208,6 +208,7 @@ ROW = Algorithm(
     place=23,
     title="Muon: momentum as an almost orthogonal matrix",
     source="external: Jordan et al. (2024), as torch has it",
+    basis=Basis.CODE,
     levels=("client",),
     rules=(general_newton_schulz, general_muon),
     readings=(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedspec.arith import Scalar, Vector, norm
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.facts import Fact
 from fedspec.rules import rule
 
@@ -27,6 +27,7 @@ ROW = Algorithm(
     place=4,
     title="gradient descent, each step divided by the length of its gradient",
     source="FedAda2, App. A, eq. (2) (L377), under the name AdaGrad",
+    basis=Basis.READ,
     levels=("client",),
     rules=(normalised_sgd,),
     readings=(Reading(name="fedada2", words="the length of the whole gradient, nothing accumulated, eps added to it"),),

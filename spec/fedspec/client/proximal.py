@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedspec import phrases
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.facts import Fact
 from fedspec.rules import rule
 
@@ -27,6 +27,7 @@ ROW = Algorithm(
     place=3,
     title="gradient descent on FedProx's proximal objective",
     source="FedNova, eqs. (7), (31)",
+    basis=Basis.READ,
     levels=("client",),
     rules=(proximal_sgd,),
     readings=(Reading(name="fednova", words="the anchor is the model that the round began with"),),

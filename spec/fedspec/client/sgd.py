@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.facts import Fact
 from fedspec.rules import rule
 
@@ -39,6 +39,7 @@ ROWS = (
         place=1,
         title="gradient descent",
         source="FedNova, eq. (2) and App. B (L52)",
+        basis=Basis.READ,
         levels=("client",),
         rules=(sgd,),
         readings=(Reading(name="fednova", words="x = x - eta_l g"),),
@@ -55,6 +56,7 @@ ROWS = (
         place=2,
         title="gradient descent whose rate decays inside the round",
         source="FedNova, App. B",
+        basis=Basis.READ,
         levels=("client",),
         rules=(decayed_sgd,),
         readings=(Reading(name="fednova", words="rate eta_l gamma^k at step k = 0, 1, ... of the round"),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedspec.arith import Scalar, Sets, Vector, ratio, sqrt, zeros
 from fedspec.costs import Costs
 from fedspec.covers import AnyCover
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.readings import Sm3Zero
 from fedspec.records import record
 from fedspec.rules import checked, rule
@@ -128,6 +128,7 @@ ROWS = (
         place=14,
         title="SM3-I over a cover of the coordinates",
         source="FedAda2, Alg. 3 with z = 1 (L701)",
+        basis=Basis.READ,
         levels=("client",),
         rules=(accumulate_i, sm3_i),
         readings=(
@@ -149,6 +150,7 @@ ROWS = (
         place=15,
         title="SM3-II over a cover of the coordinates",
         source="FedAda2, Alg. 4 with z = 1 (L717)",
+        basis=Basis.READ,
         levels=("client",),
         rules=(accumulate_ii, sm3_ii),
         readings=(

@@ -6,7 +6,7 @@ from fedspec.arith import Count, Scalar, Sets, Vector, sqrt, zeros
 from fedspec.client.delay import due, unless_short, updates
 from fedspec.costs import Costs
 from fedspec.covers import AnyCover
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.records import record
 from fedspec.rules import checked, rule
 
@@ -83,6 +83,7 @@ ROW = Algorithm(
     place=20,
     title="Adam with the accumulators of SM3-II for its second moment",
     source="external: named in FedAda2 (L689) and not defined there; reconstructed from its Algs. 4 and 7",
+    basis=Basis.OURS,
     levels=("client",),
     rules=(average_ii, sm3_adam),
     readings=(Reading(name="reconstruction", words="averages for SM3-II's sums, both moments corrected as in ADMU"),),

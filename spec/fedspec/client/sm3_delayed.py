@@ -8,7 +8,7 @@ from fedspec.client.delay import due, unless_short
 from fedspec.client.sm3 import accumulate_i, accumulate_ii
 from fedspec.costs import Costs
 from fedspec.covers import AnyCover
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.readings import Idle
 from fedspec.records import record
 from fedspec.rules import checked, rule
@@ -124,6 +124,7 @@ ROWS = (
         place=18,
         title="SM3-I with delayed updates, over a cover of the coordinates",
         source="FedAda2, Alg. 3 (L701)",
+        basis=Basis.READ,
         levels=("client",),
         rules=(accumulate_i, sm3_i_delayed),
         readings=(
@@ -145,6 +146,7 @@ ROWS = (
         place=19,
         title="SM3-II with delayed updates, over a cover of the coordinates: the client of FedAda2",
         source="FedAda2, Alg. 2 (L667) and Alg. 4 (L717)",
+        basis=Basis.READ,
         levels=("client",),
         rules=(accumulate_ii, sm3_ii_delayed),
         readings=(

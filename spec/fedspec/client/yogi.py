@@ -5,7 +5,7 @@ from __future__ import annotations
 from fedspec.arith import Scalar, Vector, constant, sign, sqrt, zeros
 from fedspec.client.adam import Adam
 from fedspec.costs import Costs
-from fedspec.entry import Algorithm, Family, LocalSolver, Reading
+from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
 from fedspec.rules import checked, general, rule
@@ -73,6 +73,7 @@ ROW = Algorithm(
     place=12,
     title="Yogi",
     source="external: Zaheer et al. (2018)",
+    basis=Basis.MEMORY,
     levels=("client",),
     rules=(general_yogi,),
     readings=(

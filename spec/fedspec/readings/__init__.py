@@ -6,6 +6,7 @@ One module for each paper; all of them are here under one roof.
 from fedspec.readings.afga import Broadcast, ClusterWeights, Denominators, Order, RingOfTwo, Sampling
 from fedspec.readings.client_centric import Age, MaximumStart, MomentumSum, Normalise, Staleness
 from fedspec.readings.external import (
+    Against,
     AmsOption,
     AmsServer,
     Coefficients,
@@ -84,6 +85,7 @@ from fedspec.readings.shared import (
 
 __all__ = [
     "Adaptivity",
+    "Against",
     "Age",
     "AmsOption",
     "AmsServer",

@@ -106,6 +106,15 @@ class FirstMessage(StrEnum):
     """Their gradients, compressed as every later difference is."""
 
 
+class Against(StrEnum):
+    """Against which model Streaming DiLoCo takes a client's change, and makes the outer step for it."""
+
+    COMMON = "common"
+    """A copy that all have in common and nobody trains."""
+    OWN = "own"
+    """What the client itself had when it sent the fragment last."""
+
+
 class InnerState(StrEnum):
     """What becomes of a DiLoCo client's moments, and of its count of steps, between two of its rounds."""
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedspec.catalogue import CATALOGUE, Algorithm, elsewhere, find, id_of
+from fedspec.entry import Basis
 from fedspec.errors import FedspecError, UnknownNameError, to_install
 from fedspec.papers import PAPERS
 from fedspec_suite.report import claimed, mirrored, page, table
@@ -49,18 +50,20 @@ def list_(
         return
     out = console()
     if out.width < WIDE:
-        t = table.plain("id", "what")
+        t = table.plain("id", "after", "what")
         for column in t.columns:
             column.no_wrap, column.overflow = True, "ellipsis"
         t.columns[0].min_width = max(len(row["id"]) for row in rows)
+        t.columns[1].min_width = max(len(basis) for basis in Basis)
         for row in rows:
-            t.add_row(row["id"], row["title"])
+            t.add_row(row["id"], row["basis"], row["title"])
         out.print(t)
         return
-    t = table.plain("id", "what", "levels", "readings (canonical first)", "source")
+    t = table.plain("id", "what", "levels", "readings (canonical first)", "source", "after")
     for row in rows:
         also = "".join(f" ({name})" for name in row["aliases"])
-        t.add_row(row["id"] + also, row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"])
+        cells = (row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"], row["basis"])
+        t.add_row(row["id"] + also, *cells)
     out.print(t)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import PROFILES
@@ -56,11 +57,12 @@ class Asked:
 
 
 def name(offer: Offer) -> str:
-    """An offer of the specification as lines of the matrix call it."""
+    """An offer of the specification as lines of the matrix call it: its reading has the name that it had first."""
+    stored = replace(offer, reading=CATALOGUE[offer.algorithm].reading(offer.reading).stored)
     if offer.level == "server" and offer.options.get("solver") == "sgd":
         # Clients of plain SGD went without saying when the matrix was stored.
-        offer = replace(offer, options={n: v for n, v in offer.options.items() if n != "solver"})
-    return f"{offer.algorithm}/{offer.level}/{declared(offer)}"
+        stored = replace(stored, options={n: v for n, v in offer.options.items() if n != "solver"})
+    return f"{offer.algorithm}/{offer.level}/{declared(stored)}"
 
 
 @cache

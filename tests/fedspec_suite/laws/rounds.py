@@ -138,6 +138,10 @@ LAWS = (
             unless(fact(Fact.PRIVATE), "its noise moves the model everywhere"),
             unless(fact(Fact.DECAYING), "its decay moves the model where no gradient does"),
             unless(option("received", "without-start"), "its second moment is what is left of two equal numbers there"),
+            unless(
+                both(option("compressor", "scaled-sign"), option("first", "compressed")),
+                "it sends the signs of gradients that are 0 there but for rounding",
+            ),
             WHOLE,
         ),
     ),

@@ -25,7 +25,7 @@ def scenarios_in(case: Any) -> Iterator[Scenario]:
 def call_of(setting: Setting, case: Any, where: str) -> str:
     """``fedadam/server, round 2, eta=0.5``; the reading stands there too where it is not the canonical one."""
     row = setting.algorithm
-    reading = () if setting.reading == row.readings[0].name else (setting.reading,)
+    reading = () if row.reading(setting.reading) is row.readings[0] else (setting.reading,)
     s = next(scenarios_in(case), None)
     hyper = s.case.hyper if s else {}
     told = [n for n in setting.numbers if n in hyper]

@@ -41,7 +41,7 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
     return {
         "id": a.id,
         "reading": chosen.name,
-        "words": chosen.words,
+        "words": chosen.told,
         "but": {n: v for n, v in resolved.items() if v != usual[n]},
         "asks": [q.words for q in chosen.requires],
         "options": {**playing, **({"v0": TAU_SQUARED} if tied else {})},

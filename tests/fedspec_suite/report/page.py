@@ -17,6 +17,7 @@ from fedspec.catalogue import Algorithm, LocalSolver
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
 from fedspec.domains import COUNTS, DOMAINS
+from fedspec.entry import Basis
 from fedspec.rules import Equation, defaults, printed
 from fedspec.usual import unsaid, usual
 from fedspec_suite.laws import LAWS, Law
@@ -59,15 +60,16 @@ def line(a: Algorithm) -> dict[str, Any]:
         "shows": list(a.shows),
         "equations": [e.id for e in a.equations],
         "source": a.source,
+        "basis": a.basis,
     }
 
 
 def told(a: Algorithm) -> str:
-    """Where ``fedspec list WORD`` looks: names, kind, title, source, readings and the text around the box."""
+    """Where ``fedspec list WORD`` looks: names, kind, title, source, basis, readings and the text around the box."""
     box, prose = described(a)
-    readings = (word for r in a.readings for word in (r.name, r.words))
+    readings = (word for r in a.readings for word in (r.name, r.told))
     also = (word for alias in a.aliases.items() for word in alias)
-    return " ".join((a.id, *also, a.family, a.title, a.source, *readings, box, *prose))
+    return " ".join((a.id, *also, a.family, a.title, a.source, a.basis, *readings, box, *prose))
 
 
 def record(a: Algorithm) -> dict[str, Any]:
@@ -82,7 +84,12 @@ def record(a: Algorithm) -> dict[str, Any]:
         "settable": cases.settable(a),
         "defaults": a.defaults(),
         "definitions": {
-            r.name: {"words": r.words, "fixes": dict(r.fixes), "requires": [q.words for q in r.requires]}
+            r.name: {
+                "words": r.words,
+                "fixes": dict(r.fixes),
+                "requires": [q.words for q in r.requires],
+                "formerly": list(r.formerly),
+            }
             for r in a.readings
         },
         "box": text.box,
@@ -113,6 +120,8 @@ def show(a: Algorithm, out: Console) -> None:
     """Print the page."""
     out.print(Text.assemble((a.id, "bold"), f"  {a.title}"))
     out.print(Text(f"source: {a.source}", style="dim"))
+    if a.basis is not Basis.UNSAID:
+        out.print(Text(f"typed after {a.basis.words}", style="dim"))
     if re.search(r"\bL\d", a.source):
         out.print(Text("L149 and the like: lines of the text that was specified; see `fedspec papers`", style="dim"))
     for name, words in a.aliases.items():
@@ -324,7 +333,7 @@ def _readings(a: Algorithm, width: int) -> Iterator[Any]:
         alone = f"; at level {' and '.join(r.levels)} alone" if r.levels else ""
         fixed = ", ".join(f"{n} = {value}" for n, value in r.fixes.items())
         wanted = ", ".join(q.words for q in r.requires)
-        t.add_row(r.name, Text(r.words + alone), *[fixed] * settles, *[wanted] * asks)
+        t.add_row(r.name, Text(r.told + alone), *[fixed] * settles, *[wanted] * asks)
     yield from (head("readings (canonical first)"), t)
     yield Text(f"\nintermediates that a subject may show beside x: {intermediates(a)}")
 

@@ -114,7 +114,9 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
     """Why a vector is not for an offer; empty where it is."""
     case = vector["case"]
     s = scenario(vector)
-    if (case["level"], case["reading"]) != (offer.level, offer.reading) or case["options"] != dict(setting.options):
+    reading = setting.algorithm.reading
+    same = case["level"] == offer.level and reading(case["reading"]) is reading(offer.reading)
+    if not same or case["options"] != dict(setting.options):
         return "another definition"
     if anew(offer, s):
         return "rates of rounds, which it does not say that it takes"

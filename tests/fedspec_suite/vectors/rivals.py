@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from fedspec.arith import Array
+from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Begin
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.variants import CANNOT, Variant, single, systematic
@@ -109,7 +110,13 @@ def rivals(r: Row) -> tuple[Rival, ...]:
     known = [
         v for v in single(r.setting) if v.kind == "reading" or (v.kind == "mutant" and can_show(v.mutants[0].id, r))
     ]
-    return tuple(Rival(id_of_variant(v), v.words, v.equation, v) for v in known)
+    return tuple(Rival(id_of_variant(v), _words(v), v.equation, v) for v in known)
+
+
+def _words(v: Variant) -> str:
+    """Its words, in which a reading has the name that it had first."""
+    id = id_of_variant(v)
+    return id.replace(":", " ", 1) if id.startswith("reading:") else v.words
 
 
 def id_of_variant(v: Variant) -> str:
@@ -120,7 +127,7 @@ def id_of_variant(v: Variant) -> str:
         return v.words
     (names,) = v.names
     if "reading" in names:
-        return f"reading:{names['reading']}"
+        return f"reading:{CATALOGUE[v.algorithm].reading(names['reading']).stored}"
     return "option:" + ",".join(f"{n}={value}" for n, value in sorted(names.items()))
 
 

@@ -149,8 +149,12 @@ def _holds(offer: Offer) -> bool:
 
 @cache
 def offers() -> tuple[Offer, ...]:
-    """Those of the specification, by their numbers, then the pairs, then those that hold a number."""
-    return (*SUBJECT.info.offers, *(o for a in CATALOGUE.values() for o in _pairs(a)), *_holding())
+    """Those of the specification, by their numbers, then the pairs, then those that hold a number.
+
+    A reading has the name that it had first, so that no vector changes when it gets another.
+    """
+    found = (*SUBJECT.info.offers, *(o for a in CATALOGUE.values() for o in _pairs(a)), *_holding())
+    return tuple(replace(o, reading=CATALOGUE[o.algorithm].reading(o.reading).stored) for o in found)
 
 
 @cache

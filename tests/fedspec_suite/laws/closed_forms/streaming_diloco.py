@@ -22,12 +22,13 @@ OUTER = {"momentum": "nesterov", "momentum_sum": "sum", "rated": "step"}
 
 
 def exchanges(s: Scenario) -> Iterator[Array]:
-    """The common copy after each exchange."""
+    """The common copy after each exchange; where clients have one each, the mean of what arrives."""
     h, x, blocks = s.case.hyper, flatten(s.case.x0), layers(shapes(s.case.x0))
     P, late, n = int(h["P"]), int(h["overlap"]), len(problem_of(s).H)
-    own, seen = [x] * n, [0] * n
+    own, seen, apart = [x] * n, [0] * n, s.case.options["against"] == "own"
     logs: list[Log] = [[]] * n
     past: list[list[Array]] = [[] for _ in blocks]
+    last = [x.copy() for _ in range(n)]
     for r, e in enumerate(s.events):
         assert isinstance(e, Round)
         sent = [x] * n
@@ -38,8 +39,12 @@ def exchanges(s: Scenario) -> Iterator[Array]:
         x, own = x.copy(), [x_i.copy() for x_i in own]
         for l, block in enumerate(blocks):
             if l % P == r % P:
-                past[l].append(total(x_i[block] - x[block] for x_i in sent) / n)
-                x[block] = x[block] + outer(past[l], [h["eta"]] * len(past[l]), h, OUTER)
-                for x_i in own:
-                    x_i[block] = x[block] + h["own"] * (x_i[block] - x[block])
+                past[l].append(total(x_i[block] - old[block] for x_i, old in zip(sent, last, strict=True)) / n)
+                move = outer(past[l], [h["eta"]] * len(past[l]), h, OUTER)
+                for i, x_i in enumerate(own):
+                    arriving = last[i][block] + move
+                    x_i[block] = arriving + h["own"] * (x_i[block] - arriving)
+                x[block] = total(old[block] for old in last) / n + move
+                for i in range(n):
+                    last[i][block] = (sent[i] if late else own[i])[block] if apart else x[block]
         yield x
