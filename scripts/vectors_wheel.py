@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from fedspec.catalogue import CATALOGUE
+from fedspec_suite.vectors.vector import brief
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "vectors"
@@ -24,7 +25,7 @@ def lay(folder: Path) -> None:
     subprocess.run([str(Path(sys.executable).with_name("fedspec")), "vectors", "export", str(folder)], check=True)
     readings = {
         id: {
-            name: {n: str(v) for n, v in row.resolve(r.name, {}).items()}
+            name: brief(id, {n: str(v) for n, v in row.resolve(r.name, {}).items()})
             for r in row.readings
             for name in (r.name, *r.formerly)
         }

@@ -29,7 +29,7 @@ from fedspec_suite.vectors.numbers import read, rounded_up, written
 from fedspec_suite.vectors.rivals import rivals, separated, want_of
 from fedspec_suite.vectors.rows import Row, all_rows
 from fedspec_suite.vectors.stored import FOLDER, INDEX
-from fedspec_suite.vectors.vector import encoded, id_of, scenario, wanted
+from fedspec_suite.vectors.vector import encoded, id_of, options_of, scenario, wanted
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("sgd", "normalised-sgd", "fed-sgd")
@@ -60,7 +60,7 @@ def made(*words: str, seed: str) -> subprocess.CompletedProcess[str]:
 
 def test_every_offer_of_the_specification_has_vectors() -> None:
     """Of the pairs some have none: under a global exponent no candidate decides, or none shows anything."""
-    have = {(c["algorithm"], c["level"], c["reading"], json.dumps(c["options"])) for c in (v["case"] for v in every())}
+    have = {(c["algorithm"], c["level"], c["reading"], json.dumps(options_of(c))) for c in (v["case"] for v in every())}
     without = set()
     for r in all_rows():
         o = r.offer
@@ -132,7 +132,7 @@ def rows() -> dict[str, Row]:
 
 def row_of(vector: Vector) -> Row:
     case = vector["case"]
-    return rows()[json.dumps([case["level"], case["reading"], case["options"]]) + case["algorithm"]]
+    return rows()[json.dumps([case["level"], case["reading"], options_of(case)]) + case["algorithm"]]
 
 
 def test_bounds_are_those_of_today() -> None:

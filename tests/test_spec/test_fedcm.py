@@ -31,6 +31,19 @@ def test_single_steps_by_hand() -> None:
     assert shown == [(F(5, 2), F(3, 4)), (F(5, 2), F(-1, 2))]
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "more"),
+    [("fedcm", {}), ("mofedsam", {"radius": F(0), "eps": F(1)}), ("mofedsam", {"radius": F(1, 4), "eps": F(1, 2)})],
+)
+def test_the_servers_step_is_one_along_the_new_direction(algorithm: str, more: dict[str, F]) -> None:
+    """x = x - eta_g D with eta_g = eta K eta_l, where all clients take K steps: 3/4 * 3 * 1/8."""
+    hyper = {"eta_l": F(1, 8), "rho": F(1, 2), "eta": F(3, 4), **more}
+    run, x = Run(algorithm, hyper, PULLED.clients, (1, 1), vec(2)), F(2)
+    for _ in range(3):
+        x -= F(9, 32) * run.round((3, 3))["D"][0]
+        assert run.x[0] == x
+
+
 SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((0, 1, 2), (4, -1, 0)), ((5, 1, -2), (1, 2, 0)))
 """Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
 

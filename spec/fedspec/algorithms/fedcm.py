@@ -7,7 +7,8 @@
     D = -Delta / (eta_l sum_i p_i tau_i)
 
 with p_i = 1/|S|, D = 0 at first and eta = 1. D is a gradient, the mean of all that the round's steps went along, and
-1 - rho the paper's alpha. There all clients take K steps, which stands for sum_i p_i tau_i.
+1 - rho the paper's alpha. There all clients take K steps, which stands for sum_i p_i tau_i. From memory, the paper's
+server steps by the new direction, x = x - eta_g D: the same with eta_g = eta K eta_l. In FL-Simulator eta is its eta_g.
 
 External: Xu, Wang, Wang and Yao (2021), "FedCM: Federated Learning with Client-level Momentum", arXiv 2106.10874, of
 which the abstract alone was opened. Witnesses: woodenchild95/FL-Simulator at 502bec6, client/fedcm.py and
@@ -171,5 +172,5 @@ ROW = Algorithm(
         "D is the server's, from all clients of the last round; a buffer that each client keeps is another algorithm",
         "g enters by 1 - rho, not whole, in the first round too, where D is 0",
     ),
-    symbols={"rho": "1 - alpha", "tau_i": "K"},
+    symbols={"rho": "1 - alpha", "tau_i": "K", "eta": "eta_g / (K eta_l), from memory"},
 )

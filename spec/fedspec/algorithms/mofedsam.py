@@ -8,7 +8,8 @@
     D = -Delta / (eta_l sum_i p_i tau_i)
 
 with p_i = 1/|S|, D = 0 at first and eta = 1; 1 - rho is the paper's beta. It is FedSAM with FedCM's direction, and D is
-no part of where a client looks: the gradient that leads uphill is of the loss alone.
+no part of where a client looks: the gradient that leads uphill is of the loss alone. From memory, the paper's server
+steps by the new direction, x = x - eta_g D: the same with eta_g = eta K eta_l.
 
 External: Qu et al. (2022), "Generalized Federated Learning via Sharpness Aware Minimization", arXiv 2206.02618; the
 abstract alone was opened. Witnesses: woodenchild95/FL-Simulator at 502bec6, client/mofedsam.py:18-39 and
@@ -121,5 +122,5 @@ ROW = Algorithm(
         "D enters the step by rho and the gradient by 1 - rho, in the first round too, where D is 0",
         "what a client went along holds rho of D already: D is not subtracted from it before it is kept",
     ),
-    symbols={"radius": "rho", "rho": "1 - beta", "tau_i": "K"},
+    symbols={"radius": "rho", "rho": "1 - beta", "tau_i": "K", "eta": "eta_g / (K eta_l), from memory"},
 )

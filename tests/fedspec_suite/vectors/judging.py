@@ -42,7 +42,7 @@ from fedspec_suite.vectors.lint import refuse_unsound
 from fedspec_suite.vectors.numbers import read
 from fedspec_suite.vectors.rivals import PLAYS, id_of_variant
 from fedspec_suite.vectors.stored import FOLDER, Stored, load
-from fedspec_suite.vectors.vector import Vector, scenario
+from fedspec_suite.vectors.vector import Vector, options_of, scenario
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def fits(offer: Offer, setting: Setting, vector: Vector) -> str:
     s = scenario(vector)
     reading = setting.algorithm.reading
     same = case["level"] == offer.level and reading(case["reading"]) is reading(offer.reading)
-    if not same or case["options"] != dict(setting.options):
+    if not same or options_of(case) != dict(setting.options):
         return "another definition"
     if anew(offer, s):
         return "rates of rounds, which it does not say that it takes"

@@ -25,7 +25,7 @@ from fedspec_suite.vectors.numbers import read
 from fedspec_suite.vectors.rivals import WIDE_ONLY, limits_of
 from fedspec_suite.vectors.rows import offers
 from fedspec_suite.vectors.stored import LARGEST, REMEDY, Stored, indexed, load
-from fedspec_suite.vectors.vector import Vector, id_of, line, scenario
+from fedspec_suite.vectors.vector import Vector, id_of, line, options_of, scenario
 
 MOST = 1000
 """No input is larger; a count is that of a small case."""
@@ -84,7 +84,7 @@ def faults(vector: Vector, algorithm: str) -> Iterator[str]:
         decode_case(case)
         for event in vector["events"]:
             decode_event(event, case["dtype"])
-        setting = _claims().get((case["algorithm"], case["level"], case["reading"], _told(case["options"])))
+        setting = _claims().get((case["algorithm"], case["level"], case["reading"], _told(options_of(case))))
         if setting is None:
             yield "case: no offer of the specification has this level, reading and options"
         else:

@@ -28,9 +28,26 @@ VERSION = 1
 Vector = dict[str, Any]
 
 
+LATER: Mapping[str, Mapping[str, str]] = {"streaming-diloco": {"against": "common"}}
+"""Options that a row got after its vectors, at the value that these have: it is left out, so that no id changes."""
+
+
+def brief(algorithm: str, options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a case as a vector has them."""
+    later = LATER.get(algorithm, {})
+    return {n: v for n, v in options.items() if later.get(n) != v}
+
+
+def options_of(case: Mapping[str, Any]) -> dict[str, str]:
+    """All options of a vector's case."""
+    return {**LATER.get(case["algorithm"], {}), **case["options"]}
+
+
 def inputs(s: Scenario) -> dict[str, Any]:
     """The case and its events as JSON values; what an event does not hold is left out."""
-    return {"case": encode(s.case), "events": [_without_nothing(encode(e)) for e in s.events]}
+    case = encode(s.case)
+    case["options"] = brief(s.case.algorithm, s.case.options)
+    return {"case": case, "events": [_without_nothing(encode(e)) for e in s.events]}
 
 
 def _without_nothing(value: Any) -> Any:
@@ -46,7 +63,8 @@ _MAY_MISS = {"strategies", "scales", "noise", "draws", "clusters"}
 def scenario(vector: Mapping[str, Any]) -> Scenario:
     """The case and the events of a vector, which the schema has passed."""
     dtype = vector["case"]["dtype"]
-    return Scenario(decode_case(vector["case"]), tuple(decode_event(e, dtype) for e in vector["events"]))
+    case = {**vector["case"], "options": options_of(vector["case"])}
+    return Scenario(decode_case(case), tuple(decode_event(e, dtype) for e in vector["events"]))
 
 
 def id_of(given: Mapping[str, Any]) -> str:
