@@ -12,9 +12,11 @@ from test_spec.test_catalogue import _module
 
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.checked_rows import check_row
+from fedspec.contract import Offer
 from fedspec.entry import Basis
 from fedspec.errors import PluginError
 from fedspec.papers import PAPERS
+from fedspec_suite.judge.capsules.replay import _first_named
 
 ROWS = list(CATALOGUE.values())
 UNOPENED = re.compile(r"abstract alone was opened|not opened|neither opened|not at hand|was not opened")
@@ -89,3 +91,10 @@ def test_a_row_of_somebody_else_need_not_say_it_and_says_nothing_else() -> None:
     assert check_row(replace(row, basis=Basis.UNSAID), "a file").basis is Basis.UNSAID
     with pytest.raises(PluginError, match=r"basis: got 'paper'; want one of Basis.READ, Basis.CODE"):
         check_row(replace(row, basis="paper"), "a file")  # type: ignore[arg-type]
+
+
+def test_a_capsule_of_an_old_name_finds_the_offer_of_the_new_one() -> None:
+    old, new = (Offer("k-gt", "trace", name) for name in ("liu-2024", "zero-start"))
+    assert _first_named(new) == _first_named(old) == old
+    unknown = Offer("nobodys", "server", "liu-2024")
+    assert _first_named(unknown) is unknown

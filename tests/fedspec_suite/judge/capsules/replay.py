@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fedspec.catalogue import find
 from fedspec.contract import Offer, Subject
-from fedspec.errors import ContractError, FedspecError
+from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge.capsules.stored import Capsule, Failure
 from fedspec_suite.judge.runner import REQUIREMENT, requirement_obligations
 from fedspec_suite.laws import LAWS, Law
@@ -76,7 +77,7 @@ def offer_of(capsule: Capsule, subject: Subject) -> Offer:
     Raises:
         ContractError: it offers nothing like it.
     """
-    was, offers = capsule.offer, subject.info.offers
+    was, offers = _first_named(capsule.offer), subject.info.offers
     for same in (
         lambda o: o == was,
         lambda o: (
@@ -88,13 +89,21 @@ def offer_of(capsule: Capsule, subject: Subject) -> Offer:
         ),
     ):
         for offer in offers:
-            if same(offer):
+            if same(_first_named(offer)):
                 return offer
     known = ", ".join(f"{o.algorithm}/{o.level}/{declared(o)}" for o in offers[:12])
     raise ContractError(
         f"replay: {subject.info.name} does not offer {was.algorithm}/{was.level}/{declared(was)}, which the capsule is "
         f"about; it offers: {known}"
     )
+
+
+def _first_named(offer: Offer) -> Offer:
+    """The offer by the name that its reading had first; as it is, if the catalogue does not know it."""
+    try:
+        return replace(offer, reading=find(offer.algorithm).reading(offer.reading).stored)
+    except UnknownNameError:
+        return offer
 
 
 def replayed(capsule: Capsule, subject: Subject) -> list[Replayed]:
