@@ -22,6 +22,9 @@ HERE = Path(__file__).resolve()
 OPEN = pytest.StashKey[ExitStack]()
 """The subjects that run."""
 
+JUDGED = pytest.StashKey[dict[str, "OneByOne"]]()
+"""The offers, by what they are called."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
@@ -51,6 +54,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the subjects."""
     if OPEN in config.stash:
         config.stash[OPEN].close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say of each offer of which obligations were left out that a part is not the whole."""
+    for label, asking in config.stash.get(JUDGED, {}).items():
+        if said := asking.told():
+            terminalreporter.write_line(f"fedspec: {label}: {said}")
 
 
 class Implementation(pytest.File):
@@ -103,6 +113,7 @@ class Implementation(pytest.File):
             for number in chosen(subject.info.offers, only):
                 asked.append(OneByOne(request, name, subject, number))
                 label = called[number] if len(subjects) == 1 else f"{name}/{called[number]}"
+                self.config.stash.setdefault(JUDGED, {})[label] = asked[-1]
                 yield Offered.from_parent(self, name=label, nodeid=label, asking=asked[-1])
         if not asked:
             raise unmatched(request.implementations, only, offered)

@@ -96,11 +96,11 @@ def test_the_authors_code_is_read_where_it_counts_so(fixed: dict[str, float], fa
 
 
 def test_a_fixed_tau_with_a_free_v0_meets_the_requirement() -> None:
-    assert line("large_tau", "--law", "[rf][eo]*")["verdict"] == "conforms"
+    assert line("large_tau", "--law", "[rf][eo]*")["verdict"] == "asked in part"
 
 
 def test_where_the_rule_itself_is_not_finite_nothing_is_decided() -> None:
-    assert line("no_eps", "--law", "follows-x")["verdict"] == "conforms"
+    assert line("no_eps", "--law", "follows-x")["verdict"] == "asked in part"
 
 
 def obligation(status: Status) -> Obligation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,13 @@ from fedspec_suite.measure.forms import form_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen, exit_code
 from fedspec_suite.mutants import MUTANTS, Mutated, edited, edits
+from fedspec_suite.report import badges, results_page
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.markdown import markdown
 from fedspec_suite.report.partly import to_show
 from fedspec_suite.report.sarif import sarif
 from fedspec_suite.report.sentences import head, tally
+from fedspec_suite.report.stored import Run, Stored, line
 
 C = Unseen("scaffold.c", "c = c + sum over S of q_i (c_i^+ - c_i)", ("c",))
 
@@ -41,10 +44,10 @@ SCAFFOLD = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("sc
 SAID = "conforms in x; c was not seen"
 
 
-def judged(subject: Subject, offer: Offer, law: str = "follows-*") -> Result:
-    """What the judge says of an offer, without looking for what it is instead."""
+def judged(subject: Subject, offer: Offer, law: str = "follows-*", unasked: int | None = 0) -> Result:
+    """What the judge says of an offer, without looking for what it is instead, as if these laws were all there are."""
     found = judge_offer(Inside(subject), offer, law=law, cases=6)
-    return told(result_of(subject, offer, found), offer, compared(found))
+    return told(result_of(subject, offer, found, unasked=unasked, profile="quick"), offer, compared(found))
 
 
 def test_an_average_over_the_wrong_clients_that_does_not_show_is_no_bare_conforms() -> None:
@@ -68,15 +71,20 @@ def test_the_specification_conforms_where_it_shows_all() -> None:
 @pytest.mark.parametrize(
     ("law", "said"),
     [
-        ("mean", "conforms to 1 law; no equation was seen"),
-        ("mean,repeats", "conforms to 2 laws; no equation was seen"),
-        ("follows-c", "conforms in c; delta and x were not seen"),
-        ("follows-*", "conforms"),
+        ("mean", "passes 1 law in quick cases"),
+        ("mean,repeats", "passes 2 laws in quick cases"),
+        ("follows-c", "follows c in quick cases; x, delta were not seen"),
+        ("follows-x,follows-c", "follows x, c in quick cases"),
+        ("follows-*", "follows x, delta, c in quick cases"),
+        ("*", "conforms"),
     ],
 )
-def test_laws_that_are_left_out_see_nothing(law: str, said: str) -> None:
-    r = judged(SUBJECT, SCAFFOLD, law)
-    assert r.said == said.replace("delta and x", "x, delta") and exit_code([r]) == 0
+def test_an_offer_of_which_obligations_were_left_out_never_conforms(law: str, said: str) -> None:
+    alone = replace(SCAFFOLD, dtypes=("float64",))
+    r = judged(SUBJECT, alone, law, unasked=None)
+    assert exit_code([r]) == 0 and exit_code([r], strict=True) == (3 if r.unasked else 0)
+    assert r.unasked + r.required == len(judge_offer(Inside(SUBJECT), alone, cases=1))
+    assert r.said == (f"{said}; {r.unasked} obligations not asked" if r.unasked else said)
 
 
 def test_what_was_compared_is_what_passed_in_every_type() -> None:
@@ -176,6 +184,38 @@ def test_every_form_says_what_was_seen() -> None:
     assert record["unseen"] == [{"equation": "scaffold.c", "text": C.text, "shown_by": ["c"]}]
 
 
+RESTRICTED = replace(result(Conformity.ASKED_IN_PART, asked("follows-x")), seen=("x",), unasked=7, profile="quick")
+FOLLOWS = "follows x in quick cases; 7 obligations not asked"
+
+
+def test_no_form_says_that_an_offer_conforms_that_was_asked_in_part() -> None:
+    """Every word of every form: only the refusal of another offer may say so."""
+    forms = {
+        "terminal": "\n".join(printed([RESTRICTED])),
+        "details": "\n".join(printed([RESTRICTED], details=True)),
+        "markdown": markdown([RESTRICTED], [], ""),
+        "junit": junit([RESTRICTED], [], ""),
+        "sarif": sarif([RESTRICTED], [], ""),
+        "lines": json.dumps(line(RESTRICTED, Run(law="follows-x"))),
+        "page": re.sub(
+            r"<style>.*</style>|<[^>]*>", "", results_page.page([Stored("a", (RESTRICTED,), (Run(),))]), flags=re.S
+        ),
+        "badge": badges.of_results([RESTRICTED]).json() + badges.of_results([RESTRICTED]).svg(),
+        "badge of two": badges.of_results([RESTRICTED, RESTRICTED]).json(),
+        "tally": tally([RESTRICTED, replace(RESTRICTED, verdict=Conformity.DOES_NOT)]),
+    }
+    assert not {name: text for name, text in forms.items() if re.search(r"\bconforms?\b(?<!not conform)", text)}
+    told = {name: " ".join(text.split()) for name, text in forms.items()}
+    assert {name for name, text in told.items() if FOLLOWS not in text} == {"badge of two"}
+    assert forms["tally"] == f"1 of 2 offers does not conform, 1 {FOLLOWS}."
+    assert forms["badge of two"].count("2 of 2 asked in part") == 1
+    assert tally([RESTRICTED] * 2) == "2 of 2 offers were asked in part."
+    suite = Xml.fromstring(forms["junit"]).find("testsuite")
+    assert suite is not None and [c.get("name") for c in suite.iter("testcase")] == ["follows-x/float64", "asked/any"]
+    (finding,) = json.loads(forms["sarif"])["runs"][0]["results"]
+    assert (finding["ruleId"], finding["kind"], finding["level"]) == ("asked", "open", "none")
+
+
 def test_several_are_counted_and_fields_are_few() -> None:
     assert tally([PART, PART, result()]) == "1 of 3 offers conforms, 2 conform in part."
     two = (replace(C, shown_by=("c", "h")), Unseen("a.h", "h = 1", ("h",)), Unseen("a.q", "q = 1", ()))
@@ -191,7 +231,7 @@ def test_strict_is_inconclusive_where_something_was_not_seen() -> None:
     assert exit_code([PART, failed], strict=True) == 1 and exit_code([result()], strict=True) == 0
     few: dict[str, Any] = {"only": "scaffold/server/option-1", "law": "mean"}
     check_subject(Inside(SUBJECT), **few)
-    with pytest.raises(DoesNotConform, match="no equation was seen"):
+    with pytest.raises(DoesNotConform, match=r"passes 1 law in quick cases; \d+ obligations not asked"):
         check_subject(Inside(SUBJECT), **few, strict=True)
 
 

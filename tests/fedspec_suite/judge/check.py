@@ -26,6 +26,7 @@ from fedspec_suite.judge.runner import (
     first,
     judge_offer,
     laws_named,
+    not_asked,
     profile_named,
     result_of,
 )
@@ -177,7 +178,8 @@ def _judged(
         obligations = excused(obligations, _entries(request, task, number), request.today)
         made = capsule(task.name, subject, number, task.among, obligations) if request.capsules else None
         obligations = [replace(o, case=None) for o in obligations]
-        result = result_of(subject, offer, obligations, command=again, made=made)
+        left = not_asked(subject, taken, obligations)
+        result = result_of(subject, offer, obligations, unasked=left, command=again, made=made, profile=request.profile)
         return _diagnosed(told(result, taken, compared(obligations)), subject, taken)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)

@@ -9,12 +9,21 @@ from fedspec.contract import Offer, Subject
 from fedspec_suite.judge.check import explanation
 from fedspec_suite.judge.expected import Expectation, excused
 from fedspec_suite.judge.request import Request, chosen, command
-from fedspec_suite.judge.runner import PROFILES, REQUIREMENT, asked_of, asks, requirement_obligations, run_law
+from fedspec_suite.judge.runner import (
+    PROFILES,
+    REQUIREMENT,
+    asked_of,
+    asks,
+    requirement_obligations,
+    result_of,
+    run_law,
+)
+from fedspec_suite.judge.unseen import compared
 from fedspec_suite.judge.zeros import refused_by
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Obligation, Status, claimed, declared
+from fedspec_suite.measure.verdict import Conformity, Obligation, Status, claimed, declared
 
 
 class OneByOne:
@@ -85,6 +94,12 @@ class OneByOne:
             self._known[law, dtype] = found
         (o,) = excused([self._known[law, dtype]], self.entries, self.request.today)
         return o
+
+    def told(self) -> str:
+        """What the obligations come to that were asked, if some were left out and no other failed; else nothing."""
+        known = [*self._known.values()]
+        passed = replace(result_of(self.subject, self.offer, known, profile=self.request.profile), seen=compared(known))
+        return passed.said if passed.verdict is Conformity.ASKED_IN_PART else ""
 
     def about(self, entry: Expectation) -> list[Obligation]:
         """The obligations of an expected failure, up to the first that fails as it says."""

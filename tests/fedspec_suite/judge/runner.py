@@ -361,6 +361,16 @@ def asked_of(setting: Setting, offer: Offer, concurrent: bool, pattern: str) -> 
     return [(law, reason) for law, reason in reasons if not reason or reason.startswith("not offered")]
 
 
+def not_asked(subject: Subject, offer: Offer, obligations: Sequence[Obligation]) -> int:
+    """How many obligations of an offer are not among these, for example because ``--law`` left them out."""
+    asked = {(o.law, o.dtype) for o in obligations}
+    whole = {(o.law, o.dtype) for o in requirement_obligations(setting_of(offer))}
+    for dtype in offer.dtypes:
+        rules = asked_of(setting_of(offer, dtype), offer, subject.info.concurrent, "*")
+        whole |= {(law.id, dtype) for law, skip in rules if not skip}
+    return len(whole - asked)
+
+
 def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
     """Verdict, obligations passed, exercised, required."""
     asked = [o for o in obligations if o.status is not Status.SKIP]
@@ -414,9 +424,22 @@ def first_deviation(obligations: Sequence[Obligation]) -> str:
     return silent[0].reason if silent else ""
 
 
-def result_of(subject: Subject, offer: Offer, obligations: list[Obligation], **more: Any) -> Result:
-    """One line of the table."""
+def result_of(
+    subject: Subject, offer: Offer, obligations: list[Obligation], *, unasked: int | None = None, **more: Any
+) -> Result:
+    """One line of the table; no offer conforms of which obligations were left out.
+
+    Args:
+        subject: the subject.
+        offer: the offer.
+        obligations: what came of those that were asked.
+        unasked: how many were left out; counted if it is not given.
+        more: other fields of the result.
+    """
     verdict, passed, exercised, required = conclude(obligations)
+    unasked = not_asked(subject, offer, obligations) if unasked is None else unasked
+    if verdict is Conformity.CONFORMS and unasked:
+        verdict = Conformity.ASKED_IN_PART
     info = subject.info
     return Result(
         subject=called(info, offer),
@@ -433,6 +456,7 @@ def result_of(subject: Subject, offer: Offer, obligations: list[Obligation], **m
         first_deviation=first_deviation(obligations),
         notes=offer.notes,
         obligations=tuple(obligations),
+        unasked=unasked,
         **kept_to(offer),
         **more,
     )

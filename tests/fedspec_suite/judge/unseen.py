@@ -53,18 +53,18 @@ def unseen(offer: Offer, compared: Sequence[str]) -> tuple[Unseen, ...]:
 
 
 def told(result: Result, offer: Offer, compared: Sequence[str]) -> Result:
-    """The result of an offer that conforms, with what was not seen of its claim.
+    """The result of an offer that passed all that it was asked, with what was not seen of its claim.
 
     Args:
         result: what its obligations come to.
         offer: the offer.
         compared: the quantities that were compared with the rule.
     """
-    if result.verdict is not Conformity.CONFORMS:
+    if result.verdict not in {Conformity.CONFORMS, Conformity.ASKED_IN_PART}:
         return result
     missing = unseen(offer, compared) if compared else ()
-    whole = compared and not missing
-    verdict = Conformity.CONFORMS if whole else Conformity.IN_PART
+    whole = (compared and not missing) or result.unasked
+    verdict = result.verdict if whole else Conformity.IN_PART
     return replace(result, verdict=verdict, seen=tuple(compared), unseen=missing)
 
 

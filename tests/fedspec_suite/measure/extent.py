@@ -43,6 +43,19 @@ def in_words(extent: Extent) -> str:
     return ", ".join([*counted, *(f"{name} {_span(*extent[name], 'g')}" for name in others)])
 
 
+FAR = ("rounds", "clients", "coordinates")
+"""What is counted that grows without bound in use."""
+
+
+def beyond_all(extent: Extent) -> str:
+    """A sentence on how far cases went at most: of what is larger, nobody knows."""
+    most = [f"{extent[name][1]:.10g} {name if extent[name][1] != 1 else name[:-1]}" for name in FAR if name in extent]
+    if not most:
+        return ""
+    listed = " and ".join(filter(None, (", ".join(most[:-1]), most[-1])))
+    return f"No case went beyond {listed}; the verdict says nothing of larger ones."
+
+
 def _span(low: float, high: float, form: str) -> str:
     return f"{low:{form}}" if low == high else f"{low:{form}} to {high:{form}}"
 

@@ -28,11 +28,15 @@ class Conformity(StrEnum):
 
     CONFORMS = "conforms"
     IN_PART = "conforms in part"
+    ASKED_IN_PART = "asked in part"
     EXPECTED = "fails as expected"
     DOES_NOT = "does not conform"
     ERROR = "error"
     INCONCLUSIVE = "inconclusive"
 
+
+NOT_ASKED = "not asked"
+"""How it ends what a table prints of an offer of which obligations were left out."""
 
 UNREAD = "the answer cannot be read"
 """How the note of a deviation begins that any law meets which asks for an answer, whatever the law says."""
@@ -330,6 +334,10 @@ class Result:
     """The equations of the claim that show in none of them."""
     course: Course | None = None
     """How its deviation goes on, where it does not conform and a small case shows that."""
+    unasked: int = 0
+    """How many obligations of the offer were left out, for example by ``--law``."""
+    profile: str = ""
+    """How many cases were drawn, as the profile is called."""
 
     @property
     def id(self) -> str:
@@ -351,15 +359,35 @@ class Result:
         """The verdict, with what was seen of a claim, or how much failed as expected."""
         match self.verdict:
             case Conformity.EXPECTED:
-                return f"{self.verdict} ({self.excused} of {self.required})"
+                return "; ".join(filter(None, (f"{self.verdict} ({self.excused} of {self.required})", self._left_out)))
+            case Conformity.ASKED_IN_PART:
+                return "; ".join(filter(None, (self._passed_so_far, self._not_seen, self._left_out)))
             case Conformity.IN_PART if not self.seen:
-                laws = len({o.law for o in self.obligations if o.status is not Status.SKIP})
-                return f"conforms to {laws} law{'s' * (laws > 1)}; no equation was seen"
+                return "conforms in nothing that was compared"
             case Conformity.IN_PART:
-                missing = list(dict.fromkeys(u.symbol for u in self.unseen))
-                verb = "was" if len(missing) == 1 else "were"
-                return f"conforms in {_some(self.seen)}; {_some(missing)} {verb} not seen"
+                return f"conforms in {_some(self.seen)}; {self._not_seen}"
         return str(self.verdict)
+
+    @property
+    def _passed_so_far(self) -> str:
+        """What passed of an offer that was asked in part, and in which cases."""
+        laws = len({o.law for o in self.obligations if o.status is not Status.SKIP})
+        passed = f"follows {_some(self.seen)}" if self.seen else f"passes {laws} law{'s' * (laws > 1)}"
+        return f"{passed} in {self.profile or 'the drawn'} cases"
+
+    @property
+    def _not_seen(self) -> str:
+        """The quantities whose equations show in nothing that was compared; empty if all equations show."""
+        missing = list(dict.fromkeys(u.symbol for u in self.unseen))
+        return f"{_some(missing)} {'was' if len(missing) == 1 else 'were'} not seen" if missing else ""
+
+    @property
+    def _left_out(self) -> str:
+        """How many obligations were not asked; empty if all were."""
+        if self.unasked:
+            return f"{self.unasked} obligation{'s' * (self.unasked > 1)} {NOT_ASKED}"
+        # A line of an earlier fedspec does not count them.
+        return f"other obligations {NOT_ASKED}" if self.verdict is Conformity.ASKED_IN_PART else ""
 
     @property
     def extent(self) -> Extent:
@@ -393,12 +421,12 @@ def exit_code(results: list[Result], strict: bool = False) -> int:
 
     Args:
         results: the offers.
-        strict: whether a claim of which part was not seen is inconclusive.
+        strict: whether a claim of which part was not seen or not asked is inconclusive.
     """
     verdicts = {r.verdict for r in results}
     if Conformity.DOES_NOT in verdicts:
         return 1
     if Conformity.ERROR in verdicts:
         return 2
-    undecided = {Conformity.INCONCLUSIVE, *([Conformity.IN_PART] if strict else [])}
+    undecided = {Conformity.INCONCLUSIVE, *([Conformity.IN_PART, Conformity.ASKED_IN_PART] if strict else [])}
     return 3 if undecided & verdicts or not results else 0

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from fedspec_suite.measure.verdict import Conformity, Result
+from fedspec_suite.measure.verdict import NOT_ASKED, Conformity, Result
 from fedspec_suite.report.html import text
 
 
@@ -26,11 +26,12 @@ CONFORMS = Kind("conforms", "✓", "conforms", "conform", "#1a7f37", "success")
 PART = Kind("part", "◐", "conforms in part", "conform in part", "#8a5a00", "yellow")
 DEVIATES = Kind("deviates", "✗", "deviates", "deviate", "#b3261e", "critical")
 NOT_OFFERED = Kind("not-offered", "–", "not offered", "not offered", "#57606a", "inactive")
+ASKED_IN_PART = Kind("asked", "◐", "was asked in part", "were asked in part", "#8a5a00", "yellow")
 NO_ANSWER = Kind("error", "!", "gave no answer", "gave no answer", "#57606a", "inactive")
 EXPECTED = Kind("expected", "◐", "fails as expected", "fail as expected", "#8a5a00", "yellow")
 OPEN = Kind("open", "?", "is inconclusive", "are inconclusive", "#57606a", "inactive")
 
-WORST = (DEVIATES, NO_ANSWER, OPEN, EXPECTED, PART, CONFORMS)
+WORST = (DEVIATES, NO_ANSWER, OPEN, EXPECTED, ASKED_IN_PART, PART, CONFORMS)
 """The kinds of a run, those first whose colour the badge of several offers has."""
 
 _OF = {
@@ -38,12 +39,15 @@ _OF = {
     Conformity.EXPECTED: EXPECTED,
     Conformity.DOES_NOT: DEVIATES,
     Conformity.INCONCLUSIVE: OPEN,
+    Conformity.ASKED_IN_PART: ASKED_IN_PART,
 }
 
 
 def of(verdict: str) -> Kind:
     """The kind of a verdict, in one word or as a table prints it: ``conforms in x; m was not seen`` is in part."""
     found = _OF.get(verdict.partition(" (")[0])  # type: ignore[call-overload]
+    if found is None and verdict.endswith(NOT_ASKED):
+        return ASKED_IN_PART
     return found or (PART if verdict.startswith("conforms") else NO_ANSWER)
 
 
@@ -84,14 +88,17 @@ class Badge(NamedTuple):
 
 
 def of_offer(algorithm: str, verdict: str) -> Badge:
-    """The badge of one offer; one that conforms in part says in what."""
+    """The badge of one offer; of one that was seen or asked in part it says what."""
     kind = of(verdict)
     label = f"fedspec: {algorithm}" if algorithm else "fedspec"
-    return Badge(label, verdict if kind is PART else kind.word, kind.badge, kind.shield)
+    return Badge(label, verdict if kind in {PART, ASKED_IN_PART} else kind.word, kind.badge, kind.shield)
 
 
 def of_results(results: Sequence[Result]) -> Badge:
-    """The badge of one offer, or of several: how many conform, in the colour of the worst."""
+    """The badge of one offer, or of several: how many conform, in the colour of the worst.
+
+    If obligations were left out, the badge counts the offers that were asked in part.
+    """
     if len(results) == 1:
         return of_offer(results[0].algorithm, results[0].said)
     kinds = [of(r.verdict) for r in results]
@@ -99,7 +106,10 @@ def of_results(results: Sequence[Result]) -> Badge:
     worst = next(kind for kind in WORST if kind in kinds)
     good = kinds.count(CONFORMS)
     label = "fedspec" + (f": {algorithms.pop()}" if len(algorithms) == 1 else "")
-    return Badge(label, f"{good} of {len(results)} conform{'s' * (good == 1)}", worst.badge, worst.shield)
+    said = f"{good} of {len(results)} conform{'s' * (good == 1)}"
+    if not good and any(r.unasked for r in results):
+        said = f"{kinds.count(ASKED_IN_PART)} of {len(results)} asked in part"
+    return Badge(label, said, worst.badge, worst.shield)
 
 
 THIN, WIDE = "fijlrt.,:;|!' ()[]-", "mwMW"

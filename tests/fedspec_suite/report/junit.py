@@ -7,7 +7,7 @@ from xml.etree import ElementTree as Xml
 
 from fedspec_suite.judge.expected import Complaint
 from fedspec_suite.measure.inert import inert
-from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
+from fedspec_suite.measure.verdict import Obligation, Result, Status
 from fedspec_suite.report import sentences
 
 
@@ -26,11 +26,12 @@ def junit(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
         for o in r.obligations:
             case = Xml.SubElement(suite, "testcase", classname=inert(name), name=inert(o.id), time=f"{o.seconds:.3f}")
             _outcome(case, o, r)
-        if r.verdict is Conformity.IN_PART:
-            case = Xml.SubElement(suite, "testcase", classname=inert(name), name=f"{sentences.SEEN}/any")
+        if open_in := sentences.OPEN_IN.get(r.verdict):
+            case = Xml.SubElement(suite, "testcase", classname=inert(name), name=f"{open_in}/any")
             Xml.SubElement(case, "skipped", message=inert(sentences.head(r)))
         _counted(suite)
-        Xml.SubElement(suite, "system-out").text = inert("; ".join(filter(None, (sentences.head(r), r.command, ran))))
+        told = (sentences.head(r), r.command, ran, sentences.beyond([r]))
+        Xml.SubElement(suite, "system-out").text = inert("; ".join(filter(None, told)))
     if complaints:
         suite = Xml.SubElement(root, "testsuite", name="expected failures")
         for c in complaints:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fedspec_suite.judge.expected import Complaint
 from fedspec_suite.measure.inert import inert
-from fedspec_suite.measure.verdict import Conformity, Result
+from fedspec_suite.measure.verdict import Result
 from fedspec_suite.report import sentences
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&@-])")
@@ -25,7 +25,7 @@ def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: st
     lines = [f"**{_words(sentences.tally(results))}**", ""]
     for r, name in zip(results, names, strict=True):
         if r.verdict in sentences.TOLD:
-            said = "" if r.verdict is Conformity.IN_PART else f"{r.verdict}: "
+            said = "" if r.verdict in sentences.OPEN_IN else f"{r.verdict}: "
             lines.append(f"* **{_words(name)}** {_words(said + sentences.head(r))}")
             lines += [f"  Again: {_code(line)}" for line in (r.command, *sentences.replays(r)) if line]
     lines += [f"* {_words(str(c))}" for c in complaints]
@@ -33,7 +33,8 @@ def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: st
     for r in results:
         cells = (sentences.subject(r), r.algorithm, r.level, r.declared, r.said, f"{r.passed}/{r.required}")
         lines.append(f"| {' | '.join(map(_words, cells))} |")
-    return "\n".join([*lines, "", _words(ran), ""])
+    told = filter(None, (sentences.beyond(results), ran))
+    return "\n".join([*lines, "", *map(_words, told), ""])
 
 
 def _words(text: str) -> str:

@@ -50,7 +50,7 @@ def page(stored: Sequence[Stored], since: Html = NOTHING, complaints: Sequence[C
     verdict = sentences.tally(results)
     body = tag(
         "main",
-        tag("header", tag("h1", verdict), tag("p", _ran(stored), class_="quiet")),
+        tag("header", tag("h1", verdict), tag("p", _ran(stored), class_="quiet"), _beyond(results)),
         _complaints(complaints),
         since,
         [_told(r, name, k) for k, (r, name) in enumerate(bad)],
@@ -85,6 +85,12 @@ def _ran(stored: Sequence[Stored]) -> Part:
     said = runs[0].said if len(runs) == 1 else f"{len(runs)} runs, told at the end"
     subjects = ", ".join(dict.fromkeys(sentences.subject(r) for one in stored for r in one.results))
     return f"{subjects}: {said}"
+
+
+def _beyond(results: Sequence[Result]) -> Html:
+    """How far the cases went at most."""
+    said = sentences.beyond(results)
+    return tag("p", said, class_="quiet") if said else NOTHING
 
 
 def _complaints(complaints: Sequence[Complaint]) -> Html:
@@ -234,6 +240,7 @@ def _rest(stored: Sequence[Stored], named: Named) -> Iterator[Html]:
     for verdict, one, many in (
         (Conformity.CONFORMS, "offer that conforms", "offers that conform"),
         (Conformity.IN_PART, "offer of which not all was seen", "offers of which not all was seen"),
+        (Conformity.ASKED_IN_PART, "offer of which not all was asked", "offers of which not all was asked"),
         (Conformity.EXPECTED, "offer that fails as expected", "offers that fail as expected"),
     ):
         if mine := of[verdict]:
@@ -265,7 +272,7 @@ def _folded(title: str, within: Part) -> Html:
 def _quiet(r: Result, name: str) -> Html:
     """An offer of which there is nothing to mend, with its obligations."""
     beside = f"{r.reading}, {r.passed} of {r.required}"
-    if r.verdict is Conformity.IN_PART:
+    if r.verdict in {Conformity.IN_PART, Conformity.ASKED_IN_PART}:
         beside = sentences.head(r)
     elif r.verdict is Conformity.EXPECTED:
         beside = r.said

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from fedspec import __version__
 from fedspec_suite.judge.expected import Complaint
 from fedspec_suite.measure.inert import inert
-from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
+from fedspec_suite.measure.verdict import Obligation, Result, Status
 from fedspec_suite.report import sentences
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -41,7 +41,7 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
     found += [
         _unseen(r, name, sentences.label(r, results))
         for r, name in zip(results, sentences.names(results), strict=True)
-        if r.verdict is Conformity.IN_PART
+        if r.verdict in sentences.OPEN_IN
     ]
     found += [_complaint(c) for c in complaints]
     words = {r["ruleId"]: sentences.words(r["ruleId"]) for r in found}
@@ -52,7 +52,7 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
         for rule, said in words.items()
     ]
     driver = {"name": "fedspec", "version": __version__, "rules": rules}
-    run = {"tool": {"driver": driver}, "results": found, "properties": {"ran": ran}}
+    run = {"tool": {"driver": driver}, "results": found, "properties": {"ran": ran, "reach": sentences.beyond(results)}}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
@@ -73,10 +73,11 @@ def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
 
 
 def _unseen(r: Result, name: str, label: str) -> dict[str, Any]:
-    """That nobody knows of part of a claim whether it is met."""
+    """That part of a claim was not seen, or not asked."""
     said = "; ".join(filter(None, (inert(f"{name}: {sentences.head(r)}"), inert(r.command))))
-    rule = {"ruleId": sentences.SEEN, "kind": "open", "level": "none", "message": {"text": said}}
-    return {**rule, **_of_offer(r, label, f"{sentences.SEEN}/any")}
+    open_in = sentences.OPEN_IN[r.verdict]
+    rule = {"ruleId": open_in, "kind": "open", "level": "none", "message": {"text": said}}
+    return {**rule, **_of_offer(r, label, f"{open_in}/any")}
 
 
 def _of_offer(r: Result, label: str, what: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, about
 from fedspec_suite.judge.zeros import TAKES_ZERO
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
+from fedspec_suite.measure.extent import Extent, beyond_all, widen
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
 from fedspec_suite.report.partly import one_line, refused_zeros, refuses, to_be_seen
 
@@ -36,6 +37,7 @@ TOLD = {
     Conformity.ERROR: ("gave no answer", "gave no answer"),
     Conformity.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
     Conformity.IN_PART: ("conforms in part", "conform in part"),
+    Conformity.ASKED_IN_PART: ("was asked in part", "were asked in part"),
 }
 """What is said of one, and of several, that have more to be said of them."""
 
@@ -44,6 +46,12 @@ TALLIED = {**TOLD, Conformity.EXPECTED: ("fails as expected", "fail as expected"
 
 SEEN = "seen"
 """What stands for a law in files where the part of a claim that was not seen needs one."""
+
+ASKED = "asked"
+"""What stands for a law in files where the obligations that were left out need one."""
+
+OPEN_IN = {Conformity.IN_PART: SEEN, Conformity.ASKED_IN_PART: ASKED}
+"""What stands for a law, by the verdict that leaves something open."""
 
 _PARTS: tuple[Callable[[Result], str], ...] = (
     lambda r: r.level,
@@ -106,23 +114,42 @@ def head(r: Result) -> str:
             return f"{len(open_)} of {r.required} obligations could not be decided, rounding errors too large: {which}"
         case Conformity.IN_PART:
             return f"{r.said}: {to_be_seen(r)}"
+        case Conformity.ASKED_IN_PART if r.seen and r.unseen:
+            return f"{r.said}; {to_be_seen(r)}"
     return r.said
 
 
 def tally(results: Sequence[Result]) -> str:
-    """How many conform, and what is to be said of how many others."""
+    """How many conform, and what is to be said of how many others; none conforms if obligations were left out."""
     of = {verdict: sum(r.verdict is verdict for r in results) for verdict in Conformity}
     good, offers = of[Conformity.CONFORMS], "offer" if len(results) == 1 else "offers"
-    said = [f"{good} of {len(results)} {offers} {'conforms' if 1 in {good, len(results)} else 'conform'}"]
-    said += [f"{of[v]} {_counted(v, results)}" for v in TALLIED if of[v]]
-    return ", ".join(said) + "."
+    counted = [(of[v], _counted(v, results)) for v in TALLIED if of[v]]
+    if good or not _left_out(results):
+        counted.insert(0, (good, "conforms" if 1 in {good, len(results)} else "conform"))
+    (first, words), *others = counted
+    return ", ".join([f"{first} of {len(results)} {offers} {words}", *(f"{n} {said}" for n, said in others)]) + "."
+
+
+def beyond(results: Sequence[Result]) -> str:
+    """A sentence on how far the cases of a run went at most; empty if no case was played."""
+    whole: Extent = {}
+    for r in results:
+        widen(whole, r.extent)
+    return beyond_all(whole)
+
+
+def _left_out(results: Sequence[Result]) -> bool:
+    """True if obligations of some offer were left out."""
+    return any(r.unasked or r.verdict is Conformity.ASKED_IN_PART for r in results)
 
 
 def _counted(verdict: Conformity, results: Sequence[Result]) -> str:
-    """What is said of those with a verdict: of a single one that conforms in part, in which."""
+    """What is said of those with a verdict: of a single one that was seen or asked in part, in which."""
     mine = [r for r in results if r.verdict is verdict]
-    if verdict is Conformity.IN_PART and len(mine) == 1:
+    if verdict in OPEN_IN and len(mine) == 1:
         return mine[0].said
+    if verdict is Conformity.DOES_NOT and _left_out(results):
+        return f"{TALLIED[verdict][len(mine) > 1]} conform"
     if verdict is Conformity.ERROR and all(map(refused_zeros, mine)):
         return ("refuses a zero", "refuse a zero")[len(mine) > 1]
     return TALLIED[verdict][len(mine) > 1]
@@ -318,4 +345,6 @@ def words(law: str) -> str:
         return f"{law.removeprefix(TAKES_ZERO + '-')} may be zero, as the claim allows"
     if law == SEEN:
         return "every equation of the claim shows in something that is shown"
+    if law == ASKED:
+        return "every obligation of the offer is asked"
     return LAWS[law].words if law in LAWS else law

@@ -24,6 +24,7 @@ from fedspec_suite.report.terminal import Plain
 COLOURS = {
     Conformity.CONFORMS: "green",
     Conformity.IN_PART: "yellow",
+    Conformity.ASKED_IN_PART: "yellow",
     Conformity.EXPECTED: "yellow",
     Conformity.DOES_NOT: "red",
     Conformity.ERROR: "magenta",
@@ -87,6 +88,7 @@ def _reach(results: Sequence[Result], console: Console) -> None:
         widen(whole, {name: span for name, span in r.extent.items() if name in (*COUNTED, "magnitude")})
     if whole:
         _block(Text(f"cases: {in_words(whole)}"), console, 0)
+        _block(Text(sentences.beyond(results)), console, 0)
     kept: dict[str, list[str]] = {}
     for r in results:
         for limit in r.limits:

@@ -158,7 +158,8 @@ def judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
         skipped = [*skipped, *refusals(zeros)]
     # One that is met is no sign that anything was computed.
     broken = [o for o in requirement_obligations(setting) if o.status is Status.FAIL]
-    result = result_of(bench.subject, bench.offer, [*(p.obligation for p in played), *skipped, *broken])
+    asked = [*(p.obligation for p in played), *skipped, *broken]
+    result = result_of(bench.subject, bench.offer, asked, unasked=0)
     deviating = [p.obligation for p in played if p.obligation.deviation]
     if not played and not broken and not zeros:
         said = "no vector fits what it offers; `fedspec check` draws cases for it"
