@@ -91,6 +91,14 @@ def evidence(known: Known, given: Given, samples: Sequence[Scenario] = ()) -> Ev
     return Evidence(where, tuple((k, first, given[k][: first + 1]) for first, _, k in sorted(heads)))
 
 
+def runs(known: Known, s: Scenario) -> bool:
+    """True if the claimed reading takes a case: some take no more than one local step, or all clients alone."""
+    try:
+        return len(list(known.claimed.quick(s, known.claimed.editions()()))) == len(s.events)
+    except CANNOT:
+        return False
+
+
 def _cost(s: Scenario, last: int) -> int:
     """How many local steps a case takes up to an event."""
     return sum(sum(e.steps) for e in s.events[: last + 1] if isinstance(e, Round))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -86,13 +86,14 @@ class Diagnosis:
         return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said}" if self.unlike else said
 
 
-def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis:
+def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequence[Scenario] = ()) -> Diagnosis:
     """Compare what a subject gives on a sample of rich cases with everything known, the simplest first.
 
     Args:
         bench: the offer.
         setting: what it is judged on.
         further: whether to look beyond these cases where it follows the claim in them.
+        broken: cases in which laws found it to deviate, which nothing may contradict that is said of where it does.
     """
     known = known_of(setting)
     given = _played(bench, known.samples)
@@ -102,7 +103,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     told = evidence(known, given)
     claim = measured(known, known.claimed, given, told)
     if claim.near and not claim.unlike:
-        decide = gates(bench, setting, known, given) if further else Decided()
+        decide = gates(bench, setting, known, given, broken) if further else Decided()
         found = _elsewhere(bench, known, given, decide.deviating[:ELSEWHERE])
         return Diagnosis(len(given), claim.ratio, found, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
@@ -128,7 +129,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
     if found:
         return Diagnosis(len(given), claim.ratio, _ineffective(silent, found), unlike=unlike, passes=search.passes)
     if unlike:
-        there = in_what_is_shown(bench, known, setting) if further else Decided()
+        there = in_what_is_shown(bench, known, setting, broken) if further else Decided()
         fitted = "" if there.words else shown(known, given, unlike)
         return Diagnosis(
             len(given),
@@ -141,7 +142,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False) -> Diagnosis
             search=str(search),
             passes=search.passes,
         )
-    decide = gates(bench, setting, known, given)
+    decide = gates(bench, setting, known, given, broken)
     fitted = _fitted(bench, known, given, setting) or _seen(known, given)
     if fitted.startswith(WHOLE):
         decide = Decided()

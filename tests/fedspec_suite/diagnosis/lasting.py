@@ -10,7 +10,7 @@ import numpy as np
 from fedspec.errors import FedspecError
 from fedspec_suite.diagnosis.cases.probes import at_edges, ladders, repeatable
 from fedspec_suite.diagnosis.cases.resized import longer, opposed, ringed
-from fedspec_suite.diagnosis.comparing import Given, agrees, apart, decided
+from fedspec_suite.diagnosis.comparing import Given, agrees, apart, decided, runs
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.bench import Bench, Shown
@@ -56,7 +56,9 @@ class Larger:
         return next((words for words, case, answers in self.edges if apart(v, case, answers)), "")
 
     def _answers(self, case: Scenario) -> list[Shown]:
-        """What the subject answers; nothing where nobody can say."""
+        """What the subject answers; nothing where nobody can say, or the claim does not take the case."""
+        if not runs(self.known, case):
+            return []
         try:
             return self.bench.play(copy.deepcopy(case))
         except (Undecided, SubjectError, Beyond, Deviates, FedspecError):

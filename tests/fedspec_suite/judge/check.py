@@ -37,8 +37,10 @@ from fedspec_suite.judge.zeros import obligations as refusals
 from fedspec_suite.judge.zeros import refused_by
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.call import scenarios_in
 from fedspec_suite.measure.carried import shown_as
 from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result, Status
 from fedspec_suite.subjects import side_by_side
@@ -177,10 +179,11 @@ def _judged(
             obligations = [*ask(taken), *refusals(zeros)]
         obligations = excused(obligations, _entries(request, task, number), request.today)
         made = capsule(task.name, subject, number, task.among, obligations) if request.capsules else None
+        broken = [s for o in obligations if o.status is Status.FAIL and o.reads for s in scenarios_in(o.case)]
         obligations = [replace(o, case=None) for o in obligations]
         left = not_asked(subject, taken, obligations)
         result = result_of(subject, offer, obligations, unasked=left, command=again, made=made, profile=request.profile)
-        return _diagnosed(told(result, taken, compared(obligations)), subject, taken)
+        return _diagnosed(told(result, taken, compared(obligations)), subject, taken, broken)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
 
@@ -202,7 +205,7 @@ def _is_itself(subject: Subject) -> bool:
     return (info.name, info.variant) == (SPECIFICATION.info.name, SPECIFICATION.info.variant)
 
 
-def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
+def _diagnosed(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario]) -> Result:
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
     try:
@@ -213,7 +216,7 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer) -> Result:
         if _is_itself(subject) and not any(o.reads or o.law in MANNERS or o.law not in LAWS for o in failed):
             # It follows itself: what is wrong is the rule, or that the row does not deny the law.
             return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
-        d, words = explanation(subject, offer, failed)
+        d, words = explanation(subject, offer, failed, broken)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
         return replace(result, course=_course(subject, offer, first(failed)[0]))
     except Exception as error:
@@ -228,10 +231,20 @@ def _course(subject: Subject, offer: Offer, o: Obligation) -> Course | None:
     return followed(bench_of(subject, offer, setting), setting, samples_of(setting)[:COURSES], about(o))
 
 
-def explanation(subject: Subject, offer: Offer, failed: Sequence[Obligation]) -> tuple[Diagnosis, str]:
-    """What an offer that failed in these is instead, as data and in words."""
+def explanation(
+    subject: Subject, offer: Offer, failed: Sequence[Obligation], broken: Sequence[Scenario] = ()
+) -> tuple[Diagnosis, str]:
+    """What an offer that failed in these is instead, as data and in words.
+
+    Args:
+        subject: the subject.
+        offer: the offer.
+        failed: the obligations that failed.
+        broken: the cases in which those failed that compare with the rule.
+    """
     setting = setting_of(offer)
-    d = identify(bench_of(subject, offer, setting), setting, further=True)
+    mine = [s for s in broken if s.case.dtype == setting.dtype]
+    d = identify(bench_of(subject, offer, setting), setting, further=True, broken=mine)
     laws = {o.law for o in failed}
     if "repeats" in laws:
         d = unrepeated(d)

@@ -373,7 +373,8 @@ class Result:
         """What passed of an offer that was asked in part, and in which cases."""
         laws = len({o.law for o in self.obligations if o.status is not Status.SKIP})
         passed = f"follows {_some(self.seen)}" if self.seen else f"passes {laws} law{'s' * (laws > 1)}"
-        return f"{passed} in {self.profile or 'the drawn'} cases"
+        cases = "quick cases" if self.profile == "quick" else f"cases of profile {self.profile or 'unknown'}"
+        return f"{passed} in {cases}"
 
     @property
     def _not_seen(self) -> str:

@@ -116,6 +116,8 @@ SHARES: Mapping[str, tuple[Callable[[History], float | None], bool]] = {
 """By what is said: a number for an event, and whether the larger ones decide."""
 
 _OF_CLIENTS: Mapping[str, Callable[[History], bool | None]] = {
+    "where a round has one client": lambda r: len(r[-1]) == 1 if r[-1] else None,
+    "where a round has several clients": lambda r: len(r[-1]) > 1 if r[-1] else None,
     "where clients of a round have other ||a_i||_1 than one another": lambda r: _several(r, lambda c: c.norm, False),
     "where clients of a round have one ||a_i||_1": lambda r: _several(r, lambda c: c.norm, True),
     "where no two clients of a round have different ||a_i||_1": lambda r: _alike(r, lambda c: c.norm),
@@ -191,6 +193,9 @@ def _told_anew(s: Scenario, k: int) -> bool:
     now, before = ({**s.case.hyper, **getattr(e, "hyper", {})} for e in (s.events[k], s.events[max(k - 1, 0)]))
     return now != before
 
+
+NO_TWO = "where no two clients"
+"""How it begins what is said of clients that are alike in something, one by itself among them."""
 
 HOLDING: Mapping[str, Callable[[Scenario, int], bool | None]] = {
     **{

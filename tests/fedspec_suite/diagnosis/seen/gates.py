@@ -12,10 +12,12 @@ import numpy as np
 from fedspec.contract import Begin, Gradient
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
+from fedspec_suite.diagnosis.cases.beside_others import HOLDING
 from fedspec_suite.diagnosis.cases.features import OTHERWISE, amounts
 from fedspec_suite.diagnosis.cases.probes import Ladder, ladders, otherwise, repeatable
 from fedspec_suite.diagnosis.cases.resized import longer, smaller
-from fedspec_suite.diagnosis.comparing import Given, off
+from fedspec_suite.diagnosis.cases.without import on_ladder, without
+from fedspec_suite.diagnosis.comparing import Given, off, runs
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.seen.held_out import Played, always, contradicted, held_out, how_often, not_always, related
 from fedspec_suite.diagnosis.variants import CANNOT
@@ -45,6 +47,9 @@ CLEAR = {"float64": 1e-12, "float32": 1e-4}
 LENGTH = 50
 """Events of the longest run."""
 
+MADE = 6
+"""How many cases are made that have a feature no more."""
+
 
 Covers = Callable[[Scenario, int], bool | None]
 """Whether a case that deviates from some event on has the feature; None where nobody can say."""
@@ -58,11 +63,15 @@ class Gate:
         words: where the subject deviates.
         deviating: a case in which it does.
         covers: whether the feature explains that a case deviates.
+        name: the feature, if it has a size.
+        following: the sizes at which the subject follows the claim.
     """
 
     words: str
     deviating: Scenario
     covers: Covers = lambda s, first: None
+    name: str = ""
+    following: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -80,12 +89,20 @@ class Decided:
     deviating: tuple[Scenario, ...] = ()
 
 
-def gates(bench: Bench, setting: Setting, known: Known, given: Given) -> Decided:
+def gates(bench: Bench, setting: Setting, known: Known, given: Given, broken: Sequence[Scenario] = ()) -> Decided:
     """Which features decide, each alone, from a case that the subject follows; none where it follows none.
 
-    Features are not said to decide where a case deviates that was played and has none of them.
+    Features are not said to decide where a case deviates that was played and has none of them, nor where a case still
+    deviates of which the feature was taken.
+
+    Args:
+        bench: the offer.
+        setting: what it is judged on.
+        known: what it is compared with.
+        given: its answers on the samples.
+        broken: cases in which laws found it to deviate.
     """
-    asked = _Asked(bench, known)
+    asked = _Asked(bench, known, broken=broken)
     decided = _decided(asked, setting, given)
     there = [s for s, first in (*asked.played, *asked.held) if first >= 0]
     return replace(decided, deviating=tuple(sorted(there, key=_size)))
@@ -96,9 +113,11 @@ def _size(s: Scenario) -> tuple[int, int]:
     return len(s.events), sum(x.size for x in s.case.x0.values())
 
 
-def in_what_is_shown(bench: Bench, known: Known, setting: Setting) -> Decided:
+def in_what_is_shown(bench: Bench, known: Known, setting: Setting, broken: Sequence[Scenario] = ()) -> Decided:
     """Where a subject deviates in what it shows beside the model, by what is true of events beside one another."""
-    where, lacking = related(_Asked(bench, known).held_out(setting))
+    asked = _Asked(bench, known, broken=broken)
+    held = asked.held_out(setting)
+    where, lacking = related(held, lambda words: _stands(asked, setting, held, words))
     return Decided((where,), lacking) if where else Decided()
 
 
@@ -107,14 +126,21 @@ def _decided(asked: _Asked, setting: Setting, given: Given) -> Decided:
     for k, answers in given.items():
         first = _follows(known, known.samples[k], answers)
         asked.played.append((known.samples[k], -1 if first is None else first))
-    found = _deciding(asked, setting, given)
+    counted = len(asked.played)
+    found = _deciding(asked, setting, given, counted)
     if contradicted([g.covers for g in found], asked.played):
         found = ()
     held = asked.held_out(setting)
-    words = _held(found, held)
+    if not all(_needed(asked, setting, held, g) for g in found):
+        found = ()
+
+    def stands(words: str) -> bool:
+        return _stands(asked, setting, held, words)
+
+    words = _held(found, held, stands)
     if not words:
         # What clients are beside one another, or were before.
-        where, lacking = related(held)
+        where, lacking = related(held, stands)
         return Decided((where,), lacking) if where else Decided()
     others = [
         s for s, first in asked.played if first < 0 and all(g.covers(s, len(s.events) - 1) is False for g in found)
@@ -126,21 +152,40 @@ def _decided(asked: _Asked, setting: Setting, given: Given) -> Decided:
     return Decided(words, seen.count(False))
 
 
-def _held(found: Sequence[Gate], held: Played) -> tuple[str, ...]:
+def _needed(asked: _Asked, setting: Setting, held: Played, gate: Gate) -> bool:
+    """True unless a case deviates that has the feature, and still does with as much of it as is followed elsewhere."""
+    if not gate.name:
+        return True
+    having = [s for s, first in held if first >= 0 and gate.covers(s, first) is True]
+    made = (on_ladder(setting, s, gate.name, gate.following) for s in having[:MADE])
+    # Another client may have as much of it.
+    less = [s for s in made if s is not None and gate.covers(s, len(s.events) - 1) is False]
+    return not any(map(asked.wrong, less))
+
+
+def _stands(asked: _Asked, setting: Setting, held: Played, words: str) -> bool:
+    """True unless a case deviates that has what is said of clients, and still does without it."""
+    if words not in HOLDING:
+        return True
+    made = [without(setting, s, words, first) for s, first in held if first >= 0]
+    return not any(asked.wrong(s) for s in [s for s in made if s is not None][:MADE])
+
+
+def _held(found: Sequence[Gate], held: Played, stands: Callable[[str], bool]) -> tuple[str, ...]:
     """What is said of features in whose absence nothing deviates; several are said where each decides by itself."""
     covers = [g.covers for g in found]
     if not found or contradicted(covers, held):
         return ()
     if always(covers, held) and (len(found) == 1 or all(how_often([c], held)[0] for c in covers)):
         return tuple(g.words for g in found)
-    if len(found) > 1 or related(held)[0]:
+    if len(found) > 1 or related(held, stands)[0]:
         return ()
     return (not_always(found[0].words),)
 
 
-def _deciding(asked: _Asked, setting: Setting, given: Given) -> tuple[Gate, ...]:
+def _deciding(asked: _Asked, setting: Setting, given: Given, counted: int) -> tuple[Gate, ...]:
     bench, known = asked.bench, asked.known
-    followed = [k for k, (_, first) in zip(given, asked.played, strict=True) if first < 0]
+    followed = [k for k, (_, first) in zip(given, asked.played[:counted], strict=True) if first < 0]
     followed.sort(key=lambda k: (_moving(given[k]), *_varied(known.samples[k])), reverse=True)
     bases = [known.samples[k] for k in followed if _moving(given[k])][:BASES]
     if not bases:
@@ -200,6 +245,8 @@ class _Asked:
     """Each case that was played, and the event from which on the subject deviates, -1 if in none."""
     held: list[tuple[Scenario, int]] = field(default_factory=list)
     """The same of the cases held out, by more than rounding may."""
+    broken: Sequence[Scenario] = ()
+    """Cases in which laws found the subject to deviate."""
 
     def first(self, s: Scenario) -> int | None:
         """The event from which on a subject deviates, -1 if in none; None where it cannot be asked."""
@@ -216,12 +263,24 @@ class _Asked:
             return 0
         except (Undecided, SubjectError, Beyond, FedspecError):
             return None
+        if not self.runs(s):
+            # What the claim refuses says nothing of who does not.
+            return None
         event = _follows(self.known, s, answers)
         return -1 if event is None else event
 
+    def runs(self, s: Scenario) -> bool:
+        """Whether what is claimed takes the case."""
+        return runs(self.known, s)
+
+    def wrong(self, s: Scenario) -> bool:
+        """Whether the subject deviates in a case by more than rounding may."""
+        first = self._first(s)
+        return first is not None and first >= 0 and _deviates(self.bench, s) is True
+
     def held_out(self, setting: Setting) -> list[tuple[Scenario, int]]:
         """The cases held out, and from where on each deviates by more than rounding may."""
-        for s in held_out(setting):
+        for s in (*held_out(setting), *self.broken):
             first = self._first(s)
             if first is not None and (first < 0 or _deviates(self.bench, s)):
                 self.held.append((s, first))
@@ -318,7 +377,8 @@ def _climbed(asked: _Asked, ladder: Ladder) -> Gate | None:
         found = {_state(states, order, v) for v in amounts(ladder.name, s, first)}
         return True if True in found else None if None in found or not found else False
 
-    return Gate(_words(ladder, order, deviating), ladder.at(deviating[0]), covers)
+    following = tuple(sorted((v for v in order if not states[v]), key=lambda v: abs(v - deviating[0])))
+    return Gate(_words(ladder, order, deviating), ladder.at(deviating[0]), covers, ladder.name, following)
 
 
 def _state(states: Mapping[float, bool], order: Sequence[float], v: float) -> bool | None:
@@ -371,22 +431,25 @@ def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
         if lower:
             return f"where {name} is less than {min(rest):g}"
         if len(deviating) > len(rest):
-            return f"unless {name} is {_listed(rest)}"
-        return f"where {name} is {_listed(deviating)}"
+            return f"unless {name} is {_listed(map('{:g}'.format, rest))}"
+        return f"where {name} is {_listed(map('{:g}'.format, deviating))}"
     if name != "numbers of about" and upper and rest:
         return f"from {_of(counted, least)} on"
     if upper:
         return f"with {_of(counted, least)} and more"
     if lower:
         return f"with {_of(counted, most)}" + (" and less" if len(deviating) > 1 else "")
-    return f"with {_of(counted, least)}" + (" and others" if len(deviating) > 1 else "")
+    if len(deviating) > len(rest):
+        return f"unless there {'is' if rest == [1] else 'are'} {_of(counted, *rest)}"
+    return f"with {_of(counted, *deviating)}"
 
 
-def _of(counted: str, n: float) -> str:
-    said = counted.format(n)
+def _of(counted: str, *n: float) -> str:
+    (form,) = re.findall(r"\{.*?\}", counted)
+    said = counted.replace(form, _listed(form.format(v) for v in n))
     return "1 axis" if said == "1 axes" else re.sub(r"^(1 (?:local )?\w+?)s\b", r"\1", said)
 
 
-def _listed(values: Iterable[float]) -> str:
-    *some, last = [f"{v:g}" for v in values]
+def _listed(said: Iterable[str]) -> str:
+    *some, last = said
     return f"{', '.join(some)} or {last}" if some else last

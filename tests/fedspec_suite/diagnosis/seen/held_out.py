@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.contract import Begin, Gradient, Messages, Round
-from fedspec_suite.diagnosis.cases.beside_others import HOLDING, SHARES, History, histories, taking_part
+from fedspec_suite.diagnosis.cases.beside_others import HOLDING, NO_TWO, SHARES, History, histories, taking_part
 from fedspec_suite.measure.at_edges import runs
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
@@ -236,23 +236,48 @@ def _end(s: Scenario, first: int) -> int:
     return first if first >= 0 else len(s.events) - 1
 
 
-def related(played: Played) -> tuple[str, int]:
+def related(played: Played, stands: Callable[[str], bool] = lambda words: True) -> tuple[str, int]:
     """Where a subject deviates, by what clients are beside one another or were before, and how many cases lack that.
 
     Every case that deviates has the feature in the event in which it begins to; some cases lack it, and follow. The
     words are empty where nothing tells.
+
+    Args:
+        played: the cases.
+        stands: whether a feature, by what is said of it, decides in cases made for it.
     """
-    found: list[tuple[float, str, int]] = []
+    found: list[tuple[float, str, str, int]] = []
     for words, holds in HOLDING.items():
+        if _vacuous(words, played) or _alone_only(words, played):
+            continue
         if all(_any(holds, s, first, alone=True) for s, first in played if first >= 0):
             share, lacking = _telling([(_any(holds, s, _end(s, first)), first >= 0) for s, first in played])
             if share:
-                found.append((share, words if share == 1 else not_always(words), lacking))
+                found.append((share, words, words if share == 1 else not_always(words), lacking))
     for words, (size, upper) in SHARES.items():
         if bound := _bound(size, upper, played):
-            found.append((1.0, words.format(bound), sum(first < 0 for _, first in played)))
+            found.append((1.0, words, words.format(bound), sum(first < 0 for _, first in played)))
     # The first of several that tell as much.
-    return max(found, key=lambda f: f[0])[1:] if found else ("", 0)
+    found.sort(key=lambda f: -f[0])
+    return next(((said, lacking) for _, words, said, lacking in found if stands(words)), ("", 0))
+
+
+def _vacuous(words: str, played: Played) -> bool:
+    """True if a feature cannot be told from another one in these cases.
+
+    Norms that are the numbers of steps say nothing of their own. That no two are different says no more than that one
+    is alone, if each case that deviates has one client there.
+    """
+    if "||a_i||_1" in words:
+        sent = [c for s, _ in played for e in s.events for c in taking_part(s, e)]
+        return all(c.norm is None or c.norm == c.steps for c in sent)
+    return False
+
+
+def _alone_only(words: str, played: Played) -> bool:
+    """True if "no two" is said where all cases that deviate have one client."""
+    there = [len(taking_part(s, s.events[first])) for s, first in played if first >= 0]
+    return words.startswith(NO_TWO) and all(n == 1 for n in there)
 
 
 def not_always(words: str) -> str:

@@ -1,0 +1,116 @@
+"""A case with one feature taken out of it and all else kept: whether that feature decides is seen there.
+
+What goes with a feature by chance, in all cases that were drawn, does not go with it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedspec.contract import Messages, Round
+from fedspec_suite.diagnosis.cases.beside_others import HOLDING
+from fedspec_suite.diagnosis.cases.probes import ladders
+from fedspec_suite.diagnosis.variants import CANNOT
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+RELATIVE = {"numbers of about", "all digits"}
+"""Ladders whose values are told beside those of the case that they begin with."""
+
+
+def on_ladder(setting: Setting, s: Scenario, name: str, values: Sequence[float]) -> Scenario | None:
+    """The case with a feature of some size at the first of these values that it can have; None if it can have none."""
+    if name in RELATIVE:
+        return None
+    try:
+        for ladder in ladders(setting, [s], lambda one, other: True):
+            if ladder.name == name:
+                return next((ladder.at(v) for v in values if v in ladder.values or ladder.whole), None)
+    except CANNOT:
+        # A case of another kind, such as one of several blocks, may have no such ladder.
+        return None
+    return None
+
+
+def without(setting: Setting, s: Scenario, words: str, last: int) -> Scenario | None:
+    """The case without a feature that clients have beside one another, up to an event; None where nobody makes it."""
+    made = next((make for part, make in _MADE.items() if part in words), None)
+    other = None if made is None else made(setting, s)
+    if other is None or any(HOLDING[words](other, k) is not False for k in range(last + 1)):
+        return None
+    return other
+
+
+def _messages(s: Scenario, of: Callable[[int, Any, Any], Any]) -> Scenario | None:
+    """The case with each message changed, by its place, itself and the first of its event."""
+    if not all(isinstance(e, Messages) for e in s.events):
+        return None
+    sent: list[Any] = [e.messages for e in s.events if isinstance(e, Messages)]
+    events = (Messages(tuple(of(k, m, there[0]) for k, m in enumerate(there))) for there in sent)
+    told = (replace(new, hyper=e.hyper) for new, e in zip(events, s.events, strict=True))  # type: ignore[union-attr]
+    return replace(s, events=tuple(told))
+
+
+def _norms(setting: Setting, s: Scenario, of: Callable[[int, Any, Any], float]) -> Scenario | None:
+    return None if setting.steps_only else _messages(s, lambda k, m, first: replace(m, a_norm=of(k, m, first)))
+
+
+def _one_norm(setting: Setting, s: Scenario) -> Scenario | None:
+    return _norms(setting, s, lambda k, m, first: first.a_norm)
+
+
+def _norms_apart(setting: Setting, s: Scenario) -> Scenario | None:
+    return _norms(setting, s, lambda k, m, first: first.a_norm + k)
+
+
+def _steps(setting: Setting, s: Scenario, by: int) -> Scenario | None:
+    """The case in whose events client k takes that many times k more steps than the first."""
+
+    def message(k: int, m: Any, first: Any) -> Any:
+        tau = first.steps + by * k
+        return replace(m, steps=tau, a_norm=tau if setting.steps_only else m.a_norm)
+
+    if all(isinstance(e, Round) for e in s.events):
+        events = [replace(e, steps=tuple(e.steps[0] + by * k for k in range(len(e.steps)))) for e in s.events]  # type: ignore[union-attr, call-arg]
+        return replace(s, events=tuple(events))
+    return _messages(s, message)
+
+
+def _one_weight(setting: Setting, s: Scenario) -> Scenario | None:
+    problem = s.case.problem
+    if problem is not None:
+        alike = replace(problem, examples=np.full_like(problem.examples, max(1, int(problem.examples[0]))))
+        return replace(s, case=replace(s.case, problem=alike))
+    return _messages(s, lambda k, m, first: replace(m, weight=max(1, first.weight)))
+
+
+def _numbered_by_place(setting: Setting, s: Scenario) -> Scenario | None:
+    """The case in which the k-th of every event is client k: nobody is new after the first of as many."""
+    return _messages(s, lambda k, m, first: replace(m, client=k))
+
+
+def _strangers(setting: Setting, s: Scenario) -> Scenario | None:
+    """The case in which nobody comes back."""
+    if s.case.population is not None:
+        return None
+    new = iter(range(1, 1 + sum(len(e.messages) for e in s.events if isinstance(e, Messages))))
+    return _messages(s, lambda k, m, first: replace(m, client=next(new)))
+
+
+_MADE: Mapping[str, Callable[[Setting, Scenario], Scenario | None]] = {
+    "have other ||a_i||_1": _one_norm,
+    "have one ||a_i||_1": _norms_apart,
+    "have different ||a_i||_1": _norms_apart,
+    "take other numbers of steps": lambda setting, s: _steps(setting, s, 0),
+    "take equally many steps": lambda setting, s: _steps(setting, s, 1),
+    "take different numbers of steps": lambda setting, s: _steps(setting, s, 1),
+    "have other weights": _one_weight,
+    "for the first time": _numbered_by_place,
+    "takes part again": _strangers,
+    "than the last time": _strangers,
+}
+"""By a part of what is said of a feature, the case without it."""
