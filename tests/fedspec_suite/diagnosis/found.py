@@ -106,7 +106,7 @@ def _agreeing(
         if not near.near or set(names) & set(near.unlike):
             continue
         lasts, wide = beyond.fits(v)
-        if not lasts:
+        if not lasts or (v.parts > 1 and not beyond.anew(v)):
             continue
         if elsewhere := beyond.elsewhere(v):
             beyond.refuted.setdefault(said, elsewhere)

@@ -19,10 +19,12 @@ from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.search import Search, stages, two_at_once
 from fedspec_suite.diagnosis.seen.along import along
 from fedspec_suite.diagnosis.seen.course import course
+from fedspec_suite.diagnosis.seen.decimals import absolutely
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE, compared, relative, seen
 from fedspec_suite.diagnosis.seen.first_equation import begins
 from fedspec_suite.diagnosis.seen.fitting import FIRST_ALONE, deviating, explained, steps, turned
 from fedspec_suite.diagnosis.seen.gates import Decided, gates, in_what_is_shown
+from fedspec_suite.diagnosis.seen.held_out import held_out
 from fedspec_suite.diagnosis.seen.idle import idle, reduced, without_effect
 from fedspec_suite.diagnosis.seen.shown import shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
@@ -38,6 +40,12 @@ WHOLE = "every step is "
 FOLLOWS = "x follows the claimed reading"
 SMALL = "x follows the claimed reading in small cases"
 SOME = "x follows the claimed reading in some cases"
+PLAYED = re.compile(r"in the \d+ cases played ")
+"""How it begins what is said of a part of the model that alone deviates."""
+
+FRESH = 24
+"""In how many cases drawn anew it is looked at whether that is so."""
+
 ELSEWHERE = 4
 """In how many cases a name is looked for, where a subject follows the claim in all samples."""
 
@@ -57,6 +65,7 @@ class Diagnosis:
         fitted: whether what is seen says of every step what it is.
         search: how far the search went that found none, where it did not go to the end.
         passes: what was looked for, and how far.
+        decimals: to how many decimals it is the claimed rule, if no more is wrong with it.
     """
 
     played: int
@@ -69,6 +78,7 @@ class Diagnosis:
     fitted: bool = False
     search: str = ""
     passes: tuple[str, ...] = ()
+    decimals: str = ""
 
     @property
     def follows(self) -> bool:
@@ -77,7 +87,7 @@ class Diagnosis:
 
     def instead(self, separator: str) -> str:
         """What it is instead, or that nothing known fits, and what is seen."""
-        said = separator.join(map(str, self.found)) or (self.seen if self.fitted else "")
+        said = separator.join(map(str, self.found)) or self.decimals or (self.seen if self.fitted else "")
         if not said:
             others = f"{self.beside} other case{'s' * (self.beside > 1)}"
             beside = f", and in none of {others} played" if self.beside else ""
@@ -105,6 +115,8 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
     if claim.near and not claim.unlike:
         decide = gates(bench, setting, known, given, broken) if further else Decided()
         found = _elsewhere(bench, known, given, decide.deviating[:ELSEWHERE])
+        if further and not found and (decimals := absolutely(bench, _samples(known, given))):
+            return Diagnosis(len(given), claim.ratio, decimals=decimals)
         return Diagnosis(len(given), claim.ratio, found, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
@@ -112,6 +124,8 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
     search = Search()
     single = stages(search, known, setting, told, bool(unlike))
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
+    if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):
+        return Diagnosis(len(given), claim.ratio, decimals=decimals, passes=search.passes)
     if all(f.small for f in found) and not unlike:
         # What fits in small cases alone is no reason to look no further.
         kept = {n for answers in given.values() for n in answers[0]} - {"x", *WORDS}
@@ -143,7 +157,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
             passes=search.passes,
         )
     decide = gates(bench, setting, known, given, broken)
-    fitted = _fitted(bench, known, given, setting) or _seen(known, given)
+    fitted = _fitted(bench, known, given, setting) or _seen(bench, known, given)
     if fitted.startswith(WHOLE):
         decide = Decided()
     if decide.words and fitted.startswith("from "):
@@ -164,6 +178,11 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
         passes=search.passes,
         fitted=fitted.startswith(WHOLE),
     )
+
+
+def _samples(known: Known, given: Given) -> list[Scenario]:
+    """The samples that the subject played."""
+    return [known.samples[k] for k in given]
 
 
 def _elsewhere(bench: Bench, known: Known, given: Given, cases: tuple[Scenario, ...]) -> tuple[Found, ...]:
@@ -225,17 +244,21 @@ def unrepeated(d: Diagnosis) -> Diagnosis:
     return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
 
 
-LATER = re.compile(r"from (?P<what>.+) (?P<number>\d+) on")
+LATER = re.compile(r"from (?P<what>.+?) (?P<number>\d+) on(?:, in \d+ of \d+ samples)?")
 """Of where a subject deviates: from which event on."""
 
 
 def not_before(d: Diagnosis, seen: Iterable[str]) -> Diagnosis:
     """The same without an event from which on it deviates, where a law saw it deviate in an earlier one."""
-    starts = {m["what"]: int(m["number"]) for m in map(LATER.fullmatch, d.gates) if m}
-    for what, _, number in (where.rpartition(" ") for where in seen):
-        if number.isdigit() and int(number) < starts.get(what, 0):
-            return replace(d, gates=(), beside=0)
-    return d
+    earlier = {(what, int(number)) for what, _, number in (w.rpartition(" ") for w in seen) if number.isdigit()}
+
+    def late(said: str) -> bool:
+        m = LATER.fullmatch(said)
+        return m is not None and any(what == m["what"] and k < int(m["number"]) for what, k in earlier)
+
+    kept = "; ".join(part for part in d.seen.split("; ") if not late(part))
+    d = d if kept == d.seen else replace(d, seen=kept)
+    return replace(d, gates=(), beside=0) if any(map(late, d.gates)) else d
 
 
 def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
@@ -249,6 +272,8 @@ def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
     if not d.played:
         return ""
     usual = SMALL if small else SOME
+    if d.decimals:
+        return d.decimals
     if d.follows and d.found:
         where = f"; it deviates {', or '.join(d.gates)}" if d.gates else ""
         return d.instead("; or ") + where
@@ -275,7 +300,7 @@ def as_data(d: Diagnosis) -> list[dict[str, Any]]:
             }
             for f in d.found
         ]
-    read = [("fitted", d.seen)] if d.seen else []
+    read = [("fitted", said) for said in (d.decimals, d.seen) if said]
     return [
         {"kind": kind, "words": words, "equation": "", "names": [], "decided": None, "ratio": None}
         for kind, words in (*(("gate", words) for words in d.gates), *read)
@@ -292,10 +317,21 @@ def _fitted(bench: Bench, known: Known, given: Given, setting: Setting) -> str:
     return said
 
 
-def _seen(known: Known, given: Given) -> str:
-    wanted = {k: known.exact(known.claimed, k) for k in given}
+def _seen(bench: Bench, known: Known, given: Given) -> str:
+    """What the numbers show; that one part of the model alone deviates, only if it does so in fresh cases too."""
+    said = _of_numbers(known, known.samples, given)
+    if PLAYED.match(said):
+        fresh = held_out(known.setting)[:FRESH]
+        again = _of_numbers(known, fresh, _played(bench, fresh))
+        if PLAYED.sub("", again) != PLAYED.sub("", said):
+            return ""
+    return said
+
+
+def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:
+    wanted = {k: known.exact(known.claimed, k) if samples is known.samples else known.anew(samples[k]) for k in given}
     models = [
-        compared(k, j, got["x"], want["x"], known.samples[k].case.dtype)
+        compared(k, j, got["x"], want["x"], samples[k].case.dtype)
         for k, answers in given.items()
         for j, (got, want) in enumerate(zip(answers, wanted[k] or (), strict=False))
     ]
@@ -306,7 +342,7 @@ def _seen(known: Known, given: Given) -> str:
         for name in (got.keys() & want.keys()) - {"x", *WORDS}
     )
     most = max((relative(got, want) for got, want in others if got.shape == want.shape and want.size), default=0.0)
-    return seen(known.samples, models, most) if models else ""
+    return seen(samples, models, most) if models else ""
 
 
 def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]:

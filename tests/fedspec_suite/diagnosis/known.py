@@ -84,6 +84,13 @@ class Known:
         except CANNOT:
             return None
 
+    def anew(self, s: Scenario) -> list[Shown] | None:
+        """What the claimed reading answers in another case; None where it cannot run."""
+        try:
+            return self.claimed.exact(s, self.claimed.editions()())
+        except CANNOT:
+            return None
+
 
 @lru_cache(maxsize=4)
 def known_of(setting: Setting) -> Known:

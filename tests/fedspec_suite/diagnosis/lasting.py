@@ -12,6 +12,7 @@ from fedspec_suite.diagnosis.cases.probes import at_edges, ladders, repeatable
 from fedspec_suite.diagnosis.cases.resized import longer, opposed, ringed
 from fedspec_suite.diagnosis.comparing import Given, agrees, apart, decided, runs
 from fedspec_suite.diagnosis.known import Known
+from fedspec_suite.diagnosis.seen.held_out import held_out
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.process import SubjectError
@@ -21,6 +22,9 @@ from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 LENGTH = 12
 """Events of a run that is longer than those of the samples."""
+
+FRESH = 12
+"""How many cases are drawn anew for two mistakes at once."""
 
 LARGER = {"clients": 10, "coordinates": 40, "steps": 10, "delay": 6}
 """What else is larger than in the samples, each alone."""
@@ -37,6 +41,7 @@ class Larger:
         self.bench, self.setting, self.known, self.given = bench, setting, known, given
         self.played: list[tuple[bool, Scenario, list[Shown]]] | None = None
         self.edges: list[tuple[str, Scenario, list[Shown]]] | None = None
+        self.fresh: list[tuple[Scenario, list[Shown]]] | None = None
         self.refuted: dict[str, str] = {}
 
     def fits(self, v: Variant) -> tuple[bool, bool]:
@@ -46,6 +51,13 @@ class Larger:
         in_time = all(agrees(v, s, answers) for time, s, answers in self.played if time)
         wide = [(s, answers) for time, s, answers in self.played if not time]
         return in_time, all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in wide)
+
+    def anew(self, v: Variant) -> bool:
+        """Whether a variant agrees in cases that nothing was found on: of two mistakes at once many pairs fit a few."""
+        if self.fresh is None:
+            cases = [(s, self._answers(s)) for s in held_out(self.setting)[:FRESH]]
+            self.fresh = [(s, answers) for s, answers in cases if answers]
+        return all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in self.fresh)
 
     def elsewhere(self, v: Variant) -> str:
         """Where a variant is another than the subject, by an edge of what cases are drawn from; empty where nowhere."""

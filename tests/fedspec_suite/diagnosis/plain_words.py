@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
 OPTION = re.compile(r"\b(\w+) (is not|!=|is|==) [A-Z]\w*\.([A-Z][A-Z_0-9]*)\b")
 WITHIN = re.compile(r"\b(?:plan|sent|messages|arrival|moments|past)\.(\w+)")
+SUM = re.compile(r"\bsum\((\w+)\.tolist\(\)\)")
 ROWS = re.compile(r"\b(\w+)\.sum\(axis=0\)")
 ALIKE = re.compile(r"shares\(\[1\] \* clients, x\)\[:(?:[^][]|\[\])*\]")
 CHOICES = re.compile(r"\{[A-Z]\w+\.[A-Z_]+: .*\}")
@@ -78,7 +79,7 @@ def plainly(words: str) -> str:
     words = CHOICES.sub("what is chosen from", words)
     words = ALIKE.sub("1 / N", words)
     words = OPTION.sub(_option, words)
-    words = ROWS.sub(r"the sum of \1", words)
+    words = ROWS.sub(r"the sum of \1", SUM.sub(r"the sum of \1", words))
     out, at = "", 0
     for begin, end, said in _calls(words):
         beside = words[:begin].rstrip()[-1:] + words[end:].lstrip()[:1]

@@ -18,10 +18,11 @@ from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.plan import Planned, Task, opened, planned
-from fedspec_suite.judge.request import Request, chosen, command, failed, reason_of
+from fedspec_suite.judge.request import Request, chosen, command, failed, is_own, reason_of
 from fedspec_suite.judge.runner import (
     ITSELF,
     REQUIREMENT,
+    UNDECIDED,
     about,
     first,
     judge_offer,
@@ -206,6 +207,9 @@ def _is_itself(subject: Subject) -> bool:
 
 
 def _diagnosed(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario]) -> Result:
+    undecided = [o for o in result.obligations if o.status is Status.INCONCLUSIVE and not o.reads and o.law in LAWS]
+    if result.verdict is Conformity.INCONCLUSIVE and undecided and is_own(offer.algorithm):
+        return replace(result, nearest=UNDECIDED)
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
     try:

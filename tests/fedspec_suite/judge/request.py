@@ -153,6 +153,11 @@ def plugin_of(algorithm: str) -> tuple[str, ...]:
     return next((("--plugin", name) for name in named if name in known), ())
 
 
+def is_own(algorithm: str) -> bool:
+    """True if a file or package of the user's brought the algorithm."""
+    return any(algorithm in {row.id for row in rows_of(module)} for module in plugins.loaded())
+
+
 def reason_of(error: Exception) -> str:
     """Why something could not be judged, on one line."""
     if isinstance(error, FedspecError):

@@ -62,6 +62,9 @@ FOLLOWS = {law.id for law in follows_rule.LAWS}
 ITSELF = "the specification breaks laws that its row does not deny"
 """What is said of a row whose rule is judged against itself, where laws that do not run it are broken."""
 
+UNDECIDED = "rounding decides what laws ask of its rule, and its row does not deny these laws"
+"""What is said of an own row, where laws that do not run it are not decided, as of a rule that takes a sign."""
+
 PATIENCE = 3
 """After so many answers that never came, the rest of an offer is not asked."""
 

@@ -30,7 +30,7 @@ def junit(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
             case = Xml.SubElement(suite, "testcase", classname=inert(name), name=f"{open_in}/any")
             Xml.SubElement(case, "skipped", message=inert(sentences.head(r)))
         _counted(suite)
-        told = (sentences.head(r), r.command, ran, sentences.beyond([r]))
+        told = (sentences.head(r), *sentences.remedies(r), r.command, ran, sentences.beyond([r]))
         Xml.SubElement(suite, "system-out").text = inert("; ".join(filter(None, told)))
     if complaints:
         suite = Xml.SubElement(root, "testsuite", name="expected failures")

@@ -138,10 +138,7 @@ def _facts(r: Result) -> Iterator[tuple[str, Part]]:
         yield from _deviation(r, o, o.deviation)
     if r.notes:
         yield "note", r.notes
-    single = sentences.offer_single(r) if sentences.single_only(r) else ""
-    for said in (sentences.offer_fixed(r), sentences.offer_denied(r), single):
-        if said:
-            yield "remedy", said
+    yield from (("remedy", said) for said in sentences.remedies(r))
 
 
 def _deviation(r: Result, o: Obligation, d: Deviation) -> Iterator[tuple[str, Part]]:

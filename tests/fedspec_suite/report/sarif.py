@@ -58,8 +58,9 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
 
 def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
     about = inert(f"{name}: {sentences.alone(o)} ({o.id}: {sentences.words(o.law)})")
-    if o.status is Status.FAIL:
-        about = "; ".join(filter(None, (about, inert(sentences.head(r)), inert(r.command))))
+    if o.status in {Status.FAIL, Status.INCONCLUSIVE}:
+        told = (sentences.head(r), *sentences.remedies(r), r.command)
+        about = "; ".join(filter(None, (about, *map(inert, told))))
     out = {
         "ruleId": o.law,
         "kind": "open" if o.status is Status.INCONCLUSIVE else "fail",

@@ -9,8 +9,9 @@ from math import isfinite
 
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME
+from fedspec_suite.diagnosis.seen.decimals import CLAIMED
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE, INSIDE
-from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, about
+from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
 from fedspec_suite.judge.zeros import TAKES_ZERO
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
@@ -194,9 +195,11 @@ def _cause(r: Result) -> str:
 def single_only(r: Result) -> bool:
     """Whether all that fails, fails in float64 alone, by no more than float32 rounds, and by more than a few bits.
 
-    Not where it decides in what order clients come or how they are called: no rounding knows that.
+    Not where it decides in what order clients come or how they are called: no rounding knows that. Nor if the diagnosis
+    says to how many decimals it is the claimed rule.
     """
-    failed = [] if any(f"it deviates {where}" in r.nearest for where in OTHERWISE) else _failed(r)
+    told = r.nearest.startswith(CLAIMED) or any(f"it deviates {where}" in r.nearest for where in OTHERWISE)
+    failed = [] if told else _failed(r)
     by = [o.deviation.ratio if o.deviation else None for o in failed if o.dtype == "float64"]
     known = [ratio for ratio in by if ratio is not None]
     return bool(failed) and len(known) == len(failed) and NEARLY < max(known) <= SINGLE
@@ -291,14 +294,26 @@ def offer_fixed(r: Result) -> str:
 
 
 def offer_denied(r: Result) -> str:
-    """What the row may say of the laws that its specification breaks; empty of any other subject."""
-    if r.verdict is not Conformity.DOES_NOT or r.nearest != ITSELF:
+    """What the row may say of the laws that its specification breaks, or that rounding decides; empty of others."""
+    if r.nearest not in {ITSELF, UNDECIDED}:
         return ""
-    said = ", ".join(f'"{law}": "why"' for law in dict.fromkeys(o.law for o in _failed(r)))
+    broken = r.nearest == ITSELF
+    open_ = [o for o in r.obligations if o.status is Status.INCONCLUSIVE and not o.reads]
+    said = ", ".join(
+        f'"{law}": "why"' for law in dict.fromkeys(o.law for o in [*(_failed(r) if broken else ()), *open_])
+    )
+    if not broken:
+        return f"if its rule takes a sign or a branch that rounding turns there, say so in the row, denies={{{said}}}"
     return (
         f"mend the rule or what a law compares it with; or say in the row why it is not true of it, "
         f"denies={{{said}}}, or deny the fact that `fedspec laws --why {r.algorithm}` names"
     )
+
+
+def remedies(r: Result) -> list[str]:
+    """What an implementer may do about a verdict, beside mending the rule."""
+    single = offer_single(r) if single_only(r) else ""
+    return [said for said in (offer_fixed(r), offer_denied(r), single) if said]
 
 
 def unknown(r: Result) -> bool:

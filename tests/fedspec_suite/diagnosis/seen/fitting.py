@@ -212,7 +212,13 @@ def _along(found: Sequence[Step], dtype: str, before: str, taken: Callable[[Step
     """Whether what is taken is a multiple of a vector at hand."""
     for name in found[0].beside:
         factors = _multiples(found, dtype, taken, lambda s, n=name: s.beside.get(n))  # type: ignore[misc]
-        if said := named(factors, dtype):
+        said = named(factors, dtype)
+        if said and not before:
+            wanted = _multiples(found, dtype, lambda s: s.wanted, lambda s, n=name: s.beside.get(n))  # type: ignore[misc]
+            if said == named(wanted, dtype):
+                # What is as true of the claim is no deviation.
+                continue
+        if said:
             return f"every step is {before}{said} times {name}"
     return ""
 

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
@@ -134,9 +135,7 @@ def _decided(asked: _Asked, setting: Setting, given: Given) -> Decided:
     if not all(_needed(asked, setting, held, g) for g in found):
         found = ()
 
-    def stands(words: str) -> bool:
-        return _stands(asked, setting, held, words)
-
+    stands = cache(lambda words: _stands(asked, setting, held, words))
     words = _held(found, held, stands)
     if not words:
         # What clients are beside one another, or were before.
