@@ -40,6 +40,7 @@ from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.call import scenarios_in
 from fedspec_suite.measure.carried import shown_as
+from fedspec_suite.measure.extent import beyond
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
@@ -254,8 +255,9 @@ def explanation(
         d = unrepeated(d)
     d = not_before(d, [o.deviation.where for o in failed if o.deviation and o.law not in MANNERS])
     in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed)
-    # Only the laws of large cases say that it is the size; a case of another law may be rare, and is small.
-    small = all(law.startswith("far-") for law in laws - MANNERS)
+    # Only the laws of large cases say that it is the size, if these still are large when they are made simpler; a case of
+    # another law may be rare, and is small.
+    small = all(law.startswith("far-") for law in laws - MANNERS) and all(map(beyond, broken))
     return d, in_words(d, in_x, small=small)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import floor, log10
 
 import numpy as np
 
 from fedspec.arith import Array
 from fedspec.errors import FedspecError
+from fedspec.params import flatten
 from fedspec_suite.diagnosis.cases.resized import scaled
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.process import SubjectError
@@ -29,6 +30,9 @@ SMALL, LARGE = (2.0**-30, 2.0**-20, 2.0**-10, 1.0), 2.0**10
 GROWS = 16
 """By how much an error may be larger where the numbers are larger by :data:`LARGE`."""
 
+PARTS = 100
+"""By how much larger a part of the moves an error must be where these are small."""
+
 SEVERAL = 8
 """Numbers that must be off by more than rounding."""
 
@@ -36,37 +40,45 @@ SEVERAL = 8
 def absolutely(bench: Bench, samples: Sequence[Scenario]) -> str:
     """A sentence on how many decimals of every model are right; empty unless the error is as large in all sizes.
 
-    The error of a wrong rule grows with the numbers, or has one sign; that of rounding to some place does neither.
+    The error of a wrong rule grows with the numbers, or has one sign; that of rounding to some place does neither. Nor
+    does that of fewer digits, where a rule moves as far whatever it is told: it is as small a part of every move.
     """
     by = {factor: _errors(bench, [scaled(s, factor) for s in samples]) for factor in (*SMALL, LARGE)}
-    if any(errors is None for errors in by.values()):
+    errors = np.concatenate([by[factor][0] for factor in SMALL])
+    most, above = _most(errors), float((errors > 0).mean()) if len(errors) else 0.0
+    if len(errors) < SEVERAL or not 0.1 < above < 0.9 or not most < 10.0**-FEWEST / 2:
         return ""
-    off = {factor: errors[errors != 0] for factor, errors in by.items() if errors is not None}
-    small = np.concatenate([off[factor] for factor in SMALL])
-    most = float(np.abs(small).max(initial=0.0))
-    if len(small) < SEVERAL or not 0.1 < float((small > 0).mean()) < 0.9 or not most < 10.0**-FEWEST / 2:
-        return ""
-    if float(np.abs(off[LARGE]).max(initial=0.0)) > GROWS * most:
+    (small, little), (large, much) = by[SMALL[0]], by[LARGE]
+    if not _most(large) <= GROWS * most or not _most(small) * much >= PARTS * _most(large) * little:
         return ""
     return f"{CLAIMED}{floor(-log10(2 * most))} decimals absolutely"
 
 
-def _errors(bench: Bench, cases: Sequence[Scenario]) -> Array | None:
-    """By how much each number of the models is off, 0 if rounding may be why; None if one is not finite."""
-    found = [np.zeros(0)]
+def _most(errors: Array) -> float:
+    return float(np.abs(errors).max(initial=0.0))
+
+
+def _errors(bench: Bench, cases: Sequence[Scenario]) -> tuple[Array, float]:
+    """By how much numbers of the models are off that are off by more than rounding; and how far the models move."""
+    found, moved = [np.zeros(0)], 0.0
     for s in cases:
         try:
-            found += _of_case(bench, s)
+            off, far = _of_case(bench, s)
         except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
             continue
+        found.append(off)
+        moved = max(moved, far)
     errors = np.concatenate(found)
-    return errors if np.isfinite(errors).all() else None
+    return np.where(np.isfinite(errors), errors, np.inf), moved
 
 
-def _of_case(bench: Bench, s: Scenario) -> Iterator[Array]:
-    info = np.finfo(s.case.dtype)
+def _of_case(bench: Bench, s: Scenario) -> tuple[Array, float]:
+    info, before = np.finfo(s.case.dtype), flatten(s.case.x0).astype(float)
+    found, moved = [np.zeros(0)], 0.0
     for got, want in zip(bench.play(copy.deepcopy(s)), bench.expect(s), strict=True):
         bounds, wanted = bounds_of(want["x"]), np.array([float(v) for v in want["x"]])
         error = np.asarray(got["x"], dtype=float) - wanted
         allowed = THRESHOLD * (float(info.eps) * bounds + float(info.tiny))
-        yield np.where(np.abs(error) <= allowed, 0.0, error)
+        found.append(error[~(np.abs(error) <= allowed)])
+        moved, before = max(moved, _most(wanted - before)), wanted
+    return np.concatenate(found), moved

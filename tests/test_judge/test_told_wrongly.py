@@ -1,0 +1,240 @@
+"""Sentences that were printed and were wrong: each subject is told what is true of it, or nothing of the kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.results import asked, result, wrong
+from test_judge.test_gates import Behind, diagnosed, hyper, setting
+
+from fedspec.arith import Array
+from fedspec.contract import Case, ClientMessage, Messages, SubjectInfo
+from fedspec.reference import SUBJECT
+from fedspec_suite.diagnosis import known, search
+from fedspec_suite.diagnosis.cases.samples import samples_of
+from fedspec_suite.diagnosis.cases.without import on_ladder, without
+from fedspec_suite.diagnosis.identify import Diagnosis, identify, in_words, not_before
+from fedspec_suite.diagnosis.plain_words import plainly
+from fedspec_suite.diagnosis.seen.decimals import CLAIMED
+from fedspec_suite.diagnosis.seen.held_out import held_out, related
+from fedspec_suite.judge.runner import ITSELF, UNDECIDED
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.scenario import with_hyper
+from fedspec_suite.measure.verdict import Conformity, Status
+from fedspec_suite.report import sentences
+
+Blocks = Mapping[str, Array]
+
+
+@dataclass
+class Server:
+    """A server of its own: what it makes of a case and the changes of a round is the move of each block."""
+
+    algorithm: str
+    move: Callable[[Case, tuple[ClientMessage, ...], str], Array]
+    level: str = "server"
+    reading: str = ""
+
+    def __post_init__(self) -> None:
+        self.info = SubjectInfo(
+            "server", "1", (replace(Behind(self.algorithm, "server").info.offers[0], intermediates=()),)
+        )
+
+    def start(self, case: Case) -> Any:
+        subject, kept = self, {n: a.copy() for n, a in case.x0.items()}
+
+        class Session:
+            def step(self, e: Messages) -> dict[str, Blocks]:
+                for n, x in kept.items():
+                    move = case.hyper.get("eta", 1) * subject.move(case, e.messages, n)
+                    kept[n] = (x + move).astype(x.dtype)
+                return {"x": {**kept}}
+
+        return Session()
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pair and few edits: what has a name is looked for in other tests."""
+    monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 5))
+    monkeypatch.setattr(known, "MOST", 5)
+
+
+def lone_is_nothing(inner: Any, e: Messages, k: int) -> Any:
+    if len(e.messages) == 1:
+        nothing = {n: 0 * a for n, a in e.messages[0].delta.items()}
+        e = Messages((replace(e.messages[0], delta=nothing),))
+    return inner.step(e)
+
+
+def test_a_lone_client_is_told_as_such_and_not_by_a_number_that_the_rule_does_not_read() -> None:
+    d = diagnosed(Behind("diloco", "server", take=lone_is_nothing))
+    assert not d.found and d.gates == ("only where a round has one client, and there not always",)
+
+
+def median_without_zeros(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+    changes = np.stack([m.delta[n] for m in sent])
+    counted = np.ma.masked_equal(changes, 0)  # type: ignore[no-untyped-call]
+    return np.asarray(np.ma.median(counted, axis=0).filled(0))  # type: ignore[no-untyped-call]
+
+
+def krum_without_zeros(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+    """A distance of zero counts as that to oneself."""
+    changes = np.stack([np.concatenate([a.ravel() for a in m.delta.values()]) for m in sent])
+    near = max(1, len(sent) - int(case.hyper["f"]) - 2)
+    apart = ((changes[:, None] - changes[None]) ** 2).sum(-1)
+    return sent[int(np.argmin([np.sort(row[row > 0])[:near].sum() for row in apart]))].delta[n]
+
+
+@pytest.mark.parametrize(("algorithm", "move"), [("median", median_without_zeros), ("krum", krum_without_zeros)])
+def test_what_goes_with_a_mistake_by_chance_is_not_said(algorithm: str, move: Callable[..., Array]) -> None:
+    """Neither other norms than one another nor a single coordinate makes it deviate."""
+    d = diagnosed(Server(algorithm, move))  # type: ignore[arg-type]
+    said = in_words(d, True, small=False)
+    assert not d.found and d.gates == () and "||a_i||" not in said and "small cases" not in said
+
+
+def but_two(inner: Any, e: Messages, k: int) -> Any:
+    answer = inner.step(e)
+    return {**answer, "x": answer["x"] + 0.125 * (len(e.messages) != 2)}
+
+
+def test_all_numbers_but_one_are_told_as_an_exception() -> None:
+    assert diagnosed(Behind("fedavg", "server", take=but_two)).gates == ("unless there are 2 clients",)
+
+
+class LastMessage:
+    """EF21 whose memory is the last message: it has no local steps, and takes any number of them."""
+
+    algorithm, level, reading = "ef21", "round", "richtarik-2021-code"
+
+    def __init__(self) -> None:
+        self.info = Behind(self.algorithm, self.level, reading=self.reading).info
+
+    def start(self, case: Case) -> Any:
+        inner: Any = SUBJECT.start(case)
+
+        class Session:
+            def step(self, e: Any) -> Any:
+                answer = inner.step(replace(e, steps=(1,) * len(e.steps)))
+                inner.state = replace(inner.state, g_i=answer["c_i"])
+                x = answer["x"]
+                return {"x": x, "c_i": answer["c_i"], "g_i": answer["g_i"], "g": answer["g"]}
+
+        return Session()
+
+
+def test_no_second_mistake_is_said_that_no_case_of_the_claim_shows() -> None:
+    d = diagnosed(LastMessage())  # type: ignore[arg-type]
+    assert "everybody takes one local step" not in in_words(d, True)
+
+
+def mean(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+    return sum(m.weight * m.delta[n] for m in sent) / sum(m.weight for m in sent)  # type: ignore[no-any-return]
+
+
+def masked(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+    """Secure aggregation in floats: each two clients add and take away the same normal numbers."""
+    dice, weighed = np.random.default_rng(1), [m.weight * m.delta[n] for m in sent]
+    for i in range(len(sent)):
+        for j in range(i):
+            mask = dice.standard_normal(sent[0].delta[n].shape)
+            weighed[i], weighed[j] = weighed[i] + mask, weighed[j] - mask
+    return sum(weighed) / sum(m.weight for m in sent)  # type: ignore[no-any-return]
+
+
+def in_fixed_point(bits: int) -> Callable[..., Array]:
+    def move(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+        total = sum(m.weight for m in sent)
+        whole = sum(np.round(m.weight / total * m.delta[n] * 2.0**bits) for m in sent)
+        return np.asarray(whole / 2.0**bits)
+
+    return move
+
+
+DECIMALS = {
+    "masked": (masked, "16 decimals"),
+    "fixed point": (in_fixed_point(32), "8 decimals"),
+    "coarse fixed point": (in_fixed_point(20), "5 decimals"),
+}
+
+
+@pytest.mark.parametrize("name", DECIMALS)
+def test_a_claim_that_is_met_to_some_decimals_is_told_as_that_and_as_no_deviation(name: str) -> None:
+    move, decimals = DECIMALS[name]
+    said = in_words(diagnosed(Server("fedavg", move)), True)  # type: ignore[arg-type]
+    assert said == f"the claimed rule, to {decimals} absolutely"
+    assert sentences.head(wrong(said)).startswith(f"{said}; first seen in")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda *given: mean(*given) + 1e-9,
+        lambda *given: mean(*given) * (1 + 1e-6),
+        lambda *given: mean(*given).astype(np.float32),
+    ],
+)
+def test_what_is_no_rounding_to_some_place_is_not_told_as_the_claim(other: Callable[..., Array]) -> None:
+    d = diagnosed(Server("fedavg", other))  # type: ignore[arg-type]
+    assert not d.decimals and CLAIMED not in in_words(d, True) and "every step is eta times" not in in_words(d, True)
+
+
+def test_no_case_that_a_law_found_contradicts_what_is_said() -> None:
+    """It deviates where rho is 0, which cases that are drawn show, and beside one other number, which none does."""
+    subject = Behind("momentum", "client", case=hyper(rho=lambda v: 0.9 if v in {0, 0.3} else v))
+    of = setting("momentum", "client")
+    bench = bench_of(Inside(subject), subject.info.offers[0], of)
+    assert identify(bench, of, further=True).gates == ("where rho = 0",)
+    broken = [with_hyper(s, rho=0.3) for s in samples_of(of)[:2]]
+    assert identify(bench, of, further=True, broken=broken).gates == ()
+
+
+def test_an_event_before_which_a_law_saw_it_deviate_is_not_said_of_the_numbers_either() -> None:
+    d = Diagnosis(4, 99.0, seen="from step 6 on, in 10 of 11 samples; m, shown too, may tell")
+    assert not_before(d, ["step 3"]).seen == "m, shown too, may tell" and not_before(d, ["step 6", "round 1"]) == d
+
+
+def test_cases_are_made_that_lack_a_feature_and_nothing_else() -> None:
+    of = setting("fednova", "server")
+    several = [s for s in held_out(of) if min(len(e.messages) for e in s.events) > 1]  # type: ignore[union-attr]
+    for words in (
+        "where clients of a round have other weights than one another",
+        "where clients of a round take equally many steps",
+        "where a client takes part again",
+    ):
+        made = [s for s in (without(of, s, words, len(s.events) - 1) for s in several) if s is not None]
+        assert made, words
+        assert [[m.delta for m in e.messages] for e in made[0].events] in [  # type: ignore[union-attr]
+            [[m.delta for m in e.messages] for e in s.events]  # type: ignore[union-attr]
+            for s in several
+        ]
+    fedavg = setting("fedavg", "server")
+    first = held_out(fedavg)[0]
+    s = on_ladder(fedavg, first, "eta", (0.5,))
+    assert s is not None and s.case.hyper == {**first.case.hyper, "eta": 0.5}
+    assert on_ladder(fedavg, first, "numbers of about", (1.0,)) is None
+    played = [(s, 0 if len(s.events[0].messages) > 1 else -1) for s in held_out(of)]  # type: ignore[union-attr]
+    said, _ = related(played, lambda words: "several" in words)
+    assert not said or "several clients" in said
+
+
+def test_a_total_is_said_in_words() -> None:
+    said = plainly("the largest of counts stands for each in sum(counts.tolist())")
+    assert said == "the largest of counts stands for each in the sum of counts"
+
+
+def test_every_form_says_what_an_own_row_may_deny() -> None:
+    """Of laws that rounding decides too, as of a rule that takes a sign."""
+    open_ = asked("rests", Status.INCONCLUSIVE)
+    undecided = result(Conformity.INCONCLUSIVE, asked("follows-x"), open_, nearest=UNDECIDED)
+    (said,) = sentences.remedies(undecided)
+    assert said.endswith('denies={"rests": "why"}')
+    both = wrong(ITSELF, asked("scales", Status.FAIL), open_)
+    assert 'denies={"scales": "why", "rests": "why"}' in sentences.remedies(both)[0]
+    assert not sentences.remedies(result(Conformity.INCONCLUSIVE, open_))
