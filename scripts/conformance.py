@@ -62,11 +62,14 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "required": int,
     "sentence": str,
     "broken": list,
+    "reach": str,
     "command": str,
     "capsule": str,
     "obligations": list,
 }
 """What a line holds; ``wheel`` and ``sha256`` are null where pip finds none, ``capsule`` is empty where nothing failed.
+
+``reach`` says how far the cases went; it is empty in lines from before.
 
 Of an obligation its id and status; the reason of one that was not decided or not asked; of one that is not met the
 call, and the number that came beside the right one.
@@ -114,7 +117,7 @@ def judged(name: str, jobs: int, progress: Callable[[str], None]) -> Iterator[Ro
     except FedspecError as error:
         results = []
         told = {"version": "", "algorithm": "", "level": "", "claimed": "", "passed": 0, "required": 1, "broken": []}
-        told |= {"obligations": [], "capsule": ""}
+        told |= {"obligations": [], "capsule": "", "reach": ""}
         # What follows names files of this machine.
         said = sentences.one_line(str(error)).partition(";")[0]
         verdict = {"verdict": str(Conformity.ERROR), "sentence": said, "command": f"fedspec check {name}"}
@@ -146,7 +149,8 @@ def row(r: Result) -> Row:
     verdict = r.said if r.verdict is Conformity.IN_PART else str(r.verdict)
     said = {"claimed": r.declared, "verdict": verdict, "sentence": sentences.head(r)}
     broken = sentences.broken(r) if sentences.unknown(r) else []
-    return {**kept, **said, "broken": broken, "obligations": [obligation(o) for o in r.obligations]}
+    told = {"broken": broken, "reach": sentences.beyond([r])}
+    return {**kept, **said, **told, "obligations": [obligation(o) for o in r.obligations]}
 
 
 def obligation(o: Obligation) -> Row:

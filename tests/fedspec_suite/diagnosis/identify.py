@@ -43,8 +43,8 @@ SOME = "x follows the claimed reading in some cases"
 PLAYED = re.compile(r"in the \d+ cases played ")
 """How it begins what is said of a part of the model that alone deviates."""
 
-FRESH = 24
-"""In how many cases drawn anew it is looked at whether that is so."""
+FRESH = 16
+"""How many cases are drawn anew, for that and for two mistakes at once."""
 
 ELSEWHERE = 4
 """In how many cases a name is looked for, where a subject follows the claim in all samples."""
@@ -119,7 +119,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
             return Diagnosis(len(given), claim.ratio, decimals=decimals)
         return Diagnosis(len(given), claim.ratio, found, gates=decide.words, beside=decide.beside)
     unlike = claim.unlike if claim.near else ()
-    names, beyond = ("x", *unlike), Larger(bench, setting, known, given)
+    names, beyond = ("x", *unlike), Larger(bench, setting, known, given, lambda: held_out(setting)[:FRESH])
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
     search = Search()
     single = stages(search, known, setting, told, bool(unlike))

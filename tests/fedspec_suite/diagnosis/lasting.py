@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from fedspec_suite.diagnosis.cases.probes import at_edges, ladders, repeatable
 from fedspec_suite.diagnosis.cases.resized import longer, opposed, ringed
 from fedspec_suite.diagnosis.comparing import Given, agrees, apart, decided, runs
 from fedspec_suite.diagnosis.known import Known
-from fedspec_suite.diagnosis.seen.held_out import held_out
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.process import SubjectError
@@ -22,9 +21,6 @@ from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 LENGTH = 12
 """Events of a run that is longer than those of the samples."""
-
-FRESH = 12
-"""How many cases are drawn anew for two mistakes at once."""
 
 LARGER = {"clients": 10, "coordinates": 40, "steps": 10, "delay": 6}
 """What else is larger than in the samples, each alone."""
@@ -37,7 +33,24 @@ class Larger:
         refuted: by the words of what fits the samples, where it does not fit.
     """
 
-    def __init__(self, bench: Bench, setting: Setting, known: Known, given: Given) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        setting: Setting,
+        known: Known,
+        given: Given,
+        drawn: Callable[[], Sequence[Scenario]] = tuple,
+    ) -> None:
+        """Play nothing yet.
+
+        Args:
+            bench: the offer.
+            setting: what it is judged on.
+            known: what it is compared with.
+            given: its answers on the samples.
+            drawn: cases that nothing was found on.
+        """
+        self.drawn = drawn
         self.bench, self.setting, self.known, self.given = bench, setting, known, given
         self.played: list[tuple[bool, Scenario, list[Shown]]] | None = None
         self.edges: list[tuple[str, Scenario, list[Shown]]] | None = None
@@ -55,7 +68,7 @@ class Larger:
     def anew(self, v: Variant) -> bool:
         """Whether a variant agrees in cases that nothing was found on: of two mistakes at once many pairs fit a few."""
         if self.fresh is None:
-            cases = [(s, self._answers(s)) for s in held_out(self.setting)[:FRESH]]
+            cases = [(s, self._answers(s)) for s in self.drawn()]
             self.fresh = [(s, answers) for s, answers in cases if answers]
         return all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in self.fresh)
 

@@ -207,7 +207,7 @@ def _is_itself(subject: Subject) -> bool:
     return (info.name, info.variant) == (SPECIFICATION.info.name, SPECIFICATION.info.variant)
 
 
-def _diagnosed(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario]) -> Result:
+def _diagnosed(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario] = ()) -> Result:
     undecided = [o for o in result.obligations if o.status is Status.INCONCLUSIVE and not o.reads and o.law in LAWS]
     if result.verdict is Conformity.INCONCLUSIVE and undecided and is_own(offer.algorithm):
         return replace(result, nearest=UNDECIDED)
@@ -255,8 +255,8 @@ def explanation(
         d = unrepeated(d)
     d = not_before(d, [o.deviation.where for o in failed if o.deviation and o.law not in MANNERS])
     in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed)
-    # Only the laws of large cases say that it is the size, if these still are large when they are made simpler; a case of
-    # another law may be rare, and is small.
+    # Only the laws of large cases say that it is the size, if their cases are still large when they are made simpler; a
+    # case of another law may be rare, and is small.
     small = all(law.startswith("far-") for law in laws - MANNERS) and all(map(beyond, broken))
     return d, in_words(d, in_x, small=small)
 

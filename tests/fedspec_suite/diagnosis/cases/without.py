@@ -14,7 +14,6 @@ import numpy as np
 from fedspec.contract import Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import HOLDING
 from fedspec_suite.diagnosis.cases.probes import ladders
-from fedspec_suite.diagnosis.variants import CANNOT
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -26,13 +25,9 @@ def on_ladder(setting: Setting, s: Scenario, name: str, values: Sequence[float])
     """The case with a feature of some size at the first of these values that it can have; None if it can have none."""
     if name in RELATIVE:
         return None
-    try:
-        for ladder in ladders(setting, [s], lambda one, other: True):
-            if ladder.name == name:
-                return next((ladder.at(v) for v in values if v in ladder.values or ladder.whole), None)
-    except CANNOT:
-        # A case of another kind, such as one of several blocks, may have no such ladder.
-        return None
+    for ladder in ladders(setting, [s], lambda one, other: True):
+        if ladder.name == name:
+            return next((ladder.at(v) for v in values if v in ladder.values or ladder.whole), None)
     return None
 
 
@@ -74,8 +69,9 @@ def _steps(setting: Setting, s: Scenario, by: int) -> Scenario | None:
         tau = first.steps + by * k
         return replace(m, steps=tau, a_norm=tau if setting.steps_only else m.a_norm)
 
-    if all(isinstance(e, Round) for e in s.events):
-        events = [replace(e, steps=tuple(e.steps[0] + by * k for k in range(len(e.steps)))) for e in s.events]  # type: ignore[union-attr, call-arg]
+    rounds = [e for e in s.events if isinstance(e, Round)]
+    if len(rounds) == len(s.events):
+        events = (replace(e, steps=tuple(e.steps[0] + by * k for k in range(len(e.steps)))) for e in rounds)
         return replace(s, events=tuple(events))
     return _messages(s, message)
 
