@@ -52,6 +52,17 @@ def test_lines_from_before_and_fields_of_tomorrow_are_read(tmp_path: Path) -> No
     assert "nothing is told of the run" in Run().said and "not told" in results_page.page([stored])
 
 
+def test_a_run_of_some_laws_from_before_does_not_conform(tmp_path: Path) -> None:
+    """Its line counts no obligation that was not asked."""
+    body = line(
+        result(Conformity.CONFORMS, asked("follows-x"), seen=("x",)), replace(RUN, law="follows-x", profile="quick")
+    )
+    old = {n: v for n, v in body.items() if n not in {"unasked", "profile"}}
+    (tmp_path / "r.jsonl").write_text(json.dumps(old) + "\n" + json.dumps({**old, "run": {}}) + "\n" + json.dumps(body))
+    said = [r.said for r in read(tmp_path / "r.jsonl").results]
+    assert said == ["follows x in quick cases; other obligations not asked", "conforms", "conforms"]
+
+
 def at(path: str, value: Any) -> Callable[[dict[str, Any]], Any]:
     """The line with another value somewhere in it."""
 

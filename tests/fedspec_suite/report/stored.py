@@ -11,7 +11,7 @@ import math
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -150,9 +150,17 @@ def _line(text: str, where: str) -> tuple[Result, Run]:
             )
         if "obligations" not in body:
             raise ContractError("it has no obligations")
-        return _record(Result, body, ""), _record(Run, body.get("run", {}), "run")
+        result, run = _record(Result, body, ""), _record(Run, body.get("run", {}), "run")
+        return result if "unasked" in body else _restricted(result, run), run
     except ContractError as error:
         raise FedspecError(f"{where}: {error}{'' if str(error).endswith(', or') else ';'} {WANTED}") from error
+
+
+def _restricted(result: Result, run: Run) -> Result:
+    """The result of an earlier fedspec, which said of a run of some laws, too, that an offer conforms."""
+    if run.law == "*" or result.verdict not in {Conformity.CONFORMS, Conformity.IN_PART}:
+        return result
+    return replace(result, verdict=Conformity.ASKED_IN_PART, profile=run.profile)
 
 
 def _record(kind: type[T], value: Any, where: str) -> T:

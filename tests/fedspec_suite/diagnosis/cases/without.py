@@ -13,6 +13,7 @@ import numpy as np
 
 from fedspec.contract import Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import HOLDING
+from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.cases.probes import ladders
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -32,12 +33,15 @@ def on_ladder(setting: Setting, s: Scenario, name: str, values: Sequence[float])
 
 
 def without(setting: Setting, s: Scenario, words: str, last: int) -> Scenario | None:
-    """The case without a feature that clients have beside one another, up to an event; None where nobody makes it."""
+    """The case without what is said of its clients, up to an event; None where nobody makes it."""
     made = next((make for part, make in _MADE.items() if part in words), None)
     other = None if made is None else made(setting, s)
-    if other is None or any(HOLDING[words](other, k) is not False for k in range(last + 1)):
+    if other is None:
         return None
-    return other
+    if words in OTHERWISE:
+        return None if OTHERWISE[words](other, last) else other
+    there = (HOLDING[words](other, k) for k in range(last + 1)) if words in HOLDING else iter((None,))
+    return other if all(holds is False for holds in there) else None
 
 
 def _messages(s: Scenario, of: Callable[[int, Any, Any], Any]) -> Scenario | None:
@@ -97,6 +101,17 @@ def _strangers(setting: Setting, s: Scenario) -> Scenario | None:
     return _messages(s, lambda k, m, first: replace(m, client=next(new)))
 
 
+def _numbered_in_turn(setting: Setting, s: Scenario) -> Scenario | None:
+    """The case whose clients are numbered from zero, one after another, and come in that order."""
+    seen = sorted({m.client for e in s.events if isinstance(e, Messages) for m in e.messages})
+    made = _messages(s, lambda k, m, first: replace(m, client=seen.index(m.client)))
+    if made is None:
+        return None
+    rounds = (e for e in made.events if isinstance(e, Messages))
+    events = (replace(e, messages=tuple(sorted(e.messages, key=lambda m: m.client))) for e in rounds)
+    return replace(made, events=tuple(events))
+
+
 _MADE: Mapping[str, Callable[[Setting, Scenario], Scenario | None]] = {
     "have other ||a_i||_1": _one_norm,
     "have one ||a_i||_1": _norms_apart,
@@ -108,5 +123,8 @@ _MADE: Mapping[str, Callable[[Setting, Scenario], Scenario | None]] = {
     "for the first time": _numbered_by_place,
     "takes part again": _strangers,
     "than the last time": _strangers,
+    "not numbered": _numbered_in_turn,
+    "number is": _numbered_in_turn,
+    "in the order of their numbers": _numbered_in_turn,
 }
 """By a part of what is said of a feature, the case without it."""

@@ -13,7 +13,6 @@ import numpy as np
 from fedspec.contract import Begin, Gradient
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
-from fedspec_suite.diagnosis.cases.beside_others import HOLDING
 from fedspec_suite.diagnosis.cases.features import OTHERWISE, amounts
 from fedspec_suite.diagnosis.cases.probes import Ladder, ladders, otherwise, repeatable
 from fedspec_suite.diagnosis.cases.resized import longer, smaller
@@ -154,7 +153,7 @@ def _decided(asked: _Asked, setting: Setting, given: Given) -> Decided:
 def _needed(asked: _Asked, setting: Setting, held: Played, gate: Gate) -> bool:
     """True unless a case deviates that has the feature, and still does with as much of it as is followed elsewhere."""
     if not gate.name:
-        return True
+        return _stands(asked, setting, held, gate.words)
     having = [s for s, first in held if first >= 0 and gate.covers(s, first) is True]
     made = (on_ladder(setting, s, gate.name, gate.following) for s in having[:MADE])
     # Another client may have as much of it.
@@ -164,8 +163,6 @@ def _needed(asked: _Asked, setting: Setting, held: Played, gate: Gate) -> bool:
 
 def _stands(asked: _Asked, setting: Setting, held: Played, words: str) -> bool:
     """True unless a case deviates that has what is said of clients, and still does without it."""
-    if words not in HOLDING:
-        return True
     made = [without(setting, s, words, first) for s, first in held if first >= 0]
     return not any(asked.wrong(s) for s in [s for s in made if s is not None][:MADE])
 
@@ -255,6 +252,9 @@ class _Asked:
         return event
 
     def _first(self, s: Scenario) -> int | None:
+        if not runs(self.known, s):
+            # What the claim refuses says nothing of who does not.
+            return None
         self.events.append(len(s.events))
         try:
             answers = self.bench.play(s)
@@ -262,15 +262,8 @@ class _Asked:
             return 0
         except (Undecided, SubjectError, Beyond, FedspecError):
             return None
-        if not self.runs(s):
-            # What the claim refuses says nothing of who does not.
-            return None
         event = _follows(self.known, s, answers)
         return -1 if event is None else event
-
-    def runs(self, s: Scenario) -> bool:
-        """Whether what is claimed takes the case."""
-        return runs(self.known, s)
 
     def wrong(self, s: Scenario) -> bool:
         """Whether the subject deviates in a case by more than rounding may."""

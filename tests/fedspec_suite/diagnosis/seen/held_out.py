@@ -263,11 +263,7 @@ def related(played: Played, stands: Callable[[str], bool] = lambda words: True) 
 
 
 def _vacuous(words: str, played: Played) -> bool:
-    """True if a feature cannot be told from another one in these cases.
-
-    Norms that are the numbers of steps say nothing of their own. That no two are different says no more than that one
-    is alone, if each case that deviates has one client there.
-    """
+    """True if norms are meant that are the numbers of steps in all these cases: they say nothing of their own."""
     if "||a_i||_1" in words:
         sent = [c for s, _ in played for e in s.events for c in taking_part(s, e)]
         return all(c.norm is None or c.norm == c.steps for c in sent)
@@ -275,7 +271,7 @@ def _vacuous(words: str, played: Played) -> bool:
 
 
 def _alone_only(words: str, played: Played) -> bool:
-    """True if "no two" is said where all cases that deviate have one client."""
+    """True if no two clients are meant to differ, and each case that deviates has one client there."""
     there = [len(taking_part(s, s.events[first])) for s, first in played if first >= 0]
     return words.startswith(NO_TWO) and all(n == 1 for n in there)
 
