@@ -58,12 +58,12 @@ def check_subject(
         limit: seconds that one answer may take.
         expect: a file of expected failures.
         today: the day that their last days are compared with; the present one by default.
-        strict: whether it is an error that part of a claim was not seen.
+        strict: whether it is an error that part of a claim was not seen or not asked.
         algorithms: rows of own algorithms, which join the catalogue; docs/own-algorithms.md.
 
     Raises:
         DoesNotConform: an offer does not conform, gave no answer or is inconclusive, or an expected failure is none;
-            with ``strict`` also where an offer conforms in part.
+            with ``strict`` also where an offer conforms in part or was asked in part.
         FedspecError: a name is unknown, a file cannot be read, or nothing can be judged.
     """
     for row in algorithms:

@@ -158,4 +158,4 @@ def test_a_line_of_each_kind_installs_the_command(line: str, source: Path, tmp_p
     judge = "check py:examples/mine.py:Subject --law follows-x --profile quick"
     command = f"{inside} && {given} && export {homes} && {line} {judge}"
     ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=600)
-    assert ran.returncode == 0 and "1 of 1 offer conforms" in ran.stdout, ran
+    assert ran.returncode == 0 and "1 of 1 offer follows x in quick cases" in ran.stdout, ran

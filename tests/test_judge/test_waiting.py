@@ -52,8 +52,12 @@ def test_few_cases_are_told_first_and_only_there(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "mine.py", deep)
     mine = f"py:{deep}/mine.py:Subject"
     out, seen = before_a_terminal("check", mine, *ASKED[2:], "--dim", "9", folder=tmp_path)
-    assert "by 12 cases of each law: 1 of 1 offer conforms." in seen and "now 60 of each" in seen
-    assert out.startswith("1 of 1 offer conforms.") and "by 12 cases" not in out and "profile full" in out
+    assert "by 12 cases of each law: 1 of 1 offer follows x in quick cases; " in seen and "now 60 of each" in seen
+    assert (
+        out.startswith("1 of 1 offer follows x in cases of profile full; ")
+        and "by 12 cases" not in out
+        and "profile full" in out
+    )
     assert re.search(r"[01] of 2 obligations, follows-x/float(64|32), fedavg/server of py:", seen)
     for more in (("--profile", "quick"), ("--quiet",), ("--json",)):
         assert "by 12 cases" not in before_a_terminal(*ASKED, "--dim", "9", *more, folder=tmp_path)[1], more
@@ -64,9 +68,9 @@ def test_what_is_wrong_is_told_with_them(tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(text.replace("+ self.h", "- self.h"), encoding="utf-8")
     out, seen = before_a_terminal("check", "py:wrong.py:Subject", *ASKED[2:], "--dim", "9", folder=tmp_path)
     first = seen[: seen.index("now 60 of each")]
-    assert "by 12 cases of each law: 0 of 1 offer conforms, 1 does not." in first
+    assert "by 12 cases of each law: 1 of 1 offer does not conform." in first
     assert "the change is subtracted at fedavg.step" in first
-    assert out.startswith("0 of 1 offer conforms")
+    assert out.startswith("1 of 1 offer does not conform.")
 
 
 def test_the_time_that_is_left_is_what_as_many_took(monkeypatch: pytest.MonkeyPatch) -> None:

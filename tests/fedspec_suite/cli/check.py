@@ -106,7 +106,7 @@ class Capsules:
 def mount(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command("check", epilog=f"{EXIT_CODES[:-1]}, with --strict also where part of a claim was not seen.")
+    @app.command("check", epilog=f"{EXIT_CODES[:-1]}, with --strict also where part of a claim was not seen or asked.")
     def check_(
         context: typer.Context,
         implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
@@ -138,7 +138,7 @@ def mount(app: typer.Typer) -> None:
         ] = None,
         expect: Annotated[Path | None, typer.Option(help="Expected failures, a TOML file.")] = None,
         strict: Annotated[
-            bool, typer.Option("--strict", help="End with exit code 3 where part of a claim was not seen.")
+            bool, typer.Option("--strict", help="End with exit code 3 where part of a claim was not seen or asked.")
         ] = False,
         details: Annotated[
             bool, typer.Option("--details", "-v", help="Print every obligation, note and command.")
