@@ -78,6 +78,48 @@ def test_a_line_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         ours.exchange(b"\n", 60)
 
 
+FIRST = """
+import resource, sys
+from fedspec.contract import Case
+from fedspec_suite.measure.process import Process, SubjectError
+
+def most():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+answer, case = sys.argv[1:], Case("fedavg", "server", "mcmahan-2017", {}, "float64", {"w": [0.5]}, {"eta": 1.0})
+begun = most()
+try:
+    with Process([sys.executable, "-S", "-c", *answer]) as subject:
+        subject.start(case).step({"type": "messages", "messages": []})
+except SubjectError as error:
+    print(most() - begun >> 10, error)
+"""
+"""How many MB the judge takes for what a program answers, above what it takes before, and what it says."""
+
+PUT = "import sys; sys.stdin.readline(); put = sys.stdout.write; "
+INFO = 'put(\'{"ok": true, "info": {"name": "a", "version": "1", "offers": [\'); '
+STARTED = "sys.stdin.readline(); print('{\"ok\": true}', flush=True); sys.stdin.readline(); "
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (f"{PUT}[put('x' * 2**20) for _ in range(300)]; put(chr(10))", "'hello' is longer than 1 MB"),
+        (f"{PUT}{INFO}[put('{{}},' * 2**18) for _ in range(400)]; print('{{}}]}}}}')", "'hello' is longer than 1 MB"),
+        # JSON that takes as much memory as any, and is as long as an answer may be.
+        (f"{PUT}{INFO}put('[[]],' * 209_000); print('[[]]]}}}}'); sys.stdin.read()", "offers[0]: got a list"),
+        (f"{PUT}{INFO}put('{{}},' * 349_000); print('{{}}]}}}}'); sys.stdin.read()", "offers[0]: has no 'algorithm'"),
+        (f"{HELLO}{STARTED}[print('[' * 2**20, end='') for _ in range(300)]", "'step' is longer than 1.01 MB"),
+    ],
+    ids=["text", "objects", "lists", "within", "step"],
+)
+def test_a_first_answer_takes_no_memory(code: str, says: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", FIRST, code], capture_output=True, text=True, timeout=120, check=False)
+    took, _, said = ran.stdout.partition(" ")
+    assert says in said, ran
+    assert int(took) <= 64
+
+
 def test_what_is_said_on_standard_error_is_bounded_and_never_blocks() -> None:
     code = "import os, sys; [os.write(2, b'\\xff' * 1000 + b'\\n') for _ in range(1000)]; print('done', flush=True)"
     with piped(code) as ours:
@@ -137,7 +179,7 @@ def test_a_failed_handshake_leaves_nobody_behind(tmp_path: Path) -> None:
 def test_an_interrupted_handshake_leaves_nobody_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "pid"
 
-    def interrupted(self: Pipes, line: bytes, limit: float) -> bytes:
+    def interrupted(self: Pipes, line: bytes, limit: float, most: int) -> bytes:
         while not file.exists() or not file.read_text():
             Pipes._send(self, memoryview(line))
             time.sleep(0.05)

@@ -42,17 +42,23 @@ class Pipes:
         self._waiting.register(self._out, selectors.EVENT_READ)
         self._waiting.register(self._err, selectors.EVENT_READ)
 
-    def exchange(self, line: bytes, limit: float) -> bytes:
+    def exchange(self, line: bytes, limit: float, most: int = LONGEST) -> bytes:
         """Send a line and wait for one.
+
+        Args:
+            line: the request.
+            limit: seconds that both may take.
+            most: bytes of the longest answer that is read.
 
         Raises:
             TimeoutError: the line was not taken, or none came back, within the limit.
             Ended: a pipe is closed.
-            TooLong: what came back is no line.
+            TooLong: the answer is longer, or has no end.
         """
         deadline = time.monotonic() + limit
         unsent = self._send(memoryview(line))
         end = self._unread.find(b"\n")
+        most = min(most, LONGEST)
         if unsent:
             self._waiting.register(self._in, selectors.EVENT_WRITE)
         try:
@@ -69,11 +75,13 @@ class Pipes:
                     elif key.fd == self._err:
                         self._listen()
                     else:
-                        end = self._receive(end)
+                        end = self._receive(end, most)
         finally:
             if unsent:
                 self._waiting.unregister(self._in)
-        answer = bytes(self._unread[:end])
+        # Read where it lies: a slice would be one more copy.
+        with memoryview(self._unread) as whole:
+            answer = bytes(whole[:end])
         del self._unread[: end + 1]
         return answer
 
@@ -112,7 +120,7 @@ class Pipes:
             raise Ended("standard input") from error
         return unsent
 
-    def _receive(self, end: int) -> int:
+    def _receive(self, end: int, most: int = LONGEST) -> int:
         """Read what there is; where its first line ends, or -1."""
         try:
             chunk = os.read(self._out, _CHUNK)
@@ -124,7 +132,7 @@ class Pipes:
         self._unread += chunk
         if end < 0:
             end = self._unread.find(b"\n", begun)
-        if len(self._unread) > LONGEST:
+        if len(self._unread) > most:
             raise TooLong
         return end
 

@@ -24,6 +24,12 @@ LIMIT, START_LIMIT = 20.0, 120.0
 
 IMPORTS = "imports inside {} count: those at the top of the adapter have --start-limit"
 """Said where a first answer is late, as that of an adapter which imports torch when a session starts."""
+USUAL = 2**20
+"""Bytes that any answer may have: six times the handshake of the subject that offers most. JSON that is made to take
+memory takes some thirty bytes for each that it is written in, before anything can be held to the schema."""
+
+PER_BYTE = 64
+"""Bytes that an answer may have besides for each byte of the longest request so far, which holds the whole case."""
 
 LONGEST_DETAIL = 4000
 """Characters that are kept of a subject's own account of a failure."""
@@ -64,6 +70,7 @@ class Process:
         self.start_limit = start_limit
         self.environment = {**os.environ, **(environment or {})}
         self.sessions = 0
+        self._longest_request = 0
         self._child: subprocess.Popen[bytes] | None = None
         self._pipes: Pipes | None = None
         self._answered = set[str]()
@@ -124,7 +131,9 @@ class Process:
         try:
             if stray := pipes.stray():
                 raise self._stopped(f"said {_quoted(stray)} without being asked; print one line for each request")
-            line = pipes.exchange(json.dumps(message).encode() + b"\n", limit)
+            asked = json.dumps(message).encode() + b"\n"
+            self._longest_request = max(self._longest_request, len(asked))
+            line = pipes.exchange(asked, limit, self._most(message["cmd"]))
         except TimeoutError as error:
             what = f"no answer to {message['cmd']!r}" if "answer" in str(error) else f"did not read {message['cmd']!r}"
             self.close()
@@ -133,22 +142,27 @@ class Process:
             why = f" (--limit; {IMPORTS.format(message['cmd'])})" if first else ""
             raise SubjectHangs(f"subject: {what} within {limit:g} s{why}; it was stopped") from None
         except TooLong:
-            raise self._stopped(f"its answer to {message['cmd']!r} is longer than {LONGEST >> 20} MB") from None
+            most = self._most(message["cmd"]) / 2**20
+            raise self._stopped(f"its answer to {message['cmd']!r} is longer than {most:.3g} MB") from None
         except Ended as pipe:
             raise self._ended(str(pipe), limit) from None
         self._answered.add(message["cmd"])
         return self._read(line, message["cmd"])
 
+    def _most(self, command: str) -> int:
+        """Bytes of the longest answer that is read: before anything was asked, or where nothing is, it is short."""
+        return min(LONGEST, USUAL + (PER_BYTE * self._longest_request if command == "step" else 0))
+
     def _read(self, line: bytes, command: str) -> dict[str, Any]:
         """What an answer says, if it is one."""
-        try:
-            reply = decode_reply(line, command)
-        except ContractError as error:
+        reply, wrong = _decoded(line, command)
+        if wrong:
+            # The error is gone by now, and with it what it held of the answer: that is read a second time.
             if _says_ok(line):
-                raise SubjectError(f"subject: its answer to {command!r} is no answer: {inert(str(error))}") from None
+                raise SubjectError(f"subject: its answer to {command!r} is no answer: {inert(wrong)}")
             raise self._stopped(
                 f"answered {_quoted(line)}, which is not a JSON object with 'ok'; print nothing else on standard output"
-            ) from None
+            )
         if not reply["ok"]:
             said = inert(reply["error"], most=500) or "it failed without saying why"
             detail = inert(str(reply.get("detail", "")), keep="\n", most=LONGEST_DETAIL)
@@ -221,6 +235,14 @@ def _kill(child: subprocess.Popen[bytes]) -> None:
         os.killpg(child.pid, signal.SIGKILL)
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(_GRACE)
+
+
+def _decoded(line: bytes, command: str) -> tuple[dict[str, Any], str]:
+    """A reply, or why it is none."""
+    try:
+        return decode_reply(line, command), ""
+    except ContractError as error:
+        return {}, str(error) or "it cannot be read"
 
 
 def _quoted(line: bytes) -> str:
