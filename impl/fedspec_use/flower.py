@@ -29,6 +29,7 @@ from flwr.serverapp.strategy import FedAvg
 from fedspec.arith import Array
 from fedspec.catalogue import Algorithm, Method
 from fedspec.errors import ContractError, ParameterError
+from fedspec.parsing import parse_json
 from fedspec_use.client import keeps, tells, train
 from fedspec_use.server import (
     Arrays,
@@ -199,8 +200,14 @@ def heard(message: Message, own: Mapping[str, Any]) -> Chosen:
     """
     for record in message.content.config_records.values():
         if TOLD in record:
-            said = json.loads(record[TOLD])
-            return choose(told_of(said["algorithm"]), said["reading"], {**said["settings"], **own})
+            try:
+                said = parse_json(record[TOLD])
+                algorithm, reading, settings = said["algorithm"], said["reading"], {**said["settings"]}
+            except (KeyError, TypeError, ValueError) as error:
+                raise ContractError(
+                    f"config: {TOLD!r} of this message is no row with its settings ({error})"
+                ) from error
+            return choose(told_of(algorithm), reading, {**settings, **own})
     raise ContractError(f"config: no {TOLD!r} in this message; it is not one of FedspecStrategy's train messages")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError
+from fedspec.parsing import parse_json
 from fedspec_proofs.claim import Dropped, Engine, Record, Second, Sharpness, Verdict
 from fedspec_proofs.engines.witnesses import Found
 
@@ -41,7 +42,7 @@ def load(path: Path | None = None) -> dict[str, Record]:
     if not path.exists():
         return {}
     try:
-        body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        body: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         return {id: _record(id, row) for id, row in body.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FedspecError(f"claims: {path} is no ledger ({error}); renew it: {COMMAND.format('--all')}") from error
@@ -87,7 +88,7 @@ def load_found() -> dict[str, dict[str, Found]]:
     if not path.exists():
         return {}
     try:
-        body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        body: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         return {id: {name: Found(*one) for name, one in searches.items()} for id, searches in body.items()}
     except (AttributeError, TypeError, ValueError) as error:
         raise FedspecError(f"claims: {path} is not readable ({error}); renew it: {COMMAND.format('--all')}") from error

@@ -132,7 +132,7 @@ def test_a_line_that_is_none_is_refused_by_its_number(
         (b"\n \n", "it has no line"),
         (b'{"a": ', "line 1: it is cut off or no JSON"),
         (b"<testsuites/>", "line 1: it is cut off or no JSON"),
-        (b"\n" + b"[" * 100_000, "line 2: its objects are nested too deeply"),
+        (b"\n" + b"[" * 100_000, "line 2: its lists or objects are nested too deeply"),
         (b"\xff\xfe", "it is no text in UTF-8"),
     ],
 )

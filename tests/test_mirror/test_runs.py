@@ -397,6 +397,34 @@ def forge(file: Path, content: Any, tensors: dict[str, torch.Tensor]) -> None:
     save_file(tensors, file, metadata=header)
 
 
+@pytest.mark.parametrize("opened, closed", [("[", "]"), ('{"a":', "}"), ('{"list":true,"tuple":[', "]}")])
+@pytest.mark.parametrize("deep", [300, 100_000])
+def test_a_forged_file_is_refused_in_a_line(opened: str, closed: str, deep: int, tmp_path: Path) -> None:
+    """Nested so deep that no function may walk through it, with a digest that is right."""
+    from safetensors.torch import save_file
+
+    tensors = {"empty": torch.zeros(0)}
+    told = f'{{"algorithm": {opened * deep}1{closed * deep}}}'
+    header = {"fedspec": saved.FORMAT, "content": told, "digest": saved.digest(told, tensors)}
+    save_file(tensors, tmp_path / "bad.pt", metadata=header)
+    with pytest.raises(CheckpointError, match=r"does not fit this version .*nested too deeply") as refused:
+        resume(tmp_path / "bad.pt", quadratic()[0])
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 300
+
+
+def test_a_file_that_lacks_an_entry_is_refused(tmp_path: Path) -> None:
+    from safetensors import safe_open
+
+    with safe_open(saved_file(tmp_path / "run.pt"), framework="pt") as opened:
+        content = json.loads(opened.metadata()["content"])
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    for name, other in (("algorithm", 3), ("history", 3), ("rounds", "x"), ("federation", None), ("block", "x")):
+        for changed in ({**content, name: other}, {n: v for n, v in content.items() if n != name}):
+            forge(tmp_path / "bad.pt", changed, tensors)
+            with pytest.raises(CheckpointError, match=f"does not fit this version .*{name}"):
+                resume(tmp_path / "bad.pt", quadratic()[0])
+
+
 def test_a_header_makes_none_but_our_records(tmp_path: Path) -> None:
     """A hostile file: whatever it names, nothing outside of fedspec is looked up, let alone called."""
     from safetensors import safe_open

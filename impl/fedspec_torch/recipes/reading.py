@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from importlib import resources
@@ -13,6 +12,7 @@ from typing import Any
 
 from fedspec.errors import FedspecError, none_called
 from fedspec.papers import PAPERS
+from fedspec.parsing import parse_toml
 from fedspec_torch.gradients.ways import WAYS
 from fedspec_torch.recipes.checks import RELATIONS
 from fedspec_torch.recipes.measures import MEASURES
@@ -86,8 +86,8 @@ def parsed(id: str, text: str) -> Recipe:
         RecipeError: it is no TOML, or says what cannot be.
     """
     try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        given = parse_toml(text)
+    except ValueError as error:
         raise RecipeError(f"{id}: no TOML: {error}") from error
     try:
         return _recipe(id, given)

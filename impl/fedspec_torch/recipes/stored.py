@@ -14,6 +14,7 @@ import numpy
 import torch
 
 import fedspec
+from fedspec.parsing import parse_json
 from fedspec_torch.recipes.measures import MEASURES, measured
 from fedspec_torch.recipes.playing import points
 from fedspec_torch.recipes.reading import RecipeError, digests
@@ -124,10 +125,10 @@ def kept(file: Path, recipe: Recipe) -> Stored:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        found: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
         if not {"digests", "tried", "last", "target", "size", "versions", "date", "runs", "grids"} <= found.keys():
             raise ValueError("it lacks what such a file has")
-    except (OSError, ValueError) as error:
+    except (AttributeError, OSError, ValueError) as error:
         raise RecipeError(f"{file}: cannot be read as runs of a recipe: {error}; remove it to begin anew") from error
     return found
 

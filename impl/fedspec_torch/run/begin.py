@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, find
@@ -178,6 +179,21 @@ def held(row: Algorithm, state: Any, clients: int, client_state: str | Path | No
     return state if "peers" in row.takes else kept.remembered(state, clients, client_state)
 
 
+ENTRIES: Mapping[str, type | UnionType] = {
+    "algorithm": str,
+    "h": object,
+    "plan": object,
+    "state": object,
+    "rounds": int,
+    "block": int | None,
+    "test_every": int,
+    "history": tuple,
+    "choices": dict,
+    "federation": dict,
+}
+"""What every saved run holds, and of which kind it is; a file may have been made by anybody."""
+
+
 def resume(
     file: str | Path,
     federation: Federation,
@@ -219,7 +235,7 @@ def resume(
     if rounds is not None:
         check_whole("rounds", rounds, "a run has at least one round")
     test, metrics, told = beside(federation, test, metrics, on_round, log)
-    found = saved.read(Path(file), device=federation.x0.device)
+    found = saved.read(Path(file), device=federation.x0.device, entries=ENTRIES)
     if other := others(found, federation):
         raise saved.CheckpointError(
             f"{file}: written by a run of another federation: {'; '.join(other)}. Resume with the federation it was "

@@ -17,6 +17,7 @@ from enum import StrEnum
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from torch import Tensor
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
+from fedspec.parsing import parse_json
 from fedspec_torch.arith import bytes_of
 from fedspec_torch.ranks.processes import running
 
@@ -78,8 +80,15 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
         raise
 
 
-def read(file: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
+def read(
+    file: Path, device: torch.device | str = "cpu", entries: Mapping[str, type | UnionType] | None = None
+) -> dict[str, Any]:
     """What was written.
+
+    Args:
+        file: the file.
+        device: where its tensors are put.
+        entries: what it must hold, and of which kind.
 
     Raises:
         CheckpointError: there is no such file, or it is none of these, or damaged.
@@ -103,8 +112,12 @@ def read(file: Path, device: torch.device | str = "cpu") -> dict[str, Any]:
     if header.get("digest") != digest(header.get("content", ""), tensors):
         raise CheckpointError(f"{file}: damaged: it does not hold what was written; take an earlier one")
     try:
-        return {name: _made(value, tensors) for name, value in json.loads(header["content"]).items()}
-    except (KeyError, TypeError, ValueError, AttributeError, ImportError) as error:
+        found = {name: _made(value, tensors) for name, value in parse_json(header["content"]).items()}
+        for name, kind in (entries or {}).items():
+            if not isinstance(found[name], kind):
+                raise ValueError(f"{name} is of type {type(found[name]).__name__}")
+        return found
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, ImportError) as error:
         raise CheckpointError(f"{file}: its header does not fit this version of fedspec ({error})") from error
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fedspec.parsing import parse_json
 from fedspec_torch.data.examples import Examples
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.own import digested, own_numbers
@@ -97,7 +98,7 @@ def read(file: Path, question: Mapping[str, Any]) -> list[Trial]:
         CheckpointError: it is none, or answers another one; with what differs.
     """
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = parse_json(file.read_text(encoding="utf-8"))
         if found["fedspec-tuning"] != FORMAT:
             raise ValueError(f"format {found['fedspec-tuning']}, here {FORMAT}")
         there, trials = found["question"], [Trial(**{**t, "scores": tuple(t["scores"])}) for t in found["trials"]]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError
+from fedspec.parsing import parse_json
 from fedspec_suite.kills.asking import offers_of
 from fedspec_suite.kills.fingerprints import of_law, of_mutant, offers
 from fedspec_suite.kills.matrix import Matrix
@@ -120,7 +121,7 @@ def load(path: Path | None = None) -> Stored:
     if not path.exists():
         return Stored(0, 0, {}, {})
     try:
-        body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        body: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         found = {n: Line(**{**line, "killed": tuple(line["killed"])}) for n, line in body["mutants"].items()}
         return Stored(body["seed"], body["cases"], {**body["laws"]}, found, tuple(body["offers"]))
     except (KeyError, TypeError, ValueError) as error:

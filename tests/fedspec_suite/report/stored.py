@@ -20,6 +20,7 @@ import numpy as np
 
 from fedspec import __version__
 from fedspec.errors import ContractError, FedspecError
+from fedspec.parsing import TooDeep, parse_json
 from fedspec.schema import refuse, said
 from fedspec_suite.judge.request import Request
 from fedspec_suite.measure.verdict import Conformity, Course, Deviation, Obligation, Result, Status, Unseen
@@ -125,16 +126,16 @@ def read(path: Path) -> Stored:
 def _lines(text: str) -> list[str]:
     """The lines of a file; the objects of a list, which is what ``fedspec check --json`` prints."""
     if text.lstrip().startswith("["):
-        with suppress(ValueError, RecursionError):
-            return [json.dumps(one) for one in json.loads(text)]
+        with suppress(ValueError):
+            return [json.dumps(one) for one in parse_json(text)]
     return text.split("\n")
 
 
 def _line(text: str, where: str) -> tuple[Result, Run]:
     try:
-        body = json.loads(text)
-    except RecursionError as error:
-        raise FedspecError(f"{where}: its objects are nested too deeply; {WANTED}") from error
+        body = parse_json(text)
+    except TooDeep as error:
+        raise FedspecError(f"{where}: {error}; {WANTED}") from error
     except ValueError as error:
         raise FedspecError(f"{where}: it is cut off or no JSON ({error}); {WANTED}") from error
     try:

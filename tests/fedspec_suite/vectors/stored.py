@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.errors import ContractError, FedspecError
+from fedspec.parsing import TooDeep, parse_json
 from fedspec.schema import check, said
 from fedspec_suite.vectors.vector import VERSION, Vector, line
 
@@ -107,13 +108,11 @@ def decoded(body: bytes, where: str) -> dict[str, Any]:
         return int(word)
 
     try:
-        value = json.loads(
-            body.decode(), object_pairs_hook=pairs, parse_constant=constant, parse_float=number, parse_int=whole
-        )
+        value = parse_json(body, object_pairs_hook=pairs, parse_constant=constant, parse_float=number, parse_int=whole)
     except FedspecError:
         raise
-    except RecursionError as error:
-        raise FedspecError(f"{where}: its lists or objects are nested too deeply; {REMEDY}") from error
+    except TooDeep as error:
+        raise FedspecError(f"{where}: {error}; {REMEDY}") from error
     except ValueError as error:
         why = " ".join(str(error).split())[:120]
         raise FedspecError(f"{where}: is truncated or no JSON in UTF-8 ({why}); {REMEDY}") from error

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from fedspec import __version__
 from fedspec.contract import Offer, SubjectInfo
 from fedspec.errors import ContractError
+from fedspec.parsing import TooDeep, parse_json
 from fedspec.schema import check, said
 from fedspec.wire import encode
 from fedspec_suite.judge.capsules.codec import DTYPES, decoded, encoded
@@ -145,9 +146,9 @@ def read(path: Path) -> Capsule:
 
 def _parsed(data: bytes) -> dict[str, Any]:
     try:
-        whole = json.loads(data.decode(), parse_constant=_constant, object_pairs_hook=_once)
-    except RecursionError as error:
-        raise ContractError("its lists or objects are nested too deeply to be read") from error
+        whole = parse_json(data, parse_constant=_constant, object_pairs_hook=_once)
+    except TooDeep as error:
+        raise ContractError(str(error)) from error
     except ValueError as error:
         raise ContractError(f"it is cut off or no JSON in UTF-8 ({' '.join(str(error).split())[:120]})") from error
     if not isinstance(whole, dict) or "capsule" not in whole:
@@ -159,8 +160,8 @@ def _parsed(data: bytes) -> dict[str, Any]:
         )
     try:
         found = digest(whole)
-    except (ValueError, RecursionError) as error:
-        raise ContractError("it holds a number that JSON does not have, or is nested too deeply") from error
+    except ValueError as error:
+        raise ContractError("it holds a number that JSON does not have") from error
     if whole.get("digest") != found:
         raise ContractError("its digest is not that of its text: it was edited or damaged")
     return whole

@@ -1,0 +1,84 @@
+"""JSON and TOML that somebody else may have written, read without trusting how deep it is nested.
+
+Python's readers end a deeply nested text with a RecursionError, which is no ValueError, and a key of many dots takes
+time and memory that grow with the square of their number. What passes here is nested so little that any function may
+walk through it by calling itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from typing import Any
+
+DEEPEST = 100
+"""How deep lists and objects may be nested; nothing that fedspec writes is nested a fifth as deep."""
+
+MOST_DOTS = 32
+"""How many dots a key of TOML may have."""
+
+TOO_DEEP = f"its lists or objects are nested too deeply, more than {DEEPEST} times"
+
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+_DOTTED = re.compile(rf"(?<![\w-])(?:{_PART}){{{MOST_DOTS}}}")
+
+
+class TooDeep(ValueError):
+    """A text is JSON or TOML as far as it was read, and nested too deeply."""
+
+
+def parse_json(text: str | bytes, **hooks: Any) -> Any:
+    """Read a value from JSON.
+
+    Args:
+        text: the JSON, as text or in UTF-8.
+        hooks: as ``json.loads`` takes them.
+
+    Raises:
+        TooDeep: it is nested too deeply.
+        ValueError: it is no JSON.
+    """
+    try:
+        found = json.loads(text.decode() if isinstance(text, bytes) else text, **hooks)
+    except RecursionError:
+        raise TooDeep(TOO_DEEP) from None
+    _check_depth(found)
+    return found
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Read a table from TOML.
+
+    Raises:
+        TooDeep: it is nested too deeply.
+        ValueError: it is no TOML.
+    """
+    if _DOTTED.search(text):
+        raise TooDeep(f"a key has more than {MOST_DOTS} dots")
+    try:
+        found = tomllib.loads(text)
+    except RecursionError:
+        raise TooDeep(TOO_DEEP) from None
+    _check_depth(found)
+    return found
+
+
+def _check_depth(value: Any) -> None:
+    """Refuse a value that is nested too deeply, level by level.
+
+    Raises:
+        TooDeep: it is.
+    """
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            part
+            for one in level
+            if isinstance(one, list | dict)
+            for part in (one.values() if isinstance(one, dict) else one)
+            if isinstance(part, list | dict)
+        ]
+        if not level:
+            return
+    raise TooDeep(TOO_DEEP)

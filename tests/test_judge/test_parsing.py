@@ -1,0 +1,104 @@
+"""Files of others that are nested so deep that no function may walk through them: each is refused in a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_judge.support import inside
+
+from fedspec.errors import FedspecError
+from fedspec.parsing import DEEPEST, MOST_DOTS, parse_json, parse_toml
+from fedspec_proofs import stored as ledger
+from fedspec_suite.judge import expected
+from fedspec_suite.judge.capsules import stored as capsules
+from fedspec_suite.kills import stored as kills
+from fedspec_suite.report import stored as results
+from fedspec_suite.vectors import stored as vectors
+from fedspec_torch.recipes import reading as recipes
+from fedspec_torch.recipes import stored as recipe_runs
+from fedspec_torch.run import trials
+
+DEPTHS = (DEEPEST + 1, 900, 100_000)
+"""The middle one is as deep as Python's readers go, and deeper than what walks through it may."""
+JSON = {"lists": ("[", "]"), "objects": ('{"a":', "}")}
+TOML = {"arrays": ("a = ", "[", "", "]"), "tables": ("a = ", "{a=", "1", "}"), "dots": ("", "a.", "a = 1", "")}
+
+
+def nested(kind: str, deep: int) -> str:
+    opened, closed = JSON[kind]
+    return f"{opened * deep}1{closed * deep}"
+
+
+@pytest.mark.parametrize("deep", DEPTHS)
+@pytest.mark.parametrize("kind", JSON)
+def test_json_is_refused(kind: str, deep: int) -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        parse_json(nested(kind, deep))
+    assert parse_json(nested(kind, DEEPEST))
+
+
+@pytest.mark.parametrize("deep", DEPTHS)
+@pytest.mark.parametrize("kind", TOML)
+def test_toml_is_refused_at_once(kind: str, deep: int) -> None:
+    """A key of 20,000 dots took fifteen seconds, and one of 100,000 all memory."""
+    before, opened, inner, closed = TOML[kind]
+    with pytest.raises(ValueError, match=r"nested too deeply|dots"):
+        parse_toml(before + opened * deep + inner + closed * deep)
+
+
+def test_words_with_dots_are_no_key() -> None:
+    said = "see https://example.org/a.b.c/v1.2.3... and so on. " * 100
+    assert parse_toml(f'reason = "{said}"') == {"reason": said}
+    assert parse_toml(".".join("a" * MOST_DOTS) + " = 1")
+    with pytest.raises(ValueError, match="dots"):
+        parse_toml('"a b"  .  ' * 200 + "a = 1")
+    # Looked at once, not from each of its letters.
+    assert parse_toml(f"a = '{'x' * 10**6}'")
+
+
+READERS: dict[str, Callable[[Path], Any]] = {
+    "capsule": capsules.read,
+    "results": results.read,
+    "vectors": lambda path: vectors.read(path, "vector_index"),
+    "kills": kills.load,
+    "ledger": ledger.load,
+    "recipe": recipe_runs._read,
+    "trials": lambda path: trials.read(path, {}),
+}
+
+
+@pytest.mark.parametrize("deep", DEPTHS)
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", JSON)
+def test_every_reader_of_json_refuses_it(kind: str, reader: str, deep: int, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(nested(kind, deep))
+    with pytest.raises(FedspecError, match="nested too deeply") as refused:
+        READERS[reader](tmp_path / "file")
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("deep", DEPTHS)
+@pytest.mark.parametrize("kind", TOML)
+def test_every_reader_of_toml_refuses_it(kind: str, deep: int, tmp_path: Path) -> None:
+    before, opened, inner, closed = TOML[kind]
+    text = before + opened * deep + inner + closed * deep
+    (tmp_path / "file").write_text(text)
+    for read in (lambda: expected.read(tmp_path / "file"), lambda: recipes.parsed("mine", text)):
+        with pytest.raises(FedspecError, match=r"nested too deeply|dots") as refused:
+            read()
+        assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+def test_the_command_says_so_in_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text(nested("lists", 100_000))
+    inside("report", str(file)).refused("nested too deeply")
+    inside("replay", str(file), "spec").refused("nested too deeply")
+    (tmp_path / "index.json").write_text(json.dumps({"version": 1}).replace("1", nested("lists", 100_000)))
+    inside("vectors", "check", "spec", "--folder", str(tmp_path)).refused("nested too deeply")
+    file.write_text("[[expect]]\noffer = " + nested("lists", 100_000))
+    inside("check", "spec", "--expect", str(file)).refused("nested too deeply")
