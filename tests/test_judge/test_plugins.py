@@ -407,14 +407,18 @@ def test_an_error_in_the_file_names_its_line(tmp_path: Path) -> None:
     assert answers and all(f"mend the own algorithm at own.py, line {line}" in said for said in answers), answers
 
 
-def test_a_pyproject_that_says_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_pyproject_that_says_something_else_is_told(tmp_path: Path) -> None:
+    """It stops the command that takes its options from there, and no other."""
     for text, says in (
         ('plugins = "own.py"', 'write plugins = ["my_algorithm.py"]'),
         ('plugin = ["own.py"]', "[tool.fedspec] has plugin; known: plugins, check"),
     ):
         (tmp_path / "pyproject.toml").write_text(f"[tool.fedspec]\n{text}\n", encoding="utf-8")
+        with_own("check", "spec", cwd=tmp_path).refused(says)
+        with_own("list", "--project", ".", cwd=tmp_path).refused(says)
         done = with_own("list", cwd=tmp_path)
-        assert done.code == 2 and says in done.err
+        assert done.code == 0 and "fedavg" in done.out
+        assert says in done.err and done.err.endswith("; nothing of it is used\n") and done.err.count("\n") == 1
 
 
 def test_the_option_wants_a_file(tmp_path: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from test_judge.support import fedspec, py
 
 from fedspec.errors import FedspecError
-from fedspec_suite.cli.project import defaults
+from fedspec.plugins import VARIABLE
+from fedspec_suite.cli.own_files import prepare
+from fedspec_suite.cli.project import LARGEST, defaults, nearest
 
 TABLE = '[tool.fedspec.check]\nprofile = "quick"\nseed = 3\nreport = ["out.jsonl"]\n'
 
@@ -50,13 +53,170 @@ def test_no_other_command_reads_it(tmp_path: Path) -> None:
         ("sead = 3", "[tool.fedspec.check] has sead; known: profile, seed, jobs"),
         ('jobs = "2"', "jobs = '2'; it is of type int"),
         ("jobs = true", "jobs = True; it is of type int"),
-        ("report = 'a.jsonl'", "report = 'a.jsonl'; it is of type list"),
+        ("report = 'a.jsonl'", "report = 'a.jsonl'; it is of type list of str"),
+        ("report = [3]", "report = [3]; it is of type list of str"),
+        ("strict = 1", "strict = 1; it is of type bool"),
+        ("limit = true", "limit = True; it is of type float"),
+        ("report = ['../out.jsonl']", "report = '../out.jsonl' is not below"),
+        ("report = ['/etc/out.jsonl']", "report = '/etc/out.jsonl' is not below"),
+        ("report = ['a.jsonl', 'link/out.jsonl']", "report = 'link/out.jsonl' is not below"),
+        ("report = ['.']", "report = '.' is not below"),
+        ("capsules = '..'", "capsules = '..' is not below"),
     ],
 )
 def test_what_it_cannot_mean_is_refused(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "link").symlink_to("/tmp")
     with pytest.raises(FedspecError) as error:
         defaults(project(tmp_path, f"[tool.fedspec.check]\n{text}\n"))
     assert says in str(error.value) and str(tmp_path / "pyproject.toml") in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("tool = 3", "tool = 3; it is a table, [tool]"),
+        ("tool.fedspec = [1]", "tool.fedspec = [1]; it is a table, [tool.fedspec]"),
+        ("tool.fedspec.check = 3", "check = 3; it is a table, [tool.fedspec.check]"),
+        ("tool.fedspec.plugins = [3]", "plugins = [3]; write plugins"),
+        ("tool = " + "[" * 100_000, "cannot be read (its lists or objects are nested too deeply"),
+        ("a." * 100_000 + "b = 1", "cannot be read (a key has more than"),
+        ("tool =", "cannot be read (Invalid value"),
+        ("#" * (LARGEST + 1), "cannot be read (it is larger than 1 MB)"),
+    ],
+    ids=range(8),
+)
+def test_a_broken_file_stops_what_needs_it_alone(
+    tmp_path: Path, text: str, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked(monkeypatch, project(tmp_path, f"{text}\n"))
+    with pytest.raises(FedspecError) as error:
+        prepare(["check", "spec"])
+        defaults(Path.cwd())
+    assert says in str(error.value) and str(error.value).startswith(str(tmp_path / "pyproject.toml"))
+    assert "\n" not in str(error.value)
+    for words in (["list"], ["report", "x"], ["--help"], ["check", "--help"], ["check", "spec", "--no-project"]):
+        assert prepare(words) == [w for w in words if w != "--no-project"] and VARIABLE not in os.environ
+        told = capsys.readouterr().err
+        assert (told == "") is (words != ["list"] or "check" in says) and told.count("\n") <= 1
+    assert defaults(Path.cwd()) == {}
+
+
+NAMES = '[tool.fedspec]\nplugins = ["own.py"]\n' + TABLE
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, folder: Path, **env: str) -> None:
+    """As a command is asked for in a folder, which no test before has trusted or named anything for."""
+    monkeypatch.chdir(folder)
+    # As it is set here it is taken back, whatever a command line sets meanwhile.
+    for name in (VARIABLE, "FEDSPEC_PROJECT"):
+        monkeypatch.setenv(name, env.get(name, ""))
+        if name not in env:
+            del os.environ[name]
+
+
+def strangers(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make somebody else own a file."""
+    if os.geteuid() == 0:
+        os.chown(path, 54321, -1, follow_symlinks=False)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 54321)
+
+
+def owned(folder: Path) -> Path:
+    """A project that names an own algorithm; the folder below it."""
+    (folder / "own.py").write_text("", encoding="utf-8")
+    return project(folder, NAMES)
+
+
+NOT_ASKED = (["--help"], ["--version"], [], ["report", "x"], ["list", "--help"], ["check", "--help"])
+
+
+@pytest.mark.parametrize("words", NOT_ASKED, ids=" ".join)
+def test_what_shows_something_alone_runs_nothing(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked(monkeypatch, owned(tmp_path))
+    for project_too in ([], ["--project", ".."]):
+        assert prepare([*words, *project_too]) == words
+        assert VARIABLE not in os.environ and capsys.readouterr().err == ""
+    assert prepare(["replay", "x", "spec"]) and os.environ[VARIABLE] == "-"
+    assert prepare(["list"]) and os.environ[VARIABLE].endswith("own.py")
+    assert "running own.py, which" in capsys.readouterr().err
+
+
+def test_an_option_of_the_project_turns_it_on_and_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    below = owned(tmp_path)
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (elsewhere / "pyproject.toml").write_text("", encoding="utf-8")
+    for words, env, runs in (
+        (["list"], "", True),
+        (["list", "--no-project"], "", False),
+        (["--no-project", "list"], str(tmp_path), False),
+        (["list"], "-", False),
+        (["list"], str(elsewhere), False),
+        (["list", "--project", ".."], str(elsewhere), True),
+        (["--project=..", "list"], "-", True),
+    ):
+        asked(monkeypatch, below, FEDSPEC_PROJECT=env)
+        assert prepare(words) == ["list"]
+        assert (VARIABLE in os.environ) is runs, words
+        assert (defaults(Path.cwd()) != {}) is runs, words
+    for words in (["list", "--project", str(below)], ["list", "--project"], ["list", "--project", "--json"]):
+        with pytest.raises(FedspecError, match="project: "):
+            prepare(words)
+
+
+@pytest.mark.parametrize("which", ["pyproject.toml", "own.py"])
+@pytest.mark.parametrize("how", ["owner", "link", "mode"])
+def test_a_strangers_file_is_skipped_in_a_line(
+    which: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    below = owned(tmp_path)
+    path = tmp_path / which
+    if how == "link":
+        # The file is the user's own, and what the link leads to next is whatever its owner wants.
+        path.rename(tmp_path / "mine")
+        path.symlink_to("mine")
+    if how == "mode":
+        path.chmod(0o666)
+    else:
+        strangers(path, monkeypatch)
+    asked(monkeypatch, below)
+    assert prepare(["check", "spec"]) == ["check", "spec"] and defaults(below) == {}
+    assert VARIABLE not in os.environ
+    told = capsys.readouterr().err
+    assert told.startswith(f"fedspec: skipped {tmp_path / 'pyproject.toml'}: ") and told.count("\n") == 1
+    assert which in told and told.endswith(f"to trust it, pass --project {tmp_path}\n")
+    for words, env in ((["list", "--project", ".."], ""), (["list"], str(tmp_path))):
+        asked(monkeypatch, below, FEDSPEC_PROJECT=env)
+        prepare(words)
+        assert os.environ[VARIABLE].endswith("own.py" if which != "own.py" or how != "link" else "mine")
+
+
+def test_a_strangers_file_of_something_else_is_not_worth_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked(monkeypatch, project(tmp_path, "[tool.ruff]\nline-length = 100\n"))
+    strangers(tmp_path / "pyproject.toml", monkeypatch)
+    assert prepare(["list"]) and VARIABLE not in os.environ and capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("root", [".git", ".git file", "home"])
+def test_nothing_above_the_project_is_looked_at(root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(monkeypatch, owned(tmp_path))
+    assert nearest(Path.cwd()) == tmp_path / "pyproject.toml"
+    (within := Path.cwd() / "within").mkdir()
+    if root == "home":
+        monkeypatch.setenv("HOME", str(tmp_path / "below"))
+    elif root == ".git":
+        (tmp_path / "below" / root).mkdir()
+    else:
+        (tmp_path / "below" / ".git").write_text("gitdir: elsewhere\n")
+    assert nearest(Path.cwd()) is None and nearest(within) is None and defaults(within) == {}
+    assert prepare(["list"]) and VARIABLE not in os.environ
+    # At the root itself it is.
+    (tmp_path / "below" / "pyproject.toml").write_text(TABLE, encoding="utf-8")
+    assert nearest(within) == tmp_path / "below" / "pyproject.toml" and defaults(within)["seed"] == "3"
 
 
 def test_quiet_prints_what_is_wrong_alone() -> None:

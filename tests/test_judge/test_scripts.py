@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_judge.support import inside, py
+from test_judge.test_project import strangers
 
 sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 
@@ -232,6 +233,16 @@ def test_the_right_example_under_pytest(pytester: pytest.Pytester, monkeypatch: 
     ran = run_inside(pytester, "--fedspec-impl", reference, "--fedspec-law", "[cf][lo]*[xar]")
     ran.assert_outcomes(passed=4, skipped=2)
     assert ran.ret == 0 and "not offered: delta is not shown" in str(ran.stdout)
+
+
+def test_what_a_stranger_says_counts_nowhere(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under pytest, and in a script: each would fail if it read the file of expected failures that it names."""
+    path = pytester.path / "pyproject.toml"
+    path.write_text('[tool.fedspec]\nplugins = ["none.py"]\n[tool.fedspec.check]\nexpect = "none.toml"\n')
+    strangers(path, monkeypatch)
+    ran = run_inside(pytester, "--fedspec-impl", py("right:fedavg"), "-q", "--collect-only")
+    assert ran.ret == 0 and "fedavg/round" in str(ran.stdout) and "none" not in str(ran.stdout)
+    assert check_subject(py("right:fedavg"), only="fedavg/round", law="follows-x")
 
 
 def test_what_the_project_says_counts_under_pytest(pytester: pytest.Pytester) -> None:

@@ -69,8 +69,10 @@ def common(
         bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the versions and exit.")
     ] = False,
     plugin: Annotated[list[str] | None, typer.Option(own_files.OPTION, metavar="FILE", help=own_files.HELP)] = None,
+    trusted: Annotated[str | None, typer.Option(own_files.PROJECT, metavar="DIR", help=own_files.PROJECT_HELP)] = None,
+    alone: Annotated[bool, typer.Option(own_files.NO_PROJECT, help=own_files.NO_PROJECT_HELP)] = False,
 ) -> None:
-    """Options of the command itself; ``--plugin`` is taken, wherever it stands, before this is read."""
+    """Options of the command itself; all but ``--version`` are taken, wherever they stand, before this is read."""
 
 
 check.mount(app)
@@ -195,7 +197,7 @@ def subjects(as_json: Json = False) -> None:
 
 def _defaults() -> dict[str, Any]:
     """Those of the project, where its implementations are to be judged."""
-    judged = next((w for w in sys.argv[1:] if not w.startswith("-")), "") == "check" and "--help" not in sys.argv
+    judged = own_files.command_of(sys.argv[1:]) == "check"
     return {"check": project.defaults(Path.cwd())} if judged else {}
 
 

@@ -8,64 +8,103 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from fedspec.errors import PluginError
+from fedspec.errors import FedspecError, PluginError
 from fedspec.plugins import ALONE, VARIABLE
-from fedspec_suite.cli.project import table
+from fedspec_suite.cli import project
 
 OPTION = "--plugin"
 HELP = "A file (or module) with an own algorithm, for any command; repeatable. See docs/own-algorithms.md."
+PROJECT, NO_PROJECT = "--project", "--no-project"
+PROJECT_HELP = "Trust the pyproject.toml of this folder, whoever owns it."
+NO_PROJECT_HELP = "Read no pyproject.toml."
 PRIVATE = ("replay",)
 """Commands that play what somebody else has sent: they run no file but what they are told to."""
+SHOWS = "report"
+"""The command that shows what somebody else may have sent: it runs nothing that pyproject.toml names."""
 
 
 def prepare(words: Sequence[str]) -> list[str]:
-    """The command line without its ``--plugin``, which the environment holds from now on.
+    """The command line without its ``--plugin`` and ``--project``, which the environment holds from now on.
 
     Raises:
-        PluginError: the option has no value, or pyproject.toml names what is no file.
-        FedspecError: pyproject.toml cannot be read.
+        PluginError: an option has no value.
+        FedspecError: the command needs a pyproject.toml that cannot be read.
     """
     rest, named = _taken(words)
-    command = next((w for w in rest if not w.startswith("-")), "")
+    command = command_of(rest)
     if command in PRIVATE:
         found = [ALONE, *named]
     else:
-        found = [*os.environ.get(VARIABLE, "").split(os.pathsep), *_of_project(Path.cwd()), *named]
+        of_project = _of_project(command) if command else []
+        found = [*os.environ.get(VARIABLE, "").split(os.pathsep), *of_project, *named]
     if said := os.pathsep.join(filter(None, found)):
         os.environ[VARIABLE] = said
     return rest
 
 
+def command_of(words: Sequence[str]) -> str:
+    """The command that may read pyproject.toml; empty if none may.
+
+    None may that asks for help or versions, completes a word, or shows a file that somebody else may have sent.
+    """
+    options = words[: words.index("--")] if "--" in words else words
+    command = next((w for w in words if not w.startswith("-")), "")
+    return "" if {"--help", "--version"} & {*options} or command == SHOWS else command
+
+
 def _taken(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The other words, and the values of the option."""
+    """The other words, and the values of ``--plugin``; which project counts, the environment holds from now on."""
     rest: list[str] = []
     named: list[str] = []
+
+    def plugin(value: str) -> None:
+        named.append(str(Path(value).resolve()) if value.endswith(".py") else value)
+
+    def trusted(value: str) -> None:
+        os.environ[project.VARIABLE] = os.path.abspath(value)
+
+    taken: dict[str, tuple[Callable[[str], None], str]] = {
+        OPTION: (plugin, f"names no file; write {OPTION} my_algorithm.py"),
+        PROJECT: (trusted, f"names no folder; write {PROJECT} ."),
+    }
     left = iter(words)
     for word in left:
         if word == "--":
             return [*rest, word, *left], named
         option, given, value = word.partition("=")
-        if option != OPTION:
+        if word == NO_PROJECT:
+            os.environ[project.VARIABLE] = project.NONE
+        elif option in taken:
+            take, want = taken[option]
+            value = value if given else next(left, "")
+            if not value or value.startswith("-"):
+                raise PluginError(f"{option}: {want}")
+            take(value)
+        else:
             rest.append(word)
-            continue
-        value = value if given else next(left, "")
-        if not value or value.startswith("-"):
-            raise PluginError(f"{OPTION}: names no file; write {OPTION} my_algorithm.py")
-        named.append(str(Path(value).resolve()) if value.endswith(".py") else value)
     return rest, named
 
 
-def _of_project(folder: Path) -> Iterator[str]:
-    """What the nearest pyproject.toml names; it may have come with a clone, so each is told before it is run."""
-    path, said = table(folder)
-    named = said.get("plugins", [])
-    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-        raise PluginError(
-            f'plugin: {path} has plugins = {named!r} under [tool.fedspec]; write plugins = ["my_algorithm.py"]'
-        )
+def _of_project(command: str) -> list[str]:
+    """What the project's pyproject.toml names; it may have come with a clone, so each is told before it is run.
+
+    Raises:
+        FedspecError: the file cannot be read, and the command needs it, or the user has named it.
+    """
+    try:
+        found = project.project(Path.cwd())
+        named = found.plugins if found else []
+    except FedspecError as error:
+        # Without the options of check that stand there its verdict would be about something else.
+        if command == "check" or os.environ.get(project.VARIABLE):
+            raise
+        sys.stderr.write(f"fedspec: {error}; nothing of it is used\n")
+        return []
+    if found is None:
+        return []
     for name in named:
-        sys.stderr.write(f"fedspec: running {name}, which {path} names under [tool.fedspec] plugins\n")
-        yield str((path.parent / name).resolve()) if name.endswith(".py") else name
+        sys.stderr.write(f"fedspec: running {name}, which {found.path} names under [tool.fedspec] plugins\n")
+    return [str((found.path.parent / name).resolve()) if name.endswith(".py") else name for name in named]

@@ -1,16 +1,38 @@
-"""What a project's pyproject.toml says under ``[tool.fedspec]``: own algorithms, and defaults of ``fedspec check``."""
+"""The pyproject.toml of a user's project: which file that is, whether it is trusted, and its ``[tool.fedspec]``.
+
+Such a file names code that runs and files that are written, and it may have come with a clone or lie in a folder that
+everybody can write to. So only the user's own file counts, and only one of the same project.
+"""
 
 from __future__ import annotations
 
+import os
+import pwd
 import sys
-import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fedspec.errors import FedspecError
+from fedspec.parsing import parse_toml
+
+VARIABLE = "FEDSPEC_PROJECT"
+"""The environment variable that holds the folder of a pyproject.toml that is trusted whoever owns it."""
+
+NONE = "-"
+"""Its value where no pyproject.toml is read."""
+
+FILE = "pyproject.toml"
+
+LARGEST = 1 << 20
+"""Bytes that are read at most."""
 
 PATHS = ("report", "capsules", "expect")
 """Options of check that name files: where pyproject.toml lies, wherever the command is run."""
+WRITTEN = ("report", "capsules")
+"""Those that name what is written."""
 CHECK: dict[str, type] = {
     "profile": str,
     "seed": int,
@@ -31,44 +53,192 @@ CHECK: dict[str, type] = {
 """Options of check that may stand under ``[tool.fedspec.check]``, and what their values are."""
 
 
-def table(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """The nearest pyproject.toml and its table; an empty one where there is none.
+@dataclass(frozen=True)
+class Project:
+    """A pyproject.toml that is trusted.
+
+    Attributes:
+        path: the file.
+        table: its ``[tool.fedspec]``.
+    """
+
+    path: Path
+    table: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def plugins(self) -> list[str]:
+        """The own algorithms that it names, as it names them.
+
+        Raises:
+            FedspecError: they are not a list of names.
+        """
+        named = self.table.get("plugins", [])
+        if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+            raise FedspecError(
+                f'{self.path}: [tool.fedspec] plugins = {_short(named)}; write plugins = ["my_algorithm.py"]'
+            )
+        return named
+
+
+def project(folder: Path) -> Project | None:
+    """The pyproject.toml that counts for a command that runs in a folder; None if there is none.
+
+    That is the nearest one upwards, up to the root of the repository or the home folder, if it and the files that it
+    names are the user's or root's. ``--project DIR`` and the environment name one that is trusted whoever owns it.
 
     Raises:
-        FedspecError: it cannot be read, or says something that fedspec does not know.
+        FedspecError: it cannot be read, or it isn't TOML, or ``[tool.fedspec]`` has an unknown key.
     """
-    path = next((p for f in (folder, *folder.parents) if (p := f / "pyproject.toml").is_file()), None)
+    named = os.environ.get(VARIABLE, "")
+    if named == NONE:
+        return None
+    if named:
+        path = Path(os.path.abspath(named)) / FILE
+        if not _is_file(path):
+            raise FedspecError(f"project: there is no {path}; give the folder of a {FILE}, or --no-project")
+        return Project(path, _table(path))
+    path = nearest(folder)
     if path is None:
-        return folder / "pyproject.toml", {}
+        return None
+    stranger = _stranger(path)
+    found: Project | None
     try:
-        found: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("fedspec", {})
+        found = Project(path, _table(path))
+        files = [path.parent / name for name in found.plugins if name.endswith(".py")]
+        stranger = stranger or next(filter(None, map(_stranger, files)), "")
+    except FedspecError:
+        if not stranger:
+            raise
+        found = None
+    if not stranger:
+        return found
+    # A stranger's file that tells fedspec nothing is not worth a word.
+    if found is None or found.table:
+        _tell(f"fedspec: skipped {path}: {stranger}; to trust it, pass --project {path.parent}\n")
+    return None
+
+
+@cache
+def _tell(line: str) -> None:
+    """Write a line to standard error, once: a file may be asked for several times."""
+    sys.stderr.write(line)
+
+
+def nearest(folder: Path) -> Path | None:
+    """The nearest pyproject.toml upwards, not above the root of the repository or the home folder."""
+    home = Path(os.path.expanduser("~")).resolve()
+    for one in (folder, *folder.parents):
+        if _is_file(one / FILE):
+            return one / FILE
+        # A worktree and a submodule have a file of that name.
+        if one == home or os.path.lexists(one / ".git"):
+            return None
+    return None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        # The folder may not be looked into.
+        return False
+
+
+def _stranger(path: Path) -> str:
+    """Who else could have written a file, or the link that leads to it; empty if only the user and root could."""
+    try:
+        looked_at = [path.lstat(), path.stat()]
+    except OSError:
+        # What isn't there is told by whoever opens it.
+        return ""
+    for one in looked_at:
+        if one.st_uid not in (os.geteuid(), 0):
+            return f"{path.name} belongs to {_called(one.st_uid)}, not to you"
+    return f"everybody may write {path.name}" if looked_at[1].st_mode & 0o002 else ""
+
+
+def _called(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"
+
+
+def _table(path: Path) -> dict[str, Any]:
+    """What a pyproject.toml holds under ``[tool.fedspec]``; an empty table if it has none.
+
+    Raises:
+        FedspecError: it cannot be read, isn't TOML, or has something else there.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise ValueError(f"it is larger than {LARGEST >> 20} MB")
+        found: Any = parse_toml(data.decode())
     except (OSError, ValueError) as error:
-        raise FedspecError(f"{path}: cannot be read ({error})") from error
+        raise FedspecError(f"{path}: cannot be read ({' '.join(str(error).split())[:200]})") from error
+    where = ""
+    for name in ("tool", "fedspec"):
+        found, where = found.get(name, {}), f"{where}.{name}".lstrip(".")
+        if not isinstance(found, dict):
+            raise FedspecError(f"{path}: {where} = {_short(found)}; it is a table, [{where}]")
     if unknown := found.keys() - {"plugins", "check"}:
         raise FedspecError(f"{path}: [tool.fedspec] has {', '.join(sorted(unknown))}; known: plugins, check")
-    return path, found
+    table: dict[str, Any] = found
+    return table
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def defaults(folder: Path) -> dict[str, Any]:
     """The defaults of ``fedspec check``, by the names of its arguments; told on standard error.
 
     Raises:
-        FedspecError: an option is unknown, or its value is of another type.
+        FedspecError: an option is unknown, its value is of another type, or it writes outside of the project.
     """
-    path, found = table(folder)
-    said = found.get("check", {})
+    found = project(folder)
+    if found is None:
+        return {}
+    path, said = found.path, found.table.get("check", {})
+    if not isinstance(said, dict):
+        raise FedspecError(f"{path}: [tool.fedspec] check = {_short(said)}; it is a table, [tool.fedspec.check]")
     for name, value in said.items():
         if name not in CHECK:
             raise FedspecError(f"{path}: [tool.fedspec.check] has {name}; known: {', '.join(CHECK)}")
-        kind = CHECK[name]
-        if not isinstance(value, (int, float) if kind is float else kind) or (kind is int and isinstance(value, bool)):
-            raise FedspecError(f"{path}: [tool.fedspec.check] {name} = {value!r}; it is of type {kind.__name__}")
+        if not _is_of(CHECK[name], value):
+            of = "list of str" if CHECK[name] is list else CHECK[name].__name__
+            raise FedspecError(f"{path}: [tool.fedspec.check] {name} = {_short(value)}; it is of type {of}")
     if said:
         words = ", ".join(f"{name} = {value}" for name, value in said.items())
         sys.stderr.write(f"fedspec: check with {words}, as {path} says; what stands on the command line counts\n")
-
-    def placed(value: Any) -> Any:
-        return [placed(v) for v in value] if isinstance(value, list) else str(path.parent / value)
-
-    at = {name: placed(value) if name in PATHS else value for name, value in said.items()}
+    at = {name: _placed(path, name, value) if name in PATHS else value for name, value in said.items()}
     return {name.replace("-", "_"): str(value) if name == "seed" else value for name, value in at.items()}
+
+
+def _is_of(kind: type, value: Any) -> bool:
+    if kind is list:
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    # True is an int too.
+    return isinstance(value, (int, float) if kind is float else kind) and isinstance(value, bool) is (kind is bool)
+
+
+def _placed(path: Path, name: str, value: Any) -> Any:
+    """Where a file is that an option names.
+
+    Raises:
+        FedspecError: it would be written, and isn't below the project's folder.
+    """
+    if isinstance(value, list):
+        return [_placed(path, name, one) for one in value]
+    file = path.parent / value
+    # A link may lead anywhere.
+    if name in WRITTEN and path.parent.resolve() not in file.resolve().parents:
+        raise FedspecError(
+            f"{path}: [tool.fedspec.check] {name} = {_short(value)} is not below {path.parent}; "
+            f"give --{name} on the command line to write there"
+        )
+    return str(file)
