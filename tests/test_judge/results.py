@@ -9,6 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
+from fedspec_suite.judge.runner import conclude
+from fedspec_suite.judge.unseen import compared
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report.verdicts import show
@@ -27,7 +29,7 @@ def asked(law: str, status: Status = Status.PASS, dtype: str = "float64", **more
 def result(verdict: Conformity = Conformity.CONFORMS, *obligations: Obligation, **more: Any) -> Result:
     """One line of the table, counted from its obligations."""
     said = next((str(o.deviation) for o in obligations if o.status is Status.FAIL), "")
-    required = [o for o in obligations if o.status is not Status.SKIP]
+    _, passed, exercised, required = conclude([*obligations])
     r = Result(
         subject="mine",
         version="0.1",
@@ -37,11 +39,12 @@ def result(verdict: Conformity = Conformity.CONFORMS, *obligations: Obligation, 
         options={},
         fixed={},
         verdict=verdict,
-        exercised=len(required),
-        passed=sum(o.status is Status.PASS for o in required),
-        required=len(required),
+        exercised=exercised,
+        passed=passed,
+        required=required,
         first_deviation=said,
         obligations=obligations,
+        seen=compared(obligations) if verdict is Conformity.CONFORMS else (),
         command="fedspec check py:mine.py:it --only fedavg/server --profile quick",
     )
     return replace(r, **more)

@@ -16,7 +16,11 @@ from test_judge.support import inside
 from test_judge.test_report_page import FAILED, OFFERS, PART, RUN, paged
 
 from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status
-from fedspec_suite.report import badges, changes, results_page
+from fedspec_suite.report import badges, changes, results_page, sentences, verdicts
+from fedspec_suite.report.junit import junit
+from fedspec_suite.report.markdown import markdown
+from fedspec_suite.report.partly import one_line
+from fedspec_suite.report.sarif import sarif
 from fedspec_suite.report.stored import SCHEMA, Run, Stored, line, read
 
 
@@ -105,6 +109,14 @@ SPOILED: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
         "obligations[0].deviation.want: got a whole number of 1329 bits; want a number that float64 can hold",
     ),
     (at("obligations.0.extent", {"eta": [1]}), "obligations[0].extent.eta: got a list; want the least"),
+    (at("verdict", "conforms"), "verdict: got conforms; its obligations come to does not conform"),
+    (at("verdict", "fails as expected"), "verdict: got fails as expected; its obligations come to does not"),
+    (at("obligations.0.status", "pass"), "verdict: got does not conform; its obligations come to "),
+    (at("obligations.0.status", "xfail"), "verdict: got does not conform; its obligations come to fails as expected"),
+    (at("obligations", []), "verdict: got does not conform; its obligations come to inconclusive"),
+    (at("passed", 7), "passed: got 7; its obligations come to 1"),
+    (at("required", 46), "required: got 46; its obligations come to 2"),
+    (at("exercised", 0), "exercised: got 0; its obligations come to 2"),
     (at("course.off", [0.5]), "course: got 3, 1 and 3 events"),
     (at("course.off", [0.5, -1.0, 0.5]), "course.off[1]: got -1.0; want a finite number"),
     (at("course.allowed", [nan, 0.5, 0.5]), "course.allowed[0]: got nan; want a finite number"),
@@ -155,6 +167,54 @@ def test_what_cannot_be_read_or_written_is_said(tmp_path: Path) -> None:
 
 GOOD = result(Conformity.CONFORMS, asked("follows-x"))
 OTHER = replace(GOOD, algorithm="fedprox")
+
+
+@pytest.mark.parametrize(
+    ("r", "said"),
+    [
+        (replace(GOOD, seen=()), "verdict: got conforms; its obligations come to conforms in part"),
+        (replace(GOOD, unseen=PART.unseen), "verdict: got conforms; its obligations come to conforms in part"),
+        (replace(PART, unseen=()), "verdict: got conforms in part; its obligations come to conforms"),
+        (replace(GOOD, seen=("x", "m")), "seen: got m, which no obligation that passed compares"),
+        (replace(result(Conformity.CONFORMS, asked("repeats")), seen=("x",)), "seen: got x, which no obligation"),
+    ],
+)
+def test_what_was_seen_is_part_of_a_verdict(r: Result, said: str, tmp_path: Path) -> None:
+    inside("report", str(written(tmp_path / "r", [GOOD, r]))).refused(f"line 2: {said}")
+
+
+def test_ten_times_as_many_rows_are_ten_times_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one algorithm, each claiming something else, so that every name tells an offer from all others."""
+
+    def calls(rows: int) -> int:
+        seen = 0
+
+        def counted(text: str, *more: Any) -> str:
+            nonlocal seen
+            seen += 1
+            return one_line(text, *more)
+
+        monkeypatch.setattr(sentences, "one_line", counted)
+        results = [replace(OFFERS[k % 6], algorithm="fedavg", fixed={"eta": float(k // 2)}) for k in range(rows)]
+        stored = Stored("r", tuple(results), (RUN,) * rows)
+        assert results_page.page([stored]) and junit(results, [], "") and sarif(results, [], "")
+        assert markdown(results, [], "") and verdicts.text(results, "") and not changes.changes(stored, stored)
+        return seen
+
+    assert calls(300) < 11 * calls(30)
+
+
+def test_names_tell_offers_apart() -> None:
+    other = replace(GOOD, reading="uniform")
+    fixed = [replace(GOOD, fixed={"eta": 1.0}), replace(GOOD, fixed={"eta": 2.0})]
+    assert sentences.names([GOOD, other, *fixed, replace(GOOD), OTHER]) == [
+        "mine 0.1 fedavg mcmahan-2017 (1 of 2)",
+        "mine 0.1 fedavg uniform",
+        "mine 0.1 fedavg mcmahan-2017 fixed eta=1",
+        "mine 0.1 fedavg mcmahan-2017 fixed eta=2",
+        "mine 0.1 fedavg mcmahan-2017 (2 of 2)",
+        "mine 0.1 fedprox",
+    ]
 
 
 def since(old: list[Result], new: list[Result]) -> list[tuple[str, str]]:

@@ -193,9 +193,9 @@ def _quick(request: Request) -> None:
         results = list(check(replace(request, profile="quick", capsules=False), progress))
     few, many = PROFILES["quick"], PROFILES["full"]
     complaints().print(f"by {few} cases of each law: {sentences.tally(results)}")
-    for r in results:
+    for r, label in zip(results, sentences.labels(results), strict=True):
         if r.verdict in sentences.TOLD:
-            complaints().print(f"  {sentences.label(r, results)}: {sentences.head(r)}")
+            complaints().print(f"  {label}: {sentences.head(r)}")
     complaints().print(f"now {many} of each, and larger ones (--profile quick leaves them out)")
 
 

@@ -48,7 +48,7 @@ def changes(old: Stored, new: Stored) -> list[Change]:
 
 
 def _named(results: Sequence[Result]) -> dict[str, Result]:
-    return {sentences.label(r, results): r for r in results}
+    return dict(zip(sentences.labels(results), results, strict=True))
 
 
 def _change(old: Result | None, new: Result, name: str) -> Change | None:

@@ -20,8 +20,7 @@ def junit(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
         ran: what was run.
     """
     root = Xml.Element("testsuites", name="fedspec")
-    for r in results:
-        name = sentences.label(r, results)
+    for r, name in zip(results, sentences.labels(results), strict=True):
         suite = Xml.SubElement(root, "testsuite", name=inert(name))
         for o in r.obligations:
             case = Xml.SubElement(suite, "testcase", classname=inert(name), name=inert(o.id), time=f"{o.seconds:.3f}")

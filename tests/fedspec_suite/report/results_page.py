@@ -195,8 +195,10 @@ def _obligations(r: Result, name: str, title: str, beside: str = "") -> Html:
     left = [o for o in r.obligations if o.status is Status.SKIP]
     types = list(dict.fromkeys(o.dtype for o in asked))
     rows = []
-    for law in dict.fromkeys(o.law for o in asked):
-        mine = [o for o in asked if o.law == law]
+    by: dict[str, list[Obligation]] = {}
+    for o in asked:
+        by.setdefault(o.law, []).append(o)
+    for law, mine in by.items():
         failed = any(o.status is Status.FAIL for o in mine)
         said = [tag("div", f"{o.dtype}: {found}") for o in mine if (found := sentences.told(o, r))]
         told = tag("th", tag("code", law), said, scope="row")

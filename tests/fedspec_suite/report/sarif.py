@@ -32,17 +32,9 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
         complaints: what is wrong with the expected failures.
         ran: what was run.
     """
-    found = [
-        _result(o, r, name, sentences.label(r, results))
-        for r, name in zip(results, sentences.names(results), strict=True)
-        for o in r.obligations
-        if o.status in _TOLD
-    ]
-    found += [
-        _unseen(r, name, sentences.label(r, results))
-        for r, name in zip(results, sentences.names(results), strict=True)
-        if r.verdict in sentences.OPEN_IN
-    ]
+    called = [*zip(results, sentences.names(results), sentences.labels(results), strict=True)]
+    found = [_result(o, r, name, label) for r, name, label in called for o in r.obligations if o.status in _TOLD]
+    found += [_unseen(r, name, label) for r, name, label in called if r.verdict in sentences.OPEN_IN]
     found += [_complaint(c) for c in complaints]
     words = {r["ruleId"]: sentences.words(r["ruleId"]) for r in found}
     words |= {EXPECTED: "what is expected to fail is asked, fails, and has not expired"} if complaints else {}

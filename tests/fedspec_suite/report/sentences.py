@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import isfinite
 
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
@@ -71,28 +72,41 @@ def subject(r: Result) -> str:
 
 def names(results: Sequence[Result]) -> list[str]:
     """What each offer is called: subject and algorithm, and as much more as tells it from the others."""
-    return [_name(r, results) for r in results]
-
-
-def _name(r: Result, results: Sequence[Result]) -> str:
-    words = [subject(r), r.algorithm]
-    rivals = [o for o in results if o.algorithm == r.algorithm and subject(o) == subject(r)]
+    words = [[subject(r), r.algorithm] for r in results]
+    rivals = _grouped(range(len(results)), lambda k: tuple(words[k]))
     for part in _PARTS:
-        if any(part(o) != part(r) for o in rivals):
-            words.append(part(r))
-            rivals = [o for o in rivals if part(o) == part(r)]
-    return " ".join(filter(None, [*words, ordinal(r, results)]))
+        apart: list[list[int]] = []
+        for group in rivals:
+            found = _grouped(group, lambda k, part=part: part(results[k]))  # type: ignore[misc]
+            for k in group if len(found) > 1 else ():
+                words[k].append(part(results[k]))
+            apart += found
+        rivals = apart
+    return [" ".join(filter(None, [*said, which])) for said, which in zip(words, ordinals(results), strict=True)]
 
 
-def label(r: Result, results: Sequence[Result]) -> str:
-    """What an offer is called in files that are compared from run to run: without a version."""
-    return one_line(f"{r.id.rstrip('/ ')} {ordinal(r, results)}")
+def _grouped(numbers: Iterable[int], key: Callable[[int], Hashable]) -> list[list[int]]:
+    """Numbers with the same key together, each group where its first stands."""
+    groups: dict[Hashable, list[int]] = {}
+    for k in numbers:
+        groups.setdefault(key(k), []).append(k)
+    return [*groups.values()]
 
 
-def ordinal(r: Result, results: Sequence[Result]) -> str:
-    """Which it is among offers that claim the very same; empty where there is no other."""
-    same = [o for o in results if o.algorithm == r.algorithm and (subject(o), o.id) == (subject(r), r.id)]
-    return f"({1 + [o is r for o in same].index(True)} of {len(same)})" if len(same) > 1 else ""
+def labels(results: Sequence[Result]) -> list[str]:
+    """What each offer is called in files that are compared from run to run: without a version."""
+    return [one_line(f"{r.id.rstrip('/ ')} {which}") for r, which in zip(results, ordinals(results), strict=True)]
+
+
+def ordinals(results: Sequence[Result]) -> list[str]:
+    """Which each is among offers that claim the very same; empty where there is no other."""
+    keys = [(r.algorithm, subject(r), r.id) for r in results]
+    many, met = Counter(keys), Counter[tuple[str, str, str]]()
+    out = []
+    for key in keys:
+        met[key] += 1
+        out.append(f"({met[key]} of {many[key]})" if many[key] > 1 else "")
+    return out
 
 
 def head(r: Result) -> str:

@@ -23,6 +23,9 @@ from fedspec.errors import ContractError, FedspecError
 from fedspec.parsing import TooDeep, parse_json
 from fedspec.schema import refuse, said
 from fedspec_suite.judge.request import Request
+from fedspec_suite.judge.runner import conclude
+from fedspec_suite.judge.unseen import compared
+from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.verdict import Conformity, Course, Deviation, Obligation, Result, Status, Unseen
 
 SCHEMA = 1
@@ -152,7 +155,9 @@ def _line(text: str, where: str) -> tuple[Result, Run]:
         if "obligations" not in body:
             raise ContractError("it has no obligations")
         result, run = _record(Result, body, ""), _record(Run, body.get("run", {}), "run")
-        return result if "unasked" in body else _restricted(result, run), run
+        result = result if "unasked" in body else _restricted(result, run)
+        _check_follows(result, told="seen" in body)
+        return result, run
     except ContractError as error:
         raise FedspecError(f"{where}: {error}{'' if str(error).endswith(', or') else ';'} {WANTED}") from error
 
@@ -162,6 +167,34 @@ def _restricted(result: Result, run: Run) -> Result:
     if run.law == "*" or result.verdict not in {Conformity.CONFORMS, Conformity.IN_PART}:
         return result
     return replace(result, verdict=Conformity.ASKED_IN_PART, profile=run.profile)
+
+
+def _check_follows(r: Result, told: bool) -> None:
+    """Refuse a line whose verdict or counts do not follow from its obligations: it was edited, or is of a fault.
+
+    Args:
+        r: the line.
+        told: whether it says what was seen of the claim; an earlier form does not.
+
+    Raises:
+        ContractError: they do not follow.
+    """
+    verdict, *counts = conclude([*r.obligations])
+    if verdict is Conformity.CONFORMS and (r.unasked or r.verdict is Conformity.ASKED_IN_PART):
+        verdict = Conformity.ASKED_IN_PART
+    elif verdict is Conformity.CONFORMS and r.verdict in {Conformity.CONFORMS, Conformity.IN_PART}:
+        if told:
+            verdict = Conformity.CONFORMS if r.seen and not r.unseen else Conformity.IN_PART
+            known = all(o.law in LAWS for o in r.obligations if o.reads)
+            if known and (beyond := {*r.seen} - {*compared(r.obligations)}):
+                raise ContractError(f"seen: got {', '.join(sorted(beyond))}, which no obligation that passed compares")
+        else:
+            verdict = r.verdict
+    if r.verdict is not verdict:
+        raise ContractError(f"verdict: got {r.verdict}; its obligations come to {verdict}")
+    for name, count in zip(("passed", "exercised", "required"), counts, strict=True):
+        if getattr(r, name) != count:
+            raise ContractError(f"{name}: got {getattr(r, name)}; its obligations come to {count}")
 
 
 def _record(kind: type[T], value: Any, where: str) -> T:

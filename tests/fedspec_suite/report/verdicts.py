@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedspec_suite.measure.extent import COUNTED, Extent, in_words, widen
-from fedspec_suite.measure.verdict import Conformity, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 from fedspec_suite.report import sentences
 from fedspec_suite.report.table import plain
 from fedspec_suite.report.terminal import Plain
@@ -63,8 +63,8 @@ def show(results: Sequence[Result], console: Console, ran: str, *, details: bool
     _summary(results, console)
     console.print()
     _table(results, console)
-    for r in results if details else ():
-        _details(r, results, console)
+    for r, which in zip(results, sentences.ordinals(results), strict=True) if details else ():
+        _details(r, which, console)
     console.print()
     _again(results, console)
     if details:
@@ -181,7 +181,11 @@ def _listed(before: str, items: Sequence[str], after: str, width: int) -> str:
 def _table(results: Sequence[Result], console: Console) -> None:
     """A line for each offer below its subject; what is long is wrapped in its cell, and never the count."""
     head = ("algorithm", "level", "reading claimed", "verdict", "passed")
-    rows = [(r.algorithm, r.level, _claimed(r, results), r.said, f"{r.passed}/{r.required}") for r in results]
+    claimed = [f"{r.declared} {which}".rstrip() for r, which in zip(results, sentences.ordinals(results), strict=True)]
+    rows = [
+        (r.algorithm, r.level, claim, r.said, f"{r.passed}/{r.required}")
+        for r, claim in zip(results, claimed, strict=True)
+    ]
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     around = INDENT + GAP * (len(head) - 1)
     for column, least in NARROW:
@@ -205,14 +209,16 @@ def _table(results: Sequence[Result], console: Console) -> None:
         console.print(line(*row[:3], Text(row[3], style=COLOURS[r.verdict]), row[4]))
 
 
-def _claimed(r: Result, results: Sequence[Result]) -> str:
-    return " ".join(filter(None, (r.declared, sentences.ordinal(r, results))))
+def _details(r: Result, which: str, console: Console) -> None:
+    """Every obligation of one offer, and whatever else is known of it.
 
-
-def _details(r: Result, results: Sequence[Result], console: Console) -> None:
-    """Every obligation of one offer, and whatever else is known of it."""
+    Args:
+        r: the offer.
+        which: which it is among offers that claim the very same.
+        console: where.
+    """
     console.print()
-    console.print(_words(f"{r.id} {sentences.ordinal(r, results)}".rstrip(), console, "bold"))
+    console.print(_words(f"{r.id} {which}".rstrip(), console, "bold"))
     for what, said in (
         ("first deviation", r.first_deviation),
         ("nearest known", r.nearest),
@@ -244,8 +250,12 @@ def _details(r: Result, results: Sequence[Result], console: Console) -> None:
             _words(sentences.told(o, r), console),
         )
     console.print(table)
-    for detail in dict.fromkeys(o.detail.rstrip() for o in r.obligations if o.detail):
-        first = next(o for o in r.obligations if o.detail.rstrip() == detail)
+    firsts: dict[str, Obligation] = {}
+    for o in r.obligations:
+        firsts.setdefault(o.detail.rstrip(), o)
+    for detail, first in firsts.items():
+        if not first.detail:
+            continue
         console.print(Text(f"\n{' ' * INDENT}what the subject says of {first.id}:", "dim"))
         for line in detail.splitlines():
             console.print(Text.assemble(" " * 2 * INDENT, _words(line, console)), soft_wrap=True)
