@@ -78,6 +78,26 @@ def test_the_table_prints_the_pattern_verbatim() -> None:
     assert "--law 'rat[a-f]'" in ran.rows[0]["command"]
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "ascii:strict", "cp1252", "utf-8"])
+def test_every_encoding_is_good_enough(encoding: str, tmp_path: Path) -> None:
+    """The table has a line that is no ASCII, and a path may hold any letter."""
+    source = Path(py("right:fedavg").split(":")[1]).read_text(encoding="utf-8")
+    (tmp_path / "méine_…_𝄞.py").write_text(source, encoding="utf-8")
+    name = "py:méine_…_𝄞.py:fedavg"
+    words = ("check", name, "--only", "fedavg/round", *SOME)
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "60"}
+
+    def ran(*more: str) -> subprocess.CompletedProcess[bytes]:
+        command = [sys.executable, "-c", MAIN, *words, *more]
+        return subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, timeout=300, env=environment)
+
+    done = ran("--details")
+    said, name = done.stdout.decode(encoding.partition(":")[0]), name if encoding == "utf-8" else "py:m"
+    assert (done.returncode, done.stderr) == (0, b"") and name in said
+    assert ("─" if encoding == "utf-8" else "-") * 20 in said
+    assert {"ascii": r"m\xe9ine_..._\U0001d11e.py", "latin-1": r"méine_..._\U0001d11e.py"}.get(encoding, "") in said
+
+
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_reader_that_stops_changes_no_exit_code(more: tuple[str, ...]) -> None:
     read, write = os.pipe()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
+import io
 import json
 import os
 import sys
@@ -52,6 +54,24 @@ NO_ROOM = frozenset(
 """Why something cannot be written that is no fault of the program's."""
 
 
+PLAIN = "fedspec.plain"
+"""How a stream writes what its encoding lacks: the name of a handler of errors."""
+
+_PLAIN = {"─": "-", "│": "|", "├": "|", "└": "`", "–": "-", "…": "...", "✓": "v", "✗": "x", "•": "*"}
+"""What is printed in place of signs that tables and progress lines hold."""
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    """Write what an encoding lacks in ASCII; letters, which may be of a path or a name, as Python spells them."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    found = error.object[error.start : error.end]
+    return "".join(_PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in found), error.end
+
+
+codecs.register_error(PLAIN, _plainly)
+
+
 @contextmanager
 def written() -> Iterator[None]:
     """Say in a line, with exit code 2, what could not be written: a full disk, a closed output.
@@ -59,6 +79,10 @@ def written() -> Iterator[None]:
     Who reads no further, as ``head`` does, changes no exit code.
     """
     _open()
+    for stream in (sys.stdout, sys.stderr):
+        # An encoding may be asked for that cannot write a line of a table, and all is judged by then.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=PLAIN)
     try:
         try:
             yield
