@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Resolves the newest versions of the dependencies of dev, site and browser in a scratch environment
-# and rewrites constraints.txt below its header comment.
+# and rewrites constraints.txt below its header comment, then action.lock with the same versions, by hash.
 #
 #   usage: scripts/refresh_constraints.sh PYTHON TORCH_PIN
 set -euo pipefail
@@ -24,3 +24,10 @@ if grep -nE '://|@' <(grep -v '^#' "$scratch/constraints.txt"); then
   exit 1
 fi
 mv "$scratch/constraints.txt" constraints.txt
+echo hatchling >"$scratch/build.in"
+{
+  sed '/^[^#]/,$d' action.lock
+  "$scratch/venv/bin/uv" pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-header \
+    --no-annotate --constraints constraints.txt --extra suite pyproject.toml "$scratch/build.in"
+} >"$scratch/action.lock"
+mv "$scratch/action.lock" action.lock

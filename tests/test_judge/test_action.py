@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,88 @@ def test_every_input_is_there_and_is_used() -> None:
     text = (ROOT / "action.yml").read_text(encoding="utf-8")
     assert {*USED.findall(text)} == {*ACTION["inputs"]}
     assert [name for name, given in ACTION["inputs"].items() if given.get("required")] == ["subject"]
+
+
+PINNED = re.compile(r"uses: (?P<action>[\w.-]+/[\w./-]+)@(?P<commit>[0-9a-f]{40}) # v[\d.]+$")
+
+
+@pytest.mark.parametrize("file", ["action.yml", ".github/workflows/release.yml", "examples/github-actions.yml"])
+def test_others_actions_are_pinned_by_commit(file: str) -> None:
+    lines = [line.strip() for line in (ROOT / file).read_text(encoding="utf-8").splitlines()]
+    used = [line.removeprefix("- ") for line in lines if line.startswith(("uses:", "- uses:"))]
+    # The workflow says why, and that it is to be pinned before the first release.
+    used = [line for line in used if line != "uses: pypa/gh-action-pypi-publish@release/v1"]
+    assert used and all(map(PINNED.fullmatch, used)), [line for line in used if not PINNED.fullmatch(line)]
+
+
+def test_what_is_installed_first_is_locked() -> None:
+    """Every requirement of the command and of what builds it, by hash and in the version of the other tests."""
+    lock = (ROOT / "action.lock").read_text(encoding="utf-8")
+    hashes = r"((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)"
+    entries = re.findall(rf"^([\w.-]+)==(\S+?)(?: ; [^\n]*?)? \\\n{hashes}", lock, re.M)
+    lines = [line for line in lock.splitlines() if line and not line.startswith(("#", "    --hash="))]
+    assert len(entries) == len(lines)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    needs = [*project["project"]["dependencies"], *project["project"]["optional-dependencies"]["suite"]]
+    needs += project["build-system"]["requires"]
+    versions = {name.lower(): version for name, version, _ in entries}
+    assert {re.split(r"[<>=]", need)[0].lower() for need in needs} <= {*versions}
+    pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.M))
+    pins = {name.lower().replace("_", "-"): version for name, version in pins.items()}
+    assert {name: version for name, version in versions.items() if pins.get(name, version) != version} == {}
+
+
+STUB = """#!/bin/sh
+for word; do printf '<%s>' "$word"; done >> "$CALLS"
+echo >> "$CALLS"
+"""
+
+
+def installed(folder: Path, requirements: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str], str]:
+    """How the step that installs ends, and what it calls Python with, a line each."""
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").write_text(STUB)
+    (folder / "bin" / "python").chmod(0o755)
+    monkeypatch.setenv("CALLS", str(folder / "calls"))
+    ran = run("Install", folder, str(folder / "bin"), {"requirements": requirements}, {})
+    calls = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
+    return ran.returncode, calls, ran.stderr
+
+
+def test_it_installs_in_three_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, (locked, own, users), _ = installed(tmp_path, "-e .  numpy<2 $(touch there)", monkeypatch)
+    assert code == 0 and "<--require-hashes><--only-binary><:all:>" in locked and f"<{ROOT}/action.lock>" in locked
+    assert own.endswith(f"<--no-deps><--no-build-isolation><{ROOT}>")
+    assert users.endswith("<install><--quiet><-e><.><numpy<2><$(touch><there)>") and not (tmp_path / "there").exists()
+
+
+def test_without_requirements_nothing_else_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [
+        len(found) if isinstance(found, list) else found for found in installed(tmp_path, " ", monkeypatch)[:2]
+    ] == [0, 2]
+
+
+@pytest.mark.parametrize("requirements", ["-e .\nnumpy<2", "-e .\n", "-e .\rnumpy<2"])
+def test_requirements_of_several_lines_are_refused(
+    requirements: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, calls, said = installed(tmp_path, requirements, monkeypatch)
+    assert (code, calls) == (2, []) and "requirements: write all on one line" in said
+
+
+@pytest.mark.parametrize("end", ["\ncode=0", "\rcode=0", "\r\ncode=0", "\n"])
+def test_a_report_of_several_lines_turns_nothing_green(end: str, tmp_path: Path) -> None:
+    ran = run("Judge", tmp_path, "", {"subject": WRONG, "report": f"x/r.html{end}/y"}, {})
+    assert ran.returncode == 2 and "report: name one file" in ran.stderr
+    assert not (tmp_path / "OUTPUT").exists() and not (tmp_path / "x").exists()
+
+
+def test_the_checkout_is_trusted_whoever_owns_it(tmp_path: Path) -> None:
+    """Its pyproject.toml counts in a container too, whose user is another; it would be skipped there."""
+    (tmp_path / "pyproject.toml").write_text('[tool.fedspec.check]\nexpect = "e.toml"\n')
+    (tmp_path / "pyproject.toml").chmod(0o666)
+    (tmp_path / "e.toml").write_text('[[expect]]\noffer = "fedavg/server"\nreason = "known"\nlaw = "*"\n')
+    assert judged(tmp_path, subject=WRONG)[0]["code"] == "0"
 
 
 def test_nothing_is_uploaded_unless_asked() -> None:
