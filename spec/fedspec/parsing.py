@@ -68,7 +68,7 @@ def _check_depth(value: Any) -> None:
     """Refuse a value that is nested too deeply, level by level.
 
     Raises:
-        TooDeep: it is.
+        TooDeep: it is nested more than ``DEEPEST`` times.
     """
     level = [value]
     for _ in range(DEEPEST):

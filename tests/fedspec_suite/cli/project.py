@@ -93,10 +93,10 @@ def project(folder: Path) -> Project | None:
     if named == NONE:
         return None
     if named:
-        path = Path(os.path.abspath(named)) / FILE
-        if not _is_file(path):
-            raise FedspecError(f"project: there is no {path}; give the folder of a {FILE}, or --no-project")
-        return Project(path, _table(path))
+        given = Path(os.path.abspath(named)) / FILE
+        if not _is_file(given):
+            raise FedspecError(f"project: there is no {given}; give the folder of a {FILE}, or --no-project")
+        return Project(given, _table(given))
     path = nearest(folder)
     if path is None:
         return None
