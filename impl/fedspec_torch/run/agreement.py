@@ -117,7 +117,7 @@ def others(found: Mapping[str, Any], federation: Federation) -> list[str]:
     """What is other of a federation than of that which a run was saved with, by name and with both values."""
     said, (ours, parts) = [], described(federation)
     for what, there in found["federation"].items():
-        here = ours.get(what)
+        here: Any = ours.get(what)
         # A function that makes the data is not asked for them here.
         unknown = what == "data's digest" and None in (here, there)
         # A module that was called already may hold what forward had left in it when the run was saved.
