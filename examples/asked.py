@@ -94,7 +94,7 @@ class Buffered:
     """FedBuff whose full buffer becomes one change by such a rule."""
 
     def __init__(self, case, rule):
-        ((self.name, x),) = case.x0.items()
+        x = np.concatenate([block.ravel() for block in case.x0.values()])
         self.rule, self.problem, self.h = rule, case.problem, case.hyper
         self.versions, self.deltas, self.ages = [x], [], []
 
@@ -109,7 +109,7 @@ class Buffered:
         if len(self.deltas) == self.h["buffer"]:
             self.versions.append(self.versions[-1] + self.h["eta"] * self.rule(self.deltas, self.ages))
             self.deltas, self.ages = [], []
-        return {"x": {self.name: self.versions[-1]}}
+        return {"x": self.versions[-1]}
 
 
 CLAIMS = (

@@ -34,7 +34,7 @@ class Session:
     """One case: clients and server of the implementation under test."""
 
     def __init__(self, case):
-        ((self.name, x),) = case.x0.items()
+        x = np.concatenate([block.ravel() for block in case.x0.values()])
         self.problem, self.h = case.problem, case.hyper
         self.server = BufferedServer(x, self.h["buffer"], self.h["eta"])
 
@@ -47,7 +47,7 @@ class Session:
         shown = {"x": self.server.versions[-1], "delta_i": update}
         if mean is not None:
             shown["delta"] = mean
-        return {key: {self.name: value} for key, value in shown.items()}
+        return shown
 
 
 class Subject:

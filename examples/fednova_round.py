@@ -21,7 +21,7 @@ class Session:
     """One case: clients and server of the implementation under test."""
 
     def __init__(self, case):
-        ((self.name, self.x),) = case.x0.items()
+        self.x = np.concatenate([block.ravel() for block in case.x0.values()])
         self.problem, self.h = case.problem, case.hyper
 
     def step(self, event):
@@ -35,7 +35,7 @@ class Session:
             tau_eff += p * norm
             direction = direction + p / norm * delta
         self.x = self.x + tau_eff * direction
-        return {"x": {self.name: self.x}, "tau_eff": tau_eff}
+        return {"x": self.x, "tau_eff": tau_eff}
 
 
 class Subject:

@@ -33,7 +33,7 @@ class Session:
     """One case: builds the network, hands over the sets and the matrix of each round."""
 
     def __init__(self, case):
-        ((self.name, x),) = case.x0.items()
+        x = np.concatenate([block.ravel() for block in case.x0.values()])
         h, H, e = case.hyper, case.problem.H, case.problem.e
         gradients = [lambda x, i=i: H[i] @ x - e[i] for i in range(len(H))]
         self.network = Network(x, gradients, h["eta_l"], h["eta"], h["beta1"], h["beta2"], h["eps"])
@@ -41,8 +41,8 @@ class Session:
     def step(self, event):
         """Run the round of one Exchange."""
         self.network.round(event.computing, event.mixing, event.senders)
-        shown = {name: {self.name: getattr(self.network, name)} for name in INTERMEDIATES}
-        return {"x": {self.name: self.network.model}, **shown}
+        shown = {name: getattr(self.network, name) for name in INTERMEDIATES}
+        return {"x": self.network.model, **shown}
 
 
 class Subject:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_judge.support import fedspec, py
 
-from fedspec.contract import Answer, Case, Event, Messages, Offer, Session
+from fedspec.contract import Answer, Case, Event, Messages, Offer, Session, SubjectInfo
 from fedspec.reference import SUBJECT, Reference
 from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.judge.one_by_one import OneByOne
@@ -173,3 +173,24 @@ def test_the_command_says_which_value() -> None:
     ran = fedspec("check", py("odd:no_zero"), "--profile", "quick", "--jobs", "1", "--law", "follows-*,far-numbers")
     assert ran.code == 2 and ran.out.startswith("1 of 1 offer refuses a zero.\n"), ran
     assert 'nonzero=("mu",)' in " ".join(ran.out.split())
+
+
+class OneBlock:
+    """The specification, which takes a model of a single block alone."""
+
+    def __init__(self, offer: Offer) -> None:
+        self.info = SubjectInfo("one block", "1", (offer,))
+
+    def start(self, case: Case) -> Session:
+        (_,) = case.x0
+        return SUBJECT.start(case)
+
+
+def test_a_subject_of_a_single_block_is_judged_on_single_blocks_and_told_to_say_so() -> None:
+    offer = offer_of("fedavg", "round")
+    r = judged(OneBlock(offer), "follows-x")  # type: ignore[arg-type]
+    (lost,) = [o for o in r.obligations if o.status is Status.ERROR]
+    assert (lost.law, r.verdict, r.passed) == ("takes-blocks", "error", r.required - 1)
+    assert 'which blocks="one" declares; without it 2 of 2 pass' in head(r)
+    declared = judged(OneBlock(replace(offer, blocks="one")), "follows-x")  # type: ignore[arg-type]
+    assert (declared.verdict, declared.passed) == ("asked in part", 2)

@@ -1,4 +1,7 @@
-"""Which zeros a subject refuses that its claim allows: a case without any zero is played, then with one of them."""
+"""Zeros, and models of several blocks, that a subject refuses though its claim allows them.
+
+A case without any zero is played, then with one of them; a case with a single block, then one with several.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from fedspec.contract import Offer, Subject
 from fedspec.domains import DOMAINS
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
+from fedspec_suite.measure.at_edges import plain_case
 from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
@@ -29,13 +33,38 @@ TAKES_ZERO = "takes-zero"
 """The obligation that a refused zero breaks; no law, since it is asked only where something got no answer."""
 
 
+TAKES_BLOCKS = "takes-blocks"
+"""The same for models of several blocks."""
+
+REFUSALS = (TAKES_ZERO, TAKES_BLOCKS)
+
+
 def refused_by(subject: Subject, offer: Offer, obligations: Sequence[Obligation]) -> tuple[dict[str, str], Offer]:
-    """The zeros that a subject refuses, looked for where something got no answer; and the offer without them."""
+    """The zeros and models that a subject refuses, asked for if something got no answer; and the offer without them."""
     silent = [o.reason for o in obligations if o.status in {Status.ERROR, Status.FAIL} and o.reason]
     # A subject that hangs refuses nothing.
     hangs = any(reason.endswith("it was stopped") for reason in silent)
-    found = refused(subject, offer) if silent and not hangs else {}
-    return found, replace(offer, nonzero=(*offer.nonzero, *found))
+    if not silent or hangs:
+        return {}, offer
+    found = refused(subject, offer)
+    taken = replace(offer, nonzero=(*offer.nonzero, *found))
+    if said := refuses_blocks(subject, taken):
+        found, taken = {**found, TAKES_BLOCKS: said}, replace(taken, blocks="one")
+    return found, taken
+
+
+def refuses_blocks(subject: Subject, offer: Offer) -> str:
+    """Why a subject answers nothing about a model of two blocks, if it answers about one of a single block."""
+    setting = setting_of(offer)
+    if setting.one_block or setting.matrices or "peers" in setting.takes:
+        return ""
+    one = replace(offer, blocks="one")
+    try:
+        if _says(bench_of(subject, one, setting_of(one)), plain_case(setting_of(one), {"w": (3,)})):
+            return ""
+        return _says(bench_of(subject, offer, setting), plain_case(setting, {"w": (2,), "b": (1,)}))
+    except SubjectHangs:
+        return ""
 
 
 def refused(subject: Subject, offer: Offer) -> dict[str, str]:
@@ -61,8 +90,9 @@ def refused(subject: Subject, offer: Offer) -> dict[str, str]:
 
 
 def obligations(found: dict[str, str]) -> list[Obligation]:
-    """One for each zero that is refused."""
-    return [Obligation(f"{TAKES_ZERO}-{name}", "any", Status.ERROR, (), reason=said) for name, said in found.items()]
+    """One for each zero that is refused, and one for models of several blocks."""
+    laws = {name: name if name == TAKES_BLOCKS else f"{TAKES_ZERO}-{name}" for name in found}
+    return [Obligation(laws[name], "any", Status.ERROR, (), reason=said) for name, said in found.items()]
 
 
 def _allowed(setting: Setting) -> list[str]:

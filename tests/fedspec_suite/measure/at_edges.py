@@ -66,6 +66,12 @@ def _made(setting: Setting) -> Iterator[Scenario]:
     yield _single(plain) if alone(setting) else plain
 
 
+def plain_case(setting: Setting, model: Mapping[str, tuple[int, ...]]) -> Scenario:
+    """A case of that model with nothing unusual: everybody has examples and takes a single step."""
+    s = _one_step_each(_base(setting, "plain", model))
+    return with_dtype(replace(s, case=replace(s.case, dtype=setting.dtype)), setting.dtype)
+
+
 def _model(setting: Setting) -> Mapping[str, tuple[int, ...]]:
     if setting.one_block:
         return {"body.0.weight": (2, 2)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fedspec_suite.judge.zeros import TAKES_ZERO
+from fedspec_suite.judge.zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.measure.verdict import Result, Status
 
 
@@ -24,11 +24,17 @@ def refusal(zeros: Mapping[str, str]) -> str:
 
 
 def refuses(r: Result) -> str:
-    """The same, and what becomes of the rest; empty where it takes all zeros."""
+    """The zeros and models that it refuses, and what becomes of the rest; empty if it takes all."""
     zeros = refused_zeros(r)
-    rest = [o for o in r.obligations if o.status is not Status.SKIP and not o.law.startswith(TAKES_ZERO)]
+    blocks = [
+        f'refuses several blocks ({one_line(o.reason).removeprefix("subject: ")[:120]}), which blocks="one" declares'
+        for o in r.obligations
+        if o.law == TAKES_BLOCKS
+    ]
+    rest = [o for o in r.obligations if o.status is not Status.SKIP and not o.law.startswith(REFUSALS)]
     passed = sum(o.status is Status.PASS for o in rest)
-    return f"{refusal(zeros)}; without it {passed} of {len(rest)} pass" if zeros else ""
+    told = [*blocks, *([refusal(zeros)] if zeros else [])]
+    return f"{'; '.join(told)}; without it {passed} of {len(rest)} pass" if told else ""
 
 
 def to_be_seen(r: Result) -> str:

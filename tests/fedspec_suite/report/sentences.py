@@ -13,12 +13,12 @@ from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME
 from fedspec_suite.diagnosis.seen.decimals import CLAIMED
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE, INSIDE
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
-from fedspec_suite.judge.zeros import TAKES_ZERO
+from fedspec_suite.judge.zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.extent import Extent, beyond_all, widen
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
-from fedspec_suite.report.partly import one_line, refused_zeros, refuses, to_be_seen
+from fedspec_suite.report.partly import one_line, refuses, to_be_seen
 
 SINGLE = THRESHOLD * 2.0**29
 """The ratio in float64 up to which a number is right in float32, whose epsilon is 2^29 times as large."""
@@ -114,7 +114,7 @@ def head(r: Result) -> str:
     match r.verdict:
         case Conformity.DOES_NOT:
             return "; ".join(filter(None, (_wrong(r), refuses(r), _unanswered(r))))
-        case Conformity.ERROR if refused_zeros(r):
+        case Conformity.ERROR if refuses(r):
             return "; ".join(filter(None, (refuses(r), _unanswered(r))))
         case Conformity.ERROR:
             said = one_line(r.first_deviation.removeprefix("subject: "))
@@ -165,8 +165,9 @@ def _counted(verdict: Conformity, results: Sequence[Result]) -> str:
         return mine[0].said
     if verdict is Conformity.DOES_NOT and _left_out(results):
         return f"{TALLIED[verdict][len(mine) > 1]} conform"
-    if verdict is Conformity.ERROR and all(map(refused_zeros, mine)):
-        return ("refuses a zero", "refuse a zero")[len(mine) > 1]
+    if verdict is Conformity.ERROR and all(map(refuses, mine)):
+        what = "a zero" if all(map(refused_zeros, mine)) else "what the claim allows"
+        return f"{('refuses', 'refuse')[len(mine) > 1]} {what}"
     return TALLIED[verdict][len(mine) > 1]
 
 
@@ -252,7 +253,7 @@ def apart(got: float, want: float) -> tuple[str, str]:
 
 def _unanswered(r: Result) -> str:
     """How many obligations got no answer, where others did."""
-    silent = [o.reason for o in r.obligations if o.status is Status.ERROR and not o.law.startswith(TAKES_ZERO)]
+    silent = [o.reason for o in r.obligations if o.status is Status.ERROR and not o.law.startswith(REFUSALS)]
     if not 0 < len(silent) < r.required:
         return ""
     # Where nothing failed, the first reason is what the sentence begins with.
@@ -370,6 +371,8 @@ def words(law: str) -> str:
     """What a law says; its id where it is none of today's."""
     if law == REQUIREMENT:
         return "what is pinned satisfies what the claimed reading asks of it"
+    if law == TAKES_BLOCKS:
+        return "a model may have several blocks, as the claim allows"
     if law.startswith(TAKES_ZERO):
         return f"{law.removeprefix(TAKES_ZERO + '-')} may be zero, as the claim allows"
     if law == SEEN:
