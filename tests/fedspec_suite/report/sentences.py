@@ -18,7 +18,7 @@ from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.extent import Extent, beyond_all, widen
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
-from fedspec_suite.report.partly import one_line, refuses, to_be_seen
+from fedspec_suite.report.partly import one_line, refused_zeros, refuses, to_be_seen
 
 SINGLE = THRESHOLD * 2.0**29
 """The ratio in float64 up to which a number is right in float32, whose epsilon is 2^29 times as large."""
