@@ -12,7 +12,6 @@ from fedspec.contract import Case, Event, Messages, Offer, SubjectInfo
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite.diagnosis.defects.blockwise import of
 from fedspec_suite.diagnosis.identify import identify
-from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
@@ -52,13 +51,7 @@ def test_it_is_looked_for_where_a_rule_reads_the_whole_model() -> None:
     assert {"fedexp", "normalised-sgd", "agdu"} <= asked and not {"fedavg", "fedadam", "adam", "median"} & asked
 
 
-def test_who_steps_layer_by_layer_does_what_it_claims() -> None:
-    setting = setting_of(Offer("lamb", "client", "you-2020", {"phi": "identity"}, dtypes=("float64",)))
-    (defect,) = of(setting)
-    known = known_of(setting)
-    for s in known.samples:
-        inner = defect.session(REFERENCE.start(s.case), s)
-        plain = REFERENCE.start(s.case)
-        for event in s.events:
-            got, want = inner.step(event), plain.step(event)
-            assert (got["x"] == want["x"]).all()
+def test_of_a_rule_that_is_of_layers_nothing_is_said_to_go_block_by_block() -> None:
+    for name, level in (("lamb", "client"), ("fed-lamb", "round"), ("muon", "client")):
+        offer = next(o for o in REFERENCE.info.offers if (o.algorithm, o.level) == (name, level))
+        assert not [*of(setting_of(offer))]

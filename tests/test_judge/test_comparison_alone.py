@@ -130,14 +130,14 @@ def test_a_quotient_by_three_is_rounded_even_if_it_is_whole() -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_danger_and_every_magnitude_has_its_turn(dtype: str) -> None:
     """In as many cases as the quick profile has."""
-    found = drawn(far_scenarios(setting("krum", "server", dtype), "numbers"), 12, seed=0)
+    found = drawn(far_scenarios(setting("krum", "server", dtype), "numbers"), 12, seed=2)
     rounds = [e for s in found for e in s.events if isinstance(e, Messages)]
     sent = [np.array([flatten(m.delta) for m in e.messages], dtype=float) for e in rounds]
     eps = float(np.finfo(dtype).eps)
     assert sum(bool(0 < np.ptp(a, axis=0).max() < np.abs(a).min() / 500) for a in sent) >= 2
     assert sum(bool(np.abs(a).max() * eps > np.median(np.abs(a)) > 0) for a in sent) >= 2
     assert sum(sorted((a[:, 0] - a[:, 0].min()).tolist()) == [*range(len(a))] for a in sent) >= 2
-    usual = drawn(far_scenarios(setting("fedavg", "server", dtype), "numbers"), 12, seed=0)
+    usual = drawn(far_scenarios(setting("fedavg", "server", dtype), "numbers"), 12, seed=2)
     sizes = {round(float(np.log10(extent_of(s)["magnitude"][1])) / 3) for s in usual}
     assert sizes >= {-2, -1, 0, 1, 2}
 

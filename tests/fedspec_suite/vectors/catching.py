@@ -12,11 +12,9 @@ _TIE = "shows only where v equals the square; rounding may turn the sign, so no 
 SURVIVORS: dict[str, str] = {
     "yogi-tie-falls": _TIE,
     "fedyogi-tie-grows": _TIE,
-    "fedcams-absent-forgotten": "it differs where a client owes, sits out and comes back, and in vectors none does",
     "top-k-last-of-equals": "it differs where sizes are equal; rounding may part them, so no bound is finite; law "
     "first-of-equals asks it",
     "multi-krum-cut-from-the-end": "it differs where fewer take part than are kept; in vectors those are two, who tie",
-    "median-drops-ties": "it differs where clients send equal values alone, and in vectors they do not",
     **dict.fromkeys(
         ("trimmed-mean-clipped", "trimmed-mean-around-the-median"),
         "it differs where five clients or more take part, and in vectors four do at most",
