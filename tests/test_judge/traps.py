@@ -30,8 +30,6 @@ COMPARISON: tuple[Law, ...] = tuple(LAWS[law.id] for law in (*follows_rule.LAWS,
 """The laws that compare with the rule, and nothing beside them."""
 
 UNREACHED: dict[str, tuple[Level, ...]] = {
-    "cancellation": LEVELS,
-    "ties": LEVELS,
     "zeros": ("round",),
     "products": LEVELS,
 }
@@ -39,8 +37,6 @@ UNREACHED: dict[str, tuple[Level, ...]] = {
 
 Whoever adds such cases takes the word out, or a level of it: from then on these answers must be refused there.
 
-cancellation: differences of numbers that are nearly equal.
-ties: equal scores.
 zeros: a change that is zero after others that were not; the second round of level server has one.
 products: a product that is whole in floats, and not in the numbers that these are.
 """
