@@ -112,8 +112,13 @@ def test_check_one_law_and_a_capsule_of_it_see_who_is_wrong_at_an_edge(
     assert [(r.outcome, r.reason) for r in replayed(read(path), subject)] == [(Outcome.SAME, "")]
 
 
-# A vector separates something from the rule; where nothing moves at all, nothing is separated.
-STORED = [(n, c) for n, c in zip(NAMES, CROSSED, strict=True) if c[0].name != "zeros" or c[1].level == "client"]
+# A vector separates something from the rule; where nothing moves at all, nothing is separated. Its inputs are short
+# numbers, and the model where a round ended is none.
+STORED = [
+    (n, c)
+    for n, c in zip(NAMES, CROSSED, strict=True)
+    if c[0].name != "same-model" and (c[0].name != "zeros" or c[1].level == "client")
+]
 
 
 @pytest.mark.parametrize(("edge", "offer"), [c for _, c in STORED], ids=[n for n, _ in STORED])

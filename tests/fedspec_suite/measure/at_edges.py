@@ -6,7 +6,7 @@ them, and some of them are vectors. Their numbers are short dyadic rationals, ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -35,7 +35,7 @@ _LABELS = (2**53 - 1, 40, 2**31, 7, 2**32 + 3, 0, 65_536, 300)
 @lru_cache(maxsize=64)
 def edge_cases(setting: Setting) -> tuple[Scenario, ...]:
     """The cases that have the edges and that the specification can run; the same for every subject."""
-    return tuple(s for s in made(setting) if runs(s))
+    return tuple(s for s in (*made(setting), *_computed(setting)) if runs(s))
 
 
 @lru_cache(maxsize=64)
@@ -95,6 +95,23 @@ def _short(s: Scenario) -> Scenario:
         return replace(s, events=s.events[: {Arrival: 4, Exchange: 3}.get(type(s.events[0]), 2)])
     begins = next(k for k, e in enumerate(s.events) if isinstance(e, Begin))
     return replace(s, events=(*s.events[:2], *s.events[begins : begins + 3]))
+
+
+def _computed(setting: Setting) -> Iterator[Scenario]:
+    """At level client a round that begins where the round before ended: the rule says where, in no short number."""
+    if setting.level != "client" or setting.matrices:
+        return
+    s = plain_case(setting, {"w": (2, 2) if setting.one_block else (3,)})
+    first, _, again = s.events
+    yield replace(s, events=(first, again, Begin(_after(s, (first, again))), again))
+
+
+def _after(s: Scenario, events: Sequence[Event]) -> dict[str, Array]:
+    """The model after some events, by the rule in floating point."""
+    session = specified(s)
+    x = [session.step(e)["x"] for e in events][-1]
+    ((name, like),) = s.case.x0.items()
+    return {name: np.asarray(x, dtype=like.dtype).reshape(like.shape)}
 
 
 def _base(setting: Setting, which: str, model: Mapping[str, tuple[int, ...]]) -> Scenario:

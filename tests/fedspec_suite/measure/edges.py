@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Arrival, Begin, Event, Exchange, Gradient, Messages, Round
+from fedspec.contract import Arrival, Begin, Event, Exchange, Gradient, Messages, Round, Session
+from fedspec.params import flatten
+from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -59,6 +61,17 @@ def _one_step(s: Scenario) -> bool:
         kinds = [type(e) for e in s.events]
         return any(a is Gradient and b is not Gradient for a, b in zip(kinds, [Begin, *kinds[2:], Begin], strict=False))
     return any(set(_steps(e)) == {1} for e in s.events)
+
+
+def _same_model(s: Scenario) -> bool:
+    """True if a round begins at the very model where the round before ended, by the rule in floating point."""
+    session: Session = specified(s)
+    x = flatten(s.case.x0)
+    for e in s.events:
+        if isinstance(e, Begin) and np.array_equal(flatten(e.x), x):
+            return True
+        x = np.asarray(session.step(e)["x"])
+    return False
 
 
 def _changes(e: Event) -> Sequence[Mapping[str, Array]]:
@@ -212,6 +225,13 @@ EDGES: tuple[Edge, ...] = (
         ("round",),
         lambda s: any(len(set(participants(e))) < len(participants(e)) for e in s.events),
         lambda setting: "repeats" in setting.takes,
+    ),
+    Edge(
+        "same-model",
+        "a round begins at the model where the round before ended",
+        ("client",),
+        _same_model,
+        lambda setting: not setting.matrices,
     ),
     Edge("zeros", "all changes or gradients are zero", _ALL, _zeros),
     Edge("equal", "two clients are equal", (*_ROUNDS, "trace"), _equal),
