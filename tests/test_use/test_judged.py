@@ -70,7 +70,7 @@ assert abs(run(ours, True) - run(theirs, True)).max() < 1e-6
 """
 TORCH = ("lamb/client/you-2020", "fedadam/server/reddi-2021")
 FLOWER = (
-    *("fednova/server/fednova", "median/server/mean-of-middle"),
+    *("fednova/server/fednova solver=sgd", "median/server/mean-of-middle"),
     *("scaffold/round/karimireddy-2020", "diloco/round/heavy-ball"),
 )
 

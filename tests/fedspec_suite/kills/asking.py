@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -19,9 +19,8 @@ import numpy as np
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.runner import FOLLOWS, PROFILES
+from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.laws import LAWS, Law
-from fedspec_suite.measure.at_edges import edge_cases
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
@@ -115,21 +114,10 @@ def _cases(law: Law, control: Bench, setting: Setting, count: int, seed: int) ->
     if reason := law.why_not(setting, control.offer.intermediates, concurrent=True):
         return [], reason
     try:
-        passed = functools.partial(law.check, control)
-        cases = drawn(law.cases(setting), max(2, count // law.costs), seed, passed)
-        cases += [s for s in edge_cases(setting) if law.id in FOLLOWS and _decides(passed, s)]
+        cases = drawn(law.cases(setting), max(2, count // law.costs), seed, functools.partial(law.check, control))
     except (Deviates, SubjectError, NotOffered) as broken:
         return [], f"the specification itself breaks it: {broken}"
     return cases, "" if cases else "no case can be decided"
-
-
-def _decides(check: Callable[[Scenario], None], s: Scenario) -> bool:
-    """True if rounding leaves something to compare in a case."""
-    try:
-        check(copy.deepcopy(s))
-    except Undecided:
-        return False
-    return True
 
 
 def _fate(law: Law, bench: Bench, cases: Sequence[Any]) -> tuple[bool, str]:
