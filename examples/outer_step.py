@@ -39,7 +39,12 @@ class Session:
 
     def loss(self, i):
         H, e = torch.tensor(self.problem.H[i]), torch.tensor(self.problem.e[i])
-        return lambda model: model[0] @ H @ model[0] / 2 - e @ model[0]
+
+        def of(model):
+            x = torch.cat([p.reshape(-1) for p in model])
+            return x @ H @ x / 2 - e @ x
+
+        return of
 
     def step(self, event):
         server = self.problem is None

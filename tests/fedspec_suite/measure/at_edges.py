@@ -74,7 +74,7 @@ def plain_case(setting: Setting, model: Mapping[str, tuple[int, ...]]) -> Scenar
 
 def _model(setting: Setting) -> Mapping[str, tuple[int, ...]]:
     if setting.one_block:
-        return {"body.0.weight": (2, 2)}
+        return {"w": (4,)} if _vector(setting) else {"body.0.weight": (2, 2)}
     return _MATRICES if setting.matrices else _MODEL
 
 
@@ -86,7 +86,14 @@ def _some_blocks_short(setting: Setting, s: Scenario, eps_s: float) -> Scenario:
 def _few(setting: Setting) -> Mapping[str, tuple[int, ...]]:
     """A layer and its bias."""
     shape = {"fc.weight": (2, 1), "fc.bias": (1, 1) if setting.matrices else ()}
-    return {"fc.weight": (2, 1)} if setting.one_block else shape
+    if setting.one_block:
+        return {"w": (2,)} if _vector(setting) else {"fc.weight": (2, 1)}
+    return shape
+
+
+def _vector(setting: Setting) -> bool:
+    """True if a single block is a vector: the variable of the problem."""
+    return setting.level in {"round", "trace"} and "layers" not in setting.takes
 
 
 def _short(s: Scenario) -> Scenario:

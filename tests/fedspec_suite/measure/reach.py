@@ -255,7 +255,7 @@ def _problem(at: _Draws, n: int, d: int) -> Quadratics:
 def _posed(at: _Draws, n: int) -> tuple[dict[str, Array], Quadratics, int]:
     """A model in the shape that the algorithm takes, and the objectives of n clients."""
     shape = at.shape(max(1, at.reach.coordinates // 30))
-    if "peers" in at.setting.takes:
+    if "peers" in at.setting.takes or (at.setting.one_block and "layers" not in at.setting.takes):
         shape = {"w": (sum(map(prod, shape.values())),)}
     d = sum(map(prod, shape.values()))
     x0 = {"w": np.tile(at.array(d), (n, 1))} if "peers" in at.setting.takes else at.blocks(shape)
