@@ -20,7 +20,16 @@ from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.dealt import Draws, dealt
 from fedspec_suite.measure.dice import Dice
 from fedspec_suite.measure.edges import alone, everyone, participants, weighted
-from fedspec_suite.measure.scenario import Scenario, arranged, first_clients, picked, sending, with_dtype, with_hyper
+from fedspec_suite.measure.scenario import (
+    Scenario,
+    arranged,
+    first_clients,
+    picked,
+    sending,
+    with_blocks,
+    with_dtype,
+    with_hyper,
+)
 from fedspec_suite.measure.setting import Setting
 
 _MODEL = {"body.0.weight": (2, 1), "body.0.bias": (), "bn1.running_mean": (1,), "conv1.weight": (1, 2, 1, 1)}
@@ -138,21 +147,11 @@ def _unlike(s: Scenario) -> Scenario:
     def times(blocks: Mapping[str, Array]) -> dict[str, Array]:
         return {n: a * scales[n] for n, a in blocks.items()}
 
-    def event(e: Event) -> Event:
-        match e:
-            case Gradient(g=g):
-                return replace(e, g=times(g))
-            case Begin(x=x):
-                return Begin(times(x))
-            case Messages(messages=sent):
-                return replace(e, messages=tuple(sending(m, times) for m in sent))
-        return e
-
     case, p = replace(s.case, x0=times(s.case.x0)), s.case.problem
     if p is not None:
         each = np.concatenate([np.full(a.size, scales[n]) for n, a in s.case.x0.items()])
         case = replace(case, problem=replace(p, e=p.e * each))
-    return Scenario(case, tuple(map(event, s.events)))
+    return Scenario(case, tuple(with_blocks(e, times) for e in s.events))
 
 
 def _each(s: Scenario, change: Callable[[int, Any], Any]) -> Scenario:

@@ -42,21 +42,22 @@ class Scenario:
         """Make arrays again of blocks without an axis: NumPy's arithmetic makes bare numbers of these."""
         if any(a.shape == () for a in self.case.x0.values()):
             object.__setattr__(self, "case", replace(self.case, x0=_arrays(self.case.x0)))
-            object.__setattr__(self, "events", tuple(map(_of_arrays, self.events)))
+            object.__setattr__(self, "events", tuple(with_blocks(e, _arrays) for e in self.events))
 
 
 def _arrays(blocks: Blocks) -> dict[str, Array]:
     return {name: np.asarray(a) for name, a in blocks.items()}
 
 
-def _of_arrays(e: Event) -> Event:
+def with_blocks(e: Event, f: Callable[[Blocks], Blocks]) -> Event:
+    """The event with other blocks in the place of each model, gradient and change that it holds."""
     match e:
         case Gradient(g=g):
-            return replace(e, g=_arrays(g))
+            return replace(e, g=f(g))
         case Begin(x=x):
-            return Begin(_arrays(x))
+            return Begin(f(x))
         case Messages(messages=messages):
-            return replace(e, messages=tuple(sending(m, _arrays) for m in messages))
+            return replace(e, messages=tuple(sending(m, f) for m in messages))
     return e
 
 
