@@ -20,6 +20,9 @@ from fedspec import rules
 # they compute. Before anything imports torch; what the tests start inherits it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# The width of the caller's terminal must not decide where a sentence that a test reads is wrapped.
+os.environ.pop("COLUMNS", None)
+
 # Collecting makes millions of objects and no garbage; see pytest_collection_finish.
 gc.disable()
 
