@@ -52,7 +52,7 @@ $(STAMP): pyproject.toml constraints.txt | check-python
 	@# uv, where it can be had, as pip is set to; without it pip itself.
 	@$(BIN)/python -m pip install -qq -c constraints.txt uv || echo 'no uv; pip installs'
 	@printf '%s\n' '-c ../constraints.txt' '-e .[dev]' >$(VENV)/requirements.txt
-	@$(BIN)/python -P tests/fedspec_suite/subjects/installing.py $(VENV)/requirements.txt
+	@$(BIN)/python -P judge/fedspec_suite/subjects/installing.py $(VENV)/requirements.txt
 	@touch $@
 
 .PHONY: demo
@@ -166,7 +166,7 @@ browser: $(VENV)/.browser ## Install what drives Chromium over the site (tests/t
 
 $(VENV)/.site $(VENV)/.browser: $(VENV)/.%: $(STAMP)
 	@printf '%s\n' '-c ../constraints.txt' '-e .[$*]' >$(VENV)/$*.txt
-	@$(BIN)/python -P tests/fedspec_suite/subjects/installing.py $(VENV)/$*.txt
+	@$(BIN)/python -P judge/fedspec_suite/subjects/installing.py $(VENV)/$*.txt
 	@touch $@
 
 .PHONY: wheel

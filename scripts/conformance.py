@@ -300,7 +300,7 @@ INTRODUCTION = """# What the packages compute
 
 {conforming} of {count} offers of {packages} packages conform{more}. An *offer* is an algorithm of a package, driven
 without its network, under the published definition that its documentation names. The claims are
-ours; each adapter (`tests/fedspec_suite/subjects/NAME/adapter.py`) says why, and what it had to do.
+ours; each adapter (`judge/fedspec_suite/subjects/NAME/adapter.py`) says why, and what it had to do.
 
 What a verdict means, and what not: [reading-a-verdict.md](../reading-a-verdict.md). That an offer
 does not conform is not a bug report. The first sentence is what the judge printed; where it knows

@@ -79,7 +79,7 @@ for package in ("fedspec", "fedspec_proofs", "fedspec_suite", "fedspec_torch"):
     check((site / package / "py.typed").is_file(), f"the wheel lacks {package}/py.typed")
 
 # What a subject needs beside its code: the wheel must hold what the source tree holds.
-source = root / "tests" / "fedspec_suite"
+source = root / "judge" / "fedspec_suite"
 data = [
     p.relative_to(source)
     for pattern in ("subjects/*/requirements*.txt", "**/*.json")

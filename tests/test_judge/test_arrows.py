@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC, SUITE = ROOT / "spec/fedspec", ROOT / "tests/fedspec_suite"
+SPEC, SUITE = ROOT / "spec/fedspec", ROOT / "judge/fedspec_suite"
 MIRROR, LEDGER = ROOT / "impl/fedspec_torch", ROOT / "proofs_check/fedspec_proofs"
 GROUND = {
     "arith",

@@ -23,7 +23,7 @@ from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.measure.setting import Setting, setting_of
 
 HOME = Path(__file__).resolve().parents[2]
-ROOM = HOME / "tests/fedspec_suite/laws"
+ROOM = HOME / "judge/fedspec_suite/laws"
 FED_AGREE = str(HOME / "examples/fed_agree.py")
 WORDS = {name for name, value in vars(asked).items() if getattr(value, "__module__", "") == asked.__name__} | {"Fact"}
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WHEEL = f"fedspec-{PROJECT['version']}-py3-none-any.whl"
 READ = ("*.md", ".ci/*", ".github/**/*", "Makefile", "constraints.txt", "pyproject.toml", "docs/**/*", "examples/*")
-PACKAGES = ("benchmarks", "impl", "proofs_check", "scripts", "spec", "tests/fedspec_suite")
+PACKAGES = ("benchmarks", "impl", "proofs_check", "scripts", "spec", "judge/fedspec_suite")
 INSTALLS = re.compile(r"\b((?:pip3?|uv pip) install|uvx|uv tool run|pipx (?:run|install))(?= ([^\n`]*))")
 FROM = re.compile(rf"(?P<place>\.|(?:\S*/)?{re.escape(WHEEL)})(?:\[(?P<extras>[a-z,]+)\])?")
 """The forms that install fedspec: from its source, or from its wheel."""

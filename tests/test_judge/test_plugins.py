@@ -149,7 +149,7 @@ def test_what_is_written_is_styled_like_fedspec(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
-NEW = (HOME / "tests/fedspec_suite/cli/own_server.txt").read_text(encoding="utf-8")
+NEW = (HOME / "judge/fedspec_suite/cli/own_server.txt").read_text(encoding="utf-8")
 for mark, word in (("NAME", "own"), ("RULE", "own_step"), ("RECORD", "Own"), ("TITLE", "Own")):
     NEW = NEW.replace(f"<{mark}>", word)
 
@@ -609,7 +609,7 @@ def test_what_is_stored_in_fedspec_stays_its_own(written: Path) -> None:
     assert stored.code == 2 and "leave --store out" in stored.err
     made = with_own("vectors", "make", "fed-mean", *plugin, cwd=written)
     assert made.code == 2 and "name a --folder" in made.err
-    picks = HOME / "tests/fedspec_suite/vectors/picks.json"
+    picks = HOME / "judge/fedspec_suite/vectors/picks.json"
     before = picks.read_bytes()
     made = with_own("vectors", "make", "fed-mean", "--choose", "--folder", "vectors", *plugin, cwd=written)
     assert picks.read_bytes() == before

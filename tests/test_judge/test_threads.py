@@ -62,7 +62,7 @@ def test_the_page_and_the_list_show_them() -> None:
 def test_no_link_stands_without_its_restatement() -> None:
     """Neither as words nor as a number, in the catalogue of defects, in its pages or in its sources."""
     restated = {thread.link for _, thread in CITED}
-    sources = [*(ROOT / "tests" / "fedspec_suite" / "mutants").glob("*.py"), ROOT / "docs" / "catalogue.md"]
+    sources = [*(ROOT / "judge" / "fedspec_suite" / "mutants").glob("*.py"), ROOT / "docs" / "catalogue.md"]
     for source in sources:
         text = source.read_text(encoding="utf-8")
         assert set(found[0] for found in LINK.finditer(text)) <= restated

@@ -1,0 +1,117 @@
+"""Events and outputs: how often and how late they count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fedspec.algorithms.synchronous import model
+from fedspec.contract import Begin, Event
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, stepping, with_x
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+
+def _scaled(factor: int) -> Callable[[Running, Event, int], Any]:
+    """Every step of the model is multiplied by a factor."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Begin):
+            return inner.step(event)
+        before = model(inner.state)
+        answer = inner.step(event)
+        x = before + factor * (model(inner.state) - before)
+        inner.state = with_x(inner.state, x)
+        return {**answer, "x": x}
+
+    return take
+
+
+def _lost(inner: Running, event: Event, k: int) -> Any:
+    if k:
+        return inner.step(event)
+    return {"x": model(inner.state)}
+
+
+def _allocates(inner: Running, event: Event, k: int) -> Any:
+    before = model(inner.state)
+    answer = inner.step(event)
+    if k:
+        return answer
+    inner.state = with_x(inner.state, before)
+    return {**answer, "x": before}
+
+
+def _averages(rated: bool, kept: bool) -> Callable[[Running, Event, int], Any]:
+    """The first event moves the model by the mean change, whatever the rule makes of it.
+
+    Args:
+        rated: whether by eta times that change.
+        kept: whether the state is what the rule makes it, or stays.
+    """
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before = inner.state
+        answer = inner.step(event)
+        if k or "delta" not in answer:
+            return answer
+        x = model(before) + (inner.h.eta if rated else 1) * answer["delta"]
+        inner.state = with_x(inner.state if kept else before, x)
+        return {**answer, "x": x} if kept else {"x": x, "delta": answer["delta"]}
+
+    return take
+
+
+def _twice(inner: Running, event: Event, k: int) -> Any:
+    inner.step(event)
+    return inner.step(event)
+
+
+def _first_twice(inner: Running, event: Event, k: int) -> Any:
+    return _twice(inner, event, k) if k == 0 else inner.step(event)
+
+
+def _odd(inner: Running, event: Event, k: int) -> Any:
+    return inner.step(event) if k % 2 == 0 else {"x": model(inner.state)}
+
+
+def _late(inner: Running, s: Scenario) -> Running:
+    kept = [model(inner.state)]
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        kept.append(model(inner.state))
+        return {**answer, "x": kept[-2]}
+
+    return Stepping(inner, take)
+
+
+def _still(inner: Running, event: Event, k: int) -> Any:
+    before = model(inner.state)
+    answer = inner.step(event)
+    if not isinstance(event, Begin):
+        inner.state = with_x(inner.state, before)
+    return {**answer, "x": model(inner.state)}
+
+
+def _zero(inner: Running, event: Event, k: int) -> Any:
+    answer = inner.step(event)
+    return {**answer, "x": answer["x"] * 0}
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """Yield the defects in whole answers, such as an answer that comes one event late."""
+    yield Defect(words="every answer is one event late", session=_late)
+    yield stepping("the model never moves", _still)
+    yield stepping("every answer is zero", _zero)
+    yield stepping("every step goes the wrong way", _scaled(-1))
+    yield stepping("every step is doubled", _scaled(2))
+    yield stepping("the first event is lost: the model and the state stay", _lost)
+    yield stepping("the first event moves the state, not the model", _allocates)
+    for rate in ("Delta itself", "eta times Delta") if "eta" in setting.numbers else ("Delta itself",):
+        by, rated = f"the first event moves the model by {rate}", rate != "Delta itself"
+        yield stepping(f"{by}; the state begins with the second", _averages(rated, kept=False))
+        yield stepping(f"{by}; the state is as specified", _averages(rated, kept=True))
+    yield stepping("every event is taken twice", _twice)
+    yield stepping("the first event is taken twice", _first_twice)
+    yield stepping("every second event is lost", _odd)

@@ -1,0 +1,97 @@
+"""Numbers: hyper-parameters that are not what they are said to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations, permutations
+from typing import Any
+
+from fedspec.domains import COUNTS, DECAY, DOMAINS
+from fedspec_suite.diagnosis.defects.defect import Defect
+from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.setting import Setting
+
+
+def _other(words: str, name: str, change: Callable[[Mapping[str, Any]], Any]) -> Defect:
+    return Defect(words=words, given=lambda s: with_hyper(s, **{name: change(s.case.hyper)}), about=name)
+
+
+def _over_clients(name: str) -> Defect:
+    def given(s: Scenario) -> Scenario:
+        clients = len(s.case.problem.e) if s.case.problem else 1
+        return with_hyper(s, **{name: s.case.hyper[name] / clients})
+
+    return Defect(words=f"{name} is divided by the number of all clients", given=given, about=name)
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """Yield the defects in hyper-parameters, such as two that are exchanged."""
+    free = [n for n in setting.numbers if n not in setting.fixed]
+    for a, b in combinations([n for n in free if n not in COUNTS], 2):
+        if DOMAINS[a].domain is DOMAINS[b].domain:
+            yield Defect(
+                words=f"{a} and {b} are exchanged",
+                about=a,
+                given=lambda s, a=a, b=b: with_hyper(s, **{a: s.case.hyper[b], b: s.case.hyper[a]}),  # type: ignore[misc]
+            )
+    for a, b in permutations([n for n in free if n not in COUNTS], 2):
+        if DOMAINS[a].domain is DOMAINS[b].domain:
+            yield _other(f"{a} is taken as {b}", a, lambda h, b=b: h[b])  # type: ignore[misc]
+    decays = [n for n in free if DOMAINS[n].domain is DECAY and n.endswith("_l")]
+    own = {n: n.removesuffix("_l") for n in decays if n.removesuffix("_l") in setting.numbers}
+    for those, words in ((own, "the clients take the server's"), (_turned(own, free), "the server takes the clients'")):
+        if len(those) > 1:
+            yield Defect(
+                words=f"{words} {', '.join(those.values())}",
+                about=next(iter(those)),
+                given=lambda s, those=those: with_hyper(s, **{n: s.case.hyper[m] for n, m in those.items()}),  # type: ignore[misc]
+            )
+    for n in free:
+        domain = DOMAINS[n].domain
+        if n in COUNTS:
+            yield _other(f"{n} is one too large", n, lambda h, n=n: h[n] + 1)  # type: ignore[misc]
+            if domain.holds(1):
+                yield _other(f"{n} is ignored (taken as 1)", n, lambda h: 1)
+            continue
+        values = {0.0: "0", 1.0: "1"}
+        for value, said in values.items():
+            if domain.holds(value):
+                yield _other(f"{n} is ignored (taken as {said})", n, lambda h, v=value: v)  # type: ignore[misc]
+        if setting.level in {"round", "trace"}:
+            yield _over_clients(n)
+        yield _other(f"{n} is squared", n, lambda h, n=n: h[n] ** 2)  # type: ignore[misc]
+        yield _other(f"the root of {n} is taken", n, lambda h, n=n: h[n] ** 0.5)  # type: ignore[misc]
+        if domain is DECAY:
+            yield _other(f"1 - {n} stands for {n}", n, lambda h, n=n: 1 - h[n] or 0.0)  # type: ignore[misc]
+        else:
+            yield _other(f"{n} is doubled", n, lambda h, n=n: 2 * h[n])  # type: ignore[misc]
+            yield _other(f"{n} is halved", n, lambda h, n=n: h[n] / 2)  # type: ignore[misc]
+        for value in _USUAL.get(n, ()):
+            if n in {"eps", "tau"}:
+                yield _other(
+                    f"{n} = 0 is taken for {value:g}",
+                    n,
+                    lambda h, n=n, v=value: h[n] or v,  # type: ignore[misc]
+                )
+            yield _other(f"{n} is fixed at {value:g}", n, lambda h, v=value: v)  # type: ignore[misc]
+    if "v0" in free and not setting.v0_is_tau_squared:
+        for below in ("tau", "eps"):
+            if below in setting.numbers:
+                yield _other(f"v0 is ignored (taken as {below}^2)", "v0", lambda h, b=below: h[b] ** 2)  # type: ignore[misc]
+
+
+def _turned(own: Mapping[str, str], free: Sequence[str]) -> dict[str, str]:
+    return {server: client for client, server in own.items() if server in free}
+
+
+_USUAL: Mapping[str, tuple[float, ...]] = {
+    "eps": (1e-8, 1e-6, 1e-3),
+    "tau": (1e-8, 1e-9, 1e-3),
+    "beta1": (0.9,),
+    "beta2": (0.99, 0.999),
+    "beta": (0.9,),
+    "rho": (0.9,),
+    "eta": (0.1, 0.01),
+    "v0": (1e-6,),
+}
+"""What packages take where nothing is said."""

@@ -1,0 +1,266 @@
+"""State: what is kept, and for how long."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from types import FunctionType
+from typing import Any, cast
+
+import numpy as np
+
+from fedspec.algorithms.synchronous import model
+from fedspec.arith import put
+from fedspec.catalogue import LocalSolver
+from fedspec.client.delay import due, updates
+from fedspec.contract import Begin, Event, Messages
+from fedspec.params import layers, shapes
+from fedspec_suite.diagnosis.defects import kept, overwritten
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_x
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+
+
+def state_fields(setting: Setting) -> tuple[str, ...]:
+    """What the specification keeps beside the model, as far as a state is a record."""
+    run, served = setting.algorithm.run, setting.algorithm.served if setting.level == "server" else None
+    begin = served.init if served else run.begin if isinstance(run, LocalSolver) else run.init
+    kind = typing.get_type_hints(begin).get("return") if begin else None
+    kept = fields(kind) if is_dataclass(kind) else ()
+    return tuple(f.name for f in kept if f.name not in {"x", "clients", "p"})
+
+
+def _forgets(name: str) -> Callable[[Running, Scenario], Running]:
+    def session(inner: Running, s: Scenario) -> Running:
+        first = part(inner.state, name)
+
+        def take(inner: Running, event: Event, k: int) -> Any:
+            if not isinstance(event, Begin):
+                inner.state = with_part(inner.state, name, first)
+            return inner.step(event)
+
+        return Stepping(inner, take)
+
+    return session
+
+
+def _forgets_all(inner: Running, s: Scenario) -> Running:
+    first = inner.state
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Begin):
+            inner.state = with_x(first, model(inner.state))
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
+def _keeps(name: str) -> Callable[[Running, Scenario], Running]:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before = part(inner.state, name)
+        answer = inner.step(event)
+        if isinstance(event, Begin):
+            inner.state = with_part(inner.state, name, before)
+        return answer
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _keeps_all(inner: Running, s: Scenario) -> Running:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before, answer = inner.state, inner.step(event)
+        if isinstance(event, Begin):
+            inner.state = with_x(before, model(inner.state))
+        return answer
+
+    return Stepping(inner, take)
+
+
+def _ahead(by: int) -> Callable[[Running, Scenario], Running]:
+    def session(inner: Running, s: Scenario) -> Running:
+        inner.state = replace(inner.state, t=inner.state.t + by)
+        return inner
+
+    return session
+
+
+def _counts(of: Callable[[Event], int]) -> Callable[[Running, Scenario], Running]:
+    """The count of events goes up by something else in each."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Begin):
+            inner.state = replace(inner.state, t=inner.state.t + of(event) - 1)
+        return inner.step(event)
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _of_block(inner: Running, s: Scenario) -> Running:
+    """The count of events goes up with every block of the model, each of which sees its own."""
+    blocks = layers(shapes(s.case.x0))
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Begin):
+            return inner.step(event)
+        before, after = inner.state, inner.state
+        answer: dict[str, Any] = {}
+        for j, at in enumerate(blocks):
+            inner.state = replace(before, t=before.t + j)
+            found = inner.step(event)
+            answer = {n: joined(answer.get(n, v), v, at) for n, v in found.items()}
+            made = {f.name: getattr(inner.state, f.name) for f in fields(inner.state)}
+            after = replace(after, **{n: joined(getattr(after, n), v, at) for n, v in made.items()})
+        inner.state = replace(after, t=before.t + len(blocks))
+        return answer
+
+    def joined(all_: Any, some: Any, at: slice) -> Any:
+        """A vector with those of a block put into it."""
+        whole = isinstance(some, np.ndarray) and some.shape == (blocks[-1].stop,)
+        return put(all_, list(range(at.start, at.stop)), some[at]) if whole else some
+
+    return Stepping(inner, take)
+
+
+def _sent(event: Event) -> int:
+    """How many clients an event is about."""
+    return len(event.messages if isinstance(event, Messages) else getattr(event, "participants", (0,)))
+
+
+def _most_steps(event: Event) -> int:
+    """The most local steps in an event."""
+    steps = [m.steps for m in event.messages] if isinstance(event, Messages) else getattr(event, "steps", (1,))
+    return max(steps) if isinstance(steps, list | tuple) else int(steps)
+
+
+def _counts_on(inner: Running, s: Scenario) -> Running:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        count, answer = inner.k, inner.step(event)
+        if isinstance(event, Begin):
+            inner.k = count
+        return answer
+
+    return Stepping(inner, take)
+
+
+def _anchored(inner: Running, s: Scenario) -> Running:
+    def take(inner: Running, event: Event, k: int) -> Any:
+        anchor, answer = inner.anchor, inner.step(event)
+        if isinstance(event, Begin):
+            inner.anchor = anchor
+        return answer
+
+    return Stepping(inner, take)
+
+
+def _pulls_to_the_model_before(begin: bool) -> Callable[[Running, Scenario], Running]:
+    """The anchor is the model before the event: where rounds begin, or after every local step."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before, answer = model(inner.state), inner.step(event)
+        if isinstance(event, Begin) is begin:
+            inner.anchor = before
+        return answer
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _short_steps(kept: bool) -> Callable[[Running, Scenario], Running]:
+    """A step that leaves the model where it is does not count as one; nothing else that it changes is kept either."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before, answer = inner.state, inner.step(event)
+        if isinstance(event, Begin) or not (model(inner.state) == model(before)).all():
+            return answer
+        if kept:
+            inner.state = replace(inner.state, t=before.t)
+            return answer
+        inner.state = before
+        return {n: getattr(before, n, value) for n, value in answer.items()}
+
+    return lambda inner, s: Stepping(inner, take)
+
+
+def _short_uncounted(inner: Running, s: Scenario) -> Running:
+    """A step that leaves the model where it is is none for the count of steps, but is for that of updates."""
+    made = [0]
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        before = inner.state
+        if isinstance(event, Begin):
+            made[0] = 0
+            return inner.step(event)
+        h = s.case.hyper
+        made[0] += due(before.t + 1, h["z"], h.get("epoch", 1))
+        with inner.spec.behind({cast(FunctionType, updates): lambda there: lambda t, z, epoch=1: made[0]}):
+            answer = inner.step(event)
+        if (model(inner.state) == model(before)).all():
+            inner.state = replace(inner.state, t=before.t)
+        return answer
+
+    return Stepping(inner, take)
+
+
+def _left_behind(inner: Running, s: Scenario) -> Running:
+    """A buffer that received more messages once is read to its end."""
+    received: list[Any] = []
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if isinstance(event, Messages):
+            received[: len(event.messages)] = event.messages
+            event = replace(event, messages=tuple(received))
+        return inner.step(event)
+
+    return Stepping(inner, take)
+
+
+def of(setting: Setting) -> Iterator[Defect]:
+    """Yield the defects in the state between events, such as a buffer that is forgotten."""
+    names = state_fields(setting)
+    # What a server within the state keeps is known by what is shown of it.
+    within = setting.algorithm.shows_at(setting.level) if "server" in names else ()
+    vectors = [n for n in dict.fromkeys((*names, *within)) if n != "t"]
+    if len(names) > 1:
+        yield Defect(words="all state but the model is forgotten before every event", session=_forgets_all)
+    for n in vectors:
+        yield Defect(words=f"{n} is forgotten before every event", tail=n, session=_forgets(n))
+    if "t" in names:
+        yield Defect(words="the count of events stands still", session=_forgets("t"))
+        yield Defect(words="the count of events is one ahead", session=_ahead(1))
+        if setting.level in {"client", "server"}:
+            yield Defect(words="the count of events counts blocks of the model, one after another", session=_of_block)
+        if setting.level != "client":
+            yield Defect(words="the count of events counts the clients that take part", session=_counts(_sent))
+            yield Defect(words="the count of events counts local steps", session=_counts(_most_steps))
+    if setting.level == "server":
+        words = "what a round with more messages received is read again behind those of a smaller one"
+        yield Defect(words=words, session=_left_behind)
+    yield from overwritten.of(setting, names)
+    yield from kept.of(setting, tuple(vectors))
+    if setting.level == "client":
+        if names:
+            yield Defect(words="the state lives on when a new round begins", session=_keeps_all)
+        if "t" in names:
+            yield Defect(words="the count of steps lives on when a new round begins", session=_keeps("t"))
+        if "k" in inspect.signature(setting.algorithm.rules[0]).parameters:
+            yield Defect(words="the count of steps lives on when a new round begins", session=_counts_on)
+        for n in vectors if len(names) > 1 else ():
+            yield Defect(words=f"{n} lives on when a new round begins", tail=n, session=_keeps(n))
+        if "mu" in setting.numbers:
+            yield Defect(words="the proximal term pulls to the model of the first round", session=_anchored)
+            yield Defect(
+                words="the proximal term pulls to the model of the step before",
+                session=_pulls_to_the_model_before(begin=False),
+            )
+            words = "the proximal term pulls to the model that the round before ended with"
+            yield Defect(words=words, session=_pulls_to_the_model_before(begin=True))
+        if "t" in names and "eps_s" in setting.numbers:
+            yield Defect(words="a step that is not taken is not counted", session=_short_steps(kept=True))
+            yield Defect(
+                words="a step that is not taken is not counted, but the update of v that it made is",
+                session=_short_uncounted,
+            )
+            yield Defect(
+                words="a step that is not taken changes nothing that is kept either", session=_short_steps(kept=False)
+            )

@@ -1,0 +1,191 @@
+"""Edits of when statements run: one that comes before or behind others, what is gathered while an update waits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from fedspec_suite.diagnosis.edits.edit import Rebuilt
+from fedspec_suite.diagnosis.edits.rewrites import at, bodies
+from fedspec_suite.diagnosis.edits.slips import said
+from fedspec_suite.diagnosis.edits.systematic import symbol_of
+from fedspec_suite.diagnosis.edits.trees import copied
+from fedspec_suite.mutants.mutant import loaded, stored
+
+
+def moved(tree: ast.Module) -> Iterator[Rebuilt]:
+    """A statement comes before one that made what it reads, or behind one that reads what it makes.
+
+    Only what has a value before can be read too early.
+    """
+    for way in bodies(tree):
+        block = at(tree, way)
+        for k, statement in enumerate(block):
+            written = set() if isinstance(statement, ast.FunctionDef) else stored(statement)
+            if not written:
+                continue
+            for j in range(k + 1, len(block)):
+                if isinstance(block[j], ast.Return | ast.FunctionDef):
+                    break
+                between = block[k + 1 : j + 1]
+                # Whether the last one crossed makes a difference: it reads what is written, or writes what is read.
+                reads = written & loaded(block[j]) or stored(block[j]) & (loaded(statement) | written)
+                if not reads or not all(_had(tree, block, k, n) for n in written if n in loaded(*between)):
+                    continue
+                changed = copied(tree)
+                into = at(changed, way)
+                into.insert(j, into.pop(k))
+                yield Rebuilt(f"{_short(statement)} comes after {_short(block[j])}", symbol_of(statement), changed)
+            for j in range(k - 1, -1, -1):
+                if isinstance(block[j], ast.FunctionDef):
+                    break
+                crossed = block[j:k]
+                made = {n for s in crossed for n in stored(s)} & loaded(statement)
+                reads = stored(block[j]) & loaded(statement) or written & loaded(block[j])
+                # Past one statement alone it is the same as that one coming after.
+                if j == k - 1 or not reads or not all(_had(tree, block, j, n) for n in made):
+                    continue
+                changed = copied(tree)
+                into = at(changed, way)
+                into.insert(j, into.pop(k))
+                yield Rebuilt(f"{_short(statement)} comes before {_short(block[j])}", symbol_of(statement), changed)
+
+
+def _had(tree: ast.Module, block: list[ast.stmt], k: int, n: str) -> bool:
+    """Whether a name has a value before a statement of a block: an argument, or assigned further up."""
+    line = block[k].lineno
+    given = {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
+    return n in given or any(isinstance(s, ast.Assign) and s.lineno < line and n in stored(s) for s in ast.walk(tree))
+
+
+def _short(statement: ast.stmt) -> str:
+    """A statement as a person reads it: what it assigns, and what that is."""
+    match statement:
+        case ast.Assign(targets=[target], value=value):
+            return f"{said(target)} = {said(value)}"
+        case ast.For(iter=turns):
+            return f"the loop over {said(turns)}"
+        case ast.If(test=test):
+            return f"what is done where {said(test)}"
+    return ast.unparse(statement)
+
+
+TURNS = {
+    "{s} is left out in the last turn": "{k} != {last}",
+    "{s} is left out in the first turn": "{k} != {first}",
+    "{s} is done in the last turn alone": "{k} == {last}",
+    "{s} is done in the first turn alone": "{k} == {first}",
+}
+"""In which turns of a loop a statement may be done by mistake."""
+
+
+def in_some_turns(tree: ast.Module) -> Iterator[Rebuilt]:
+    """A statement of a loop over a range, which has a value to go on with, is done in some turns alone."""
+    loops = [n for n in ast.walk(tree) if isinstance(n, ast.For)]
+    for at_loop, loop in enumerate(loops):
+        match loop:
+            case ast.For(target=ast.Name(id=k), iter=ast.Call(func=ast.Name(id="range"), args=[*start, stop])):
+                first, last = ast.unparse(start[0]) if start else "0", f"{ast.unparse(stop)} - 1"
+            case _:
+                continue
+        for j, statement in enumerate(loop.body):
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=n)]) if _had(tree, loop.body, 0, n):
+                    pass
+                case _:
+                    continue
+            for words, when in TURNS.items():
+                changed = copied(tree)
+                into = [node for node in ast.walk(changed) if isinstance(node, ast.For)][at_loop].body
+                test = ast.parse(when.format(k=k, first=first, last=last), mode="eval").body
+                into[j] = ast.If(test, [into[j]], [])
+                yield Rebuilt(words.format(s=_short(statement)), symbol_of(statement), changed)
+
+
+GATHERED = {
+    "the squares of all {g} since the last update are added, not the last one's": "sum(a**2 for a in since)",
+    "the mean of the squares of all {g} since the last update stands for the last one's": (
+        "sum(a**2 for a in since) / len(since)"
+    ),
+    "the square of the sum of all {g} since the last update stands for the last one's": "sum(since)**2",
+    "the square of the mean of all {g} since the last update stands for the last one's": (
+        "(sum(since) / len(since))**2"
+    ),
+}
+"""What a delayed update may take, by what was gathered since the one before it."""
+
+
+def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
+    """What comes between two updates is gathered, not passed over."""
+    for way in bodies(tree):
+        for k, statement in enumerate(at(tree, way)):
+            waiting = waits(statement)
+            if waiting is None:
+                continue
+            square = next((n for n in ast.walk(waiting[1]) if _squared(n)), None)
+            if square is None:
+                continue
+            g = square.left.id  # type: ignore[attr-defined]
+            for words, text in GATHERED.items():
+                changed = copied(tree)
+                into = at(changed, way)
+                _Square(g, text).visit(into[k])
+                into.insert(k + 1, ast.If(copied(waiting[0]), ast.parse("used()").body, []))
+                into.insert(k, ast.parse(f"since = gathered({g})").body[0])
+                yield Rebuilt(words.format(g=g), symbol_of(statement), changed)
+
+
+def waits(statement: ast.stmt) -> tuple[ast.expr, ast.AST] | None:
+    """When a statement updates something, and the update, if it asks whether it is due."""
+    match statement:
+        case ast.Assign(value=ast.IfExp(test=test, body=update)) if "due" in ast.unparse(test):
+            return test, update
+        case ast.If(test=test, body=updates, orelse=[]) if "due" in ast.unparse(test):
+            return test, ast.Module(updates, [])
+    return None
+
+
+def _squared(node: ast.AST) -> bool:
+    match node:
+        case ast.BinOp(left=ast.Name(), op=ast.Pow(), right=ast.Constant(value=2)):
+            return True
+    return False
+
+
+class _Square(ast.NodeTransformer):
+    """Puts an expression where the square of a name stands."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        if _squared(node) and node.left.id == self.name:  # type: ignore[attr-defined]
+            return ast.parse(f"({self.text})", mode="eval").body
+        self.generic_visit(node)
+        return node
+
+
+def assigned(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each name that the statement assigns, with its value."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=n)], value=value):
+            yield n, value
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            yield from ((n.id, value) for n, value in zip(names, values, strict=True) if isinstance(n, ast.Name))
+
+
+def reads(node: ast.AST, names: set[str]) -> bool:
+    """True if the node reads one of the names."""
+    return any(isinstance(n, ast.Name) and n.id in names for n in ast.walk(node))
+
+
+class Put(ast.NodeTransformer):
+    """Puts an expression wherever another is read."""
+
+    def __init__(self, there: ast.expr, what: ast.expr) -> None:
+        self.there, self.what = ast.dump(there), what
+
+    def visit(self, node: ast.AST) -> Any:
+        """Return the replacement if the node is the expression that it replaces."""
+        return copied(self.what) if ast.dump(node) == self.there else super().visit(node)

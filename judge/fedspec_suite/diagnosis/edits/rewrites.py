@@ -1,0 +1,180 @@
+"""Edits of a whole function: what it keeps, and in which order and how often its statements run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from fedspec_suite.diagnosis.edits.slips import said
+from fedspec_suite.diagnosis.edits.trees import copied
+
+STABILISERS = ("eps", "tau")
+
+
+def rewritten(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
+    """The text with something in its whole changed: that in words, the symbol that it is about, and the new text."""
+    yield from _kept_otherwise(tree)
+    yield from _out_of_order(tree)
+
+
+def _kept_otherwise(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
+    """What the step makes of a moment, a corrected or stabilised one say, is what is kept of it."""
+    body = tree.body[0]
+    if not isinstance(body, ast.FunctionDef):
+        return
+    match body.body[-1]:
+        case ast.Return(value=ast.Call(keywords=[_, *_] as kept)):
+            pass
+        case _:
+            return
+    names = {k.arg: k.value.id for k in kept if k.arg and isinstance(k.value, ast.Name) and k.arg not in {"x", "t"}}
+    given = [a.arg for a in (*body.args.args, *body.args.kwonlyargs)]
+    hats: dict[str, ast.expr] = {}
+    for field, n in names.items():
+        made = _made_of(body, n)
+        if made is None:
+            continue
+        if f"{n}_hat" in made:
+            hats[field] = made[f"{n}_hat"]
+        plus: list[ast.expr] = [ast.BinOp(_name(n), ast.Add(), _name(s)) for s in STABILISERS if s in given]
+        plus += [ast.Call(_name("maximum"), [_name(n), _name(s)], []) for s in STABILISERS if s in given]
+        for e in {said(e): e for e in (*made.values(), *plus)}.values():
+            yield f"{said(e)} is kept as {field}", field, _keeping(tree, {field: e})
+    if len(hats) > 1:
+        words = " and ".join(f"{said(hat)} as {field}" for field, hat in hats.items())
+        yield f"{words} are kept", next(iter(hats)), _keeping(tree, hats)
+
+
+def _made_of(body: ast.FunctionDef, n: str) -> dict[str, ast.expr] | None:
+    """What is computed of a vector once it is assigned, by name where it has one; None if it is not assigned."""
+    out: dict[str, ast.expr] = {}
+    assigned = False
+    for statement in body.body:
+        target = _target(statement)
+        if assigned and isinstance(statement, ast.Assign) and target and target != n:
+            value = statement.value
+            named = target not in {"x", "y"} and not _of_model(value)
+            inside = (e for e in ast.walk(value) if isinstance(e, ast.BinOp | ast.Call) and e is not value)
+            found = [e for e in (*inside, *(() if named else (value,))) if _reads(e, n) and not _of_model(e)]
+            out |= {said(e): e for e in found}
+            if named and _reads(value, n):
+                out[target] = _name(target)
+        assigned = assigned or target == n
+    return out if assigned else None
+
+
+def _reads(node: ast.AST, n: str) -> bool:
+    return any(isinstance(p, ast.Name) and p.id == n and isinstance(p.ctx, ast.Load) for p in ast.walk(node))
+
+
+def _of_model(node: ast.AST) -> bool:
+    return any(isinstance(p, ast.Attribute) and p.attr == "x" for p in ast.walk(node))
+
+
+def _name(n: str) -> ast.Name:
+    return ast.Name(n, ast.Load())
+
+
+def _keeping(tree: ast.Module, instead: dict[str, ast.expr]) -> ast.Module:
+    changed = copied(tree)
+    body = changed.body[0]
+    assert isinstance(body, ast.FunctionDef)
+    last = body.body[-1]
+    assert isinstance(last, ast.Return) and isinstance(last.value, ast.Call)
+    for k in last.value.keywords:
+        if k.arg in instead:
+            k.value = instead[k.arg]
+    return changed
+
+
+def _out_of_order(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
+    """Two statements one after another exchanged, or one of a loop run once behind it."""
+    for way in bodies(tree):
+        for k, (first, second) in enumerate(pairwise(at(tree, way))):
+            target = _target(first)
+            # Both make something anew of the same thing: only then does their order matter, and either can come first.
+            if not (target and target == _target(second) and _reads(first, target) and _reads(second, target)):
+                continue
+            for words, where, instead in _exchanged(first, second, target):
+                changed = copied(tree)
+                block: list[ast.stmt] = instead
+                if where is not None:
+                    block = [ast.If(where, instead, [copied(first), copied(second)])]
+                at(changed, way)[k : k + 2] = block
+                yield words, target, changed
+    for way in bodies(tree):
+        for k, loop in enumerate(at(tree, way)):
+            if not isinstance(loop, ast.For) or len(loop.body) < 2:
+                continue
+            for j, statement in enumerate(loop.body):
+                target = _target(statement)
+                if not target or not _reads(statement, target) or not _reads_and_writes(loop.body, target, but=j):
+                    continue
+                changed = copied(tree)
+                block = at(changed, way)
+                moved = block[k].body.pop(j)  # type: ignore[attr-defined]
+                block.insert(k + 1, moved)
+                yield f"{_short(statement)} is done once behind the loop, not in every turn", target, changed
+
+
+def _exchanged(first: ast.stmt, second: ast.stmt, target: str) -> Iterator[tuple[str, ast.expr | None, list[ast.stmt]]]:
+    """What two statements are in the other order, in which case, if not always, and in words."""
+    assert isinstance(first, ast.Assign) and isinstance(second, ast.Assign)
+    cases: list[tuple[str, ast.expr | None, ast.expr]] = [("", None, second.value)]
+    if isinstance(second.value, ast.IfExp):
+        cases.append((f"where {said(second.value.test)}, ", second.value.test, second.value.body))
+    for words, where, value in cases:
+        then = ast.Assign(second.targets, value, lineno=second.lineno)
+        yield f"{words}{_short(then)} comes before {_short(first)}", where, [then, copied(first)]
+        match first.value:
+            case ast.Call(func=f, args=[ast.Name(id=start), *rest]) if start == target:
+                # As if it came before, but for what the first one reads of the old value.
+                both = ast.Call(f, [value, *rest], first.value.keywords)
+                said_so = f"{words}{said(value)} is what {said(f)} starts from, the rest of it as before"
+                yield said_so, where, [ast.Assign(first.targets, both, lineno=first.lineno)]
+
+
+def _reads_and_writes(body: Sequence[ast.stmt], target: str, but: int) -> bool:
+    """Whether another statement of a loop makes the same thing of itself."""
+    return any(_target(s) == target and _reads(s, target) for j, s in enumerate(body) if j != but)
+
+
+def bodies(tree: ast.Module) -> list[tuple[tuple[str, int], ...]]:
+    """The ways to every list of statements in the functions."""
+    out: list[tuple[tuple[str, int], ...]] = []
+
+    def walk(node: ast.AST, way: tuple[tuple[str, int], ...]) -> None:
+        below = getattr(node, "body", None)
+        if isinstance(below, list):
+            out.append(way)
+            for i, child in enumerate(below):
+                walk(child, (*way, ("body", i)))
+
+    walk(tree, ())
+    return out
+
+
+def at(tree: ast.Module, way: tuple[tuple[str, int], ...]) -> list[ast.stmt]:
+    """Return the body of the node at the end of a path of fields and indices."""
+    node: ast.AST = tree
+    for field, i in way:
+        node = getattr(node, field)[i]
+    found: list[ast.stmt] = node.body  # type: ignore[attr-defined]
+    return found
+
+
+def _target(statement: ast.stmt) -> str:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return ""
+
+
+def _short(statement: ast.stmt) -> str:
+    """What a statement computes, as a person reads it; of some rows that are put among others, those."""
+    assert isinstance(statement, ast.Assign)
+    match statement.value:
+        case ast.Call(func=ast.Name(id="put"), args=[_, _, rows]):
+            return said(rows)
+    return said(statement.value)

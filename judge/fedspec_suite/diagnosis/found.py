@@ -1,0 +1,133 @@
+"""What a subject's answers agree with: the first variants that give all that it shows, else its model alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fedspec_suite.diagnosis.comparing import Evidence, Given, close, measured
+from fedspec_suite.diagnosis.known import Known
+from fedspec_suite.diagnosis.lasting import Larger
+from fedspec_suite.diagnosis.own_symbols import in_symbols, under_options
+from fedspec_suite.diagnosis.plain_words import plainly
+from fedspec_suite.diagnosis.variants import Variant
+
+NAMED = 2
+"""How many variants are named where several agree."""
+
+FEW = 8
+"""How many variants that agree in small cases alone are looked at for one that agrees in larger ones too."""
+
+IGNORED = " is ignored (taken as "
+"""Of a hyper-parameter that has no effect."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A variant whose models the subject gave.
+
+    Attributes:
+        words: what it is.
+        equation: the equation in which it differs from the claim; none where the whole rule is another.
+        ratio: the largest distance, in units of the rounding bound.
+        parts: of how many things it is made.
+        kind: what it is: a reading, a mutant, a generic defect, an edit, another rule, or composed of two.
+        names: what it is made of, as data.
+        decided: the share of all components that were decided.
+        unlike: what else the subject shows that is not that of the variant.
+        like: what the subject gave of it.
+        small: whether it is another in larger cases.
+    """
+
+    words: str
+    equation: str
+    ratio: float
+    parts: int
+    kind: str
+    names: tuple[Mapping[str, str], ...]
+    decided: float
+    unlike: tuple[str, ...] = ()
+    like: tuple[str, ...] = ("x",)
+    small: bool = False
+
+    @property
+    def said(self) -> str:
+        """What it is; first in what, where something else that is shown says that it is not."""
+        part = f"in {' and '.join(self.like)}, not in {', '.join(self.unlike)}: " if self.unlike else ""
+        return part + self.words
+
+    def __str__(self) -> str:
+        at = f" at {self.equation}" if self.equation else ""
+        return f"{self.said}{at} (ratio {self.ratio:.2g})"
+
+
+def first(
+    stages: Iterable[Iterable[Variant]],
+    known: Known,
+    given: Given,
+    told: Evidence,
+    names: tuple[str, ...],
+    beyond: Larger,
+) -> tuple[Found, ...]:
+    """Return the variants of the first stage that has one which gives all that the subject shows.
+
+    If no stage has one: the variants that give the named quantities, then those that do so in small cases only.
+    """
+    part: tuple[Found, ...] = ()
+    little: tuple[Found, ...] = ()
+    for among in stages:
+        asked = (*names, *part[0].unlike) if part else names
+        found = _agreeing(known, among, given, told, asked, beyond)
+        if found and found[0].small:
+            little = little or found
+        elif found and not found[0].unlike:
+            return found
+        else:
+            part = part or found
+    return part or little
+
+
+def _agreeing(
+    known: Known, variants: Iterable[Variant], given: Given, told: Evidence, names: tuple[str, ...], beyond: Larger
+) -> tuple[Found, ...]:
+    """The first variants that the subject agrees with, those first that give all that is shown, in larger cases too.
+
+    One that does not agree in a longer run is another; one that does not in a larger case is said of small ones. A
+    second one is said where it asks for something else: to mend another equation, or to claim another rule.
+    """
+    found: list[Found] = []
+    small: list[Found] = []
+    for v in variants:
+        if not close(known, v, given, told, names):
+            continue
+        said = in_symbols(plainly(under_options(v.words, known.setting)), v, known.setting)
+        if said in {f.words for f in found}:
+            continue
+        near = measured(known, v, given, told)
+        if not near.near or set(names) & set(near.unlike):
+            continue
+        lasts, wide = beyond.fits(v)
+        if not lasts or (v.parts > 1 and not beyond.anew(v)):
+            continue
+        if elsewhere := beyond.elsewhere(v):
+            beyond.refuted.setdefault(said, elsewhere)
+            continue
+        words = said if wide else f"in small cases {said}"
+        one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike, names, not wide)
+        (found if wide else small).append(one)
+        if sum(not f.unlike for f in found) == NAMED or len(small) > FEW:
+            break
+    everything = found or small
+    whole = [f for f in everything if not f.unlike] or everything
+    # Two things at once are not said beside one of them.
+    whole = [f for f in whole if f.parts == min(g.parts for g in whole)]
+    asks: dict[str, Found] = {}
+    for f in whole[:NAMED]:
+        # Of what stands in no equation nobody can say that it asks to mend another one. But a catalogued defect is its
+        # own, and a hyper-parameter that is ignored asks for another offer, unless it has been named.
+        own = f.kind in {"reading", "rule"} or (f.kind == "mutant" and not f.equation)
+        name, ignored, _ = f.words.partition(IGNORED)
+        own = own or (ignored != "" and not any(name in g.words.split() for g in asks.values()))
+        if own or f.equation or not asks:
+            asks.setdefault(f.words if own else f.equation, f)
+    return tuple(asks.values())

@@ -1,0 +1,324 @@
+"""Whether what is said of where a subject deviates holds in other cases of its offer, and what else may be said there.
+
+The cases are drawn anew; nothing that was found on others was found on these.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from fedspec.contract import Begin, Gradient, Messages, Round
+from fedspec_suite.diagnosis.cases.beside_others import HOLDING, NO_TWO, SHARES, History, histories, taking_part
+from fedspec_suite.measure.at_edges import runs
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.scenario import Scenario, arranged
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.varied import varied
+
+COUNT = 40
+"""How many cases are drawn."""
+
+BOTH = 4
+"""In how many cases a feature must show, and in how many not, before it is said."""
+
+MOSTLY = 0.5
+"""The share of the cases with a feature that must deviate, where not all of them do."""
+
+CHANCE = 1e-4
+"""How likely it may be that cases without a feature all follow, were it nothing to do with it."""
+
+NEW = 6
+"""How many cases there are in which nobody comes back, and in which somebody else than client 0 does."""
+
+UNEVEN = (3, 1, 2, 1)
+"""Steps of rounds of the same clients."""
+
+TIMES = 100
+"""By how much examples are multiplied in some cases: what is decided by shares must not be said of sizes."""
+
+SOME = (0.01, 0.03, 0.06, 0.09, 0.11, 0.2, 0.35, 0.45, 0.55, 0.7, 0.9)
+"""What shares of the examples one client has in some cases."""
+
+Played = Sequence[tuple[Scenario, int]]
+"""Cases that were played, and the event from which on each deviates, -1 if in none."""
+
+Covers = Callable[[Scenario, int], bool | None]
+"""Whether a case has a feature up to some event; None where nobody can say."""
+
+
+@lru_cache(maxsize=4)
+def held_out(setting: Setting) -> tuple[Scenario, ...]:
+    """Cases of an offer that nothing else is found on: up to six clients, and examples of other sizes."""
+    match setting.level:
+        case "client":
+            rich = scenarios(setting, steps=(2, 6), rounds=(1, 2))
+        case "server":
+            rich = scenarios(setting, rounds=(2, 5), clients=(setting.crowd, setting.crowd + 5))
+        case "trace":
+            rich = scenarios(setting, rounds=(4, 8), clients=(max(2, setting.crowd), setting.crowd + 4))
+        case _:
+            rich = scenarios(setting, rounds=(2, 4), clients=(setting.crowd, setting.crowd + 4))
+    # The first draws are the simplest ones.
+    found = [s for s in drawn(rich, COUNT + 4, seed=2)[4:] if not still(s)]
+    cases = [_larger(s) if k % 3 == 0 else s for k, s in enumerate(found)]
+    crowded = [s for s in cases if len(taking_part(s, s.events[0])) > 2]
+    same = [alike(s) for s in crowded[2:10]]
+    return (
+        *cases,
+        *(shared(s, p) for s in crowded[:2] for p in SOME),
+        *same,
+        *(_weighing(s, lambda i, n: TIMES) for s in (*same[:2], *crowded[:2])),
+        *_of_kind(setting, cases),
+        *_anew(setting, cases),
+    )
+
+
+def _of_kind(setting: Setting, cases: Sequence[Scenario]) -> Iterator[Scenario]:
+    """Cases in which clients are new or take other steps than before, or in which gradients are zero at first."""
+    few = cases[: 2 * NEW]
+    match setting.level:
+        case "client":
+            yield from (quiet(s, k % 2 == 0) for k, s in enumerate(few))
+        case "server":
+            for zero in (False, True):
+                yield from itertools.islice(filter(None, (newcomers(s, zero) for s in cases)), NEW)
+        case "round":
+            yield from map(unevenly, few)
+            for made in (one_by_one, drawn_twice):
+                yield from itertools.islice(filter(None, (made(setting, s) for s in cases)), NEW)
+
+
+def _anew(setting: Setting, cases: Sequence[Scenario]) -> Iterator[Scenario]:
+    """Cases in which steps or events are told their rates, where the subject's user may."""
+    if not setting.each_rate and not setting.varies:
+        return
+    dice = np.random.default_rng(3)
+    twice = (replace(s, events=(*s.events, Begin(s.case.x0), *s.events)) for s in cases[:NEW] if setting.each_rate)
+    for s in (*cases[: 2 * NEW], *twice):
+        yield varied(setting, s, lambda pool: pool[int(dice.integers(len(pool)))])
+
+
+def still(s: Scenario) -> bool:
+    """Whether clients send nothing but zeros: whatever a server does, nothing moves."""
+    sent = [m for e in s.events if isinstance(e, Messages) for m in e.messages]
+    return bool(sent) and not any(a.any() for m in sent for a in m.delta.values())
+
+
+def alike(s: Scenario) -> Scenario:
+    """The case with as many steps of every client as the first has of its event, and the norm that belongs to them."""
+
+    def event(e: Any) -> Any:
+        match e:
+            case Messages(messages=(first, *_) as sent):
+                same = (replace(m, steps=first.steps, a_norm=first.a_norm) for m in sent)
+                return replace(e, messages=tuple(same))
+            case Round(steps=(first, *others)):
+                return replace(e, steps=(first,) * (1 + len(others)))
+        return e
+
+    return replace(s, events=tuple(map(event, s.events)))
+
+
+def unevenly(s: Scenario) -> Scenario:
+    """The case with four rounds of those of the first one, whose steps fall, rise again, and fall."""
+    first = s.events[0]
+    assert isinstance(first, Round)
+    rounds = (replace(first, steps=(tau,) * len(first.steps)) for tau in UNEVEN)
+    return replace(s, events=tuple(rounds))
+
+
+def one_by_one(setting: Setting, s: Scenario) -> Scenario | None:
+    """The case with rounds of one client each, so that nobody comes back."""
+    first = s.events[0]
+    if not isinstance(first, Round) or setting.everyone or "everyone" in setting.takes:
+        return None
+    rows = {i: k for k, i in enumerate(first.participants)}
+    return replace(s, events=tuple(arranged(first, [k]) for k in rows.values())) if len(rows) > 1 else None
+
+
+def drawn_twice(setting: Setting, s: Scenario) -> Scenario | None:
+    """The case in whose rounds the first client is drawn once more, for a step more; none where that is refused."""
+    if "repeats" not in setting.takes:
+        return None
+
+    def event(e: Any) -> Any:
+        again = arranged(e, [*range(len(e.participants)), 0])
+        return replace(again, steps=(*again.steps[:-1], again.steps[-1] + 1))
+
+    made = replace(s, events=tuple(map(event, s.events)))
+    return made if runs(made) else None
+
+
+def quiet(s: Scenario, one: bool) -> Scenario:
+    """The case in which the first gradients of each round are zero, in its last block alone or in all."""
+    events: list[Any] = []
+    since = 0
+    for e in s.events:
+        since = since + 1 if isinstance(e, Gradient) else 0
+        if isinstance(e, Gradient) and since == 1:
+            last = [*e.g][-1]
+            e = replace(e, g={n: a if one and n != last else a * 0 for n, a in e.g.items()})
+        events.append(e)
+    return replace(s, events=tuple(events))
+
+
+def newcomers(s: Scenario, zero: bool = False) -> Scenario | None:
+    """The case with new clients for those that come back, or for client 0 alone, as far as there are clients enough."""
+    met: set[int] = set()
+    events: list[Any] = []
+    for e in s.events:
+        if not isinstance(e, Messages):
+            return None
+        free = itertools.count(max([*met, *(m.client for m in e.messages)], default=0) + 1)
+        back = {m.client for m in e.messages if m.client in met and (m.client == 0 or not zero)}
+        number = {i: next(free) if i in back else i for i in (m.client for m in e.messages)}
+        if s.case.population is not None and max(number.values(), default=0) >= s.case.population:
+            break
+        met |= {*number.values()}
+        events.append(replace(e, messages=tuple(replace(m, client=number[m.client]) for m in e.messages)))
+    return replace(s, events=tuple(events)) if len(events) > 1 and tuple(events) != s.events else None
+
+
+def shared(s: Scenario, share: float) -> Scenario:
+    """The case with examples such that the last client of the first event has about a share of them there."""
+    *others, last = taking_part(s, s.events[0])
+    rest = TIMES * sum(c.weight for c in others)
+    wanted = round(share / (1 - share) * rest)
+    return _weighing(s, lambda i, n: wanted if i == last.number else TIMES * n)
+
+
+def _larger(s: Scenario) -> Scenario:
+    """The case with many times as many examples of each client."""
+    return _weighing(s, lambda i, n: TIMES * n)
+
+
+def _weighing(s: Scenario, examples: Callable[[int, Any], Any]) -> Scenario:
+    """The case with other numbers of examples, by the number of a client and how many it has."""
+
+    def event(e: Any) -> Any:
+        if not isinstance(e, Messages):
+            return e
+        return replace(e, messages=tuple(replace(m, weight=examples(m.client, m.weight)) for m in e.messages))
+
+    problem = s.case.problem
+    if problem is not None:
+        sizes = [examples(i, n) for i, n in enumerate(problem.examples.tolist())]
+        problem = replace(problem, examples=np.array(sizes, problem.examples.dtype))
+    return replace(s, case=replace(s.case, problem=problem), events=tuple(map(event, s.events)))
+
+
+def contradicted(covers: Sequence[Covers], played: Played) -> bool:
+    """Whether some case deviates and has none of the features."""
+    return any(all(c(s, first) is False for c in covers) for s, first in played if first >= 0)
+
+
+def how_often(covers: Sequence[Covers], played: Played) -> tuple[int, int]:
+    """How many of the cases with one of the features deviate, and how many there are."""
+    having = [first >= 0 for s, first in played if any(c(s, _end(s, first)) is True for c in covers)]
+    return sum(having), len(having)
+
+
+def always(covers: Sequence[Covers], played: Played) -> bool:
+    """Whether every case with one of the features deviates."""
+    deviating, there = how_often(covers, played)
+    return deviating == there
+
+
+def _end(s: Scenario, first: int) -> int:
+    return first if first >= 0 else len(s.events) - 1
+
+
+def related(played: Played, stands: Callable[[str], bool] = lambda words: True) -> tuple[str, int]:
+    """Where a subject deviates, by what clients are beside one another or were before, and how many cases lack that.
+
+    Every case that deviates has the feature in the event in which it begins to; some cases lack it, and follow. The
+    words are empty where nothing tells.
+
+    Args:
+        played: the cases.
+        stands: whether a feature, by what is said of it, decides in cases made for it.
+    """
+    found: list[tuple[float, str, str, int]] = []
+    for words, holds in HOLDING.items():
+        if _vacuous(words, played) or _alone_only(words, played):
+            continue
+        if all(_any(holds, s, first, alone=True) for s, first in played if first >= 0):
+            share, lacking = _telling([(_any(holds, s, _end(s, first)), first >= 0) for s, first in played])
+            if share:
+                found.append((share, words, words if share == 1 else not_always(words), lacking))
+    for words, (size, upper) in SHARES.items():
+        if bound := _bound(size, upper, played):
+            found.append((1.0, words, words.format(bound), sum(first < 0 for _, first in played)))
+    # The first of several that tell as much.
+    found.sort(key=lambda f: -f[0])
+    return next(((said, lacking) for _, words, said, lacking in found if stands(words)), ("", 0))
+
+
+def _vacuous(words: str, played: Played) -> bool:
+    """True if norms are meant that are the numbers of steps in all these cases: they say nothing of their own."""
+    if "||a_i||_1" in words:
+        sent = [c for s, _ in played for e in s.events for c in taking_part(s, e)]
+        return all(c.norm is None or c.norm == c.steps for c in sent)
+    return False
+
+
+def _alone_only(words: str, played: Played) -> bool:
+    """True if no two clients are meant to differ, and each case that deviates has one client there."""
+    there = [len(taking_part(s, s.events[first])) for s, first in played if first >= 0]
+    return words.startswith(NO_TWO) and all(n == 1 for n in there)
+
+
+def not_always(words: str) -> str:
+    """What is said of a feature without which nothing deviates, and with which not everything does."""
+    return f"only {words}, and there not always"
+
+
+def _any(holds: Callable[[Scenario, int], bool | None], s: Scenario, last: int, alone: bool = False) -> bool:
+    """Whether a feature holds in some event of a case up to one, or in that one alone."""
+    return any(holds(s, k) for k in range(last if alone else 0, last + 1))
+
+
+def _telling(cases: Sequence[tuple[bool, bool]]) -> tuple[float, int]:
+    """The share of the cases with a feature that deviate, and how many lack it; 0 where it tells too little.
+
+    What nearly all cases have is had by those that deviate too: it tells where most of them do, and twice as many as of
+    all cases, or all.
+    """
+    having = [deviates for has, deviates in cases if has]
+    lacking = [deviates for has, deviates in cases if not has]
+    if any(lacking) or len(lacking) < BOTH or sum(having) < BOTH:
+        return 0.0, 0
+    share, of_all = sum(having) / len(having), sum(having) / len(cases)
+    # Where most cases deviate, that none without the feature does may be no chance.
+    tells = share == 1 or (share >= MOSTLY and (share >= 2 * of_all or (1 - of_all) ** len(lacking) < CHANCE))
+    return (share, len(lacking)) if tells else (0.0, 0)
+
+
+def _bound(size: Callable[[History], float | None], upper: bool, played: Played) -> str:
+    """Between the numbers of events that are as claimed and of those that deviate, the shortest; empty if none is."""
+    sign = 1 if upper else -1
+    following, deviating = [], []
+    for s, first in played:
+        sizes = [size(h) for h in histories(s, _end(s, first))]
+        if first >= 0:
+            deviating += [v for v in sizes[-1:] if v is not None]
+            sizes.pop()
+        following += [v for v in sizes if v is not None]
+    if len(deviating) < BOTH or len(following) < BOTH:
+        return ""
+    most, least = max(sign * v for v in following), min(sign * v for v in deviating)
+    if most >= least:
+        return ""
+    for digits in range(1, 7):
+        near = round(most * 10**digits) / 10**digits
+        for bound in (near, near + 10**-digits):
+            if most <= bound < least:
+                return f"{abs(bound):.{digits}f}".rstrip("0").rstrip(".")
+    return ""

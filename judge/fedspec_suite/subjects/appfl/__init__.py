@@ -1,0 +1,1 @@
+"""The bundled adapter ``appfl``: what ``fedspec check appfl`` judges."""

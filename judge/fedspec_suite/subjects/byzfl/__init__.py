@@ -1,0 +1,1 @@
+"""The bundled adapter ``byzfl``: what ``fedspec check byzfl`` judges."""

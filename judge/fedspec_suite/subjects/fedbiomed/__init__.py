@@ -1,0 +1,1 @@
+"""The bundled adapter ``fedbiomed``: what ``fedspec check fedbiomed`` judges."""

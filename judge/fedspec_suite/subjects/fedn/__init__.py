@@ -1,0 +1,1 @@
+"""The bundled adapter ``fedn``: what ``fedspec check fedn`` judges."""

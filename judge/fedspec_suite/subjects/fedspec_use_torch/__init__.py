@@ -1,0 +1,1 @@
+"""The bundled adapter ``fedspec_use_torch``: what ``fedspec check fedspec_use_torch`` judges."""

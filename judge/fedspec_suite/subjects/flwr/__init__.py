@@ -1,0 +1,1 @@
+"""The bundled adapter ``flwr``: what ``fedspec check flwr`` judges."""

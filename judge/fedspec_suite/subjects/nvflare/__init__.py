@@ -1,0 +1,1 @@
+"""The bundled adapter ``nvflare``: what ``fedspec check nvflare`` judges."""

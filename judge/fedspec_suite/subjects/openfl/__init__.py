@@ -1,0 +1,1 @@
+"""The bundled adapter ``openfl``: what ``fedspec check openfl`` judges."""

@@ -1,0 +1,1 @@
+"""The bundled adapter ``optax``: what ``fedspec check optax`` judges."""

@@ -1,0 +1,1 @@
+"""The bundled adapter ``timm``: what ``fedspec check timm`` judges."""

@@ -1,0 +1,1 @@
+"""The bundled adapter ``torchft``: what ``fedspec check torchft`` judges."""
