@@ -10,12 +10,12 @@ from typing import Any
 from fedspec.catalogue import CATALOGUE, FAMILIES, Algorithm
 from fedspec.costs import SYMBOLS
 from fedspec.errors import FedspecError
+from fedspec_properties.reductions import Edge
 from fedspec_site import verdicts
 from fedspec_site.drawn import neighbours
 from fedspec_site.lines import lines
 from fedspec_site.results import of_algorithm
 from fedspec_site.writing import Source
-from fedspec_suite.laws.reductions import Edge
 from fedspec_suite.report import claimed, graph, page
 
 

@@ -19,19 +19,19 @@ class Edit:
         old: a piece of the source, found exactly once.
         new: what stands there instead.
         claim: the readings of statistics and counters.
-        laws: those that must kill it and read no rule, without ``buffers-``.
+        whole: whether a counter is then no whole number between those sent.
     """
 
     words: str
     old: str
     new: str
     claim: tuple[str, str]
-    laws: frozenset[str]
+    whole: bool
 
 
-def _edit(words: str, old: str, new: str, claim: str, laws: str) -> Edit:
+def _edit(words: str, old: str, new: str, claim: str, laws: str = "") -> Edit:
     statistics, counters = claim.split()
-    return Edit(words, old, new, (statistics, counters), frozenset(laws.split()))
+    return Edit(words, old, new, (statistics, counters), "whole" in laws.split())
 
 
 _ALL = "b if reading is Reading.KEPT else RULES[reading]([one[name] for one in sent], examples)"
@@ -43,37 +43,37 @@ EDITS = (
         "sum(n * b for n, b in",
         "sum(total * b / len(sent) for n, b in",
         "averaged kept",
-        "split",
+        "",
     ),
-    _edit("a mean is divided by the number of clients", ") / total)", ") / len(sent))", "averaged kept", "alike"),
+    _edit("a mean is divided by the number of clients", ") / total)", ") / len(sent))", "averaged kept", ""),
     _edit("the mean of counters keeps its fraction", "// int(total)", "/ int(total)", "kept averaged", "whole"),
     _edit(
         "each count times its share cut down to a whole number",
         "sum(int(n) * b for",
         "sum(int(n // total) * total * b for",
         "kept averaged",
-        "whole alike",
+        "whole",
     ),
-    _edit("one batch too many", "// int(total)", "// int(total) + 1", "kept averaged", "whole alike"),
+    _edit("one batch too many", "// int(total)", "// int(total) + 1", "kept averaged", "whole"),
     _edit(
         "a plain mean weighs by examples",
         "sum(sent) / len(sent)",
         "sum(n * b for n, b in zip(examples, sent)) / sum(examples)",
         "uniform kept",
-        "unweighted",
+        "",
     ),
     _edit(
         "a mean of the mean so far and the next",
         "sum(sent) / len(sent)",
         "__import__('functools').reduce(lambda a, b: (a + b) / 2, sent)",
         "uniform kept",
-        "order",
+        "",
     ),
-    _edit("what is left out is averaged", _ALL, _MOVED, "kept kept", "left-out"),
-    _edit("the last for the first", "return sent[0]", "return sent[-1]", "first first", "of-one"),
-    _edit("the first for the last", "return sent[-1]", "return sent[0]", "last last", "of-one"),
+    _edit("what is left out is averaged", _ALL, _MOVED, "kept kept", ""),
+    _edit("the last for the first", "return sent[0]", "return sent[-1]", "first first", ""),
+    _edit("the first for the last", "return sent[-1]", "return sent[0]", "last last", ""),
     _edit("the least for the largest", "np.max(sent", "np.min(sent", "kept largest", "whole"),
-    _edit("a rate of 2 carries means on", _ALL, f"{_MOVED} * 2 - b", "averaged averaged", "variance"),
+    _edit("a rate of 2 carries means on", _ALL, f"{_MOVED} * 2 - b", "averaged averaged", ""),
 )
 
 

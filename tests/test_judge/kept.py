@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, settings
 
 from fedspec.contract import Offer
 from fedspec_suite.judge.capsules.made import Made, capsule
-from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.laws import Law, every
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
@@ -46,13 +46,13 @@ def drawn(law: Law, offer: Offer, dtype: str, count: int = 2) -> list[Any]:
 def failed(subject: Inside, offer: Offer, law: str) -> Obligation:
     """A failure of the first case that fails."""
     setting = setting_of(offer)
-    for case in drawn(LAWS[law], offer, setting.dtype, 20):
+    for case in drawn(every()[law], offer, setting.dtype, 20):
         try:
-            LAWS[law].check(bench_of(subject, offer, setting), case)
+            every()[law].check(bench_of(subject, offer, setting), case)
         except Undecided:
             continue
         except Deviates as broken:
-            reads = LAWS[law].reads_rule
+            reads = every()[law].reads_rule
             more: dict[str, Any] = {"deviation": broken.deviation, "case": case, "reads": reads}
             return Obligation(law, setting.dtype, Status.FAIL, (), **more)
     raise AssertionError(f"{law} holds")

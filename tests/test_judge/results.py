@@ -11,7 +11,7 @@ from rich.console import Console
 
 from fedspec_suite.judge.runner import conclude
 from fedspec_suite.judge.unseen import compared
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import every
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report.verdicts import show
 
@@ -22,7 +22,7 @@ def asked(law: str, status: Status = Status.PASS, dtype: str = "float64", **more
     """One obligation; a failed one deviates at HERE unless told otherwise."""
     if status is Status.FAIL:
         more = {"deviation": HERE, **more}
-    reads = law in LAWS and LAWS[law].reads_rule
+    reads = law in every() and every()[law].reads_rule
     return Obligation(law, dtype, status, ("fedavg.step",), cases=12, reads=reads, **more)
 
 

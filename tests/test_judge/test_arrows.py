@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SPEC, SUITE = ROOT / "spec/fedspec", ROOT / "judge/fedspec_suite"
+SPEC, SUITE, PROPERTIES = (ROOT / f for f in ("spec/fedspec", "judge/fedspec_suite", "judge/fedspec_properties"))
 MIRROR, LEDGER = ROOT / "impl/fedspec_torch", ROOT / "proofs_check/fedspec_proofs"
 GROUND = {
     "arith",
@@ -267,9 +267,19 @@ def test_mutants_and_subjects_need_the_specification_alone(part: str) -> None:
         assert known <= {part, "own"} | above, name(path)
 
 
+def test_properties_stand_on_the_laws_and_load_on_demand() -> None:
+    """They know measure and laws; of the rooms of the suite only report and cli import them by name."""
+    for path in files(PROPERTIES):
+        known = {module.split(".")[1] for module in imports(path) if module.startswith("fedspec_suite.")}
+        assert known <= {"own", "measure", "laws"}, name(path)
+    for path in files(SUITE):
+        if path.relative_to(SUITE).parts[0] not in {"report", "cli"}:
+            assert "fedspec_properties" not in roots(path), name(path)
+
+
 def test_closed_forms_do_not_share_code_with_the_rules() -> None:
     """They are a second route: they may not call the rules that they check, nor measure with them."""
-    for path in files(SUITE / "laws/closed_forms"):
+    for path in files(PROPERTIES / "closed_forms"):
         for module in imports(path):
             part = module.split(".")[1] if module.startswith("fedspec.") else ""
             said = f"{name(path)} imports {module}"

@@ -17,13 +17,15 @@ from fedspec.catalogue import find
 from fedspec.domains import Dimension
 from fedspec.facts import Fact
 from fedspec.reference import SUBJECT
-from fedspec_suite.laws import LAWS, asked, symmetries
+from fedspec_properties import symmetries
+from fedspec_properties.reductions import EDGES
+from fedspec_suite.laws import asked, every
 from fedspec_suite.laws.asked import both, either, fact, if_option, number, option, settable, unless, zero
-from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.measure.setting import Setting, setting_of
 
 HOME = Path(__file__).resolve().parents[2]
-ROOM = HOME / "judge/fedspec_suite/laws"
+ROOM = HOME / "judge"
+ROOMS = (ROOM / "fedspec_suite/laws", ROOM / "fedspec_properties")
 FED_AGREE = str(HOME / "examples/fed_agree.py")
 WORDS = {name for name, value in vars(asked).items() if getattr(value, "__module__", "") == asked.__name__} | {"Fact"}
 
@@ -70,7 +72,11 @@ def _made(name: str, tree: ast.Module) -> list[ast.expr]:
     ]
 
 
-TREES = {str(p.relative_to(ROOM)): ast.parse(p.read_text(encoding="utf-8")) for p in sorted(ROOM.rglob("*.py"))}
+TREES = {
+    str(p.relative_to(ROOM)): ast.parse(p.read_text(encoding="utf-8"))
+    for room in ROOMS
+    for p in sorted(room.rglob("*.py"))
+}
 
 
 def test_no_law_chooses_otherwise() -> None:
@@ -95,7 +101,7 @@ def test_the_scan_sees_a_selection_of_its_own(text: str, said: str) -> None:
 
 
 def test_every_law_holds_a_word() -> None:
-    assert {type(law.applies) for law in LAWS.values()} == {asked.Word}
+    assert {type(law.applies) for law in every().values()} == {asked.Word}
 
 
 # What it says.
@@ -140,7 +146,7 @@ def test_what_is_pinned_where_it_fits_is_not_in_the_way() -> None:
 def test_whoever_has_a_unit_is_known_by_its_dimension() -> None:
     """A length of its own that cannot be set is in the way of the law of scales, whatever it is called."""
     here = setting("fedavgm", fixed={"beta": 0.5})
-    scales = LAWS["scales"].applies
+    scales = every()["scales"].applies
     assert scales(here).asked
     lengthy = replace(here.algorithm, dimensions={"beta": Dimension.LENGTH})
     assert scales(replace(here, algorithm=lengthy)).words == "not offered: beta cannot be set"
@@ -160,7 +166,7 @@ def test_each_answer_has_words() -> None:
     """Whoever is asked, and whoever is not, reads why."""
     for offer in SUBJECT.info.offers[:: 1 + len(SUBJECT.info.offers) // 60]:
         here = setting_of(offer)
-        for law in LAWS.values():
+        for law in every().values():
             is_asked, words = law.answer(here, offer.intermediates, concurrent=True)
             assert words.strip(" ,;:") == words != "", (law.id, offer)
             assert not is_asked or words.startswith(("has ", "shows ", "is judged at this level")), words

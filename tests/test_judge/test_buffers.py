@@ -16,7 +16,6 @@ from fedspec.contract import Case, ClientMessage, Messages, Offer, SubjectInfo
 from fedspec.wire import decode_case, decode_event, decode_info, encode
 from fedspec_suite.judge.capsules.codec import decoded, encoded
 from fedspec_suite.judge.runner import conclude, judge_offer
-from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
@@ -34,20 +33,15 @@ def test_an_edit_is_killed_by_the_law_meant_for_it_and_by_the_rule(edit: Edit, m
     monkeypatch.setattr(with_buffers, "after", edited(edit))
     offer = replace(OFFERS[edit.claim], dtypes=("float64",))
     found = judge_offer(Inside(with_buffers.SUBJECT), offer, law="buffers-*", cases=12)
-    assert failing(found) >= {"buffers-follow", *(f"buffers-{law}" for law in edit.laws)}
+    assert failing(found) == {"buffers-follow", *(["buffers-whole"] if edit.whole else [])}
     assert not any(o.status is Status.ERROR for o in found)
-
-
-def test_every_law_but_that_of_the_model_is_meant_for_some_edit() -> None:
-    meant = {f"buffers-{law}" for edit in EDITS for law in edit.laws} | {"buffers-follow"}
-    assert {law for law in LAWS if law.startswith("buffers-")} - meant == {"buffers-apart"}
 
 
 @pytest.mark.parametrize("offer", [*OFFERS.values(), FADAM], ids=lambda o: f"{o.algorithm} {o.variant}")
 def test_the_specification_conforms(offer: Offer) -> None:
     found = judge_offer(Inside(with_buffers.SUBJECT), offer, law="buffers-*", cases=6)
     asked = [o for o in found if o.status is not Status.SKIP]
-    assert len(asked) >= 8 and conclude(found)[0] is Conformity.CONFORMS, found
+    assert len(asked) >= 4 and conclude(found)[0] is Conformity.CONFORMS, found
 
 
 @pytest.mark.parametrize("name", ["right", "parameters"])
@@ -58,26 +52,26 @@ def test_a_right_one_conforms_to_every_law(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "laws", "words"),
+    ("name", "words"),
     [
-        ("fraction", {"whole", "alike"}, "counters: the mean by examples, with its fraction"),
-        ("in_place", {"whole", "alike"}, "counters: 0, each count times its share cut down to a whole number"),
-        ("added", {"whole", "alike"}, "counters: the sum of all"),
-        ("carried_on", {"variance", "split"}, "statistics: what the server's step makes of parameters"),
-        ("unweighted", {"split"}, "statistics: reading 'uniform'"),
-        ("no_buffers", {"alike"}, "statistics: reading 'kept'; counters: reading 'kept'"),
+        ("fraction", "counters: the mean by examples, with its fraction"),
+        ("in_place", "counters: 0, each count times its share cut down to a whole number"),
+        ("added", "counters: the sum of all"),
+        ("carried_on", "statistics: what the server's step makes of parameters"),
+        ("unweighted", "statistics: reading 'uniform'"),
+        ("no_buffers", "statistics: reading 'kept'; counters: reading 'kept'"),
     ],
 )
-def test_a_wrong_one_is_told_which_reading_it_is(name: str, laws: set[str], words: str) -> None:
+def test_a_wrong_one_is_told_which_reading_it_is(name: str, words: str) -> None:
     (row,) = check(py(f"carrying:{name}"), *LAW).rows
     failed = {o["law"] for o in row["obligations"] if o["status"] == "fail"}
-    assert failed >= {"buffers-follow"} and failed & {f"buffers-{law}" for law in laws}
+    assert "buffers-follow" in failed
     assert words in row["first_deviation"] and row["nearest"] == "x follows the claimed reading"
 
 
 def test_a_model_that_depends_on_them_is_found() -> None:
-    (row,) = check(py("carrying:clipped"), *LAW).rows
-    assert {o["law"] for o in row["obligations"] if o["status"] == "fail"} == {"buffers-apart"}
+    (row,) = check(py("carrying:clipped"), "--law", "follows-x", "--law", "buffers-*").rows
+    assert {o["law"] for o in row["obligations"] if o["status"] == "fail"} == {"follows-x"}
 
 
 def test_who_says_nothing_of_them_in_an_answer_is_told_what_to_return() -> None:

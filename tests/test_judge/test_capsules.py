@@ -34,7 +34,7 @@ from fedspec_suite.judge.capsules.made import Made, capsule
 from fedspec_suite.judge.capsules.replay import Outcome, replayed
 from fedspec_suite.judge.capsules.stored import Capsule, Failure, read, stem
 from fedspec_suite.judge.runner import REQUIREMENT, judge_offer
-from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.laws import Law, every
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
@@ -89,7 +89,7 @@ def asked_of(law: Law) -> Iterator[Offer]:
 
 def test_a_case_of_every_law_comes_back_to_the_bit() -> None:
     wrong = []
-    for k, law in enumerate(LAWS.values()):
+    for k, law in enumerate(every().values()):
         offers = list(asked_of(law))
         if not offers:
             wrong.append(law.id)
@@ -102,7 +102,7 @@ def test_a_case_of_every_law_comes_back_to_the_bit() -> None:
 @pytest.mark.night
 def test_a_case_of_every_law_for_every_offer_comes_back_to_the_bit() -> None:
     wrong = []
-    for law in LAWS.values():
+    for law in every().values():
         for k, offer in enumerate(asked_of(law)):
             if not comes_back(drawn(law, offer, ("float64", "float32")[k % 2])[-1]):
                 wrong.append((law.id, offer))

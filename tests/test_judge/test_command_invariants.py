@@ -8,9 +8,8 @@ import pytest
 from test_judge.support import inside
 
 from fedspec.catalogue import CATALOGUE
-from fedspec_suite.kills import stored
-from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.invariants import INVARIANTS
+from fedspec_properties.invariants import INVARIANTS
+from fedspec_suite.laws import every, retired
 
 
 def test_all_of_them_with_what_their_laws_exercise() -> None:
@@ -40,8 +39,16 @@ def test_one_law_with_whom_it_asks_and_what_it_notices(monkeypatch: pytest.Monke
     assert said.startswith("control-is-mean\n") and "does not read the rule" in said
     asked = {row["law"] for row in inside("laws", "--why", "scaffold", "--json").rows if row["why"]}
     assert "control-is-mean" in asked and ": scaffold\n" in re.sub(" +\n", "\n", said)
-    killed = [name for name, line in stored.load().lines.items() if "control-is-mean" in line.killed]
-    assert killed and all(name in said for name in killed)
+    assert "asked by" in said and "check --properties" in said
+    assert "fedspec mutants run --law control-is-mean" in said
+
+
+def test_a_law_that_is_asked_no_more_is_told_with_what_shows_the_same() -> None:
+    for id in retired():
+        assert id not in every()
+        said = " ".join(inside("laws", id).out.split())
+        assert said.startswith(f"{id}: ") and "asked no more; instead, " in said
+    inside("check", "spec", "--law", "buffers-order").refused("buffers-order", "asked no more", "buffers-follow")
 
 
 def test_of_a_law_that_everybody_is_asked_the_first_names_stand() -> None:
@@ -52,6 +59,6 @@ def test_of_a_law_that_everybody_is_asked_the_first_names_stand() -> None:
 
 def test_some_laws_by_their_ids() -> None:
     rows = inside("laws", "control-*", "--json").rows
-    assert [row["id"] for row in rows] == [law for law in LAWS if law.startswith("control-")] != []
+    assert [row["id"] for row in rows] == [law for law in every() if law.startswith("control-")] != []
     inside("laws", "gravity").refused("'gravity'", "fedspec laws")
     inside("laws", "control-*", "--why", "scaffold").refused("PATTERN", "leave it out")

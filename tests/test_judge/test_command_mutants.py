@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from test_judge.support import fedspec, inside
 
-from fedspec_suite.cli import mutants
-from fedspec_suite.kills import stored
-from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS, Mutant
 
 REFUSED = [
@@ -22,7 +18,6 @@ REFUSED = [
     (("run", "nobody-*"), ("'nobody-*'", "fedspec mutants list")),
     (("run", "sgd-uphill", "nobody"), ("'nobody'", "fedspec mutants list")),
     (("run", "sgd-uphill", "--law", "gravity"), ("'gravity'", "fedspec laws")),
-    (("run", "sgd-uphill", "--stale"), ("stale", "leave out patterns")),
 ]
 
 
@@ -50,12 +45,11 @@ def test_lists_every_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
     row = next(row for row in rows if row["id"] == "proximal-anchor-moves")
     assert row["words"] == MUTANTS["proximal-anchor-moves"].words
     assert row["equation"] == "proximal-sgd.step" and row["algorithms"] == ["proximal-sgd", "fedprox"]
-    assert "unrolled" in row["killed_by"] and "follows-x" in row["killed_by_reading_the_rule"]
     listed = inside("mutants", "list").out
     assert all(re.search(rf"^{re.escape(name)} ", listed, re.MULTILINE) for name in MUTANTS)
 
 
-def test_shows_the_edit_and_who_kills_it() -> None:
+def test_shows_the_edit_and_how_to_see_who_notices() -> None:
     said = inside("mutants", "show", "fedyogi-sign").out
     assert said.startswith("fedyogi-sign: the sign of Yogi's update is reversed\n")
     assert "breaks: fedyogi.v, in fedspec.server.yogi.general_yogi" in said
@@ -65,19 +59,10 @@ def test_shows_the_edit_and_who_kills_it() -> None:
         "-     v = state.v - (1 - beta2) * square * sign(state.v - square)",
         "+     v = state.v - (1 - beta2) * square * sign(square - state.v)",
     ]
-    without = re.search(r"^killed by, without reading it: (.*)$", said, re.MULTILINE)
-    assert without and {LAWS[law].reads_rule for law in without[1].split(", ")} == {False}
+    assert said.rstrip().endswith("who notices: fedspec mutants run fedyogi-sign")
     assert "under: start = first-gradient" in inside("mutants", "show", "dampened-second-gradient").out
     assert "lives: its session" in inside("mutants", "show", "momentum-not-reset").out
     assert inside("mutants", "show", "fedyogi-sign", "--json").rows[0]["id"] == "fedyogi-sign"
-
-
-def test_says_where_the_stored_matrix_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    old = MUTANTS["sgd-uphill"]
-    monkeypatch.setitem(MUTANTS, old.id, replace(old, new="x + 2 * eta_l * g"))
-    assert "has changed since; fedspec mutants run sgd-uphill --store" in inside("mutants", "show", old.id).out
-    monkeypatch.setitem(MUTANTS, "newcomer", replace(old, id="newcomer"))
-    assert "not in the stored matrix; fedspec mutants run newcomer --store" in inside("mutants", "show", "newcomer").out
 
 
 def test_runs_and_prints_the_matrix(tmp_path: Path) -> None:
@@ -116,33 +101,4 @@ def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) 
     assert ran.code == 1
     assert "lame: no law kills it; unexplained" in ran.out
     assert "1 mutants, 0 killed" in ran.out
-    assert f"  rate: kills {next(n for n, line in stored.load().lines.items() if 'rate' in line.killed)} and" in ran.out
-
-
-def test_store_renews_only_what_was_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "PATH", tmp_path / "matrix.json")
-    few = ("--law", "follows-x", "--law", "unrolled", "--jobs", "1", "--store", "--json")
-    assert inside("mutants", "run", "dampened-stale", *few).code == 0
-    first = stored.load()
-    assert set(first.lines) == {"dampened-stale"} and first.lines["dampened-stale"].killed == ("follows-x", "unrolled")
-    assert inside("mutants", "run", "decayed-once", *few).code == 0
-    second = stored.load()
-    assert set(second.lines) == {"dampened-stale", "decayed-once"}
-    assert second.lines["dampened-stale"] == first.lines["dampened-stale"]
-
-
-def test_stale_renews_only_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line of another edit is asked again, and the file is then to the byte what it was."""
-    whole = stored.load()
-    monkeypatch.setattr(stored, "PATH", tmp_path / "matrix.json")
-    stored.save(replace(whole, lines={**whole.lines, "dampened-stale": stored.Line("0", 0, ())}))
-    ran = inside("mutants", "run", "--stale", "--jobs", "1", "--store", "--json")
-    others = {row["id"] for row in ran.rows} - {"dampened-stale"}
-    assert not others, "renew the matrix first: fedspec mutants run --stale --store"
-    assert ran.code == 0 and len(ran.rows) == 1
-    assert (tmp_path / "matrix.json").read_text() == stored.text(whole)
-    ran = inside("mutants", "run", "--stale", "--jobs", "1")
-    assert (ran.code, ran.out.strip()) == (0, "nothing has changed since it was stored")
-    # A law that has changed is asked about everybody.
-    stored.save(replace(whole, laws={**whole.laws, "rate": "0"}))
-    assert mutants._stale() == [(list(MUTANTS), ["rate"])]
+    assert "laws that killed none of these mutants" in ran.out and "\n  rate\n" in ran.out

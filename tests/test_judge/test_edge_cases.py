@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.test_matrix import AT_EDGES
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Case, Event, Level, Offer, Session, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite import mutants
 from fedspec_suite.diagnosis.defects import blockwise
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.variants import as_claimed
@@ -24,7 +22,6 @@ from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.capsules.replay import Outcome, replayed
 from fedspec_suite.judge.capsules.stored import read
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.kills.asking import offers_of
 from fedspec_suite.measure.at_edges import edge_cases
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.edges import EDGES, Edge, edges_of
@@ -157,11 +154,3 @@ def test_what_is_done_block_by_block_shows_at_the_edges_wherever_a_rule_reads_th
             seen[key] = seen[key] or any(_apart(setting, s, defect) for s in edge_cases(setting))
     assert {algorithm for algorithm, *_ in seen} >= {"ef21", "fedcams", "dp-fedavg", "fedsam", "krum", "fedexp"}
     assert [key for key, shows in seen.items() if not shows] == []
-
-
-@pytest.mark.parametrize("name", AT_EDGES)
-def test_what_the_matrix_leaves_to_the_edges_is_killed_there(name: str) -> None:
-    mutant = mutants.find(name)
-    offers = [SUBJECT.info.offers[number] for number in offers_of(mutant)]
-    killed = [judge_offer(mutants.Mutated(mutant), o, profile="quick", law="follows-x") for o in offers]
-    assert any(o.status is Status.FAIL for some in killed for o in some)

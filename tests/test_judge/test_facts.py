@@ -11,9 +11,10 @@ import pytest
 from fedspec.catalogue import CATALOGUE
 from fedspec.facts import READ_OFF, Fact
 
-SUITE = Path(__file__).resolve().parents[1] / "fedspec_suite"
-GENERIC = ("measure", "laws", "diagnosis", "judge", "kills", "report", "cli")
-ONE_BY_ONE = (SUITE / "laws/closed_forms", SUITE / "laws/reductions")
+JUDGE = Path(__file__).resolve().parents[2] / "judge"
+PROPERTIES, SUITE = JUDGE / "fedspec_properties", JUDGE / "fedspec_suite"
+GENERIC = ("../fedspec_properties", "measure", "laws", "diagnosis", "judge", "kills", "report", "cli")
+ONE_BY_ONE = (PROPERTIES / "closed_forms", PROPERTIES / "reductions")
 """Closed forms and edges are data of single algorithms."""
 
 
@@ -26,10 +27,12 @@ def ids(tree: ast.AST) -> Iterator[str]:
 
 @pytest.mark.parametrize("room", GENERIC)
 def test_no_generic_file_names_an_algorithm(room: str) -> None:
-    paths = [p for p in (SUITE / room).rglob("*.py") if not any(p.is_relative_to(folder) for folder in ONE_BY_ONE)]
+    paths = [
+        p for p in (SUITE / room).resolve().rglob("*.py") if not any(p.is_relative_to(folder) for folder in ONE_BY_ONE)
+    ]
     assert paths
     for path in paths:
-        assert not list(ids(ast.parse(path.read_text(encoding="utf-8")))), path.relative_to(SUITE)
+        assert not list(ids(ast.parse(path.read_text(encoding="utf-8")))), path.relative_to(JUDGE)
 
 
 def test_the_scan_sees_ids() -> None:

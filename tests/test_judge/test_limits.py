@@ -29,7 +29,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def judged(algorithm: str, level: str, **limits: str) -> list[Obligation]:
     subject = limited(algorithm, level, **limits)
-    return judge_offer(Inside(subject), subject.offer, cases=2)
+    return judge_offer(Inside(subject), subject.offer, cases=2, law="*,properties")
 
 
 @pytest.mark.parametrize(("algorithm", "level"), TOGETHER)

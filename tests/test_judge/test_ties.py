@@ -12,7 +12,7 @@ import pytest
 from fedspec.contract import Case, Event, Messages, Offer, SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import every
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
@@ -87,4 +87,4 @@ def test_a_tie_tells_who_is_right(update: Update, right: bool, offer: Offer) -> 
 )
 def test_it_is_asked_where_the_square_is_exact(fixed: dict[str, float], asked: bool) -> None:
     setting = setting_of(replace(OFFER, fixed=fixed))
-    assert LAWS["tie-stays"].applies(setting).asked is asked
+    assert every()["tie-stays"].applies(setting).asked is asked

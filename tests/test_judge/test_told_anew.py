@@ -25,7 +25,7 @@ from fedspec_suite.diagnosis.seen.held_out import held_out, one_by_one, quiet
 from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import every
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.scenario import Scenario, change_events
@@ -338,7 +338,7 @@ def test_who_begins_at_tau_squared_is_right_in_every_unit(offer: Offer) -> None:
 def test_who_rests_from_v_0_is_decided(reading: str, dtype: str) -> None:
     """No bound tells how a v was rounded that a sign has moved from 0; that the model rests is seen all the same."""
     offer = Offer("fedyogi", "server", reading, fixed={"v0": 0.0}, dtypes=(dtype,))
-    of, law = setting_of(offer), LAWS["rests"]
+    of, law = setting_of(offer), every()["rests"]
 
     @settings(max_examples=8, database=None, deadline=None, phases=[Phase.generate])
     @given(law.cases(of))
@@ -363,7 +363,7 @@ def test_who_drifts_from_v_0_is_found() -> None:
             return Session()
 
     offer = Offer("fedyogi", "server", "reddi-2021", fixed={"v0": 0.0})
-    of, law = setting_of(offer), LAWS["rests"]
+    of, law = setting_of(offer), every()["rests"]
     s = change_events(plain_scenario(of), change=lambda a: a * 0)
     law.check(bench_of(Inside(SUBJECT), offer, of), s)
     with pytest.raises(Deviates):

@@ -71,8 +71,8 @@ def test_the_specification_conforms_where_it_shows_all() -> None:
 @pytest.mark.parametrize(
     ("law", "said"),
     [
-        ("mean", "passes 1 law in quick cases"),
-        ("mean,repeats", "passes 2 laws in quick cases"),
+        ("dtype", "passes 1 law in quick cases"),
+        ("dtype,repeats", "passes 2 laws in quick cases"),
         ("follows-c", "follows c in quick cases; x, delta were not seen"),
         ("follows-x,follows-c", "follows x, c in quick cases"),
         ("follows-*", "follows x, delta, c in quick cases"),

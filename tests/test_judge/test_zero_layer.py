@@ -10,9 +10,9 @@ import pytest
 
 from fedspec.contract import Begin, Case, Event, Gradient, Offer, SubjectInfo
 from fedspec.reference import SUBJECT
+from fedspec_properties.layerwise.zero import zero_layers
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.layerwise.zero import zero_layers
+from fedspec_suite.laws import every
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.inside import Inside
@@ -119,4 +119,4 @@ def test_no_law_of_local_steps_finds_the_specification_wrong_there(law: str, off
     bench, cases = bench_of(SUBJECT, offer, setting), drawn(zero_layers(setting), 8, 0)
     assert len(cases) == 8 and all(any(not a.any() for a in s.case.x0.values()) for s in cases)
     for s in cases:
-        LAWS[law].check(bench, s)
+        every()[law].check(bench, s)

@@ -17,7 +17,7 @@ from test_proofs.test_arithmetics import CALLS, called
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.rules import RULES, equations, printed
-from fedspec_suite.laws.closed_forms.muon import ODD
+from fedspec_properties.closed_forms.muon import ODD
 
 LABELS = [label for label, (name, _) in CALLS.items() if name.startswith(("fedspec.client", "fedspec.server"))]
 

@@ -20,7 +20,7 @@ from fedspec.errors import InexactError
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT
-from fedspec_suite.laws.reductions import Edge
+from fedspec_properties.reductions import Edge
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of

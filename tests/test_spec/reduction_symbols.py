@@ -14,7 +14,7 @@ from test_spec.reduction_runs import Drawn, Path, agrees, answers, both, mapped,
 
 from fedspec.domains import COUNTS
 from fedspec.params import flatten
-from fedspec_suite.laws.reductions import Edge
+from fedspec_properties.reductions import Edge
 from fedspec_suite.measure.scenario import Scenario
 
 POINTS = 5

@@ -9,14 +9,15 @@ from types import ModuleType
 
 import pytest
 
+import fedspec_properties
 from fedspec.catalogue import CATALOGUE
 from fedspec.costs import SYMBOLS, floats
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.papers import PAPERS
 from fedspec_proofs.ledger import claims
+from fedspec_properties.invariants import BEYOND, INVARIANTS, Invariant, of_paper, read, rows
 from fedspec_suite import laws
-from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.invariants import BEYOND, INVARIANTS, Invariant, of_paper, read, rows
+from fedspec_suite.laws import every
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = {"fedada2": 34, "fed-lamb": 33, "afga": 39, "client-centric": 37, "fednova": 44}
@@ -48,7 +49,7 @@ def test_what_looks_after_it_is_there(v: Invariant) -> None:
     assert v.covered or v.why, "neither law, test nor proof, nor a reason"
     for law in v.laws:
         assert rows(law), f"{law} is asked of nothing that the specification offers"
-        assert not LAWS[law].reads_rule, f"{law} is the rule, not a statement about it"
+        assert not every()[law].reads_rule, f"{law} is the rule, not a statement about it"
     for test in v.tests:
         path, _, name = test.partition("::")
         assert name in named_in(path), f"{path} has no {name}"
@@ -62,17 +63,17 @@ def test_every_law_is_cited_or_is_for_something_else() -> None:
     cited = {law for v in INVARIANTS for law in v.laws}
     others = [law for b in BEYOND for law in b.laws]
     assert len(set(others)) == len(others) and all(b.why for b in BEYOND)
-    assert set(others) <= set(LAWS), f"no such law: {set(others) - set(LAWS)}"
+    assert set(others) <= set(every()), f"no such law: {set(others) - set(every())}"
     assert not cited & set(others), f"cited, so not beyond: {cited & set(others)}"
-    missing = [w.id for w in LAWS.values() if not w.reads_rule and w.id not in cited and w.id not in others]
+    missing = [w.id for w in every().values() if not w.reads_rule and w.id not in cited and w.id not in others]
     assert not missing, f"cite them in invariants.toml, or say under [[beyond]] what they are for: {missing}"
 
 
 def test_no_law_hides_another() -> None:
     """Laws are kept by id: two of one id would be one."""
-    modules = [m for m in vars(laws).values() if isinstance(m, ModuleType)]
+    modules = [m for room in (laws, fedspec_properties) for m in vars(room).values() if isinstance(m, ModuleType)]
     joined = [m.LAWS for m in modules if isinstance(getattr(m, "LAWS", None), tuple)]
-    assert sum(map(len, joined)) == len(LAWS)
+    assert sum(map(len, joined)) == len(every())
 
 
 def test_a_table_that_cannot_be_read_says_why() -> None:

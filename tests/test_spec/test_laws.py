@@ -20,7 +20,11 @@ QUICK = os.environ.get("FEDSPEC_PROFILE", "full") == "quick"
 SMALL = ("[!f]*", "f[!a]*")
 """Patterns of the laws without the large cases of `far-*`."""
 
-ASKED = {("canonical", "float64"): (3, ("*",)), ("canonical", "float32"): (1, SMALL), ("other", "float64"): (1, SMALL)}
+ASKED = {
+    ("canonical", "float64"): (3, ("*,properties",)),
+    ("canonical", "float32"): (1, SMALL),
+    ("other", "float64"): (1, SMALL),
+}
 """Cases drawn for each law, and which laws: `make soak` asks all of all, on more cases and with other seeds."""
 
 

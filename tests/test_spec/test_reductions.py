@@ -17,8 +17,8 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
+from fedspec_properties.reductions import EDGES, Edge
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.laws.reductions import EDGES, Edge
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Status
 

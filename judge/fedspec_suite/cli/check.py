@@ -21,6 +21,7 @@ from fedspec_suite.judge.check import check, complaints_of
 from fedspec_suite.judge.expected import Complaint, read
 from fedspec_suite.judge.request import Request
 from fedspec_suite.judge.runner import PROFILES
+from fedspec_suite.laws import ALL, PROPERTIES
 from fedspec_suite.measure.interrupts import status
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.measure.setting import Reach
@@ -116,6 +117,9 @@ def mount(app: typer.Typer) -> None:
         law: Annotated[
             list[str] | None, typer.Option(help="Only these laws, with * and ?; see `fedspec laws`; repeatable.")
         ] = None,
+        properties: Annotated[
+            bool, typer.Option("--properties", help="Ask properties too: invariants, reductions, closed forms.")
+        ] = False,
         profile: Annotated[str, typer.Option(help=f"How many cases: {', '.join(PROFILES)}.")] = "full",
         seed: Annotated[str, typer.Option(help="Seed of the drawn cases, or random: one that is printed.")] = "0",
         rounds: Annotated[int, typer.Option(min=1, help="Rounds of the longest cases.")] = Reach.rounds,
@@ -156,7 +160,7 @@ def mount(app: typer.Typer) -> None:
         request = Request(
             implementations=implementations,
             only=only or (),
-            law=",".join(law or "*"),
+            law=",".join([*(law or [ALL]), *([PROPERTIES] if properties else [])]),
             profile=profile,
             seed=seed_of(seed),
             limit=limit,

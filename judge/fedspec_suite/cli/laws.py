@@ -13,13 +13,12 @@ from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.errors import FedspecError
 from fedspec.papers import PAPERS
 from fedspec.reference import offers
+from fedspec_properties.invariants import of_paper
+from fedspec_properties.reductions import EDGES
 from fedspec_suite.cli.mutants import chosen
 from fedspec_suite.judge.runner import REQUIREMENT
-from fedspec_suite.kills import stored as store
-from fedspec_suite.laws import LAWS
-from fedspec_suite.laws.invariants import of_paper
+from fedspec_suite.laws import LAWS, every, law_named, retired
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import table
 from fedspec_suite.report.terminal import Json, console, emit
@@ -49,38 +48,60 @@ def laws(
     if why:
         return _reasons(why, as_json)
     rows: list[dict[str, Any]] = [
-        {"id": w.id, "levels": list(w.levels), "words": w.words, "source": w.source, "reads_rule": w.reads_rule}
-        for w in LAWS.values()
+        {
+            "id": w.id,
+            "levels": list(w.levels),
+            "words": w.words,
+            "source": w.source,
+            "reads_rule": w.reads_rule,
+            "property": w.id not in LAWS,
+        }
+        for w in every().values()
     ]
     words = "hyper-parameters that the subject pins satisfy what the claimed reading asks of them"
     rows.append(
-        {"id": REQUIREMENT, "levels": ["server", "round"], "words": words, "source": "the reading", "reads_rule": False}
+        {
+            "id": REQUIREMENT,
+            "levels": ["server", "round"],
+            "words": words,
+            "source": "the reading",
+            "reads_rule": False,
+            "property": False,
+        }
     )
+    gone = {id: said for id, said in retired().items() if id in (patterns or ())}
+    rows += [
+        {"id": id, "levels": [], "words": said["says"], "source": f"asked no more; instead, {said['instead']}"}
+        for id, said in gone.items()
+    ]
     names = chosen(patterns or (), [row["id"] for row in rows], "law", "fedspec laws")
     rows = [row for row in rows if row["id"] in names]
     if as_json:
         return emit(rows)
     if len(rows) == 1:
         return _one(rows[0])
-    t = table.plain("law", "levels", "what it says", "source")
+    t = table.plain("law", "asked", "levels", "what it says", "source")
     for row in rows:
-        t.add_row(row["id"], " ".join(row["levels"]), row["words"], row["source"])
+        asked = "--properties" if row.get("property") else ""
+        t.add_row(row["id"], asked, " ".join(row["levels"]), row["words"], row["source"])
     console().print(t)
 
 
 def _one(row: dict[str, Any]) -> None:
     """Say all of one law: its words, whom it is asked of and what it notices."""
-    law, mutants = LAWS.get(row["id"]), store.load().lines
+    law = law_named(row["id"])
+    if law is None and row["id"] != REQUIREMENT:
+        return console().print(Text(f"{row['id']}: {row['words']}\n{row['source']}"))
     of = [a.id for a in CATALOGUE.values() if law and asked_of(law, a)]
-    killed = [name for name, line in mutants.items() if row["id"] in line.killed]
     said = {
         "says": row["words"],
         "source": row["source"],
         "levels": ", ".join(row["levels"]),
         "route": "compares with the rule itself" if row["reads_rule"] else "does not read the rule",
+        "asked by": "check --properties, or by its id" if row["property"] else "every check",
         "varies": ", ".join(law.needs) if law else "",
         "asked of": f"{len(of)} of {len(CATALOGUE)} canonical readings{_some(of)}",
-        "kills": f"{len(killed)} of {len(mutants)} stored mutants{_some(killed)}",
+        "notices": f"`fedspec mutants run --law {row['id']}` asks it about every mutant",
     }
     console().print(Text(row["id"], style="bold"))
     t = Table.grid(padding=(0, 2))
@@ -141,7 +162,7 @@ def reasons(name: str) -> Iterator[dict[str, str]]:
         # The specification shows everything, pins nothing and keeps as many sessions as it is asked to.
         offer = next(iter(offers(a, level)))
         setting = setting_of(offer)
-        for law in LAWS.values():
+        for law in every().values():
             if level in law.levels:
                 asked, words = law.answer(setting, offer.intermediates, concurrent=True)
                 said = {"why": words, "why_not": ""} if asked else {"why": "", "why_not": words}

@@ -43,6 +43,12 @@ SOME = "x follows the claimed reading in some cases"
 PLAYED = re.compile(r"in the \d+ cases played ")
 """How it begins what is said of a part of the model that alone deviates."""
 
+
+def unnamed(words: str) -> bool:
+    """True if a diagnosis in these words names no variant of the rule."""
+    return NONE in words or words.startswith((SMALL, SOME))
+
+
 FRESH = 16
 """How many cases are drawn anew, for that and for two mistakes at once."""
 

@@ -11,7 +11,16 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import UnknownNameError
 from fedspec.reference import SUBJECT as SPECIFICATION
 from fedspec_suite.diagnosis.cases.samples import samples_of
-from fedspec_suite.diagnosis.identify import FOLLOWS, Diagnosis, as_data, identify, in_words, not_before, unrepeated
+from fedspec_suite.diagnosis.identify import (
+    FOLLOWS,
+    Diagnosis,
+    as_data,
+    identify,
+    in_words,
+    not_before,
+    unnamed,
+    unrepeated,
+)
 from fedspec_suite.diagnosis.seen.course import followed
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.budget import Budgeted
@@ -28,6 +37,7 @@ from fedspec_suite.judge.runner import (
     judge_offer,
     laws_named,
     not_asked,
+    patterns_of,
     profile_named,
     result_of,
 )
@@ -36,7 +46,7 @@ from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import BEAT, shared
 from fedspec_suite.judge.zeros import obligations as refusals
 from fedspec_suite.judge.zeros import refused_by
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import PROPERTIES, law_named, properties, retired
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.call import scenarios_in
 from fedspec_suite.measure.carried import shown_as
@@ -61,7 +71,8 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
     laws_named(request.law)
     for entry in request.expect:
         try:
-            laws_named(entry.law)
+            if entry.law not in retired():
+                laws_named(entry.law)
         except UnknownNameError as error:
             raise UnknownNameError(f"expect: {entry.place}: {error}") from error
     names = [n for i in request.implementations for n in ((i,) if i in request.given else locate.expand(i))]
@@ -160,6 +171,7 @@ def _judged(
     request: Request, task: Task, subject: Budgeted, number: int, offer: Offer, progress: Callable[[str], None]
 ) -> Result:
     again = command(request, task.name, offer, task.among)
+    entries = _entries(request, task, number)
     try:
         if subject.info.offers[number : number + 1] != (offer,):
             raise SubjectError(
@@ -170,7 +182,7 @@ def _judged(
             subject,
             profile=request.profile,
             seed=request.seed,
-            law=request.law,
+            law=patterns_of(request.law, entries, itself=is_itself(subject) and is_own(offer.algorithm)),
             reach=request.reach,
             progress=partial(_below, progress, f"{offer.algorithm}/{offer.level} of {task.name}"),
         )
@@ -179,7 +191,7 @@ def _judged(
         zeros, taken = refused_by(subject, offer, obligations)
         if zeros:
             obligations = [*ask(taken), *refusals(zeros)]
-        obligations = excused(obligations, _entries(request, task, number), request.today)
+        obligations = excused(obligations, entries, request.today)
         made = capsule(task.name, subject, number, task.among, obligations) if request.capsules else None
         broken = [s for o in obligations if o.status is Status.FAIL and o.reads for s in scenarios_in(o.case)]
         obligations = [replace(o, case=None) for o in obligations]
@@ -202,15 +214,17 @@ MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
 """Laws that can be broken while the numbers of the model are right."""
 
 
-def _is_itself(subject: Subject) -> bool:
+def is_itself(subject: Subject) -> bool:
+    """True if the subject is the specification, without an edit."""
     info = subject.info
     return (info.name, info.variant) == (SPECIFICATION.info.name, SPECIFICATION.info.variant)
 
 
 def _diagnosed(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario] = ()) -> Result:
-    undecided = [o for o in result.obligations if o.status is Status.INCONCLUSIVE and not o.reads and o.law in LAWS]
-    if result.verdict is Conformity.INCONCLUSIVE and undecided and is_own(offer.algorithm):
-        return replace(result, nearest=UNDECIDED)
+    if result.verdict is Conformity.INCONCLUSIVE and is_own(offer.algorithm):
+        undecided = [o for o in result.obligations if o.status is Status.INCONCLUSIVE and not o.reads]
+        if any(law_named(o.law) for o in undecided):
+            return replace(result, nearest=UNDECIDED)
     if result.verdict is not Conformity.DOES_NOT or subject.spent:
         return result
     try:
@@ -218,15 +232,22 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer, broken: Sequence
         if all(about(o).startswith(shown_as("")) for o in failed):
             # What becomes of buffers is named by the law that found it; no rule is wrong.
             return replace(result, nearest=FOLLOWS)
-        if _is_itself(subject) and not any(o.reads or o.law in MANNERS or o.law not in LAWS for o in failed):
+        if is_itself(subject) and all(o.law in properties() for o in failed):
             # It follows itself: what is wrong is the rule, or that the row does not deny the law.
             return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
         d, words = explanation(subject, offer, failed, broken)
         result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
+        result = replace(result, properties=_properties(subject, offer) if unnamed(words) else {})
         return replace(result, course=_course(subject, offer, first(failed)[0]))
     except Exception as error:
         # What was judged stands, whatever becomes of its explanation.
         return replace(result, nearest=result.nearest or f"not diagnosed: {reason_of(error)}")
+
+
+def _properties(subject: Subject, offer: Offer) -> dict[str, str]:
+    """Which properties an offer breaks and which it has, since its deviation has no name: pass or fail, by id."""
+    asked = judge_offer(subject, replace(offer, dtypes=offer.dtypes[:1]), profile="quick", law=PROPERTIES)
+    return {o.law: str(o.status) for o in asked if o.status in {Status.PASS, Status.FAIL}}
 
 
 def _course(subject: Subject, offer: Offer, o: Obligation) -> Course | None:

@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fedspec.contract import Offer, Subject
-from fedspec_suite.judge.check import explanation
+from fedspec_suite.judge.check import explanation, is_itself
 from fedspec_suite.judge.expected import Expectation, excused
-from fedspec_suite.judge.request import Request, chosen, command
+from fedspec_suite.judge.request import Request, chosen, command, is_own
 from fedspec_suite.judge.runner import (
     PROFILES,
     REQUIREMENT,
     asked_of,
     asks,
+    patterns_of,
     requirement_obligations,
     result_of,
     run_law,
 )
 from fedspec_suite.judge.unseen import compared
 from fedspec_suite.judge.zeros import refused_by
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import law_named
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status, claimed, declared
@@ -58,8 +59,9 @@ class OneByOne:
         self._ask_of(self.offer)
         self._known: dict[tuple[str, str], Obligation] = {}
         self.rows: list[tuple[str, str]] = []
+        patterns = patterns_of(request.law, self.entries, itself=is_itself(subject) and is_own(self.offer.algorithm))
         for dtype, setting in self._settings.items():
-            for law, reason in asked_of(setting, self.offer, subject.info.concurrent, request.law):
+            for law, reason in asked_of(setting, self.offer, subject.info.concurrent, patterns):
                 self.rows.append((law.id, dtype))
                 if reason:
                     self._known[law.id, dtype] = Obligation(law.id, dtype, Status.SKIP, (), reason=reason)
@@ -75,9 +77,11 @@ class OneByOne:
 
     def _run(self, law: str, dtype: str) -> Obligation:
         setting, bench = self._settings[dtype], self._benches[dtype]
-        if reason := LAWS[law].why_not(setting, bench.offer.intermediates, self.subject.info.concurrent):
+        rule = law_named(law)
+        assert rule is not None
+        if reason := rule.why_not(setting, bench.offer.intermediates, self.subject.info.concurrent):
             return Obligation(law, dtype, Status.SKIP, (), reason=reason)
-        found = run_law(LAWS[law], bench, setting, PROFILES[self.request.profile], self.request.seed)
+        found = run_law(rule, bench, setting, PROFILES[self.request.profile], self.request.seed)
         return replace(found, case=None)
 
     def ask(self, law: str, dtype: str) -> Obligation:

@@ -12,11 +12,12 @@ from typing import Any
 import hypothesis
 import numpy as np
 
-from fedspec.catalogue import Program
+from fedspec.catalogue import ADDED, Program
 from fedspec.contract import Offer, Subject
 from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.judge.drawing import Trial, once, search, shared
-from fedspec_suite.laws import LAWS, Law, follows_rule
+from fedspec_suite.judge.expected import Expectation
+from fedspec_suite.laws import ALL, LAWS, PROPERTIES, Law, every, follows_rule, matching, properties, retired
 from fedspec_suite.measure.at_edges import edge_cases
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
 from fedspec_suite.measure.call import call_of
@@ -344,12 +345,29 @@ def laws_named(patterns: str) -> str:
     """The patterns, each of which some law has.
 
     Raises:
-        UnknownNameError: one matches none.
+        UnknownNameError: one matches none, or a law that is asked no more.
     """
-    for pattern in patterns.split(","):
-        if not any(asks(pattern, law) for law in (*LAWS, REQUIREMENT)):
-            raise none_called("law", pattern, LAWS, "fedspec laws")
+    for pattern in map(str.strip, patterns.split(",")):
+        if gone := retired().get(pattern):
+            raise UnknownNameError(f"law: {pattern} is asked no more; instead, {gone['instead']}")
+        if not matching(pattern) and not asks(pattern, REQUIREMENT):
+            raise none_called("law", pattern, every(), "fedspec laws")
     return patterns
+
+
+def patterns_of(law: str, entries: Sequence[Expectation], *, itself: bool) -> str:
+    """The patterns of the laws to ask of an offer.
+
+    Without ``--law`` they also name the properties that an expected failure is about, and every property of an own
+    algorithm's row: no test of ours holds its specification to anything.
+
+    Args:
+        law: the patterns of the request.
+        entries: the expected failures that are about the offer.
+        itself: whether the offer is the specification's, of an own algorithm.
+    """
+    named = [e.law for e in entries if not matching(e.law).keys() <= LAWS.keys()]
+    return ",".join([law, *named, *([PROPERTIES] if itself else [])]) if law == ALL else law
 
 
 def asks(patterns: str, law: str) -> bool:
@@ -359,7 +377,7 @@ def asks(patterns: str, law: str) -> bool:
 
 def asked_of(setting: Setting, offer: Offer, concurrent: bool, pattern: str) -> list[tuple[Law, str]]:
     """The laws that are about an offer, each with the reason where it is not asked since something is not offered."""
-    laws = [law for law in LAWS.values() if asks(pattern, law.id)]
+    laws = matching(pattern).values()
     reasons = [(law, law.why_not(setting, offer.intermediates, concurrent)) for law in laws]
     return [(law, reason) for law, reason in reasons if not reason or reason.startswith("not offered")]
 
@@ -369,7 +387,7 @@ def not_asked(subject: Subject, offer: Offer, obligations: Sequence[Obligation])
     asked = {(o.law, o.dtype) for o in obligations}
     whole = {(o.law, o.dtype) for o in requirement_obligations(setting_of(offer))}
     for dtype in offer.dtypes:
-        rules = asked_of(setting_of(offer, dtype), offer, subject.info.concurrent, "*")
+        rules = asked_of(setting_of(offer, dtype), offer, subject.info.concurrent, ALL)
         whole |= {(law.id, dtype) for law, skip in rules if not skip}
     return len(whole - asked)
 
@@ -395,6 +413,10 @@ def conclude(obligations: list[Obligation]) -> tuple[Conformity, int, int, int]:
 MADE = {law.id for law in LAWS.values() if law.reads_rule} - FOLLOWS
 """Laws that hold the rule to cases that are made for them."""
 
+if ADDED:
+    # A file with an own algorithm may deny properties and say second routes, which are looked at as they are loaded.
+    properties()
+
 
 def first(obligations: Sequence[Obligation]) -> list[Obligation]:
     """Those that failed, the one to look at first in front: of the rule itself, in the order of its equations.
@@ -415,7 +437,8 @@ def about(o: Obligation) -> str:
     if o.deviation and o.deviation.unread:
         # Its law may be about another quantity, whose numbers nobody looked at.
         return o.deviation.shown or "x"
-    return (LAWS[o.law].shows if o.law in LAWS else "") or (o.deviation.shown if o.deviation else "") or "x"
+    shows = LAWS[o.law].shows if o.law in LAWS else ""
+    return shows or (o.deviation.shown if o.deviation else "") or "x"
 
 
 def first_deviation(obligations: Sequence[Obligation]) -> str:

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.runner import PROFILES
-from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.judge.runner import FOLLOWS, PROFILES
+from fedspec_suite.laws import Law, every
+from fedspec_suite.measure.at_edges import edge_cases
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
@@ -57,12 +57,8 @@ class Asked:
 
 
 def name(offer: Offer) -> str:
-    """An offer of the specification as lines of the matrix call it: its reading has the name that it had first."""
-    stored = replace(offer, reading=CATALOGUE[offer.algorithm].reading(offer.reading).stored)
-    if offer.level == "server" and offer.options.get("solver") == "sgd":
-        # Clients of plain SGD went without saying when the matrix was stored.
-        stored = replace(stored, options={n: v for n, v in offer.options.items() if n != "solver"})
-    return f"{offer.algorithm}/{offer.level}/{declared(stored)}"
+    """An offer of the specification as rows of the matrix call it."""
+    return f"{offer.algorithm}/{offer.level}/{declared(offer)}"
 
 
 @cache
@@ -117,7 +113,18 @@ def _cases(law: Law, control: Bench, setting: Setting, count: int, seed: int) ->
         cases = drawn(law.cases(setting), max(2, count // law.costs), seed, functools.partial(law.check, control))
     except (Deviates, SubjectError, NotOffered) as broken:
         return [], f"the specification itself breaks it: {broken}"
+    if law.id in FOLLOWS:
+        cases += [s for s in edge_cases(setting) if _decides(law, control, s)]
     return cases, "" if cases else "no case can be decided"
+
+
+def _decides(law: Law, control: Bench, s: Scenario) -> bool:
+    """True if the specification passes a case at an edge; rounding may leave it open."""
+    try:
+        law.check(control, s)
+    except Undecided:
+        return False
+    return True
 
 
 def _fate(law: Law, bench: Bench, cases: Sequence[Any]) -> tuple[bool, str]:
@@ -150,7 +157,7 @@ def ask(number: int, names: Sequence[str], laws: Sequence[str], seed: int, count
     plain = plain_cases(setting, count, seed)
     mutated = {name: Mutated(find(name)) for name in names if runs(find(name), plain)}
     found: dict[str, dict[str, Any]] = {n: {"killed": [], "survived": [], "not_asked": {}} for n in mutated}
-    for law in (LAWS[law] for law in laws if mutated):
+    for law in (every()[law] for law in laws if mutated):
         known: dict[bytes, list[Shown]] = {}
         cases, reason = _cases(law, _Bench(Inside(SUBJECT), setting, offer, known), setting, count, seed)
         for name, subject in mutated.items():

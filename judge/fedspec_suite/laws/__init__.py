@@ -1,116 +1,75 @@
-"""Laws as data: properties that any correct implementation obeys, with the cases that look for a violation."""
+"""Laws as data: what the judge asks of every offer, with the cases that look for a violation.
+
+A law compares with the rule or asks for manners: the same bits twice, sessions apart, the type kept, inputs left alone.
+Properties, such as an invariant or a reduction to another algorithm, are laws too (``fedspec_properties``). They hold
+the rules to the papers, and are loaded and asked on demand.
+"""
 
 from __future__ import annotations
 
-from fedspec.catalogue import ADDED, Algorithm, find, join
-from fedspec.errors import PluginError
-from fedspec.facts import Fact
-from fedspec_suite.laws import (
-    aggregation,
-    arrival_matrix,
-    arrival_paths,
-    arrival_scales,
-    arrivals,
-    bounded,
-    buffers,
-    common,
-    compressed,
-    controls,
-    dead_zone,
-    delayed_momentum,
-    delayed_preconditioner,
-    distant,
-    elected,
-    every_change,
-    fair,
-    far,
-    follows_rule,
-    fragments,
-    gossip,
-    joint,
-    joint_clients,
-    joint_constant,
-    layerwise,
-    linear_paths,
-    local_solvers,
-    matrices,
-    objectives,
-    outer,
-    participants,
-    peers,
-    permutations,
-    rates,
-    reductions,
-    rounds,
-    rounds_affine,
-    schedules,
-    served,
-    symmetries,
-    ties,
-    unrolled,
-    uphill,
-)
-from fedspec_suite.laws.closed_forms import own
+import fnmatch
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+
+from fedspec.catalogue import Algorithm, join
+from fedspec_suite.laws import buffers, common, far, follows_rule, made
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure import pools
 
-__all__ = ["LAWS", "Law", "know"]
+__all__ = ["ALL", "LAWS", "PROPERTIES", "Law", "every", "know", "law_named", "matching", "properties", "retired"]
 
-LAWS: dict[str, Law] = {
-    law.id: law
-    for law in (
-        *follows_rule.LAWS,
-        *far.LAWS,
-        *unrolled.LAWS,
-        *aggregation.LAWS,
-        *local_solvers.LAWS,
-        *matrices.LAWS,
-        *delayed_preconditioner.LAWS,
-        *dead_zone.LAWS,
-        *ties.LAWS,
-        *rounds.LAWS,
-        *participants.LAWS,
-        *rounds_affine.LAWS,
-        *controls.LAWS,
-        *compressed.LAWS,
-        *served.LAWS,
-        *schedules.LAWS,
-        *rates.LAWS,
-        *buffers.LAWS,
-        *linear_paths.LAWS,
-        *objectives.LAWS,
-        *layerwise.LAWS,
-        *arrival_paths.LAWS,
-        *arrival_matrix.LAWS,
-        *arrivals.LAWS,
-        *delayed_momentum.LAWS,
-        *arrival_scales.LAWS,
-        *gossip.LAWS,
-        *peers.LAWS,
-        *joint.LAWS,
-        *joint_clients.LAWS,
-        *joint_constant.LAWS,
-        *bounded.LAWS,
-        *fragments.LAWS,
-        *every_change.LAWS,
-        *outer.LAWS,
-        *elected.LAWS,
-        *distant.LAWS,
-        *fair.LAWS,
-        *uphill.LAWS,
-        *reductions.LAWS,
-        *common.LAWS,
-        *symmetries.LAWS,
-        *permutations.LAWS,
-    )
-}
-"""Every law by its id, those that follow the rule first."""
+LAWS: dict[str, Law] = {law.id: law for law in (*follows_rule.LAWS, *far.LAWS, *made.LAWS, *buffers.LAWS, *common.LAWS)}
+"""The laws that the judge asks by default, by id; those that follow the rule stand first."""
 
-for _name in ADDED:
-    for _what in find(_name).denies:
-        if _what not in LAWS and _what not in {*Fact}:
-            raise PluginError(f"plugin: row {_name!r} denies {_what!r}, no fact and no law; `fedspec laws` lists laws")
-own.check()
+ALL = "*"
+"""The pattern that names every law of the judge, and no property."""
+
+PROPERTIES = "properties"
+"""The pattern that names every property."""
+
+
+@cache
+def properties() -> Mapping[str, Law]:
+    """The properties by id, loaded at the first call."""
+    loaded: Mapping[str, Law] = import_module("fedspec_properties").PROPERTIES
+    return loaded
+
+
+def every() -> dict[str, Law]:
+    """The laws and the properties by id."""
+    return {**LAWS, **properties()}
+
+
+@cache
+def retired() -> Mapping[str, Mapping[str, str]]:
+    """Laws and properties that are asked no more, by id: what each ``says``, and what shows the same ``instead``."""
+    text = files(__package__).joinpath("retired.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def law_named(id: str) -> Law | None:
+    """The law or property of that id, or None."""
+    return LAWS.get(id) or properties().get(id)
+
+
+def matching(patterns: str) -> dict[str, Law]:
+    """The laws and properties that patterns name: with * and ?, with commas between them.
+
+    ``*`` names every law of the judge, ``properties`` every property, and any other pattern whatever it matches.
+    """
+    wanted = [p.strip() for p in patterns.split(",")]
+    known = LAWS if all(p == ALL or p in LAWS for p in wanted) else every()
+    return {id: law for id, law in known.items() if any(names(p, id) for p in wanted)}
+
+
+def names(pattern: str, id: str) -> bool:
+    """True if a pattern names the law of that id, which is known."""
+    if pattern == ALL:
+        return id in LAWS
+    return id not in LAWS if pattern == PROPERTIES else fnmatch.fnmatchcase(id, pattern)
 
 
 def know(row: Algorithm) -> None:

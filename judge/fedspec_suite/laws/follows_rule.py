@@ -8,7 +8,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import LEVELS, Begin
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.carried import buffered_scenarios
+from fedspec_suite.measure.carried import MEAN, buffered_scenarios, draw_buffers, sending_buffers
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
@@ -37,9 +37,18 @@ def _follows(name: str) -> Check:
     return check
 
 
+@st.composite
+def _buffered(draw: st.DrawFn, setting: Setting) -> Scenario:
+    """Draw a case whose buffers are large beside the model, which depends on none of them."""
+    s: Scenario = draw(buffered_scenarios(setting))
+    assert s.case.buffers is not None
+    d = len(s.case.buffers[MEAN])
+    return sending_buffers(s, lambda m: draw_buffers(draw, d, setting.dtype, most=10**6))
+
+
 def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
-    """The small cases; where a subject's models carry buffers they do in all of them, and x depends on none."""
-    return buffered_scenarios(setting) if setting.buffers else scenarios(setting)
+    """The small cases, with buffers if the offer says what becomes of them."""
+    return _buffered(setting) if setting.buffers else scenarios(setting)
 
 
 def following(name: str) -> Law:

@@ -334,6 +334,8 @@ class Result:
     """The equations of the claim that show in none of them."""
     course: Course | None = None
     """How its deviation goes on, where it does not conform and a small case shows that."""
+    properties: dict[str, str] = field(default_factory=dict)
+    """Which properties it breaks and which it has, ``fail`` or ``pass`` by id, if its deviation has no name."""
     unasked: int = 0
     """How many obligations of the offer were left out, for example by ``--law``."""
     profile: str = ""

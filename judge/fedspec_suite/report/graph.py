@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedspec.catalogue import FAMILIES
-from fedspec_suite.laws.reductions import EDGES, Edge
+from fedspec_properties.reductions import EDGES, Edge
 from fedspec_suite.report import table
 
 LEGEND = (

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 
 from fedspec_suite.kills.matrix import Matrix, Row
-from fedspec_suite.kills.stored import KEPT, SURVIVORS, Stored
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import every
 from fedspec_suite.mutants import MUTANTS, OWN
 
 KILLED, SURVIVED, NOT_ASKED = "#", ".", " "
@@ -23,7 +22,7 @@ def marks(row: Row, laws: Sequence[str]) -> str:
 
 def independent(row: Row) -> tuple[str, ...]:
     """The laws that kill a mutant and do not read the rule."""
-    return tuple(law for law in row.killed if not LAWS[law].reads_rule)
+    return tuple(law for law in row.killed if not every()[law].reads_rule)
 
 
 UNSAID = (
@@ -80,17 +79,13 @@ def _legend(matrix: Matrix, asked: Mapping[str, int]) -> Iterator[str]:
     yield f"\n{'':>4}  {'law':<{label}}  killed  asked"
     for number, (law, count) in enumerate(asked.items(), 1):
         kills = sum(law in row.killed for row in matrix.rows)
-        reads = "  reads the rule" if LAWS[law].reads_rule else ""
+        reads = "  reads the rule" if every()[law].reads_rule else ""
         yield f"{number:>4}  {law:<{label}}  {kills:>6}  {count:>5}{reads}"
 
 
-def _idle(matrix: Matrix, asked: Mapping[str, int], stored: Stored) -> Iterator[str]:
-    """The laws that killed nothing here, each with what is known of it."""
-    for law in asked:
-        if not any(law in row.killed for row in matrix.rows):
-            others = [name for name, line in stored.lines.items() if law in line.killed]
-            reason = f"kills {others[0]} and {len(others) - 1} more" if others else KEPT.get(law, "unexplained")
-            yield f"  {law}: {reason}"
+def _idle(matrix: Matrix, asked: Mapping[str, int]) -> list[str]:
+    """The laws that killed nothing here."""
+    return [f"  {law}" for law in asked if not any(law in row.killed for row in matrix.rows)]
 
 
 def _unasked(row: Row) -> str:
@@ -111,10 +106,10 @@ def _living(matrix: Matrix) -> Iterator[str]:
             continue
         by = f"only {', '.join(row.killed)} kills it" if row.killed else "no law kills it"
         unsaid = f"unexplained; {UNSAID}" if row.mutant in OWN else "unexplained"
-        yield f"  {row.mutant}: {by}; {_said(row) or SURVIVORS.get(row.mutant, unsaid)}"
+        yield f"  {row.mutant}: {by}; {_said(row) or unsaid}"
 
 
-def table(matrix: Matrix, stored: Stored, out: Console) -> None:
+def table(matrix: Matrix, out: Console) -> None:
     """Print the matrix, its legend, and what it leaves open."""
     asked = _asked(matrix)
 
@@ -124,7 +119,7 @@ def table(matrix: Matrix, stored: Stored, out: Console) -> None:
     for line in (*_blocks(matrix, list(asked), out.width), *_legend(matrix, asked)):
         show(line)
     for heading, found in (
-        *([("laws that killed none of these mutants", list(_idle(matrix, asked, stored)))] if asked else []),
+        *([("laws that killed none of these mutants", _idle(matrix, asked))] if asked else []),
         ("mutants that no law kills without reading the rule", list(_living(matrix))),
         ("laws that crash, which is a bug of the law", [f"  {crash}" for crash in matrix.crashes]),
     ):

@@ -20,7 +20,7 @@ from fedspec.domains import COUNTS, DOMAINS
 from fedspec.entry import Basis
 from fedspec.rules import Equation, defaults, printed
 from fedspec.usual import unsaid, usual
-from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.laws import LAWS, Law, every
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import cases, graph, table
 from fedspec_suite.report.notes import CLIENTS, notes
@@ -41,9 +41,9 @@ WIDE = 120
 
 
 def laws_at(a: Algorithm, level: Level) -> list[Law]:
-    """The laws that the canonical reading is asked at a level."""
+    """The laws and properties that are about the canonical reading at a level."""
     setting = setting_of(Offer(a.id, level, a.readings[0].name))
-    return [law for law in LAWS.values() if not law.why_not(setting, a.shows_at(level), concurrent=True)]
+    return [law for law in every().values() if not law.why_not(setting, a.shows_at(level), concurrent=True)]
 
 
 def line(a: Algorithm) -> dict[str, Any]:
@@ -100,7 +100,10 @@ def record(a: Algorithm) -> dict[str, Any]:
         "notes": list(notes(a, (*a.equations, *_others(a)))),
         "boxes": dict(text.boxes),
         "laws": {
-            level: [{"id": law.id, "words": law.words, "reads_rule": law.reads_rule} for law in laws_at(a, level)]
+            level: [
+                {"id": law.id, "words": law.words, "reads_rule": law.reads_rule, "property": law.id not in LAWS}
+                for law in laws_at(a, level)
+            ]
             for level in a.levels
         },
         "reduces_to": [graph.row(e) for e in graph.around(a.id) if e.source == a.id],
@@ -358,12 +361,11 @@ def _cases(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def _laws(a: Algorithm, width: int) -> Iterator[Any]:
-    yield head("laws asked of the canonical reading")
-    t = table.plain("level", "run the rule", "do not")
+    yield head("laws that `fedspec check` asks, and properties that --properties adds")
+    t = table.plain("level", "laws", "properties")
     for level in a.levels:
-        asked = laws_at(a, level)
-        own, other = ([law.id for law in asked if law.reads_rule is reads] for reads in (True, False))
-        t.add_row(level, ", ".join(own), ", ".join(other))
+        ids = [law.id for law in laws_at(a, level)]
+        t.add_row(level, ", ".join(i for i in ids if i in LAWS), ", ".join(i for i in ids if i not in LAWS))
     yield t
 
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import isfinite
 
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
-from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME
+from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME, unnamed
 from fedspec_suite.diagnosis.seen.decimals import CLAIMED
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE, INSIDE
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
 from fedspec_suite.judge.zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import law_named
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.extent import Extent, beyond_all, widen
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
@@ -333,7 +333,7 @@ def remedies(r: Result) -> list[str]:
 
 def unknown(r: Result) -> bool:
     """Whether it does not conform and nothing known is like it, or it was seen to deviate in a law's cases alone."""
-    return r.verdict is Conformity.DOES_NOT and (NONE in r.nearest or r.nearest.startswith((SMALL, SOME, ITSELF)))
+    return r.verdict is Conformity.DOES_NOT and (unnamed(r.nearest) or r.nearest.startswith(ITSELF))
 
 
 def broken(r: Result) -> list[str]:
@@ -344,7 +344,7 @@ def broken(r: Result) -> list[str]:
         if failed:
             elsewhere = any(o.status is not Status.FAIL for o in mine)
             out.append(words(law) + (f" ({', '.join(failed)} alone)" if elsewhere else ""))
-    return out
+    return out + [words(law) for law, status in r.properties.items() if status == Status.FAIL]
 
 
 def _no_number(d: Deviation | None) -> bool:
@@ -356,7 +356,8 @@ def _no_number(d: Deviation | None) -> bool:
 
 def holds(r: Result) -> list[str]:
     """What the laws say that passed and do not run the rule, each once."""
-    return [words(law) for law, mine in _independent(r).items() if all(o.status is Status.PASS for o in mine)]
+    held = [law for law, mine in _independent(r).items() if all(o.status is Status.PASS for o in mine)]
+    return [words(law) for law in (*held, *(law for law, status in r.properties.items() if status == Status.PASS))]
 
 
 def _independent(r: Result) -> dict[str, list[Obligation]]:
@@ -379,4 +380,5 @@ def words(law: str) -> str:
         return "every equation of the claim shows in something that is shown"
     if law == ASKED:
         return "every obligation of the offer is asked"
-    return LAWS[law].words if law in LAWS else law
+    known = law_named(law)
+    return known.words if known else law

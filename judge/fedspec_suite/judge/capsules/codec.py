@@ -34,7 +34,7 @@ from fedspec.contract import (
 from fedspec.errors import ContractError, FedspecError
 from fedspec.schema import check, refuse, said
 from fedspec.wire import EVENTS, UNTOLD, encode, is_nothing
-from fedspec_suite.laws.permutations import Renaming
+from fedspec_suite.measure.renaming import Renaming
 from fedspec_suite.measure.scenario import Scenario
 
 _RECORDS: tuple[type[Any], ...] = (

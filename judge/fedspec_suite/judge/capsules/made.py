@@ -14,7 +14,7 @@ from fedspec_suite.judge.capsules.recorded import Recorded, of_the_law, off_the_
 from fedspec_suite.judge.capsules.script import script
 from fedspec_suite.judge.capsules.stored import Failure, body, failure_as_data, stem
 from fedspec_suite.judge.runner import first
-from fedspec_suite.laws import LAWS
+from fedspec_suite.laws import law_named
 from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, NotOffered, Obligation, Undecided
@@ -75,10 +75,11 @@ def _asked(subject: Subject, offer: Offer, o: Obligation) -> tuple[Recorded, Ben
     """Ask a case once more; how it deviates now."""
     record = Recorded(subject, offer)
     bench = bench_of(record, offer, setting_of(offer, "" if o.dtype == "any" else o.dtype))
-    if o.law in LAWS and o.case is not None:
+    law = law_named(o.law)
+    if law and o.case is not None:
         with np.errstate(invalid="ignore", over="ignore"):
             try:
-                LAWS[o.law].check(bench, o.case)
+                law.check(bench, o.case)
             except Deviates as broken:
                 return record, bench, broken.deviation
             except (Beyond, NotOffered, Undecided, FedspecError):

@@ -13,7 +13,7 @@ from fedspec.contract import Offer, Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge.capsules.stored import Capsule, Failure
 from fedspec_suite.judge.runner import REQUIREMENT, requirement_obligations
-from fedspec_suite.laws import LAWS, Law
+from fedspec_suite.laws import Law, law_named, retired
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inert import inert
 from fedspec_suite.measure.process import SubjectError
@@ -120,7 +120,11 @@ def replayed(capsule: Capsule, subject: Subject) -> list[Replayed]:
 def _played(failure: Failure, subject: Subject, offer: Offer) -> Replayed:
     if failure.law == REQUIREMENT:
         return _required(failure, offer)
-    law = LAWS.get(failure.law)
+    if failure.law in retired():
+        # The case shows what it did; the rule decides in the place of the law.
+        case = failure.case[0] if isinstance(failure.case, tuple) else failure.case
+        failure = replace(failure, law="follows-x", case=case)
+    law = law_named(failure.law)
     if law is None:
         return Replayed(failure, Outcome.UNKNOWN)
     if failure.dtype not in offer.dtypes:

@@ -1,0 +1,107 @@
+"""Properties that hold the rules to the papers: invariants, closed forms, reductions, scales, limits.
+
+Each is a :class:`fedspec_suite.laws.Law` that does not run the specification's rule. The tests of the specification and
+of the mirror ask them, ``fedspec check spec`` asks them of an own row, and ``fedspec check --properties`` or ``--law
+ID`` of anybody's implementation. If a deviation has no name, the judge asks them to say what fails and what holds.
+"""
+
+from __future__ import annotations
+
+from fedspec.catalogue import ADDED, find
+from fedspec.errors import PluginError
+from fedspec.facts import Fact
+from fedspec_properties import (
+    aggregation,
+    arrival_matrix,
+    arrival_paths,
+    arrival_scales,
+    arrivals,
+    bounded,
+    compressed,
+    controls,
+    dead_zone,
+    delayed_momentum,
+    delayed_preconditioner,
+    distant,
+    elected,
+    every_change,
+    fair,
+    fragments,
+    gossip,
+    joint,
+    joint_clients,
+    joint_constant,
+    layerwise,
+    linear_paths,
+    local_solvers,
+    matrices,
+    objectives,
+    outer,
+    participants,
+    peers,
+    permutations,
+    rates,
+    reductions,
+    rounds,
+    rounds_affine,
+    served,
+    symmetries,
+    ties,
+    unrolled,
+    uphill,
+)
+from fedspec_properties.closed_forms import own
+from fedspec_suite.laws import LAWS, Law, retired
+
+__all__ = ["PROPERTIES"]
+
+PROPERTIES: dict[str, Law] = {
+    law.id: law
+    for law in (
+        *unrolled.LAWS,
+        *aggregation.LAWS,
+        *local_solvers.LAWS,
+        *matrices.LAWS,
+        *delayed_preconditioner.LAWS,
+        *dead_zone.LAWS,
+        *ties.LAWS,
+        *rounds.LAWS,
+        *participants.LAWS,
+        *rounds_affine.LAWS,
+        *controls.LAWS,
+        *compressed.LAWS,
+        *served.LAWS,
+        *rates.LAWS,
+        *linear_paths.LAWS,
+        *objectives.LAWS,
+        *layerwise.LAWS,
+        *arrival_paths.LAWS,
+        *arrival_matrix.LAWS,
+        *arrivals.LAWS,
+        *delayed_momentum.LAWS,
+        *arrival_scales.LAWS,
+        *gossip.LAWS,
+        *peers.LAWS,
+        *joint.LAWS,
+        *joint_clients.LAWS,
+        *joint_constant.LAWS,
+        *bounded.LAWS,
+        *fragments.LAWS,
+        *every_change.LAWS,
+        *outer.LAWS,
+        *elected.LAWS,
+        *distant.LAWS,
+        *fair.LAWS,
+        *uphill.LAWS,
+        *reductions.LAWS,
+        *symmetries.LAWS,
+        *permutations.LAWS,
+    )
+}
+"""Every property by its id."""
+
+for _name in ADDED:
+    for _what in find(_name).denies:
+        if not any(_what in known for known in (LAWS, PROPERTIES, retired(), {*Fact})):
+            raise PluginError(f"plugin: row {_name!r} denies {_what!r}, no fact and no law; `fedspec laws` lists laws")
+own.check()

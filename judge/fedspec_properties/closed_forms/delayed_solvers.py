@@ -1,0 +1,121 @@
+"""FedAda2's local solvers from the whole history of a round: sums over the steps that update the preconditioner.
+
+v_k = v_0 + sum over r <= ceil(k/z) of g_((r-1)z+1)^2,   m_hat_k = mean of g_1 .. g_k with weights beta1^(k-s), ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array, sqrt
+from fedspec_properties.closed_forms.adaptive import Numbers, Options
+from fedspec_properties.closed_forms.sums import each, total
+
+Sets = Sequence[Sequence[int]]
+
+AVERAGING = {"admu", "sm3-adam"}
+"""Those with momentum and averages; the others sum."""
+
+NAMES = {"agdu", "sm3-i-delayed", "sm3-ii-delayed", *AVERAGING}
+
+
+def updating(steps: int, z: int, epoch: int) -> list[int]:
+    """Which of the steps 0, 1, ... update: those of every z-th epoch."""
+    return [k for e in range(0, steps, z * epoch) for k in range(e, min(e + epoch, steps))]
+
+
+def _spread(nu: Array, sets: Sets) -> Array:
+    """Min over the sets that hold j of the largest nu in the set."""
+    return each(min(max(nu[i] for i in S) for S in sets if j in S) for j in range(len(nu)))
+
+
+def _powers(beta: Any, n: int) -> list[Any]:
+    """beta^(n-1), ..., beta, 1."""
+    return [beta**e for e in reversed(range(n))]
+
+
+def second_moment(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, idle: str = "carried") -> Array:
+    """What the step divides by the root of, after all gradients of a round so far."""
+    z, epoch = h.get("z", 1), h.get("epoch", 1)
+    at = updating(len(rows), z, epoch)
+    squares = [rows[k] * rows[k] for k in at]
+    n, start = len(squares), rows[0] * 0 + h.get("v0", 0)
+    if name in AVERAGING:
+        weights = _powers(h["beta2"], n)
+        if name == "admu":
+            past = total(w * q for w, q in zip(weights, squares, strict=True))
+            return np.asarray((past + h["beta2"] ** n * start / (1 - h["beta2"])) / total(weights))
+        nu = start
+        for q in squares:
+            nu = h["beta2"] * _spread(nu, sets) + q
+        return np.asarray(nu / total(weights))
+    if name == "agdu":
+        return np.asarray(total([start, *squares]))
+    if name == "sm3-i-delayed":
+        mu = [h.get("v0", 0) + total(max(q[j] for j in S) for q in squares) for S in sets]
+        return each(min(m for m, S in zip(mu, sets, strict=True) if j in S) for j in range(len(start)))
+    nu = start
+    if idle == "reset" and z > 1:
+        # What came before the last pause is forgotten.
+        squares = [q for k, q in zip(at, squares, strict=True) if k // (z * epoch) == at[-1] // (z * epoch)]
+        nu = start if at[-1] < epoch else start * 0
+    for q in squares:
+        nu = _spread(nu, sets) + q
+    between = at[-1] != len(rows) - 1
+    return _spread(nu, sets) if idle == "recomputed" and between else nu
+
+
+def first_moment(rows: Sequence[Array], beta1: Any, forgotten: int, m0: Any = 0) -> Array:
+    """The mean of the gradients with weights beta1^(k-s), the first ``forgotten`` as zeros; before them all m_0."""
+    weights = _powers(beta1, len(rows))
+    kept = [w * g for w, g in zip(weights, rows, strict=True)][forgotten:]
+    start = 0 if forgotten else beta1 ** len(rows) * m0 / (1 - beta1)
+    return np.asarray((total(kept) + start) / total(weights))
+
+
+def steps(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, o: Options) -> list[Array]:
+    """What each step of a round takes eta_l of; 0 where the dead zone holds the model."""
+    out, forgotten = [], 0
+    for k in range(1, len(rows) + 1):
+        past = rows[:k]
+        v = second_moment(name, past, sets, h, o.get("idle", "carried"))
+        m = first_moment(past, h["beta1"], forgotten, h.get("m0", 0)) if name in AVERAGING else past[-1]
+        u = m / (sqrt(v) + h["eps"])
+        if total(x * x for x in u) < h["eps_s"] * h["eps_s"]:
+            if o.get("dead_zone") == "momentum":
+                forgotten = k
+            else:
+                u = u * 0
+        out.append(u)
+    return out
+
+
+def on_singletons(rows: Sequence[Array], h: Numbers) -> Array:
+    """What the last step takes eta_l of where every set of the cover holds one coordinate: AdaGrad, or Adam."""
+    return steps("admu" if "beta2" in h else "agdu", rows, (), h, {})[-1]
+
+
+def under_constant(name: str, g: Array, k: int, sets: Sets, h: Numbers, o: Options) -> Array:
+    """What step k divides by the root of after equal gradients: sets do not overlap, and averages begin at v_0 = 0."""
+    z, epoch = h["z"], h.get("epoch", 1)
+    at = updating(k, z, epoch)
+    n, own, v0 = len(at), g * g, h.get("v0", 0)
+    peak = np.array([next(max(own[i] for i in S) for S in sets if j in S) for j in range(len(g))])
+    idle, between = o.get("idle"), at[-1] != k - 1
+    since = sum(j // (z * epoch) == at[-1] // (z * epoch) for j in at)
+    match name:
+        case "admu":
+            v = own
+        case "sm3-adam":
+            decay = h["beta2"] ** n
+            v = ((h["beta2"] - decay) * peak + (1 - h["beta2"]) * own) / (1 - decay)
+        case "sm3-ii-delayed" if idle == "reset" and z > 1:
+            v = (since - 1) * peak + own + (v0 if since == n else 0)
+        case "sm3-ii-delayed" if idle != "recomputed" or not between:
+            v = v0 + (n - 1) * peak + own
+        case _:
+            v = v0 + n * peak
+    return np.asarray(v)

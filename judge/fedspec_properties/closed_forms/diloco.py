@@ -1,0 +1,102 @@
+"""DiLoCo from its whole history: moments as sums over gradients, the outer step as a sum over mean changes.
+
+m_i = (1 - beta1) sum of w beta1^age g,    v_i = (1 - beta2) sum of w beta2^age g^2
+x_i = b^k x - eta_l sum over j = 1 .. k of b^(k-j) r_j,    b = 1 - eta_l wd
+x_T = x_(T-1) + eta_T Delta_T + beta sum over s of beta^(T-s) eta_T Delta_s
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fedspec.arith import Array, sqrt
+from fedspec.contract import Messages, Round
+from fedspec.params import flatten
+from fedspec.readings import InnerState, MomentumForm, MomentumSum, Rated
+from fedspec_properties.closed_forms.adaptive import Numbers, Options
+from fedspec_properties.closed_forms.sums import decayed, total
+from fedspec_properties.weighing import counts
+from fedspec_suite.measure.scenario import Scenario, problem_of, said_by
+
+Log = list[tuple[Any, int, Array]]
+"""The gradients that a client's moments hold, each with its weight among them and the number of steps since."""
+
+KNOWN = ("diloco",)
+"""Whose rounds are written here."""
+
+
+def outer(past: Sequence[Array], rates: Sequence[Any], h: Numbers, o: Options) -> Array:
+    """The last outer move from the mean changes of all rounds so far, and their outer rates."""
+    reached = rates if o["rated"] == Rated.BUFFER else [rates[-1]] * len(rates)
+    moved = [eta * delta for eta, delta in zip(reached, past, strict=True)]
+    v = decayed(h["beta"], moved)
+    if o["momentum_sum"] == MomentumSum.AVERAGE:
+        v = v - h["beta"] * v
+    move: Array = v if o["momentum"] == MomentumForm.HEAVY_BALL else moved[-1] + h["beta"] * v
+    return move
+
+
+STEPS = {"diloco": lambda past, h, o: outer(past, [h["eta"]] * len(past), h, o)}
+
+
+def _shares(o: Options, examples: Sequence[Any], steps: Sequence[int]) -> list[Any]:
+    n = counts(o, examples, steps)
+    return [n_i / total(n) for n_i in n]
+
+
+def servers(s: Scenario) -> Iterator[Array]:
+    """The model after each outer step, whose rates the events may say anew."""
+    h, o, x = s.case.hyper, s.case.options, flatten(s.case.x0)
+    past: list[Array] = []
+    rates: list[Any] = []
+    for e in s.events:
+        assert isinstance(e, Messages)
+        p = _shares(o, [m.weight for m in e.messages], [m.steps for m in e.messages])
+        past.append(total(p_i * flatten(m.delta) for p_i, m in zip(p, e.messages, strict=True)))
+        rates.append(said_by(e).get("eta", h["eta"]))
+        x = x + outer(past, rates, h, o)
+        yield x
+
+
+def _ratio(log: Log, T: int, h: Numbers) -> Array:
+    """What AdamW takes eta_l of at its step T, its moments being sums over these gradients."""
+    m = total((1 - h["beta1"]) * w * h["beta1"] ** age * g for w, age, g in log) / (1 - h["beta1"] ** T)
+    v = total((1 - h["beta2"]) * w * h["beta2"] ** age * g * g for w, age, g in log) / (1 - h["beta2"] ** T)
+    ratio: Array = m / (sqrt(v) + h["eps"])
+    return ratio
+
+
+def local(s: Scenario, i: int, x: Array, steps: int, log: Log, seen: int) -> tuple[Array, Log]:
+    """Where client i ends that has seen so many gradients, and what its moments hold then."""
+    h, problem = s.case.hyper, problem_of(s)
+    b, ratios, end = 1 - h["eta_l"] * h["wd"], list[Array](), x
+    for k in range(1, steps + 1):
+        g = problem.H[i] @ end - problem.e[i]
+        log = [(w, age + 1, old) for w, age, old in log] + [(1, 0, g)]
+        ratios.append(_ratio(log, seen + k, h))
+        end = b**k * x - h["eta_l"] * decayed(b, ratios)
+    return end, log
+
+
+def rounds(s: Scenario) -> Iterator[Array]:
+    """The model after each round."""
+    h, o, x = s.case.hyper, s.case.options, flatten(s.case.x0)
+    logs: dict[int, Log] = {}
+    seen: dict[int, int] = {}
+    past: list[Array] = []
+    for e in s.events:
+        assert isinstance(e, Round)
+        if o["inner"] == InnerState.RESET:
+            logs, seen = {}, {}
+        p = _shares(o, [problem_of(s).examples[i] for i in e.participants], e.steps)
+        took_part = list(zip(e.participants, e.steps, strict=True))
+        run = [local(s, i, x, tau, logs.get(i, []), seen.get(i, 0)) for i, tau in took_part]
+        past.append(total(p_i * (end - x) for p_i, (end, _) in zip(p, run, strict=True)))
+        kept = [log for _, log in run]
+        if o["inner"] == InnerState.AVERAGED:
+            kept = [[(p_i * w, age, g) for p_i, log in zip(p, kept, strict=True) for w, age, g in log]] * len(kept)
+        logs |= dict(zip(e.participants, kept, strict=True))
+        seen |= {i: seen.get(i, 0) + tau for i, tau in took_part}
+        x = x + outer(past, [h["eta"]] * len(past), h, o)
+        yield x

@@ -1,0 +1,83 @@
+"""FedPD: a round on quadratics as one matrix, and what it is under restrictions."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from fedspec.contract import Round
+from fedspec_properties.closed_forms.affine_rounds import Forms, Place
+from fedspec_properties.closed_forms.sums import total
+from fedspec_properties.reductions.rounds import FIRST, of_rounds, to
+from fedspec_suite.measure.scenario import Scenario, posed, problem_of, with_hyper
+from fedspec_suite.measure.setting import Setting
+
+ZHANG = "external: Zhang, Hong, Dhople, Yin and Liu (2021)"
+
+
+def _from_where_they_were(z: Place, e: Round) -> Forms:
+    """Memory i is how far client i has gone in all its rounds, lam_i / mu; n + i where it is, seen from the model."""
+    n, mu, x = len(z.all), z.h["mu"], z.block(0)
+    steps = dict(zip(e.participants, e.steps, strict=True))
+    gone, beside = [z.block(1 + i) for i in z.all], [z.block(1 + n + i) for i in z.all]
+    for i in z.all:
+        slope = z.gradient(i) + z.problem.H[i] @ beside[i] + mu * (gone[i] + beside[i])
+        beside[i] = beside[i] - z.reach(i, steps[i], mu) @ slope
+        gone[i] = gone[i] + beside[i]
+    own = z.o["dual_added"] == "to-own"
+    moved = total((beside[i] if own else 0) + gone[i] for i in z.all) / n
+    return [x + moved, *gone, *(beside[i] - moved for i in z.all)]
+
+
+MAPS = {"fedpd": _from_where_they_were}
+
+
+def _solved(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    """Everybody's curvature is 1 / eta_l - mu in all directions, so that one step solves the local problem."""
+    mu, eta_l = draw(st.sampled_from((0.25, 0.5, 1.0))), draw(st.sampled_from((0.125, 0.25, 0.5)))
+    H = problem_of(s).H
+    round_ = (1 / eta_l - mu) * (H * 0 + [[float(i == j) for j in range(len(H[0]))] for i in range(len(H[0]))])
+    return with_hyper(posed(s, H=round_.astype(H.dtype)), mu=mu, eta_l=eta_l)
+
+
+OWN = {"dual_added": "to-own"}
+EDGES = (
+    of_rounds(
+        id="fedpd-begins-as-fedprox",
+        source="fedpd",
+        target="fedprox",
+        when="it is the first round; the server goes twice as far",
+        cited=f"{ZHANG}: x_i + lam_i / mu = x + 2 (x_i - x)",
+        carry=to("fedprox", {"weights": "uniform"}, eta=2),
+        options=OWN,
+        draw=FIRST,
+    ),
+    of_rounds(
+        id="fedpd-of-matlab-begins-as-fedprox",
+        source="fedpd",
+        target="fedprox",
+        when="it is the first round of reading matlab",
+        cited="external: 564612540/FedPD, Fed_PD.m: x + lam_i / mu = x_i",
+        carry=to("fedprox", {"weights": "uniform"}, eta=1),
+        options={"dual_added": "to-servers"},
+        draw=FIRST,
+    ),
+    of_rounds(
+        id="fedpd-begins-as-feddyn",
+        source="fedpd",
+        target="feddyn",
+        when="it is the first round",
+        cited=f"{ZHANG} beside Acar et al. (2021): the duals are 0",
+        options=OWN,
+        draw=FIRST,
+    ),
+    of_rounds(
+        id="fedpd-solved-is-feddyn",
+        source="fedpd",
+        target="feddyn",
+        when="a step solves everybody's local problem",
+        cited=f"{ZHANG} beside Acar et al. (2021): where x_i is the minimum, it does not matter where it began",
+        options=OWN,
+        narrow=_solved,
+        needs=("eta_l", "mu"),
+    ),
+)

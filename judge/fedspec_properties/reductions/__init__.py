@@ -1,0 +1,79 @@
+"""The graph of reductions: every edge, and the law that each one is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from fedspec import plugins
+from fedspec.catalogue import find, rows_of
+from fedspec.discovered import said
+from fedspec.errors import PluginError
+from fedspec_properties.reductions.edge import Edge, law_of, pinned, told
+from fedspec_suite.own import Reduction
+
+__all__ = ["EDGES", "LAWS", "Edge"]
+
+_FIRST = (
+    "solvers",
+    "synchronous",
+    "control",
+    "nova",
+    "one_client",
+    "layerwise",
+    "gossip",
+    "peers",
+    "asynchronous",
+    "joint",
+    "bounded",
+)
+
+
+class _Own(Edge):
+    """What a plugin says: its law is asked, and nothing else has looked at it."""
+
+    exact = "floats"
+    symbolic = "its law alone"
+
+
+def _added() -> Iterator[Edge]:
+    """The reductions that plugins say."""
+    for module in plugins.loaded():
+        for r in getattr(module, "EDGES", ()):
+            if not isinstance(r, Reduction):
+                where = plugins.where(module)
+                raise PluginError(f"plugin: EDGES of {where} holds {r!r}; want fedspec_suite.own.Reduction")
+            row, target = rows_of(module)[0] if not r.algorithm else find(r.algorithm), find(r.target)
+            unknown = [n for n in r.values if n not in row.numbers]
+            unknown += [n for n in r.hyper or () if n not in target.numbers]
+            unknown += [n for n in r.options or () if n not in target.options]
+            if unknown or not {*r.levels} <= {*row.levels} & {*target.levels}:
+                about = f"names {', '.join(unknown)}, which it has not" if unknown else "has other levels"
+                raise PluginError(
+                    f"plugin: the Reduction of {row.id} to {r.target} {about}; see `fedspec show {r.target}`"
+                )
+            (level, *also), source = r.levels, r.algorithm or rows_of(module)[0].id
+            edge = pinned(
+                source=source,
+                target=r.target,
+                cited=r.cited,
+                level=level,
+                also=tuple(also),
+                values=r.values,
+                carry=partial(told, algorithm=r.target, hyper=r.hyper or {}, options=r.options or {}),
+            )
+            yield _Own(**vars(edge))
+
+
+EDGES: tuple[Edge, ...] = (
+    *(
+        edge
+        for package, first in ((__name__, _FIRST), ("fedspec_properties.closed_forms", ()))
+        for edges in said(package, "EDGES", first)
+        for edge in edges
+    ),
+    *_added(),
+)
+"""Every reduction: those of this package's files, those beside their algorithm's closed form, those of plugins."""
+
+LAWS = tuple(map(law_of, EDGES))

@@ -1,8 +1,0 @@
-"""Laws of Fed-LAMB, Fed-AMS and Fed-SGD."""
-
-from __future__ import annotations
-
-from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.layerwise import bounds, linear, paths, single, transformed, zero
-
-LAWS: tuple[Law, ...] = (*paths.LAWS, *linear.LAWS, *bounds.LAWS, *single.LAWS, *transformed.LAWS, *zero.LAWS)

@@ -1,0 +1,230 @@
+"""Who kills which mutant: the comparison with the rule all of them, and some property each."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from test_judge.support import fedspec
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.reference import SUBJECT
+from fedspec.rules import PLAIN
+from fedspec_suite.kills import asking, matrix
+from fedspec_suite.laws import LAWS, every, properties
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.mutants import MUTANTS, Mutant, Mutated, original, written
+from fedspec_suite.report.kills import table
+
+OF: dict[str, list[str]] = {}
+"""The mutants by the algorithm that they are first of."""
+for _mutant in MUTANTS.values():
+    OF.setdefault(_mutant.algorithms[0], []).append(_mutant.id)
+
+COMPARES = sorted((law.id for law in LAWS.values() if law.reads_rule), key=lambda id: (id != "follows-x", id))
+"""The laws that compare with the rule: the one about the model first, since it kills most."""
+
+FIRST = ("unrolled", "affine-round", "joint-history", "arrivals-unrolled", "peers-recursion", "layerwise-history")
+PROVE = sorted(properties(), key=lambda id: (FIRST.index(id) if id in FIRST else len(FIRST), id))
+"""The properties: those first that kill most."""
+
+SURVIVORS: dict[str, str] = {}
+"""The mutants that no property kills, and why each stays."""
+
+MOMENTUM = "fedspec.client.momentum.momentum"
+
+
+def noticed(**more: str) -> Mutant:
+    """An edit of local momentum that is no edit, unless told otherwise."""
+    edit = {"id": "noticed", "words": "", "algorithms": ("momentum",), "rule": MOMENTUM}
+    return Mutant(**{**edit, "old": "rho * state.u + g", "new": "(rho * state.u + g)", **more})  # type: ignore[arg-type]
+
+
+def cells(name: str, number: int) -> asking.Asked:
+    """What becomes of one mutant on one offer."""
+    return asking.ask(number, [name], tuple(every()), seed=0, count=4)[name]
+
+
+def test_what_changes_nothing_survives_every_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MUTANTS, "noticed", noticed())
+    row = matrix.run(["noticed"], cases=4).rows[0]
+    (asked,) = row.offers.values()
+    assert not row.killed and {"follows-x", "unrolled", "repeats"} <= set(row.survived)
+    assert sorted([*asked.survived, *(law for laws in asked.not_asked.values() for law in laws)]) == sorted(every())
+
+
+def test_a_law_that_does_not_apply_is_not_asked() -> None:
+    (number,) = asking.offers_of(MUTANTS["momentum-stale"])
+    reasons = {law: why for why, laws in cells("momentum-stale", number).not_asked.items() for law in laws}
+    assert reasons["client-order"] == "is about level server"
+    assert reasons["follows-v"] == "momentum has no v"
+
+
+def test_a_rule_that_does_not_run_is_not_asked() -> None:
+    server, round_ = (
+        next(i for i in asking.offers_of(MUTANTS["proximal-sign"]) if SUBJECT.info.offers[i].level == level)
+        for level in ("server", "round")
+    )
+    assert set(cells("proximal-sign", server).not_asked) >= {"the edited function does not run here"}
+    assert not cells("proximal-sign", server).killed
+    assert "follows-x" in cells("proximal-sign", round_).killed
+
+
+def test_a_mutant_that_raises_is_not_counted_as_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MUTANTS, "noticed", noticed(new="g.no_such_thing"))
+    asked = cells("noticed", asking.offers_of(MUTANTS["noticed"])[0])
+    assert not asked.killed and not asked.survived
+    assert any("no_such_thing" in why for why in asked.not_asked)
+
+
+def test_what_a_mutant_remembers_ends_where_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A buffer kept for a session shows in its second round only; one kept for good shows in a second run."""
+    for name, leak, second in (("momentum-not-reset", "session", False), ("momentum-shared", "process", True)):
+        assert MUTANTS[name].leaks == leak
+        killed = cells(name, asking.offers_of(MUTANTS[name])[0]).killed
+        assert "round-afresh" in killed
+        assert ("repeats" in killed) is second
+
+
+def test_offers_are_those_that_claim_what_is_edited() -> None:
+    offers = [SUBJECT.info.offers[i] for i in asking.offers_of(MUTANTS["fedadam-step-correction-late"])]
+    assert {(o.algorithm, o.reading) for o in offers} == {("fedadam", "kingma-ba-step")}
+    # No reading of FedAMSGrad has it: a subject claims the canonical one.
+    offers = [SUBJECT.info.offers[i] for i in asking.offers_of(MUTANTS["fedamsgrad-step-correction-late"])]
+    assert {(o.level, o.reading) for o in offers} == {("server", "afga"), ("round", "afga")}
+
+
+def test_an_unknown_mutant_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="'nobody'"):
+        matrix.run(["nobody"])
+
+
+def get_through(names: Iterable[str]) -> set[str]:
+    """Those of the mutants that come to the end of some case in which their edit runs."""
+    through: set[str] = set()
+    on: dict[int, list[str]] = {}
+    for name in names:
+        for number in asking.offers_of(MUTANTS[name]):
+            on.setdefault(number, []).append(name)
+    for number, all_of_it in on.items():
+        if left := [name for name in all_of_it if name not in through]:
+            offer, setting = SUBJECT.info.offers[number], asking.offered(number)
+            cases = asking.plain_cases(setting, 3, 0)
+        for name in left:
+            bench = Bench(Inside(Mutated(MUTANTS[name])), setting.algorithm, offer, setting.options, asking.DTYPE)
+            for case in cases:
+                if name not in through and asking.runs(MUTANTS[name], [case]):
+                    with suppress(SubjectError), np.errstate(all="ignore"):
+                        bench.play(case)
+                        through.add(name)
+    return through
+
+
+def test_no_mutant_is_refused_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check of arguments may come later than a mutant; its line of the matrix would stay and no law be asked."""
+    refused = replace(MUTANTS["fadas-mean-delay"], id="refused", new="tau_max=sum(delays) / len(delays)")
+    monkeypatch.setitem(MUTANTS, "refused", refused)
+    assert get_through(MUTANTS) == MUTANTS.keys() - {"refused"}
+
+
+def living(names: Iterable[str], laws: Sequence[str]) -> set[str]:
+    """Those of the mutants that none of the laws kills on any offer."""
+    left = set(names)
+    on = {name: set(asking.offers_of(MUTANTS[name])) for name in left}
+    for law in map(every().__getitem__, laws):
+        for number in sorted(set().union(*(on[name] for name in left))):
+            setting, shown = asking.offered(number), SUBJECT.info.offers[number].intermediates
+            here = sorted(name for name in left if number in on[name])
+            if here and not law.why_not(setting, shown, concurrent=True):
+                found = asking.ask(number, here, (law.id,), seed=0, count=asking.CASES)
+                left -= {name for name, asked in found.items() if asked.killed}
+    return left
+
+
+@pytest.mark.parametrize("algorithm", sorted(OF))
+def test_the_comparison_with_the_rule_kills_every_mutant(algorithm: str) -> None:
+    assert not living(OF[algorithm], COMPARES)
+
+
+@pytest.mark.parametrize("algorithm", sorted(OF))
+def test_a_property_kills_every_mutant(algorithm: str) -> None:
+    """Without running the rule; so no mistake is in the rule and in what it is compared with."""
+    assert living(OF[algorithm], PROVE) == {name for name in SURVIVORS if name in OF[algorithm]}
+
+
+def test_ids_are_used_once() -> None:
+    ids = [m.id for m in written.mutants()]
+    assert len(set(ids)) == len(ids) > 600
+
+
+def test_a_mutant_of_unknown_words_is_refused() -> None:
+    edit = "[[adam]]\nid = 'a'\nwords = 'b'\nalgorithms = ['adam']\nold = 'c'\nnew = 'd'\n"
+    (read,) = written.read(edit, "fedspec.client.adam")
+    assert (read.rule, read.algorithms, read.seen) == ("fedspec.client.adam.adam", ("adam",), ())
+    for wrong in (edit + "nwe = 'e'\n", edit.replace("old", "odl"), edit + "id = 'twice'\n", edit + "[[adam.seen]]\n"):
+        with pytest.raises(FedspecError, match=r"edits of fedspec\.client\.adam: .*written\.py"):
+            list(written.read(wrong, "fedspec.client.adam"))
+
+
+def called(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    """A function and all that it calls by name inside the specification."""
+    seen: set[Any] = set()
+    waiting = [function]
+    while waiting:
+        f = waiting.pop()
+        body = inspect.unwrap(f)
+        if f in seen or not isinstance(body, FunctionType) or not f.__module__.startswith("fedspec."):
+            continue
+        seen.add(f)
+        waiting += [body.__globals__[n] for n in names(body.__code__) if callable(body.__globals__.get(n))]
+    yield from seen
+
+
+def names(code: CodeType) -> set[str]:
+    inner = [names(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+RULES = {f"{r.__module__}.{r.__qualname__}": r for a in CATALOGUE.values() for r in a.rules}
+
+
+def test_every_rule_has_three_mutants() -> None:
+    edited = [original(m) for m in MUTANTS.values()]
+    for rule, function in RULES.items():
+        # Of a rule that stands plain and in a general form, mutants edit the second, which is what runs.
+        forms = [rule, *(name for name, of in PLAIN.items() if of is function)]
+        parts = {part for name in forms for part in called(RULES[name])}
+        assert sum(f in parts for f in edited) >= 3, rule
+
+
+def test_the_same_bytes_however_the_work_is_shared(tmp_path: Path) -> None:
+    said = []
+    for jobs in ("1", "2"):
+        out = tmp_path / f"{jobs}.json"
+        few = ("--law", "follows-x", "--law", "unrolled", "--law", "rate", "--jobs", jobs, "--out", str(out), "--json")
+        ran = fedspec("mutants", "run", "dampened-*", "momentum-shared", *few)
+        assert ran.code == 0, ran.err
+        said.append((ran.out, out.read_bytes()))
+    assert said[0] == said[1]
+    assert len(json.loads(said[0][1])["mutants"]) == len(json.loads(said[0][0])) > 4
+
+
+def test_a_mutant_of_which_nothing_can_be_asked_is_printed_all_the_same() -> None:
+    """Its edit fails in every case: no law says anything of it, and it is not said to live through one."""
+    printed = StringIO()
+    out = Console(file=printed, width=80)
+    table(matrix.Matrix(0, 12, tuple(every()), (matrix.Row("fails-everywhere", {}),)), out)
+    assert "fails-everywhere: no law was asked about it" in printed.getvalue()
