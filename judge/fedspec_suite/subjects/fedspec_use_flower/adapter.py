@@ -26,7 +26,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError
-from fedspec.params import unflatten
+from fedspec.params import flatten, unflatten
 from fedspec.reference import offers
 from fedspec_use.flower import CONTROL, LOSS, TOLD, FedspecStrategy, local_train
 from fedspec_use.server import servers
@@ -104,7 +104,7 @@ class Rounds(Run):
     def __init__(self, case: Case) -> None:
         super().__init__(case)
         assert case.problem
-        self.problem, ((self.name, self.x0),) = case.problem, case.x0.items()
+        self.problem, self.x0 = case.problem, dict(case.x0)
         self.states: list[RecordDict] = [RecordDict() for _ in case.problem.e]
 
     def step(self, event: Event) -> Answer:
@@ -124,15 +124,17 @@ class Rounds(Run):
         """The reply of client i after its local steps."""
         H, e, n = self.problem.H[i], self.problem.e[i], int(self.problem.examples[i])
         state = self.states[i]
-        return local_train(
-            message, lambda k, x: {self.name: H @ x[self.name] - e}, examples=n, steps=steps, state=state
-        )
+
+        def gradient(k: int, x: Mapping[str, Any]) -> dict[str, Any]:
+            return unflatten(H @ flatten({name: x[name] for name in self.x0}) - e, self.x0)
+
+        return local_train(message, gradient, examples=n, steps=steps, state=state)
 
     def kept(self, i: int, name: str) -> Any:
-        """What client i keeps under that name."""
+        """Return what client i keeps under that name, over all blocks."""
         arrays = self.states[i].array_records.get(f"{TOLD}.{self.case.algorithm}", {})
-        key = f"{name}/{self.name}"
-        return arrays[key].numpy() if key in arrays else np.zeros_like(self.x0)
+        keys = {block: f"{name}/{block}" for block in self.x0}
+        return flatten({b: arrays[key].numpy() if key in arrays else 0 * self.x0[b] for b, key in keys.items()})
 
 
 def node_of(message: Message) -> int:
