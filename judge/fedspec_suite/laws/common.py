@@ -22,7 +22,7 @@ def _pairs(setting: Setting) -> st.SearchStrategy[tuple[Scenario, Scenario]]:
 
 
 def _repeats(bench: Bench, s: Scenario) -> None:
-    same_bits(bench, s, bench.play(s), bench.play(s), "a second run of the same case differs from the first")
+    same_bits(bench, s, bench.both(s)[1], bench.play(s), "a second run of the same case differs from the first")
 
 
 def _isolated(bench: Bench, both: tuple[Scenario, Scenario]) -> None:
@@ -47,7 +47,7 @@ def _isolated(bench: Bench, both: tuple[Scenario, Scenario]) -> None:
 
 
 def _dtype(bench: Bench, s: Scenario) -> None:
-    for k, got in enumerate(bench.play(s)):
+    for k, got in enumerate(bench.both(s)[1]):
         if "dtype" not in got:
             raise NotOffered("not offered: the answers do not say their type")
         if got["dtype"][0] != s.case.dtype:
@@ -57,7 +57,7 @@ def _dtype(bench: Bench, s: Scenario) -> None:
 
 
 def _inputs(bench: Bench, s: Scenario) -> None:
-    touched = [got.get("touched") for got in bench.play(s)]
+    touched = [got.get("touched") for got in bench.both(s)[1]]
     if None in touched:
         raise NotOffered("not offered: the answers do not say whether inputs were changed")
     for k, what in enumerate(touched):
