@@ -7,16 +7,18 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.buffers import Reading, after, counts
-from fedspec.contract import Buffers
+from fedspec.contract import Buffers, ClientMessage
 from fedspec_suite.laws.asked import carries_buffers
 from fedspec_suite.laws.buffers_named import decisive, named
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
-from fedspec_suite.measure.carried import buffered_scenarios, sent_in, shown_as
+from fedspec_suite.measure.carried import buffered_scenarios, each_round, sent_in, shown_as
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
 MEANS = (Reading.AVERAGED, Reading.UNIFORM)
@@ -69,6 +71,19 @@ def _slack(reading: str, sent: list[Buffers], n: list[int], name: str) -> int:
     means = [sum(map(lambda w, c: w * c, weights, column)) / sum(weights) for column in zip(*rows, strict=True)]
     unlike = any(len({*column}) > 1 for column in zip(*rows, strict=True))
     return int(reading in MEANS and unlike and any(mean.denominator == 1 for mean in means))
+
+
+@st.composite
+def _cases(draw: st.DrawFn, setting: Setting) -> Scenario:
+    """Draw buffers that the clients of a round have in common, in every second case: their mean is exact."""
+    s: Scenario = draw(buffered_scenarios(setting))
+    if not draw(st.booleans()):
+        return s
+
+    def alike(sent: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+        return [replace(m, buffers=sent[0].buffers) for m in sent]
+
+    return each_round(s, alike)  # type: ignore[arg-type]
 
 
 def _follows(bench: Bench, s: Scenario) -> None:
@@ -125,7 +140,7 @@ LAWS = (
         words="statistics and counters are what the readings make of the clients'",
         levels=("server",),
         source=EXTERNAL,
-        cases=buffered_scenarios,
+        cases=_cases,
         check=_follows,
         applies=carries_buffers,
         reads_rule=True,
