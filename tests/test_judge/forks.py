@@ -27,6 +27,11 @@ from fedspec_suite.cli import own_files, start
 OWN = sys.argv[1:] == ["own"]
 if not OWN:
     import fedspec_suite.cli.app
+    from fedspec_suite.cli.commands import COMMANDS
+    from fedspec_suite.cli.manual import loaded
+
+    for command in COMMANDS:
+        loaded(command)
 
 
 def few(cases: int, explained: bool, shrunk: bool) -> None:

@@ -27,7 +27,8 @@ from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite import DoesNotConform, check_subject
-from fedspec_suite.cli.manual import PURPOSES
+from fedspec_suite.cli.commands import COMMANDS
+from fedspec_suite.cli.manual import loaded
 from fedspec_suite.judge.capsules.codec import encoded
 from fedspec_suite.judge.runner import PROFILES, judge_offer
 from fedspec_suite.measure.inside import Inside, apart
@@ -287,10 +288,30 @@ def test_what_cannot_be_judged_is_one_line(arguments: tuple[str, ...], says: str
 
 def test_the_help_has_every_command_once_and_the_exit_codes() -> None:
     said = inside("--help").out
-    for name in {name for names in PURPOSES.values() for name in names} - {"vectors"}:
+    for name in COMMANDS.keys() - {"vectors"}:
         assert len(re.findall(rf"^  {name} ", said, re.M)) == 1, name
-    assert "\nMore:" not in said and "Exit codes:" in said and "FEDSPEC_CACHE" in said and "Examples:" in said
+    assert "Exit codes:" in said and "FEDSPEC_CACHE" in said and "Examples:" in said
     assert not [line for line in said.splitlines()[1:] if len(line) > 80 or line.endswith("...")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_says_of_a_command_what_the_command_says(name: str) -> None:
+    assert loaded(name).name == name and loaded(name).get_short_help_str(200) == COMMANDS[name].words
+
+
+@pytest.mark.parametrize("word", ["--help", "--version", "chekc"])
+def test_the_help_imports_nothing_that_a_command_needs(word: str) -> None:
+    heavy = "numpy", "hypothesis", "torch", "rich", "fedspec.catalogue", "fedspec_suite.measure.bench"
+    text = f"""
+import sys
+from fedspec_suite.cli.start import main
+try:
+    main()
+except SystemExit:
+    print([name for name in {heavy} if name in sys.modules])
+"""
+    ran = subprocess.run([sys.executable, "-c", text, word], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]", ran
 
 
 def test_shells_complete_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, MutableMapping
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-from typer.core import TyperGroup
+import typer
+from typer.core import TyperCommand, TyperGroup
 
-PURPOSES: dict[str, tuple[str, ...]] = {
-    "Judge an implementation": ("check", "report", "replay", "identify", "smoke", "subjects", "adapters"),
-    "Look things up": ("list", "show", "graph", "laws", "papers", "vectors"),
-    "Train with an algorithm": ("simulate",),
-    "Bring an own algorithm": ("new",),
-    "The papers' statements, and beyond": ("claims", "reproduce", "worst-case"),
-    "Does the suite bite": ("mutants",),
-}
-"""The commands, in the order in which somebody new needs them; what is missing here comes last."""
+from fedspec_suite.cli.commands import COMMANDS, PURPOSES
 
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "Exit codes": (
@@ -42,25 +39,68 @@ SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
+@cache
+def loaded(name: str) -> Any:
+    """The command of that name; it and what it needs are imported for it."""
+    # Nothing is to be left in the folder that the command runs in, by the processes that it starts either.
+    from fedspec_suite.subjects import environments
+
+    os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(environments.cache_folder() / "hypothesis"))
+    module, _, attribute = COMMANDS[name].where.partition(":")
+    found = getattr(import_module(module), attribute)
+    alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+    else:
+        found(alone)
+    return typer.main.get_group(alone).commands[name]
+
+
+class Lazy(MutableMapping[str, Any]):
+    """The commands by name, each loaded when it is asked for."""
+
+    def __init__(self) -> None:
+        self.others: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.others[name] if name in self.others or name not in COMMANDS else loaded(name)
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self.others[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self.others[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**COMMANDS, **self.others})
+
+    def __len__(self) -> int:
+        return len({**COMMANDS, **self.others})
+
+
 class Manual(TyperGroup):
-    """The command, with a help that is read like a manual page."""
+    """The command, with a help that is read like a manual page and loads no command."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.commands = Lazy()
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """What a shell may complete a word to; no command is loaded for its line of the help."""
+        whole = self.commands
+        self.commands = {name: TyperCommand(name, short_help=c.words) for name, c in sorted(COMMANDS.items())}
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self.commands = whole
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands by purpose."""
-        there = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        listed = {name for names in PURPOSES.values() for name in names}
-        groups = {**PURPOSES, "More": tuple(name for name in there if name not in listed)}
         # One column for all of them, so that they read as one list.
-        widest = max(map(len, there))
-        for purpose, names in groups.items():
-            rows = [
-                (name.ljust(widest), command.get_short_help_str(200))
-                for name in names
-                if (command := there.get(name)) is not None and not command.hidden
-            ]
-            if rows:
-                with formatter.section(purpose):
-                    formatter.write_dl(rows)
+        widest = max(map(len, COMMANDS))
+        for purpose, commands in PURPOSES.items():
+            with formatter.section(purpose):
+                formatter.write_dl([(name.ljust(widest), command.words) for name, command in commands.items()])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write what the commands have in common."""

@@ -26,15 +26,12 @@ def main() -> None:
 
     try:
         sys.argv[1:] = own_files.prepare(sys.argv[1:])
-        if sys.argv[1:2] == ["worst-case"]:
-            from fedspec_suite.cli.alone import main as run
-        else:
-            from fedspec_suite.cli.app import main as run
+        from fedspec_suite.cli.app import main as run
     except FedspecError as error:
         sys.stderr.write(f"fedspec: {error}\n")
         raise SystemExit(2) from None
     except KeyboardInterrupt:
-        # While it imports: a second or two.
+        # While it imports.
         raise SystemExit(130) from None
     run()
 

@@ -1,0 +1,31 @@
+"""The command ``fedspec subjects``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from fedspec_suite.report import table
+from fedspec_suite.report.terminal import Json, console, emit
+from fedspec_suite.subjects import environments
+
+
+def subjects(as_json: Json = False) -> None:
+    """List the bundled subjects."""
+    rows: list[dict[str, Any]] = [
+        {"id": s.name, "description": s.description, "ready": environments.is_ready(s.name)}
+        for s in environments.bundled().values()
+    ]
+    if as_json:
+        emit(rows)
+        return
+    t = table.plain("subject", "what", "environment")
+    for row in rows:
+        t.add_row(row["id"], row["description"], "there" if row["ready"] else "made on first use")
+    console().print(t)
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command()(subjects)
