@@ -16,6 +16,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TORCH_PIN := torch==2.13.0
+# The other distributions, which the tests need.
+BESIDE := ./impl[simulate] ./proofs_check[certify,privacy,solvers]
 
 # The seeds of `make soak`, and how many cases: quick, full, soak.
 SEEDS ?= 1 2 3 4 5 6 7 8 9 10
@@ -46,12 +48,12 @@ check-python:
 .PHONY: venv
 venv: $(STAMP) ## Create .venv with the pinned development environment
 
-$(STAMP): pyproject.toml constraints.txt | check-python
+$(STAMP): pyproject.toml impl/pyproject.toml proofs_check/pyproject.toml constraints.txt | check-python
 	@echo "installing into $(VENV) (about a minute)"
 	@'$(BIN)/python' -m pip --version >/dev/null 2>&1 || '$(PYTHON)' -m venv --clear $(VENV)
 	@# uv, where it can be had, as pip is set to; without it pip itself.
 	@$(BIN)/python -m pip install -qq -c constraints.txt uv || echo 'no uv; pip installs'
-	@printf '%s\n' '-c ../constraints.txt' '-e .[dev]' >$(VENV)/requirements.txt
+	@printf '%s\n' '-c ../constraints.txt' '-e .[dev]' $(BESIDE:%='-e %') >$(VENV)/requirements.txt
 	@$(BIN)/python -P judge/fedspec_suite/subjects/installing.py $(VENV)/requirements.txt
 	@touch $@
 
@@ -84,7 +86,7 @@ format: venv ## Apply ruff's fixes and formatting
 	$(BIN)/ruff format .
 
 .PHONY: types
-types: venv ## Check the types of the eight packages (mypy --strict)
+types: venv ## Check the types of the nine packages (mypy --strict)
 	$(BIN)/mypy --strict
 
 .PHONY: tests
@@ -126,7 +128,7 @@ FUSED := out/$(subst ==,-,$(TRITON_PIN))
 .PHONY: fused
 fused: $(FUSED)/.installed ## Hold the fused GPU kernel to the specification in Triton's interpreter (installs Triton)
 	PYTHONPATH=$(FUSED) $(BIN)/pytest tests/test_mirror/test_fused.py $(ARGS)
-	PYTHONPATH=$(FUSED) FEDSPEC_TORCH_DEVICE=cpu TRITON_INTERPRET=1 $(BIN)/pytest -m gpu tests/test_gpu $(ARGS)
+	PYTHONPATH=$(FUSED) FEDSPEC_DEVICE=cpu TRITON_INTERPRET=1 $(BIN)/pytest -m gpu tests/test_gpu $(ARGS)
 
 $(FUSED)/.installed: | venv
 	@echo "installing $(TRITON_PIN) into $(FUSED) (285 MB to fetch, 1.1 GB unpacked)"
@@ -170,10 +172,10 @@ $(VENV)/.site $(VENV)/.browser: $(VENV)/.%: $(STAMP)
 	@touch $@
 
 .PHONY: wheel
-wheel: venv ## Build the wheel and prove it in an empty environment
+wheel: venv ## Build the three wheels and prove them in an empty environment
 	@rm -rf dist
-	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
-	bash scripts/wheel_smoke.sh '$(BIN)/python' dist/fedspec-*.whl
+	for project in . impl proofs_check; do $(BIN)/python -m build --wheel --no-isolation --outdir dist $$project; done
+	bash scripts/wheel_smoke.sh '$(BIN)/python' dist
 
 .PHONY: vectors-wheel
 vectors-wheel: venv ## Build the vectors as a wheel that needs Python alone (dist)

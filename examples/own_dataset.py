@@ -1,6 +1,6 @@
 """From a torch Dataset to a picture: a split, a CNN with BatchNorm, three algorithms tuned, compared, logged and saved.
 
-    pip install '.[simulate]'
+    pip install '.[suite]' './impl[simulate]'
     python examples/own_dataset.py out/own_dataset
 
 Put your Dataset in the place of Digits, and your module in that of cnn().
@@ -16,8 +16,8 @@ from sklearn.metrics import f1_score
 from torch import nn
 from torch.utils.data import Dataset
 
-from fedspec_suite import draw_runs
 from fedspec_torch import Federation, cohorts, epochs, partition, resume, simulate, tune
+from fedspec_train import draw_runs
 
 GRID = {
     "fedavg": {"eta_l": [0.03, 0.1, 0.3]},

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Resolves the newest versions of the dependencies of dev, site and browser in a scratch environment
+# Resolves the newest versions of what the three distributions and dev, site and browser need in a scratch environment
 # and rewrites constraints.txt below its header comment, then action.lock with the same versions, by hash.
 #
 #   usage: scripts/refresh_constraints.sh PYTHON TORCH_PIN
@@ -11,7 +11,8 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 "$1" -m venv "$scratch/venv"
-"$scratch/venv/bin/python" -m pip install -qq --disable-pip-version-check "$2" -e '.[dev,site,browser]'
+"$scratch/venv/bin/python" -m pip install -qq --disable-pip-version-check "$2" -e '.[dev,site,browser]' \
+  -e './impl[simulate]' -e './proofs_check[certify,privacy,solvers]'
 {
   sed '/^[^#]/,$d' constraints.txt
   # A local build tag (torch's +cpu) is no part of the pin: it is not the same everywhere.

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Installs a built wheel into an empty environment, away from the source tree, and
-# proves two things: the specification needs its base dependencies and nothing
-# else, and the [suite] extra is enough for the command line.
+# Installs the built wheels of a folder into an empty environment, away from the source tree, and
+# proves three things: the specification needs its base dependencies and nothing
+# else, the [suite] extra is enough for the command line, and the commands of fedspec-proofs and
+# fedspec-torch come with their wheels and are missed in one line without them.
 #
-#   usage: scripts/wheel_smoke.sh PYTHON WHEEL [CONSTRAINTS]
+#   usage: scripts/wheel_smoke.sh PYTHON FOLDER [CONSTRAINTS]
 #
 # CONSTRAINTS is a file of pins in the place of constraints.txt, an empty
 # one for the newest of everything.
@@ -15,11 +16,13 @@ die() {
 }
 say() { echo "wheel smoke: $*"; }
 
-[ $# -eq 2 ] || [ $# -eq 3 ] || die "usage: $0 PYTHON WHEEL [CONSTRAINTS] (exactly one wheel)"
+[ $# -eq 2 ] || [ $# -eq 3 ] || die "usage: $0 PYTHON FOLDER [CONSTRAINTS]"
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=$(command -v "$1") || die "no such python: $1"
-wheel=$(realpath "$2")
-[ -f "$wheel" ] || die "no such wheel: $2"
+folder=$(realpath "$2")
+wheel=$(echo "$folder"/fedspec-*.whl) torch=$(echo "$folder"/fedspec_torch-*.whl)
+proofs=$(echo "$folder"/fedspec_proofs-*.whl)
+for file in "$wheel" "$torch" "$proofs"; do [ -f "$file" ] || die "not one such wheel: $file"; done
 constraints=$(realpath "${3:-$root/constraints.txt}")
 [ -r "$constraints" ] || die "no such file of pins: $constraints"
 
@@ -74,9 +77,11 @@ for name in modules:
     importlib.import_module(name.removesuffix(".__init__"))
 
 site = where.parent.parent
-for package in ("fedspec", "fedspec_proofs", "fedspec_suite", "fedspec_torch"):
+for package in ("fedspec", "fedspec_suite"):
     check((site / package / "__init__.py").is_file(), f"the wheel lacks {package}")
     check((site / package / "py.typed").is_file(), f"the wheel lacks {package}/py.typed")
+others = sorted(path.name for path in site.glob("fedspec_*") if path.name.partition("-")[0] != "fedspec_suite")
+check(not others, f"the wheel brings {others}")
 
 # What a subject needs beside its code: the wheel must hold what the source tree holds.
 source = root / "judge" / "fedspec_suite"
@@ -87,10 +92,6 @@ data = [
 ]
 for path in data:
     check((site / "fedspec_suite" / path).is_file(), f"the wheel lacks fedspec_suite/{path}")
-ledger = root / "proofs_check" / "fedspec_proofs"
-for path in (*ledger.glob("*/statements.toml"), *ledger.rglob("*.json")):
-    name = path.relative_to(ledger)
-    check((site / "fedspec_proofs" / name).is_file(), f"the wheel lacks fedspec_proofs/{name}")
 
 version = importlib.metadata.version("fedspec")
 check(getattr(spec, "__version__", version) == version, "fedspec.__version__ is not the wheel's")
@@ -121,11 +122,41 @@ PY
 [ -s "$away/list.txt" ] || die "fedspec list printed nothing"
 "$venv/bin/fedspec" vectors check spec --only sgd </dev/null >"$away/vectors.txt" 2>&1 ||
   { cat "$away/vectors.txt" >&2; die "fedspec vectors check"; }
-if "$venv/bin/fedspec" claims </dev/null >"$away/claims.txt" 2>&1; then die "fedspec claims without its extra"; fi
-grep -q "pip install" "$away/claims.txt" || { cat "$away/claims.txt" >&2; die "fedspec claims says not what to do"; }
+# missed COMMAND... TEXT: the command ends with 2 and with one line that holds the text.
+missed() {
+  local text=${*: -1} code=0
+  "$venv/bin/fedspec" "${@:1:$#-1}" </dev/null >"$away/missed.txt" 2>&1 || code=$?
+  [ "$code" -eq 2 ] && [ "$(wc -l <"$away/missed.txt")" -eq 1 ] && grep -qF "$text" "$away/missed.txt" ||
+    { cat "$away/missed.txt" >&2; die "fedspec ${*:1:$#-1} ends with $code and says not what to do"; }
+}
+missed simulate fedavg "pip install './impl[simulate]'"
+missed claims "pip install './proofs_check[solvers]'"
+missed worst-case fedavg "pip install './proofs_check[certify]'"
+missed show fedavg --mirror "pip install './impl'"
 
-say "install with [proofs]"
-"${install[@]}" "${wheel}[proofs]"
+say "install fedspec-proofs"
+"${install[@]}" "$proofs"
+site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+# lacking PACKAGE SOURCE: dies if a file of the package that git has is not in the environment.
+lacking() {
+  local name
+  while read -r name; do
+    [ -f "$site/$1/$name" ] || die "the wheel lacks $1/$name"
+  done < <(cd "$root/$2/$1" && find . -type f -not -path '*/__pycache__/*')
+}
+lacking fedspec_proofs proofs_check
+"$venv/bin/fedspec" claims show fednova.theorem-1 </dev/null >"$away/claims.txt" 2>&1 ||
+  { cat "$away/claims.txt" >&2; die "fedspec claims show without a solver"; }
+missed claims run fednova.theorem-1 "pip install './proofs_check[solvers]'"
+"${install[@]}" "${proofs}[solvers]"
 "$venv/bin/fedspec" claims run fednova.general-rule fednova.limit-error-less --jobs 1 </dev/null >"$away/claims.txt" 2>&1 ||
   { cat "$away/claims.txt" >&2; die "fedspec claims run"; }
+
+say "install fedspec-torch, without the hundreds of megabytes of torch"
+"${install[@]}" --no-deps "$torch"
+for package in fedspec_torch fedspec_train fedspec_use; do lacking "$package" impl; done
+"$venv/bin/fedspec" simulate --help </dev/null >"$away/help.txt" 2>&1 ||
+  { cat "$away/help.txt" >&2; die "fedspec simulate --help"; }
+missed simulate fedavg "simulate needs"
+missed show fedavg --mirror "show: --mirror needs"
 say "passed"

@@ -42,7 +42,7 @@ def budget(sigma: float, rate: float, rounds: int, delta: float) -> tuple[float,
     try:
         from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, rdp
     except ImportError as error:
-        raise FedspecError(f"budget: it needs dp-accounting; {to_install('privacy')}") from error
+        raise FedspecError(f"budget: it needs dp-accounting; {to_install('privacy', 'fedspec-proofs')}") from error
     accountant = rdp.RdpAccountant(ORDERS)
     accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(sigma)), int(rounds))
     epsilon, order = accountant.get_epsilon_and_optimal_order(delta)

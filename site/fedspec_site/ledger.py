@@ -13,10 +13,10 @@ from fedspec.papers import PAPERS
 from fedspec_proofs import chain, stored
 from fedspec_proofs import ledger as book
 from fedspec_proofs.claim import Claim, Extent, Record, Verdict
+from fedspec_proofs.report.claims import JUDGED, SHARES, how
 from fedspec_site import verdicts
 from fedspec_site.drawn import sides
 from fedspec_site.writing import Source
-from fedspec_suite.report.claims import JUDGED, SHARES, how
 
 LOOKS = {
     Verdict.PROVED: "shown",

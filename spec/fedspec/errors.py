@@ -66,13 +66,19 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"nearest: {', '.join(near)}; " if near else ""
 
 
-def to_install(extras: str) -> str:
-    """How a user installs what extras bring: fedspec is on no index, so from its source or from its wheel.
+SOURCES = {"fedspec": ".", "fedspec-torch": "./impl", "fedspec-proofs": "./proofs_check"}
+"""Where the distributions are in fedspec's source."""
+
+
+def to_install(extras: str, distribution: str = "fedspec") -> str:
+    """How a user installs a distribution: none is on an index, so from fedspec's source or from its wheel.
 
     Args:
-        extras: one or more of pyproject.toml's, as in ``privacy,proofs``.
+        extras: those that are needed, as in ``certify,solvers``; empty: none.
+        distribution: which one of ``SOURCES``.
     """
     from fedspec import __version__
 
-    wheel = f"fedspec-{__version__}-py3-none-any.whl"
-    return f"pip install '.[{extras}]' in fedspec's source, or pip install '{wheel}[{extras}]' where its wheel is"
+    wheel = f"{distribution.replace('-', '_')}-{__version__}-py3-none-any.whl"
+    source, file = (f"{place}[{extras}]" if extras else place for place in (SOURCES[distribution], wheel))
+    return f"pip install '{source}' in fedspec's source, or pip install '{file}' where its wheel is"

@@ -1,7 +1,7 @@
 """The mirror on a GPU: every way, the fused kernel, whole runs, saved runs and memory, held to the CPU.
 
 One command on a machine that has torch, Triton, NumPy and pytest is in docs/simulate.md; no other test and no conftest
-is needed. FEDSPEC_TORCH_DEVICE names another device: with ``cpu`` (and TRITON_INTERPRET=1) these tests show that they
+is needed. FEDSPEC_DEVICE names another device: with ``cpu`` (and TRITON_INTERPRET=1) these tests show that they
 run, and nothing of a GPU.
 """
 
@@ -30,7 +30,7 @@ from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along
 
-DEVICE = os.environ.get("FEDSPEC_TORCH_DEVICE", "cuda")
+DEVICE = os.environ.get("FEDSPEC_DEVICE", "cuda")
 
 pytestmark = [
     pytest.mark.gpu,

@@ -15,7 +15,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC, SUITE, PROPERTIES = (ROOT / f for f in ("spec/fedspec", "judge/fedspec_suite", "judge/fedspec_properties"))
-MIRROR, LEDGER = ROOT / "impl/fedspec_torch", ROOT / "proofs_check/fedspec_proofs"
+MIRROR, TRAINING, LEDGER = (
+    ROOT / "impl/fedspec_torch",
+    ROOT / "impl/fedspec_train",
+    ROOT / "proofs_check/fedspec_proofs",
+)
+OTHERS = ("fedspec_torch", "fedspec_train", "fedspec_use", "fedspec_proofs")
+"""The packages of the other distributions."""
 GROUND = {
     "arith",
     "arrays",
@@ -39,6 +45,7 @@ RECORDS = {"definition", "functions", "entry", "costs", "facts", "phrases", "hyp
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
 ROOMS = (
     *(
+        "brought",
         "own",
         "adapters",
         "measure",
@@ -73,7 +80,7 @@ MIRROR_ROOMS = (
     "recipes",
 )
 """Those of the mirror, in the same order; what stands in none is the ground."""
-LEDGER_ROOMS = ("", "engines", "kit", "worst_cases", "papers", "kernel", "stored", "execution")
+LEDGER_ROOMS = ("", "engines", "kit", "worst_cases", "papers", "kernel", "stored", "execution", "report", "cli")
 """Those of the ledger; what stands in none is the ground. It reaches the papers by name, as they are asked for."""
 DOORS = {"__init__", "api", "plugin"}
 """By which scripts and pytest come in: as far outside as the command."""
@@ -164,16 +171,32 @@ def test_an_adapter_needs_numpy_and_no_rules(module: str) -> None:
         assert not imported.startswith("fedspec.") or imported.split(".")[1] in known, imported
 
 
-def test_the_suite_reaches_mirror_and_ledger_by_name_only() -> None:
-    assert not [name(path) for path in files(SUITE) if roots(path) & {"fedspec_torch", "fedspec_proofs"}]
+def test_the_suite_does_not_name_what_other_distributions_hold() -> None:
+    """It finds their commands and subjects by entry points; bundled subjects are run in environments of their own."""
+    named = {
+        name(path): found
+        for path in files(SUITE)
+        if path.parent.parent != SUITE / "subjects"
+        if (found := [other for other in OTHERS if other in path.read_text(encoding="utf-8")])
+    }
+    assert not named
 
 
-def test_the_ledger_reaches_the_mirror_by_name_only() -> None:
-    assert not [name(path) for path in files(LEDGER) if roots(path) & {"fedspec_torch", "fedspec_suite"}]
+def test_the_ledger_reaches_the_suite_by_its_commands_only() -> None:
+    for path in files(LEDGER):
+        commands = path.relative_to(LEDGER).parts[0] in ("report", "cli")
+        known = {"fedspec_suite"} if commands else set()
+        assert not roots(path) & {"fedspec_torch", "fedspec_train", "fedspec_suite"} - known, name(path)
+
+
+def test_what_trains_knows_the_mirror_and_the_suite() -> None:
+    assert not [name(path) for path in files(TRAINING) if roots(path) & {"fedspec_proofs", "fedspec_use"}]
 
 
 def test_the_mirror_knows_the_specification_alone() -> None:
-    assert not [name(path) for path in files(MIRROR) if roots(path) & {"fedspec_suite", "fedspec_proofs"}]
+    assert not [
+        name(path) for path in files(MIRROR) if roots(path) & {"fedspec_suite", "fedspec_train", "fedspec_proofs"}
+    ]
 
 
 def test_the_rooms_of_the_suite_stand_one_above_the_other() -> None:
@@ -226,7 +249,7 @@ def test_what_proves_a_worst_case_knows_nothing_of_the_search() -> None:
             assert not [m for m in imports(path) if m.startswith("fedspec_proofs.worst_cases.search")], name(path)
 
 
-@pytest.mark.parametrize("folder", [MIRROR, SUITE], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", [MIRROR, TRAINING, SUITE], ids=lambda folder: folder.name)
 def test_no_two_files_import_each_other(folder: Path) -> None:
     known: dict[str, set[str]] = {}
     for path in files(folder):

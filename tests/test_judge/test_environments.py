@@ -13,16 +13,24 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from fedspec.errors import SOURCES
 from fedspec_suite.subjects import installing
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-TRAINING, PROVING = ("suite", "torch", "fast", "simulate"), ("suite", "proofs", "certify", "privacy")
+PROJECTS = {
+    name: tomllib.loads((ROOT / place / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for name, place in SOURCES.items()
+}
+PROJECT = PROJECTS["fedspec"]
+JUDGING = {"fedspec": ("suite",)}
+TRAINING = JUDGING | {"fedspec-torch": ("fast", "simulate")}
+PROVING = JUDGING | {"fedspec-proofs": ("solvers", "certify", "privacy")}
+"""Distributions with the extras that are installed of each."""
 PYTHONS = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
 HERE = "{}.{}".format(*sys.version_info)
 """The Python of the other tests."""
@@ -37,17 +45,20 @@ TRAINED = ("simulate fedavg --rounds 2 --clients 10 --cohort 2 --out run",)
 PROVED = ("claims run fednova.general-rule --jobs 1", "claims certify afga.lemma-f-2")
 
 
-def oldest(extras: tuple[str, ...]) -> list[str]:
-    """Every requirement of the wheel and these extras at its lower bound."""
-    told = [*PROJECT["dependencies"], *(r for extra in extras for r in PROJECT["optional-dependencies"][extra])]
-    own = {r for r in told if not r.startswith(("fedspec[", "torch>"))}
+def oldest(asked: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Every requirement of these distributions and extras at its lower bound."""
+    told: list[str] = []
+    for name, extras in asked.items():
+        of = PROJECTS[name]
+        told += [*of["dependencies"], *(r for extra in extras for r in of["optional-dependencies"][extra])]
+    own = {r for r in told if not r.startswith(("fedspec", "torch>"))}
     assert all(re.fullmatch(r"[\w-]+>=[\d.]+", r) for r in own), own
     return [*sorted(r.replace(">=", "==") for r in own), BESIDE_TYPER]
 
 
-def wanted(wheel: Path, *extras: str) -> str:
-    """The wheel and these extras, as a requirement."""
-    return f"fedspec[{','.join(dict.fromkeys(extras))}] @ {wheel.as_uri()}"
+def wanted(wheels: Mapping[str, Path], asked: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The wheels with these extras, as requirements."""
+    return [f"{name}[{','.join(extras)}] @ {wheels[name].as_uri()}" for name, extras in asked.items()]
 
 
 def torch_pin() -> str:
@@ -66,12 +77,13 @@ def found(version: str) -> str | None:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(build, check=True, capture_output=True)
-    (made,) = folder.glob("*.whl")
-    return made
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder, found = tmp_path_factory.mktemp("dist"), {}
+    for name, place in SOURCES.items():
+        build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT / place)]
+        subprocess.run(build, check=True, capture_output=True)
+        (found[name],) = folder.glob(f"{name.replace('-', '_')}-*.whl")
+    return found
 
 
 @pytest.fixture
@@ -99,29 +111,29 @@ def judged(folder: Path, python: str, requirements: list[str], commands: tuple[s
 
 
 @pytest.mark.outside
-def test_the_oldest_packages_train(wheel: Path, folder: Path) -> None:
+def test_the_oldest_packages_train(wheels: dict[str, Path], folder: Path) -> None:
     """Apart from the next: the torch of the pin asks for another SymPy than the proofs do."""
-    asked = [wanted(wheel, *TRAINING), torch_pin(), *oldest(TRAINING)]
+    asked = [*wanted(wheels, TRAINING), torch_pin(), *oldest(TRAINING)]
     judged(folder, sys.executable, asked, (*JUDGED, *TRAINED))
 
 
 @pytest.mark.outside
-def test_the_oldest_packages_prove(wheel: Path, folder: Path) -> None:
-    judged(folder, sys.executable, [wanted(wheel, *PROVING), *oldest(PROVING)], (*JUDGED[:1], *PROVED))
+def test_the_oldest_packages_prove(wheels: dict[str, Path], folder: Path) -> None:
+    judged(folder, sys.executable, [*wanted(wheels, PROVING), *oldest(PROVING)], (*JUDGED[:1], *PROVED))
 
 
 @pytest.mark.outside
-def test_the_newest_packages(wheel: Path, folder: Path) -> None:
-    asked = [wanted(wheel, *TRAINING, *PROVING), torch_pin()]
+def test_the_newest_packages(wheels: dict[str, Path], folder: Path) -> None:
+    asked = [*wanted(wheels, TRAINING | PROVING), torch_pin()]
     judged(folder, sys.executable, asked, (*JUDGED, *TRAINED, *PROVED))
 
 
 @pytest.mark.outside
 @pytest.mark.parametrize("version", [v for v in PYTHONS if v != HERE])
-def test_every_other_python_that_the_classifiers_name(version: str, wheel: Path, folder: Path) -> None:
+def test_every_other_python_that_the_classifiers_name(version: str, wheels: dict[str, Path], folder: Path) -> None:
     if (python := found(version)) is None:
         pytest.skip(f"no Python {version} on this machine")
-    judged(folder, python, [wanted(wheel, "suite")], JUDGED)
+    judged(folder, python, wanted(wheels, JUDGING), JUDGED)
 
 
 def test_platforms_are_claimed_where_they_were_run() -> None:
@@ -151,8 +163,9 @@ def test_the_claims_that_are_run_outside_are_there() -> None:
 
 
 def test_every_extra_of_a_user_is_run() -> None:
-    left = PROJECT["optional-dependencies"].keys() - {*TRAINING, *PROVING}
-    assert left == {"browser", "dev", "site", "triton"} and len(oldest((*TRAINING, *PROVING))) > 15
+    run = TRAINING | PROVING
+    left = {extra for name, of in PROJECTS.items() for extra in of["optional-dependencies"].keys() - {*run[name]}}
+    assert left == {"browser", "dev", "site", "triton"} and len(oldest(run)) > 15
 
 
 def test_ci_runs_what_the_readme_says() -> None:

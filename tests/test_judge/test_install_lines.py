@@ -1,4 +1,4 @@
-"""fedspec is on no index: every line that is printed anywhere and installs it does so from its source or its wheel."""
+"""No distribution is on an index: every line that is printed anywhere and installs one does so from source or wheel."""
 
 from __future__ import annotations
 
@@ -15,16 +15,26 @@ from pathlib import Path
 
 import pytest
 
-from fedspec.errors import to_install
+from fedspec.errors import SOURCES, to_install
+from fedspec_suite.brought import OURS
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-WHEEL = f"fedspec-{PROJECT['version']}-py3-none-any.whl"
-READ = ("*.md", ".ci/*", ".github/**/*", "Makefile", "constraints.txt", "pyproject.toml", "docs/**/*", "examples/*")
+PROJECTS = {
+    place: tomllib.loads((ROOT / place / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for place in SOURCES.values()
+}
+"""Of each distribution its table ``[project]``, by where its source is."""
+
+WHEEL = f"fedspec-{PROJECTS['.']['version']}-py3-none-any.whl"
+READ = ("*.md", "*/*.md", ".ci/*", ".github/**/*", "Makefile", "constraints.txt", "pyproject.toml", "*/pyproject.toml")
+READ += ("docs/**/*", "examples/*")
 PACKAGES = ("benchmarks", "impl", "proofs_check", "scripts", "spec", "judge/fedspec_suite")
 INSTALLS = re.compile(r"\b((?:pip3?|uv pip) install|uvx|uv tool run|pipx (?:run|install))(?= ([^\n`]*))")
-FROM = re.compile(rf"(?P<place>\.|(?:\S*/)?{re.escape(WHEEL)})(?:\[(?P<extras>[a-z,]+)\])?")
-"""The forms that install fedspec: from its source, or from its wheel."""
+FROM = re.compile(
+    rf"(?:(?P<place>{'|'.join(map(re.escape, PROJECTS))})|(?:\S*/)?(?P<name>fedspec\w*)-"
+    rf"{re.escape(PROJECTS['.']['version'])}-py3-none-any\.whl)(?:\[(?P<extras>[a-z,]+)\])?"
+)
+"""The forms that install a distribution: from its source, or from its wheel."""
 
 WITH_VALUE = ("--from", "--spec", "--with", "-c", "-r", "--target")
 
@@ -65,7 +75,7 @@ def files() -> Iterator[Path]:
 
 def lines() -> list[tuple[str, str, str]]:
     """Of each line that installs something: where it stands, with what it installs, and what."""
-    said = [("to_install", to_install("suite"))]
+    said = [("to_install", to_install("suite")), ("to_install", to_install("simulate", "fedspec-torch"))]
     said += [(str(p.relative_to(ROOT)), p.read_text(encoding="utf-8", errors="replace")) for p in files()]
     found = [(where, m[1], m[2]) for where, text in said for m in INSTALLS.finditer(text)]
     # What it makes stands in the first entry.
@@ -79,9 +89,10 @@ def kind(tool: str, requirement: str) -> tuple[str, str] | None:
         AssertionError: it takes fedspec from where it is not.
     """
     if (ours := FROM.fullmatch(requirement)) is not None:
-        unknown = {*filter(None, (ours["extras"] or "").split(","))} - PROJECT["optional-dependencies"].keys()
-        assert not unknown, f"{requirement}: pyproject.toml has no extra {', '.join(unknown)}"
-        return tool.partition(" ")[0], "source" if ours["place"] == "." else "wheel"
+        place = ours["place"] or SOURCES[ours["name"].replace("_", "-")]
+        unknown = {*filter(None, (ours["extras"] or "").split(","))} - PROJECTS[place]["optional-dependencies"].keys()
+        assert not unknown, f"{requirement}: {place}/pyproject.toml has no extra {', '.join(unknown)}"
+        return tool.partition(" ")[0], "source" if ours["place"] else "wheel"
     assert "fedspec" not in requirement and "://" not in requirement, f"{requirement}: it is on no index"
     return None
 
@@ -102,6 +113,9 @@ def test_every_line_installs_from_the_source_or_the_wheel() -> None:
         "pipx run --spec 'fedspec[suite]' fedspec check spec",
         "pip install git+https://example.org/fedspec",
         "pip install '.[sweet]'",
+        "pip install '.[simulate]'",
+        "pip install './impl[suite]'",
+        "pip install fedspec-torch",
         "pip install fedspec-9.9-py3-none-any.whl",
     ],
 )
@@ -113,14 +127,27 @@ def test_a_line_that_would_not_work_is_refused(line: str) -> None:
 
 def test_messages_name_extras_that_there_are() -> None:
     calls = [
-        node.args[0]
+        [ast.literal_eval(argument) for argument in node.args]
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "to_install"
+        if path != ROOT / "judge/fedspec_suite/brought.py"
     ]
-    extras = [extra for call in calls for extra in ast.literal_eval(call).split(",")]
-    assert len(calls) >= 8 and set(extras) <= PROJECT["optional-dependencies"].keys()
+    # What entry points are missed by stands in a table of its own.
+    calls += [[extras, distribution] for distribution, extras in OURS.values()]
+    assert len(calls) >= 14
+    for extras, *of in calls:
+        known = PROJECTS[SOURCES[of[0] if of else "fedspec"]]["optional-dependencies"]
+        assert {*filter(None, extras.split(","))} <= known.keys(), (extras, of)
+
+
+def test_the_distributions_are_of_one_version_and_ask_for_each_other_by_it() -> None:
+    versions = {project["version"] for project in PROJECTS.values()}
+    assert len(versions) == 1 and [*SOURCES] == [project["name"] for project in PROJECTS.values()]
+    needed = {r for project in PROJECTS.values() for r in project["dependencies"] if r.startswith("fedspec")}
+    assert needed == {f"fedspec{extra}=={PROJECTS['.']['version']}" for extra in ("", "[suite]")}
+    assert len(PROJECTS["."]["optional-dependencies"]) <= 4
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,9 @@ def prose() -> list[str]:
     return [s.strip() for part in text.split("\n\n") for s in re.split(r"(?<=[.:;])\s+", part) if s.strip()]
 
 
+PROJECTS = ("pyproject.toml", "impl/pyproject.toml", "proofs_check/pyproject.toml")
+
+
 def test_it_can_be_read_in_a_minute() -> None:
     assert len(TEXT.splitlines()) <= 124
     assert len(prose()) > 20
@@ -62,14 +65,15 @@ def test_the_design_names_modules_and_extras_that_are_there() -> None:
     modules = set(re.findall(r"\b(\w+(?:/\w+)*\.py)\b", DESIGN))
     there = [str(path) for path in ROOT.rglob("*.py") if ".venv" not in path.parts]
     assert len(modules) > 20 and not [m for m in modules if not any(p.endswith(f"/{m}") for p in there)]
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert not [extra for extra in extras if f"[{extra}]`" not in DESIGN]
+    for file in PROJECTS:
+        extras = tomllib.loads((ROOT / file).read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+        assert not [extra for extra in extras if f"`[{extra}]`" not in DESIGN], file
 
 
 def test_what_is_cited_is_this_version() -> None:
     lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
     cited = {key: rest.strip() for key, colon, rest in (line.partition(":") for line in lines) if colon}
-    for file in ("pyproject.toml", "vectors/pyproject.toml"):
+    for file in (*PROJECTS, "vectors/pyproject.toml"):
         project = tomllib.loads((ROOT / file).read_text(encoding="utf-8"))["project"]
         assert (cited["version"], cited["license"]) == (project["version"], project["license"]), file
         assert [cited["  - name"]] == [author["name"] for author in project["authors"]]

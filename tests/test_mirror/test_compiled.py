@@ -144,7 +144,7 @@ def test_targets_in_another_type_are_refused_by_name() -> None:
 
 def test_a_missing_package_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "missing_packages", lambda: ("numba",))
-    with pytest.raises(LayersError, match=r"numba not installed: pip install '.\[fast\]'"):
+    with pytest.raises(LayersError, match=r"numba not installed: pip install '\./impl\[fast\]'"):
         CASES["odd"].trained("compiled")
     federation = CASES["odd"].federation(None)
     federation.in_round(0).oracle([0, 1])(0, federation.x0.repeat(2, 1))

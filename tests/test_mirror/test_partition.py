@@ -293,5 +293,5 @@ def test_a_picture_that_cannot_be_is_refused(tmp_path: Path, monkeypatch: pytest
         partition.picture([np.array([0]), np.array([9])], [0, 1, 0, 1], tmp_path / "split.png")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(FedspecError, match=r"picture needs matplotlib: pip install '\.\[simulate\]'"):
+    with pytest.raises(FedspecError, match=r"picture needs matplotlib: pip install '\./impl\[simulate\]'"):
         partition.picture([np.array([0])], [0], tmp_path / "split.png")

@@ -19,7 +19,7 @@ from fedspec_torch import cohorts, resume, simulate
 from fedspec_torch.layers import loops
 from fedspec_torch.population import default_block
 
-pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install '.[fast]'")
+pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install './impl[fast]'")
 
 
 @pytest.fixture

@@ -100,5 +100,5 @@ def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         return found(name, *more, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(FedspecError, match=r"pip install '\.\[privacy\]'"):
+    with pytest.raises(FedspecError, match=r"pip install '\./proofs_check\[privacy\]'"):
         budget(**PAPER)  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ def picture(parts: Sequence[Indices], labels: Labels, path: str | Path) -> None:
         from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
     except ModuleNotFoundError as missing:
-        raise FedspecError(f"picture needs matplotlib: {to_install('simulate')}") from missing
+        raise FedspecError(f"picture needs matplotlib: {to_install('simulate', 'fedspec-torch')}") from missing
     name = "tab10" if len(names) <= 10 else "tab20" if len(names) <= 20 else "turbo"
     colours = colormaps[name](np.linspace(0, 1, len(names)) if name == "turbo" else np.arange(len(names)))
     figure = Figure(figsize=(10, 4), layout="constrained")

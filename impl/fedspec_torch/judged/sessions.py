@@ -1,6 +1,6 @@
 """One case of the judge, computed by the rules and rounds of the mirror.
 
-The environment variable ``FEDSPEC_TORCH_DEVICE`` says where: ``cpu`` (the default), ``cuda``, ``cuda:1``.
+The environment variable ``FEDSPEC_DEVICE`` says where: ``cpu`` (the default), ``cuda``, ``cuda:1``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fedspec_torch.arith import Vector, device_named
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round, run_step
 
-DEVICE = "FEDSPEC_TORCH_DEVICE"
+DEVICE = "FEDSPEC_DEVICE"
 
 
 def device() -> torch.device:

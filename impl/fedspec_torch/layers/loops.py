@@ -54,7 +54,7 @@ def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
     features, outputs = chain.stages[0].linear.inputs, chain.stages[-1].linear.outputs
     inputs, targets = walk.inputs.flatten(1), walk.targets
     if missing:
-        return f"{', '.join(missing)} not installed: {to_install('fast')}"
+        return f"{', '.join(missing)} not installed: {to_install('fast', 'fedspec-torch')}"
     if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
         return f"models in {x.dtype} on {x.device.type}, not in float32 or float64 on a CPU"
     if chain.before or any(stage.activations not in CODES for stage in chain.stages):

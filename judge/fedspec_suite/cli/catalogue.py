@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from fedspec.catalogue import CATALOGUE, Algorithm, elsewhere, find, id_of
+from fedspec.catalogue import CATALOGUE, elsewhere, find, id_of
 from fedspec.entry import Basis
-from fedspec.errors import FedspecError, UnknownNameError, to_install
+from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.papers import PAPERS
-from fedspec_suite.report import claimed, mirrored, page, table
+from fedspec_suite import brought
+from fedspec_suite.report import claimed, page, table
 from fedspec_suite.report import graph as drawing
 from fedspec_suite.report.terminal import Json, console, emit
 
@@ -97,11 +97,11 @@ def show(
         else:
             claimed.show(a, reading, declared, console())
         return
-    parts = _parts(a) if mirror else ()
+    mirrored = brought.found(brought.SHOW, "mirror", "show --mirror").load() if mirror else None
     if as_json:
-        emit([page.record(a) | ({"mirror": [asdict(part) for part in parts]} if mirror else {})])
-    elif mirror:
-        mirrored.show(a, parts, console())
+        emit([page.record(a) | ({"mirror": [asdict(part) for part in mirrored.parts(a)]} if mirrored else {})])
+    elif mirrored:
+        mirrored.show(a, mirrored.parts(a), console())
     elif general:
         page.show_general(a, console())
     else:
@@ -113,14 +113,6 @@ def _declared(said: str) -> tuple[str, str]:
     if not given:
         raise FedspecError(f"--option: got {said!r}; write NAME=VALUE, as server=adam")
     return name.strip(), value.strip()
-
-
-def _parts(a: Algorithm) -> tuple[Any, ...]:
-    try:
-        found: tuple[Any, ...] = import_module("fedspec_torch.forms.text").parts(a)
-    except ModuleNotFoundError as missing:
-        raise FedspecError(f"show: --mirror needs {missing.name}: {to_install('torch')}") from missing
-    return found
 
 
 def graph(

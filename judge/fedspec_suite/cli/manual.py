@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fedspec_suite import brought
 from fedspec_suite.cli.commands import COMMANDS, PURPOSES
 
 SECTIONS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -47,7 +48,8 @@ def loaded(name: str) -> Any:
 
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(environments.cache_folder() / "hypothesis"))
     module, _, attribute = COMMANDS[name].where.partition(":")
-    found = getattr(import_module(module), attribute)
+    of_other = None if module else brought.found(brought.COMMANDS, name, name)
+    found = of_other.load() if of_other else getattr(import_module(module), attribute)
     alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(found, typer.Typer):
         alone.add_typer(found, name=name)

@@ -6,13 +6,12 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 from fedspec.contract import Subject
-from fedspec.errors import ContractError, UnknownNameError, nearest, to_install
+from fedspec.errors import ContractError, FedspecError, UnknownNameError, nearest
 from fedspec.reference import SUBJECT as REFERENCE
-from fedspec_suite import mutants
+from fedspec_suite import brought, mutants
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import LIMIT, START_LIMIT, Process
 from fedspec_suite.subjects import environments
@@ -38,7 +37,7 @@ def expand(implementation: str) -> tuple[str, ...]:
         words = f"write py:{path}.py{name}" if name else f"say what in the file is judged: py:{path}.py:Subject"
         raise UnknownNameError(f"subject: {implementation}: {words}")
     kind, _, rest = implementation.partition(":")
-    if implementation in {"spec", "torch"} or (kind in {"py", "cmd", "mutant"} and rest):
+    if implementation in {"spec", *brought.names(brought.SUBJECTS)} or (kind in {"py", "cmd", "mutant"} and rest):
         return (implementation,)
     names = environments.bundled()
     if implementation in names:
@@ -71,11 +70,12 @@ def opened(
     if kind == "mutant" and rest:
         yield Inside(mutants.Mutated(mutants.find(rest)))
         return
-    if implementation == "torch":
-        if find_spec("torch") is None:
-            raise ContractError(f"subject: the mirror needs torch, which is not installed; {to_install('torch')}")
-        command = _serve("fedspec_torch.judged.subject:SUBJECT")
-        environment = {"FEDSPEC_TORCH_DEVICE": device}
+    if implementation in brought.names(brought.SUBJECTS):
+        try:
+            command = _serve(brought.found(brought.SUBJECTS, implementation, f"subject: {implementation}").value)
+        except FedspecError as error:
+            raise ContractError(str(error)) from error
+        environment = {"FEDSPEC_DEVICE": device}
     elif kind == "py" and rest:
         command = _serve(rest)
     elif kind == "cmd" and rest:

@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import fedspec
-from fedspec.errors import ContractError, UnknownNameError
+from fedspec.errors import ContractError, UnknownNameError, to_install
 from fedspec_suite.subjects import making
 
 HERE = Path(__file__).resolve().parent
@@ -203,6 +203,7 @@ def command(name: str, progress: Callable[[str], None] = lambda _: None) -> list
     if len(subject.variants) != 1:
         raise UnknownNameError(f"subject: {name} has several variants; choose one of {', '.join(expand(name))}")
     (attribute,) = subject.variants.values()
+    packages = [str(_directory(package)) for package in subject.packages]
     python = prepare(name, progress)
     where = Path(fedspec.__file__).resolve().parent
     return [
@@ -211,14 +212,19 @@ def command(name: str, progress: Callable[[str], None] = lambda _: None) -> list
         str(HERE / "bootstrap.py"),
         str(where),
         f"{subject.folder / 'adapter.py'}:{attribute}",
-        *(str(_directory(name)) for name in subject.packages),
+        *packages,
     ]
 
 
 def _directory(package: str) -> Path:
-    """Where a package of this project lies; it is not imported."""
+    """Where a package of this project lies; it is not imported.
+
+    Raises:
+        ContractError: it is of a distribution that is not installed.
+    """
     found = find_spec(package)
-    assert found is not None and found.submodule_search_locations is not None
+    if found is None or found.submodule_search_locations is None:
+        raise ContractError(f"subject: it needs {package}, which is not installed; {to_install('', 'fedspec-torch')}")
     return Path(next(iter(found.submodule_search_locations))).resolve()
 
 

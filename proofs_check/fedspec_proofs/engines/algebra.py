@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import z3
 
 from fedspec.errors import FedspecError
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
@@ -21,6 +20,7 @@ from fedspec_proofs.engines.draw import At, Draw, Rationals, filled
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import TIMEOUT_MS, Formulas, Outcome, Proof, prove
+from fedspec_proofs.solvers import z3
 from fedspec_proofs.words import said
 
 INSTANCES = 100

@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from mpmath import iv
+from fedspec_proofs.solvers import mpmath
 
 DIGITS = 50
 SCALE = 10**DIGITS
@@ -25,14 +25,14 @@ def sqrt_above(q: Any) -> Fraction:
 
 
 def _interval(function: Any, q: Any) -> tuple[Fraction, Fraction]:
-    before = iv.dps
-    iv.dps = DIGITS
+    before = mpmath.iv.dps
+    mpmath.iv.dps = DIGITS
     try:
         q = Fraction(q)
-        value = function(iv.mpf(q.numerator) / iv.mpf(q.denominator))
+        value = function(mpmath.iv.mpf(q.numerator) / mpmath.iv.mpf(q.denominator))
         return _fraction(value.a), _fraction(value.b)
     finally:
-        iv.dps = before
+        mpmath.iv.dps = before
 
 
 def _fraction(x: Any) -> Fraction:
@@ -44,9 +44,9 @@ def _fraction(x: Any) -> Fraction:
 
 def log(q: Any) -> tuple[Fraction, Fraction]:
     """Rationals around the natural logarithm of q > 0."""
-    return _interval(iv.log, q)
+    return _interval(mpmath.iv.log, q)
 
 
 def exp(q: Any) -> tuple[Fraction, Fraction]:
     """Rationals around e to the q."""
-    return _interval(iv.exp, q)
+    return _interval(mpmath.iv.exp, q)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import sympy
 
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
 from fedspec_proofs.engines.draw import Draw, Rationals, filled
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.symbolic import ZeroTest, vanishes
+from fedspec_proofs.solvers import sympy
 from fedspec_proofs.words import said
 
 Body = Callable[[Draw], Iterable[Any]]

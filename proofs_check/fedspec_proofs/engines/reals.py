@@ -14,10 +14,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import z3
 
 import fedspec.arith as arith
 from fedspec.arith import Array, Vector
+from fedspec_proofs.solvers import z3
 
 
 def term(x: Any) -> Any:

@@ -13,9 +13,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Generic, TypeAlias, TypeVar
 
-import z3
-
 from fedspec_proofs.engines.reals import term
+from fedspec_proofs.solvers import z3
 
 S = TypeVar("S")
 

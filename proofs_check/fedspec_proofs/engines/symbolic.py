@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import sympy
 
 from fedspec.arith import Array
+from fedspec_proofs.solvers import sympy
 
 POINTS = 3
 

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import sympy
-
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
 from fedspec_proofs.engines.certificate import Sum, added, adds_up
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities, symbolic
+from fedspec_proofs.solvers import sympy
 
 Terms = Callable[[Draw], Mapping[str, Any]]
 """The right side of a bound, term by term, over the variables of a draw."""

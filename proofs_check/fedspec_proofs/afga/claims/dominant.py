@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import sympy
 
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
@@ -28,6 +27,7 @@ from fedspec_proofs.engines.draw import Draw, Rationals
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.smt import every
+from fedspec_proofs.solvers import sympy
 
 RATES = ("w", "i", "q", "n", "beta", "fac", "L", "kappa", "root", "C_1", "C_0", "G", "d", "T")
 

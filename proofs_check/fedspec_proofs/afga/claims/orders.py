@@ -11,14 +11,14 @@ from fedspec.arith import Vector
 from fedspec.readings import AmsOption
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
 from fedspec_proofs.afga.kit.server_inductions import (
-    DOMAIN,
-    EPS,
     WORDS,
     Step,
     Watched,
     broken_by,
+    domain,
     finding,
     in_order,
+    numbers,
     order,
     rootless,
     simulated,
@@ -31,8 +31,9 @@ WANG = "ours, about FedAMS beside eq. (2) (L112-130); external: Wang, Lin and Ch
 
 
 def _ordered(step: Step, ceiling: Callable[[Any, Any, Any], Any], extra: Formulas | None = None) -> Finding:
-    invariant = order(lambda v_hat, P: ceiling(v_hat, P, EPS))
-    answers = system(step, invariant, {**DOMAIN, **(extra or {})}).prove()
+    eps = numbers()["eps"]
+    invariant = order(lambda v_hat, P: ceiling(v_hat, P, eps))
+    answers = system(step, invariant, {**domain(), **(extra or {})}).prove()
     holds = in_order(ceiling)
     dropped = {
         "0 <= beta1 < 1": broken_by(step, holds, beta1=F(2)),
@@ -57,7 +58,7 @@ def below_P(v_hat: Any, P: Any, eps: Any) -> Any:
 )
 def amsgrad_order() -> Finding:
     """v is a mean of squares seen and of zero, v_hat a maximum of such v, m a mean of the Delta and of zero."""
-    return _ordered(amsgrad, below_P, {"eps >= 0": EPS >= 0})
+    return _ordered(amsgrad, below_P, {"eps >= 0": numbers()["eps"] >= 0})
 
 
 def fedams(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
@@ -76,15 +77,19 @@ def fedams(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
 def fedams_order() -> Finding:
     """eps enters the maximum, so that it is both a floor and, while all Delta^2 are smaller, the ceiling."""
 
+    least = numbers()["eps"]
+
     def ceiling(v_hat: Any, P: Any, eps: Any) -> Any:
         return some(v_hat <= P, v_hat <= eps)
 
     def floor(before: Watched, after: Watched) -> Formulas:
-        return {"v_hat never falls": before.state.v_hat[0] <= after.state.v_hat[0], "eps": after.state.v_hat[0] >= EPS}
+        return {
+            "v_hat never falls": before.state.v_hat[0] <= after.state.v_hat[0],
+            "eps": after.state.v_hat[0] >= least,
+        }
 
-    whole = replace(
-        system(fedams, order(lambda v_hat, P: ceiling(v_hat, P, EPS)), {**DOMAIN, "eps >= 0": EPS >= 0}), claim=floor
-    )
+    invariant = order(lambda v_hat, P: ceiling(v_hat, P, least))
+    whole = replace(system(fedams, invariant, {**domain(), "eps >= 0": least >= 0}), claim=floor)
 
     def holds(states: list[AmsGrad], deltas: list[Any], eps: Any) -> bool:
         return in_order(ceiling)(states, deltas, eps) and bool(states[-1].v_hat[0] >= eps)

@@ -7,27 +7,20 @@ from dataclasses import dataclass
 from fractions import Fraction as F
 from typing import Any
 
-import z3
-
 from fedspec.server.amsgrad import AmsGrad, amsgrad, init
 from fedspec_proofs.afga.kit.server_inductions import (
-    BETA1,
-    BETA2,
-    DOMAIN,
-    EPS,
-    ETA,
     broken_by,
+    domain,
     finding,
     fresh,
+    numbers,
     simulated,
 )
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.enclosure import sqrt_above, sqrt_below
 from fedspec_proofs.engines.reals import Real, real, reals
 from fedspec_proofs.engines.smt import Formulas, Induction, prove
-
-DELTA = reals("Delta", 1)
-NUMBERS = {"eta": ETA, "beta1": BETA1, "beta2": BETA2, "eps": EPS}
+from fedspec_proofs.solvers import z3
 
 
 @dataclass(frozen=True)
@@ -41,19 +34,20 @@ class Sums:
 
 def _momentum(factor: int) -> Finding:
     """sum m^2 <= sum Delta^2 / factor, from (1 - beta1)(D - factor M) >= factor beta1 m^2."""
+    delta, h = reals("Delta", 1), numbers()
 
     def step(w: Sums) -> Sums:
-        state = amsgrad(w.state, DELTA, **NUMBERS)
-        return Sums(state, w.M + state.m[0] ** 2, w.D + DELTA[0] ** 2)
+        state = amsgrad(w.state, delta, **h)
+        return Sums(state, w.M + state.m[0] ** 2, w.D + delta[0] ** 2)
 
     def invariant(w: Sums) -> Formulas:
-        return {"kept": (1 - BETA1) * (w.D - factor * w.M) >= factor * BETA1 * w.state.m[0] ** 2}
+        return {"kept": (1 - h["beta1"]) * (w.D - factor * w.M) >= factor * h["beta1"] * w.state.m[0] ** 2}
 
     def claimed(_: Sums, after: Sums) -> Formulas:
         return {"sum m^2 <= sum Delta^2": factor * after.M <= after.D}
 
     zero = Real(0)
-    given = {"0 <= beta1 < 1": DOMAIN["0 <= beta1 < 1"]}
+    given = {"0 <= beta1 < 1": domain()["0 <= beta1 < 1"]}
     whole = Induction(
         Sums(init(reals("x", 1)), zero, zero), Sums(fresh(), real("M"), real("D")), step, given, invariant, claimed
     )
@@ -92,9 +86,9 @@ class Roots:
 
 def _telescope(bound: Callable[[Any], Any]) -> Finding:
     """sum |s - s'| <= bound(e) and sum (s - s')^2 <= bound(e) e with e = eps^(-1/2)."""
-    e, new = real("e"), real("s_new")
+    e, new, delta, h = real("e"), real("s_new"), reals("Delta", 1), numbers()
     start, before = init(reals("x", 1)), fresh()
-    after = amsgrad(before, DELTA, **NUMBERS)
+    after = amsgrad(before, delta, **h)
 
     def step(w: Roots) -> Roots:
         change = z3.If((w.s - new).term >= 0, (w.s - new).term, (new - w.s).term)
@@ -102,7 +96,7 @@ def _telescope(bound: Callable[[Any], Any]) -> Finding:
 
     def invariant(w: Roots) -> Formulas:
         return {
-            "s is a root": z3.And(w.s > 0, w.s**2 * (w.state.v_hat[0] + EPS) == 1),
+            "s is a root": z3.And(w.s > 0, w.s**2 * (w.state.v_hat[0] + h["eps"]) == 1),
             "v_hat >= 0": w.state.v_hat[0] >= 0,
             "first sum = e - s": w.first == e - w.s,
             "second sum <= e^2 - s^2": w.second <= e**2 - w.s**2,
@@ -112,8 +106,8 @@ def _telescope(bound: Callable[[Any], Any]) -> Finding:
         return {"first sum": w.first <= bound(e), "second sum": w.second <= bound(e) * e}
 
     inputs = {
-        "e = eps^(-1/2)": z3.And(e > 0, e**2 * EPS == 1),
-        "s_new is a root": z3.And(new > 0, new**2 * (after.v_hat[0] + EPS) == 1),
+        "e = eps^(-1/2)": z3.And(e > 0, e**2 * h["eps"] == 1),
+        "s_new is a root": z3.And(new > 0, new**2 * (after.v_hat[0] + h["eps"]) == 1),
     }
     whole = Induction(
         Roots(start, e, Real(0), Real(0)),

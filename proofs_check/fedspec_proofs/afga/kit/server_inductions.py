@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction as F
 from typing import Any
 
-import z3
-
 from fedspec.arith import Vector
 from fedspec.server.amsgrad import AmsGrad, init
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
@@ -20,14 +18,21 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.reals import real, reals
 from fedspec_proofs.engines.smt import Formulas, Induction, Proof, every
+from fedspec_proofs.solvers import z3
 from fedspec_proofs.words import said
 
-ETA, BETA1, BETA2, EPS = (real(name) for name in ("eta", "beta1", "beta2", "eps"))
-DOMAIN: Formulas = {
-    "0 <= beta1 < 1": z3.And(BETA1 >= 0, BETA1 < 1),
-    "0 <= beta2 < 1": z3.And(BETA2 >= 0, BETA2 < 1),
-}
 WORDS = {"0 <= beta1 < 1": "decay of the first moment", "0 <= beta2 < 1": "decay of the second moment"}
+
+
+def numbers() -> dict[str, Any]:
+    """The server's hyper-parameters, as z3 reals."""
+    return {name: real(name) for name in ("eta", "beta1", "beta2", "eps")}
+
+
+def domain() -> Formulas:
+    """What is asked of beta1 and beta2."""
+    return {f"0 <= {name} < 1": z3.And(real(name) >= 0, real(name) < 1) for name in ("beta1", "beta2")}
+
 
 Step = Callable[..., AmsGrad]
 """A server rule: state, Delta, and its numbers by name."""
@@ -83,7 +88,7 @@ def system(step: Step, invariant: Invariant, given: Formulas) -> Induction[Watch
         return {"v_hat never falls": before.state.v_hat[0] <= after.state.v_hat[0]}
 
     def one(w: Watched) -> Watched:
-        return Watched(step(w.state, delta, eta=ETA, beta1=BETA1, beta2=BETA2, eps=EPS), P, A)
+        return Watched(step(w.state, delta, **numbers()), P, A)
 
     start = init(reals("x", 1))
     return Induction(

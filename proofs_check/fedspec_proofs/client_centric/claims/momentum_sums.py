@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import z3
 
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
@@ -35,6 +34,7 @@ from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.engines.smt import Formulas, Induction
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
+from fedspec_proofs.solvers import z3
 
 
 @dataclass(frozen=True)

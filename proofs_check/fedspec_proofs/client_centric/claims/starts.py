@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import z3
 
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.client_centric.claims.telescoping import path
@@ -18,6 +17,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import Formulas, Induction, Proof, every
 from fedspec_proofs.refutation import refutation
+from fedspec_proofs.solvers import z3
 
 
 @claim(

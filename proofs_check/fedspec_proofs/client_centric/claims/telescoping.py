@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import z3
 
 from fedspec.arith import sqrt
 from fedspec_proofs.claim import (
@@ -26,6 +25,7 @@ from fedspec_proofs.client_centric.kit.steps import increments, moments
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import Formulas, Induction
+from fedspec_proofs.solvers import z3
 
 ROUNDS = 6
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import sympy
 
 from fedspec.scalars import maximum
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
@@ -20,6 +19,7 @@ from fedspec_proofs.fedada2.claims.normalised import RATES, START, limit
 from fedspec_proofs.fedada2.claims.student_t import fedavg_round
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.refutation import refutation
+from fedspec_proofs.solvers import sympy
 
 SOURCE = Source(FEDADA2, "Proposition 10 (i) (L475)")
 BOUND = Source(FEDADA2, "proof of Proposition 10 (ii) (L516)")

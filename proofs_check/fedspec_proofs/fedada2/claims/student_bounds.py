@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from mpmath import iv, libmp
-
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import enclosure
 from fedspec_proofs.fedada2.claims.student_t import quantile
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.refutation import refutation
+from fedspec_proofs.solvers import mpmath
 
 
 @claim(
@@ -46,14 +45,18 @@ def majorant() -> Finding:
 
 def at_one(nu: int) -> Fraction:
     """p_nu(1) from above, by interval arithmetic."""
-    before = iv.dps
-    iv.dps = 30
+    before = mpmath.iv.dps
+    mpmath.iv.dps = 30
     try:
-        n = iv.mpf(nu)
-        value = iv.gamma((n + 1) / 2) / (iv.sqrt(iv.pi * n) * iv.gamma(n / 2)) * (1 + 1 / n) ** (-(n + 1) / 2)
-        return Fraction(*libmp.to_rational(value._mpi_[1]))
+        n = mpmath.iv.mpf(nu)
+        value = (
+            mpmath.iv.gamma((n + 1) / 2)
+            / (mpmath.iv.sqrt(mpmath.iv.pi * n) * mpmath.iv.gamma(n / 2))
+            * (1 + 1 / n) ** (-(n + 1) / 2)
+        )
+        return Fraction(*mpmath.libmp.to_rational(value._mpi_[1]))
     finally:
-        iv.dps = before
+        mpmath.iv.dps = before
 
 
 @claim(

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import sympy
 
 from fedspec.algorithms import fedavg
 from fedspec.algorithms.local import local_sgd, sgd_norm
@@ -22,6 +21,7 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fedada2.kit.rational import F
+from fedspec_proofs.solvers import sympy
 
 PROPOSITION = Source(FEDADA2, "Proposition 9 (i) (L316), Proposition 2 (i) (L48)")
 

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import z3
 
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.nova import effective_steps, general_weights
@@ -22,6 +21,7 @@ from fedspec_proofs.engines.reals import Real
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fednova.kit.bounds import Constants, drift, rational, reach, spread, squares
 from fedspec_proofs.refutation import refutation
+from fedspec_proofs.solvers import z3
 
 
 def constants(steps: tuple[int, ...], alpha: Any) -> Constants:

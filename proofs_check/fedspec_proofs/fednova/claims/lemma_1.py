@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import sympy
 
 from fedspec.algorithms import fedavg
 from fedspec.algorithms.fedavg import FedAvg
@@ -25,10 +24,11 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.limits import blank
-from fedspec_proofs.fednova.claims.small_rate import ETA, iso
+from fedspec_proofs.fednova.claims.small_rate import iso, small
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.settings import Setting
 from fedspec_proofs.refutation import refutation
+from fedspec_proofs.solvers import sympy
 
 
 def _unequal(steps: tuple[int, ...], *, mixed: bool = False) -> Body:
@@ -187,7 +187,7 @@ def not_at_a_fixed_rate() -> Finding:
             "and attracts: |M| < 1": all(abs(s.linear_part(exact.vector(0))[0, 0]) < 1 for s in settings),
             "2/3 less the limit is eta / (3 (3 - eta)) at every one": formula,
             "and so at every rate: the limit is (2 - eta) / (3 - eta), eta a symbol": sympy.cancel(
-                iso(FedAvg(eta_l=ETA), (1, 2)).limit()[0] - (2 - ETA) / (3 - ETA)
+                iso(FedAvg(eta_l=small()), (1, 2)).limit()[0] - (2 - small()) / (3 - small())
             )
             == 0,
         },

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import sympy
 
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.algorithms.fednova import FedNova
@@ -31,6 +30,7 @@ from fedspec_proofs.engines.symbolic import normal_form
 from fedspec_proofs.fednova.kit.bounds import rational, tau_eff
 from fedspec_proofs.fednova.kit.responses import below_one
 from fedspec_proofs.fednova.kit.settings import Setting, algorithms, label
+from fedspec_proofs.solvers import sympy
 
 INSTANCES = 4
 ROUNDS = 3

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import sympy
 
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.mixing.nova import general_weights
@@ -21,6 +20,7 @@ from fedspec_proofs.engines.symbolic import normal_form, vanishes
 from fedspec_proofs.fednova.claims.lemma_1 import mean_round, nearer, slow_down
 from fedspec_proofs.fednova.kit.bounds import chi_squared, gradient, least_kappa, rational
 from fedspec_proofs.fednova.kit.settings import Setting
+from fedspec_proofs.solvers import sympy
 
 STEPS = ((1, 2), (2, 1), (1, 3), (2, 3), (1, 5))
 
@@ -46,17 +46,15 @@ def _limit_squared(a: Any, eta: Any, steps: tuple[int, ...]) -> Any:
     return slope @ slope
 
 
-ETA, A = sympy.Symbol("eta", positive=True), sympy.Symbol("a", real=True)
-
-
 def _at_zero() -> Iterator[tuple[tuple[int, ...], Any]]:
     """The limit of |grad F|^2 as eta -> 0, by eta = 0 in the reduced fraction, less chi^2 kappa^2."""
+    eta, a = sympy.Symbol("eta", positive=True), sympy.Symbol("a", real=True)
     for steps in STEPS:
         w = _weights(steps)
-        above, below = sympy.fraction(normal_form(_limit_squared(A, ETA, steps)))
-        assert below.subs(ETA, 0) != 0
-        floor = chi_squared((HALF, HALF), w) * least_kappa(_problem(A), w, 1)
-        yield steps, (above / below).subs(ETA, 0) - floor
+        above, below = sympy.fraction(normal_form(_limit_squared(a, eta, steps)))
+        assert below.subs(eta, 0) != 0
+        floor = chi_squared((HALF, HALF), w) * least_kappa(_problem(a), w, 1)
+        yield steps, (above / below).subs(eta, 0) - floor
 
 
 @claim(
@@ -109,7 +107,7 @@ def _floor(draw: Draw) -> Iterable[Any]:
     """(a (tau_1 - tau_2) / (tau_1 + tau_2))^2 less chi^2 kappa^2; kappa^2 is what sum w_i |grad F_i - grad F~|^2 is at
     every x."""
     a, tau, x = draw("a"), draw("tau", 2, positive=True), draw("x", 1)
-    half = HALF_OF[draw is symbolic]
+    half = half_of(draw)
     problem, w = _problem(a), general_weights(tau * 0 + half, tau, NovaWeights.IMPLIED)
     centre = gradient(problem, w, x)
     rows = zip(w, (c(0, x) for c in problem.clients), strict=True)
@@ -123,4 +121,6 @@ def _round(draw: Draw) -> Iterable[Any]:
     return mean_round(draw, m=2)
 
 
-HALF_OF = {True: sympy.Rational(1, 2), False: HALF}
+def half_of(draw: Draw) -> Any:
+    """One half, in the numbers that are drawn."""
+    return sympy.Rational(1, 2) if draw is symbolic else HALF

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import sympy
 
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.algorithms.fednova import FedNova
@@ -32,8 +31,13 @@ from fedspec_proofs.fednova.claims.limits import STEPS, blank, hyper, own_weight
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import below_one
 from fedspec_proofs.fednova.kit.settings import Setting, algorithms, label
+from fedspec_proofs.solvers import sympy
 
-ETA = sympy.Symbol("eta", positive=True)
+
+def small() -> Any:
+    """The rate, as a symbol: eta > 0."""
+    return sympy.Symbol("eta", positive=True)
+
 
 Case = tuple[str, Setting, Vector]
 """What it is about, the setting at a rate, and the point that its limit is claimed to tend to."""
@@ -69,9 +73,9 @@ def _tends(case: Case) -> Any:
     """The limit of x~ less its claimed value: the reduced fraction at eta = 0, where it has no pole."""
     _, s, target = case
     value = normal_form(s.limit()[0])
-    below = sympy.fraction(value)[1].subs(ETA, 0)
+    below = sympy.fraction(value)[1].subs(small(), 0)
     assert sympy.expand(below) != 0
-    return value.subs(ETA, 0) - target[0]
+    return value.subs(small(), 0) - target[0]
 
 
 def _shrinks(steps: tuple[int, ...], rng: np.random.Generator) -> tuple[int, list[str]]:
@@ -107,7 +111,7 @@ def small_rate() -> Finding:
     rng = generator()
     count, again, wrong = 0, 0, []
     for steps in STEPS:
-        for case in _cases(symbolic, ETA, steps):
+        for case in _cases(symbolic, small(), steps):
             test = vanishes([_tends(case)], rng)
             count += 1
             if test.zero is not True:
@@ -143,7 +147,7 @@ def alpha_one() -> Finding:
 
     def body(steps: tuple[int, ...], alpha: Any = 1) -> Body:
         def run(draw: Draw) -> Iterable[Any]:
-            eta = ETA if draw is symbolic else draw("eta", positive=True) / 97
+            eta = small() if draw is symbolic else draw("eta", positive=True) / 97
             s = scalar(draw, FedProx(eta_l=eta, mu=alpha / eta), steps)
             p, norms = s.shares(), s.norms()
             yield from norms - 1

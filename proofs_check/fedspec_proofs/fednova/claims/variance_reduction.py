@@ -20,8 +20,8 @@ from fedspec.readings import Loop, Solver, Stored
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import Body, identities, symbolic
-from fedspec_proofs.fednova.claims.lower_bound import HALF_OF
+from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.fednova.claims.lower_bound import half_of
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import Hyper, hyper
 from fedspec_proofs.fednova.kit.settings import played
@@ -91,7 +91,7 @@ def holds_the_correction() -> Finding:
 def _kept(algorithm: Any, own: Any, h: Hyper, solver: Solver, tau: int, draw: Draw) -> Vector:
     """What client 0 keeps, less G_0 a_0 / ||a_0||_1, for any gradients and any correction c: client 1 has kept 2 c."""
     x, c, g = draw("x", 2), draw("c", 2), draw("g", tau, 2)
-    state = State(x=x, d=np.stack([0 * c, 2 * c]), p=x * 0 + HALF_OF[draw is symbolic])
+    state = State(x=x, d=np.stack([0 * c, 2 * c]), p=x * 0 + half_of(draw))
     after, _ = algorithm.step(own, state, [given(list(g))] * 2, Plan((0, 1), (tau, tau), (1, 1)))
     a = accumulation(solver, tau, alpha=h.alpha, rho=h.rho, gamma=h.gamma)
     difference: Vector = after.d[0] * sum(a) - sum(a[k] * g[k] for k in range(tau))

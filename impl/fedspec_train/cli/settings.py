@@ -6,56 +6,12 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from fedspec.catalogue import id_of
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
-
-Settings: TypeAlias = dict[str, dict[str, Any]]
-"""By the id of an algorithm and the name of a hyper-parameter or option."""
+from fedspec_suite.cli.assignments import Settings, assigned, number_or_word, several
 
 Shape: TypeAlias = Callable[[float], Any]
 """A rate by round, from the rate that is set."""
-
-
-def number_or_word(text: str) -> Any:
-    """What stands behind the equals sign."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def several(text: str) -> tuple[Any, ...]:
-    """What stands behind the equals sign, between commas."""
-    return tuple(map(number_or_word, filter(None, (word.strip() for word in text.split(",")))))
-
-
-def assigned(option: str, settings: Sequence[str], rows: Sequence[Algorithm], read: Callable[[str], Any]) -> Settings:
-    """What ``NAME=VALUE`` and ``ALGORITHM:NAME=VALUE`` say of each algorithm: the value, and whether of it alone.
-
-    What is said of it alone goes before what is said of all.
-
-    Raises:
-        ParameterError: one has no equals sign, or nobody has a parameter of that name.
-    """
-    found: Settings = {row.id: {} for row in rows}
-    for setting in sorted(settings, key=lambda s: ":" in s.partition("=")[0]):
-        left, equals, value = setting.partition("=")
-        *only, name = left.split(":", 1)
-        if not equals:
-            example = "eta_l=0.1" if read is number_or_word else "eta_l=0.01,0.1"
-            raise ParameterError(f"{option} {setting}: expected NAME=VALUE, such as {example}, or ALGORITHM:NAME=VALUE")
-        asked = [row for row in rows if row.id in (map(id_of, only) if only else found)]
-        takers = [row.id for row in asked if name in row.parameters]
-        if not takers:
-            known = ", ".join(dict.fromkeys(n for row in asked or rows for n in row.parameters))
-            ids = ", ".join(row.id for row in rows)
-            raise ParameterError(f"{option} {left}: none of {ids} has it; known: {known}")
-        for taker in takers:
-            found[taker][name] = (read(value), bool(only))
-    return found
 
 
 def set_and_tried(

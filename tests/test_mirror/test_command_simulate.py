@@ -17,11 +17,11 @@ from test_judge.support import fedspec, inside
 from test_judge.test_robust_terminal import MAIN
 
 from fedspec.errors import ParameterError
-from fedspec_suite.cli.settings import cohort_of, falling, shape_of
-from fedspec_suite.cli.training import plain
 from fedspec_suite.report import terminal
-from fedspec_suite.report.pace import Pace, duration
 from fedspec_torch.run.runs import Run
+from fedspec_train.cli.settings import cohort_of, falling, shape_of
+from fedspec_train.cli.training import plain
+from fedspec_train.report.pace import Pace, duration
 
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--cohort", "3", "--rounds", "3")
 

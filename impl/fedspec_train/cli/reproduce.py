@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from fedspec.errors import FedspecError, ParameterError, to_install
-from fedspec_suite.cli.training import PlaceError
-from fedspec_suite.report import recipe_picture, table
+from fedspec_suite.report import table
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
+from fedspec_train.cli.training import PlaceError
+from fedspec_train.report import recipe_picture
 
 SMALL = "Size small decides nothing, --size large does: seeds are too few and runs too short. "
 """What a sentence about small runs begins with: of two seeds one may come out for a claim and one against it."""
@@ -43,7 +44,7 @@ def mount(app: typer.Typer) -> None:
 
         A recipe has the task, the algorithms with their values and the grid these were won on, and the checks that were
         fixed before. Every run is written down as it ends: a command that is broken off goes on where it was. It needs
-        pip install '.[simulate]': torch, scikit-learn, matplotlib.
+        pip install './impl[simulate]': torch, scikit-learn, matplotlib.
         """
         if size not in ("small", "large"):
             raise ParameterError(f"--size {size}: known: small, large")
@@ -86,7 +87,7 @@ def _mirror(module: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as missing:
-        raise FedspecError(f"reproduce needs {missing.name}: {to_install('simulate')}") from missing
+        raise FedspecError(f"reproduce needs {missing.name}: {to_install('simulate', 'fedspec-torch')}") from missing
 
 
 def _place(out: Path, stem: str, option: str = "--out") -> Path:

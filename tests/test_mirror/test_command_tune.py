@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 from test_judge.support import inside
-from test_judge.test_command_simulate import commanded
+from test_mirror.test_command_simulate import commanded
 
 from fedspec.catalogue import find
 from fedspec.errors import ParameterError
-from fedspec_suite.cli.settings import set_and_tried
 from fedspec_suite.report import terminal
+from fedspec_train.cli.settings import set_and_tried
 
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "24", "--cohort", "3", "--rounds", "4")
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.hyper import plays_part
-from fedspec_suite.report import picture
-from fedspec_suite.report.curves import AGAINST, PANELS
-from fedspec_suite.report.unlike import options_of
+from fedspec_train.report import picture
+from fedspec_train.report.curves import AGAINST, PANELS
+from fedspec_train.report.unlike import options_of
 
 
 def draw_runs(
@@ -46,7 +46,7 @@ def draw_runs(
     try:
         import_module("matplotlib")
     except ModuleNotFoundError as missing:
-        raise FedspecError(f"draw_runs needs matplotlib: {to_install('simulate')}") from missing
+        raise FedspecError(f"draw_runs needs matplotlib: {to_install('simulate', 'fedspec-torch')}") from missing
     if not isinstance(runs, Mapping):
         raise ParameterError(f"runs: got {type(runs).__name__}; give them by name, such as {{'fedavg': run}}")
     if unknown := [name for name in tuned if name not in runs]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from rich.console import Console
@@ -10,7 +11,21 @@ from rich.table import Table
 from rich.text import Text
 
 from fedspec.catalogue import ADDED, Algorithm, LocalSolver
+from fedspec.errors import FedspecError, to_install
 from fedspec_suite.report.source import text_of
+
+
+def parts(a: Algorithm) -> tuple[Any, ...]:
+    """The parts of an algorithm's text.
+
+    Raises:
+        FedspecError: torch, or what else the mirror needs, is not there.
+    """
+    try:
+        found: tuple[Any, ...] = import_module("fedspec_torch.forms.text").parts(a)
+    except ModuleNotFoundError as missing:
+        raise FedspecError(f"show: --mirror needs {missing.name}: {to_install('', 'fedspec-torch')}") from missing
+    return found
 
 
 def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:

@@ -20,14 +20,14 @@ from fedspec.catalogue import id_of
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, to_install
 from fedspec.usual import usual
-from fedspec_suite.cli.settings import cohort_of, falling, local_work, set_and_tried, shape_of
-from fedspec_suite.cli.training import PlaceError, Places, begun, play_each, show, whole, write
-from fedspec_suite.cli.tuning import Question, found, mark, summed_up, told
-from fedspec_suite.cli.tuning import show as show_tuning
-from fedspec_suite.report import curves
-from fedspec_suite.report.pace import Pace
 from fedspec_suite.report.terminal import complaints, console, unbroken
 from fedspec_suite.report.terminal import progress as progress_line
+from fedspec_train.cli.settings import cohort_of, falling, local_work, set_and_tried, shape_of
+from fedspec_train.cli.training import PlaceError, Places, begun, play_each, show, whole, write
+from fedspec_train.cli.tuning import Question, found, mark, summed_up, told
+from fedspec_train.cli.tuning import show as show_tuning
+from fedspec_train.report import curves
+from fedspec_train.report.pace import Pace
 
 
 def mount(app: typer.Typer) -> None:
@@ -122,7 +122,7 @@ def mount(app: typer.Typer) -> None:
         one of settings, not of algorithms. What --tune names is tried first, all combinations of it, on data of the
         training clients that are held out.
 
-        It needs pip install '.[simulate]': torch, scikit-learn, matplotlib.
+        It needs pip install './impl[simulate]': torch, scikit-learn, matplotlib.
 
         Ctrl-C, SIGTERM and SIGHUP end it with the table so far, and with the run saved where --save says.
 
@@ -132,7 +132,7 @@ def mount(app: typer.Typer) -> None:
             mirror, tasks = import_module("fedspec_torch"), import_module("fedspec_torch.tasks")
             import_module("sklearn"), import_module("matplotlib")
         except ModuleNotFoundError as missing:
-            raise FedspecError(f"simulate needs {missing.name}: {to_install('simulate')}") from missing
+            raise FedspecError(f"simulate needs {missing.name}: {to_install('simulate', 'fedspec-torch')}") from missing
         ranked = import_module("fedspec_torch.ranks.processes")
         names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):

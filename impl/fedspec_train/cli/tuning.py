@@ -10,10 +10,11 @@ from typing import Any
 from rich.console import Console
 
 from fedspec.entry import Algorithm
-from fedspec_suite.cli.settings import Shape, falling
-from fedspec_suite.cli.training import PlaceError, Places, why
-from fedspec_suite.report import captions, table
-from fedspec_suite.report.pace import Pace
+from fedspec_suite.report import table
+from fedspec_train.cli.settings import Shape, falling
+from fedspec_train.cli.training import PlaceError, Places, why
+from fedspec_train.report import captions
+from fedspec_train.report.pace import Pace
 
 
 @dataclass(frozen=True)

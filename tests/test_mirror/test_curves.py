@@ -16,11 +16,11 @@ from matplotlib import image
 from matplotlib.colors import to_hex
 
 from fedspec.errors import ParameterError
-from fedspec_suite.report import captions, picture, recipe_picture
-from fedspec_suite.report.curves import AGAINST, PANELS, chosen, curve
 from fedspec_suite.report.labels import FULL, placed
 from fedspec_suite.report.styles import style_of
 from fedspec_torch import recipes
+from fedspec_train.report import captions, picture, recipe_picture
+from fedspec_train.report.curves import AGAINST, PANELS, chosen, curve
 
 SEVEN = ("fedada2", "fedavg", "fednova", "fedadam", "scaffold", "fed-lamb", "afga")
 TWELVE = (*SEVEN, "fedprox", "feddyn", "fedyogi", "fedavgm", "fedadagrad")

@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedspec_suite.report import captions, labels
-from fedspec_suite.report.curves import AGAINST, PANELS, Curve, Run, curve
+from fedspec_suite.report import labels
 from fedspec_suite.report.styles import style_of
+from fedspec_train.report import captions
+from fedspec_train.report.curves import AGAINST, PANELS, Curve, Run, curve
 
 WIDTH = {1: 6.0, 2: 9.0, 3: 12.0}
 """Of a picture with so many panels side by side, in inches."""

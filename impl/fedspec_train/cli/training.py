@@ -18,11 +18,11 @@ from rich.console import Console
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.interrupts import patient
-from fedspec_suite.report import picture as pictures
 from fedspec_suite.report import table
-from fedspec_suite.report.pace import Pace
 from fedspec_suite.report.terminal import complaints
-from fedspec_suite.report.unlike import options_of, unlike
+from fedspec_train.report import picture as pictures
+from fedspec_train.report.pace import Pace
+from fedspec_train.report.unlike import options_of, unlike
 
 Records = list[dict[str, Any]]
 """Runs as the record has them."""

@@ -15,10 +15,11 @@ from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.usual import usual
-from fedspec_suite.cli import worst_classes, worst_coefficients, worst_given, worst_mixing, worst_outer
-from fedspec_suite.cli.settings import assigned
-from fedspec_suite.cli.worst_told import lines, rates
-from fedspec_suite.report import terminal, worst_case_chart
+from fedspec_proofs.cli import worst_classes, worst_coefficients, worst_given, worst_mixing, worst_outer
+from fedspec_proofs.cli.worst_told import lines, rates
+from fedspec_proofs.report import worst_case_chart
+from fedspec_suite.cli.assignments import assigned
+from fedspec_suite.report import terminal
 from fedspec_suite.report.terminal import Json
 
 FRACTION = "a fraction such as 1/4 or 0.25"
@@ -88,9 +89,9 @@ def mount(app: typer.Typer) -> None:
         semidefinite program finds the worst functions, and multipliers that prove that there are none worse, which are
         checked in fractions.
         """
-        missing = [module for module in ("fedspec_proofs", "clarabel", "scipy") if find_spec(module) is None]
-        if missing:
-            raise FedspecError(f"worst-case: it needs {' and '.join(missing)}; {to_install('certify,proofs')}")
+        if missing := [module for module in ("clarabel", "scipy") if find_spec(module) is None]:
+            words = f"worst-case: it needs {' and '.join(missing)}"
+            raise FedspecError(f"{words}; {to_install('certify', 'fedspec-proofs')}")
         row = find(algorithm)
         numbers = {
             n: v for n, (v, _) in assigned("--set", setting or [], [row], lambda t: _said(row, t))[row.id].items()

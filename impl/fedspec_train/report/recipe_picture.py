@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fedspec_suite.report import picture
+from fedspec_train.report import picture
 
 AWAY = "distance to the minimiser"
 

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from fedspec.errors import FedspecError, ParameterError
-from fedspec_suite import draw_runs
-from fedspec_suite.report import recipe_picture
 from fedspec_torch import Federation, by_round, cohorts, each_round, epochs, exchanges, simulate
 from fedspec_torch.recipes import recipe
+from fedspec_train import draw_runs
+from fedspec_train.report import recipe_picture
 
 
 def played(
@@ -113,7 +113,7 @@ def test_a_metric_is_on_a_linear_axis_and_rounds_are_whole(monkeypatch: pytest.M
 def test_without_matplotlib_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     run = played()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(FedspecError, match=r"draw_runs needs matplotlib: pip install '\.\[simulate\]'"):
+    with pytest.raises(FedspecError, match=r"draw_runs needs matplotlib: pip install '\./impl\[simulate\]'"):
         draw_runs({"fedavg": run}, "x.png")
 
 

@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from fedspec_suite.report import worst_case_chart
-from fedspec_suite.report.worst_case_chart import decimal
+from fedspec_proofs.report import worst_case_chart
+from fedspec_proofs.report.worst_case_chart import decimal
 
 
 def about(told: dict[str, Any], but: str = "") -> str:

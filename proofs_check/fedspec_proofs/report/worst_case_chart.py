@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fedspec.errors import FedspecError, ParameterError, to_install
+from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.report.styles import style_of
 
 SUFFIXES = (".svg", ".png", ".pdf")
@@ -28,7 +28,7 @@ def drawing(path: Path | None) -> Callable[[Sequence[dict[str, Any]]], None] | N
     if not path.resolve().parent.is_dir():
         raise ParameterError(f"--chart {path}: there is no folder {path.resolve().parent}")
     if find_spec("matplotlib") is None:
-        raise FedspecError(f"--chart {path}: it needs matplotlib; {to_install('simulate')}")
+        raise FedspecError(f"--chart {path}: it needs matplotlib; pip install matplotlib")
     return lambda told: draw(told, path)
 
 

@@ -13,7 +13,7 @@ import typer
 
 from fedspec import papers
 from fedspec.errors import FedspecError, ParameterError, UnknownNameError, to_install
-from fedspec_suite.report import claims as shown
+from fedspec_proofs.report import claims as shown
 from fedspec_suite.report import terminal
 from fedspec_suite.report.terminal import Json
 
@@ -26,15 +26,18 @@ EXIT_CODES = "Exit code: 0 every claim came out as it stands, 1 one did not, or 
 
 
 def _part(name: str) -> Any:
-    """A module of the proofs, which this package knows by name only.
+    """A module of the ledger, imported when a command needs it."""
+    return importlib.import_module(f"fedspec_proofs.{name}")
+
+
+def _need(what: str, extras: str, *modules: str) -> None:
+    """Refuse to begin without what evidence runs on.
 
     Raises:
-        FedspecError: what the proofs need is not installed.
+        FedspecError: with what to install.
     """
-    missing = [module for module in ("fedspec_proofs", "sympy", "z3") if find_spec(module) is None]
-    if missing:
-        raise FedspecError(f"claims: they need {' and '.join(missing)}; {to_install('privacy,proofs')}")
-    return importlib.import_module(f"fedspec_proofs.{name}")
+    if missing := [module for module in modules if find_spec(module) is None]:
+        raise FedspecError(f"{what}: it needs {' and '.join(missing)}; {to_install(extras, 'fedspec-proofs')}")
 
 
 def _key(paper: str) -> str:
@@ -118,6 +121,7 @@ def run_(
         raise ParameterError("claims run: --store wants whole searches; leave out --recheck")
     if not 0 < limit < float("inf"):
         raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
+    _need("claims run", "solvers", "sympy", "z3")
     ledger, store = _part("ledger"), _part("stored")
     known = {**ledger.claims(), **ledger.variants()}
     chosen = [ledger.find(id).id for id in ids or ()]
@@ -164,9 +168,7 @@ def certify(
 
     Running a claim only checks them, with fractions; this is for a rule or a statement that has changed.
     """
-    missing = [module for module in ("clarabel", "scipy") if find_spec(module) is None]
-    if missing:
-        raise FedspecError(f"claims certify: it needs {' and '.join(missing)}; {to_install('certify')}")
+    _need("claims certify", "certify,solvers", "clarabel", "scipy", "sympy", "z3")
     known = _part("ledger").claims()
     certificates, solving = _part("engines.worst_case.certificates"), _part("engines.worst_case.solving")
     chosen = [_part("ledger").find(id).id for id in ids or certificates.CERTIFIED]
