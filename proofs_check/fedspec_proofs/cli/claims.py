@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import time
 from dataclasses import replace
@@ -13,6 +12,9 @@ import typer
 
 from fedspec import papers
 from fedspec.errors import FedspecError, ParameterError, UnknownNameError, to_install
+from fedspec_proofs import chain as chains
+from fedspec_proofs import ledger
+from fedspec_proofs import stored as store
 from fedspec_proofs.report import claims as shown
 from fedspec_suite.report import terminal
 from fedspec_suite.report.terminal import Json
@@ -23,11 +25,6 @@ app = typer.Typer(
 )
 
 EXIT_CODES = "Exit code: 0 every claim came out as it stands, 1 one did not, or timed out, 2 usage error."
-
-
-def _part(name: str) -> Any:
-    """A module of the ledger, imported when a command needs it."""
-    return importlib.import_module(f"fedspec_proofs.{name}")
 
 
 def _need(what: str, extras: str, *modules: str) -> None:
@@ -45,7 +42,6 @@ def _key(paper: str) -> str:
 
 
 def _chosen(paper: str, verdict: str) -> dict[str, Any]:
-    ledger = _part("ledger")
     if verdict and verdict not in ledger.verdicts():
         raise UnknownNameError(f"verdict: got {verdict!r}; choose one of {', '.join(ledger.verdicts())}")
     return {
@@ -70,7 +66,7 @@ def table(
     """
     if context.invoked_subcommand:
         return
-    ledger, stored = _part("ledger"), _part("stored").load()
+    stored = store.load()
     chosen = _chosen(paper, verdict)
     if not (as_json or everything or verdict):
         shown.lead(paper, stored, ledger, terminal.console())
@@ -84,19 +80,18 @@ def table(
 @app.command()
 def show(id: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False) -> None:
     """Show one claim: its statement, assumptions, what it follows from, the evidence, its source."""
-    ledger = _part("ledger")
-    claim, record = ledger.find(id), _part("stored").load().get(id)
+    claim, record = ledger.find(id), store.load().get(id)
     if as_json:
         terminal.emit([shown.row(claim, record, ledger)])
         return
-    shown.page(claim, record, ledger, _part("chain"), terminal.console())
+    shown.page(claim, record, ledger, chains, terminal.console())
 
 
-def _with_links(ids: list[str], ledger: Any) -> list[str]:
+def _with_links(ids: list[str]) -> list[str]:
     """These claims and what they follow from, the links first."""
     out: dict[str, None] = {}
     for id in ids:
-        found = _part("chain").links(ledger.find(id))
+        found = chains.links(ledger.find(id))
         if not found:
             raise ParameterError(f"claims run --chain: {id} follows from no other claim; leave out --chain")
         out |= dict.fromkeys([*reversed([link.claim.id for link in found]), id])
@@ -122,11 +117,12 @@ def run_(
     if not 0 < limit < float("inf"):
         raise ParameterError(f"limit: got {limit:g}; it is a number of seconds > 0")
     _need("claims run", "solvers", "sympy", "z3")
-    ledger, store = _part("ledger"), _part("stored")
+    from fedspec_proofs import execution
+
     known = {**ledger.claims(), **ledger.variants()}
     chosen = [ledger.find(id).id for id in ids or ()]
     if chain:
-        chosen = _with_links(chosen, ledger)
+        chosen = _with_links(chosen)
     chosen += [id for id, c in known.items() if (everything or (paper and c.paper == paper)) and id not in chosen]
     last = store.load()
     long = [id for id in chosen if id in last and last[id].seconds > upto]
@@ -137,14 +133,14 @@ def run_(
         store.save(store.load(), known)
     begun, outcomes = time.monotonic(), {}
     with terminal.progress() as progress:
-        for outcome in _part("execution").run(chosen, jobs=jobs, limit=limit, again=recheck):
+        for outcome in execution.run(chosen, jobs=jobs, limit=limit, again=recheck):
             # What is stored is renewed: what it showed before is no matter then.
             outcomes[outcome.id] = replace(outcome, lost=()) if save else outcome
             progress(f"{len(outcomes)} of {len(chosen)} claims, last {outcome.id} in {outcome.seconds:.1f} s")
-    outcomes = _part("execution").joined(outcomes)
+    outcomes = execution.joined(outcomes)
     ordered = [outcomes[id] for id in chosen]
     if save:
-        fresh = {o.id: o.record for o in ordered if o.as_it_stands}
+        fresh = {o.id: o.record for o in ordered if o.record and o.as_it_stands}
         store.save({**store.load(), **fresh}, known)
         store.save_found({**store.load_found(), **{id: outcomes[id].found for id in fresh}}, known)
     if as_json:
@@ -169,9 +165,10 @@ def certify(
     Running a claim only checks them, with fractions; this is for a rule or a statement that has changed.
     """
     _need("claims certify", "certify,solvers", "clarabel", "scipy", "sympy", "z3")
-    known = _part("ledger").claims()
-    certificates, solving = _part("engines.worst_case.certificates"), _part("engines.worst_case.solving")
-    chosen = [_part("ledger").find(id).id for id in ids or certificates.CERTIFIED]
+    from fedspec_proofs.engines.worst_case import certificates, solving
+
+    known = ledger.claims()
+    chosen = [ledger.find(id).id for id in ids or certificates.CERTIFIED]
     for id in chosen:
         if id not in certificates.CERTIFIED:
             raise UnknownNameError(
@@ -183,10 +180,12 @@ def certify(
         for id in chosen:
             found = {}
             for name, case in certificates.CERTIFIED[id].items():
-                found[name] = solving.certificate(case)
+                if one := solving.certificate(case):
+                    found[name] = one
+                else:
+                    lost.append(f"{id}: {name}")
                 progress(f"{id}: {name}")
-                lost += [f"{id}: {name}"] * (found[name] is None)
-            if all(found.values()):
+            if found.keys() == certificates.CERTIFIED[id].keys():
                 certificates.save({id: found})
                 console.print(f"{id}: {len(found)} certificates", highlight=False)
     for name in lost:

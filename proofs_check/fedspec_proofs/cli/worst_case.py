@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 from fractions import Fraction
 from importlib.util import find_spec
@@ -173,9 +172,9 @@ def _counts(text: str) -> tuple[int, ...]:
 def _distance(
     row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Fraction], more: dict[str, Any]
 ) -> dict[str, Any]:
-    any_rounds, search = (
-        importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("any_rounds", "search.any_rounds")
-    )
+    from fedspec_proofs.worst_cases import any_rounds
+    from fedspec_proofs.worst_cases.search import any_rounds as search
+
     with terminal.spinner() as said:
         said(f"{row.id}: looking for the worst clients")
         found = search.worst_case(any_rounds.Rounds(row, steps, numbers, **more))
@@ -205,9 +204,9 @@ def _factor(
         return worst_mixing.factor(row, W, steps, numbers, mu)
     if worst_outer.is_outer(row):
         return worst_outer.factor(row, steps, numbers, mu, delay)
-    rounds, search = (
-        importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("one_round", "search.one_round")
-    )
+    from fedspec_proofs.worst_cases import one_round as rounds
+    from fedspec_proofs.worst_cases.search import one_round as search
+
     if row.id not in rounds.HELD:
         raise ParameterError(
             f"worst-case --lyapunov: {row.id} is none of {', '.join(rounds.HELD)}, whose clients keep a vector "

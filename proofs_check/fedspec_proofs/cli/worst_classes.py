@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from fractions import Fraction
 from typing import Any
 
@@ -38,7 +37,9 @@ def refuse(
     Raises:
         ParameterError: with what to do.
     """
-    compressing = importlib.import_module("fedspec_proofs.worst_cases.compressed").ROWS
+    from fedspec_proofs.worst_cases.compressed import ROWS as compressing
+    from fedspec_proofs.worst_cases.exchanges import KEPT as kept
+
     if (alpha or eta) and row.id not in compressing:
         raise ParameterError(f"--alpha, --eta: they are about {', '.join(compressing)}, not {row.id}; leave them out")
     if row.id in compressing and not (alpha and lyapunov):
@@ -48,7 +49,6 @@ def refuse(
         )
     if not eigenvalues:
         return
-    kept = importlib.import_module("fedspec_proofs.worst_cases.exchanges").KEPT
     if row.id not in kept:
         raise ParameterError(f"--eigenvalues: they are about {', '.join(kept)}, and not {row.id}; leave them out")
     if W:
@@ -65,9 +65,9 @@ def compressed(
     Raises:
         ParameterError: a number is outside.
     """
-    module, search = (
-        importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("compressed", "search.forms")
-    )
+    from fedspec_proofs.worst_cases import compressed as module
+    from fedspec_proofs.worst_cases.search import forms as search
+
     if not 0 < alpha < 1:
         raise ParameterError(f"--alpha {alpha}: expected a fraction between 0 and 1, such as k/d of the k largest")
     if "eta" not in numbers:
@@ -91,9 +91,10 @@ def mixed(
     row: Algorithm, tau: int, numbers: dict[str, Fraction], mu: Fraction, eigenvalues: tuple[str, str]
 ) -> dict[str, Any]:
     """The factor of a form that falls in every exchange by any matrix of the class."""
-    module, exchanges, search = (
-        importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("spectral", "exchanges", "search.forms")
-    )
+    from fedspec_proofs.worst_cases import exchanges
+    from fedspec_proofs.worst_cases import spectral as module
+    from fedspec_proofs.worst_cases.search import forms as search
+
     numbers = exchanges.OTHERS[row.id] | numbers
     others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
     with terminal.spinner() as said:

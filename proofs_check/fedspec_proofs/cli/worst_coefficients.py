@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from fractions import Fraction
 from typing import Any
@@ -20,7 +19,8 @@ def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], 
     Raises:
         ParameterError: another algorithm, more rounds, more rates, hyper-parameters, or a form that falls.
     """
-    own = importlib.import_module("fedspec_proofs.fednova.claims.best_coefficients").OWN
+    from fedspec_proofs.fednova.claims.best_coefficients import OWN as own
+
     if row.id not in own:
         raise ParameterError(f"--coefficients: they weigh changes as {' and '.join(own)} do; not for {row.id}")
     if rounds > 1 or len(rates) > 1 or numbers or lyapunov:
@@ -31,10 +31,10 @@ def told(
     row: Algorithm, steps: tuple[int, ...], eta_l: Fraction, text: str, mu: Fraction, zeta2: Fraction
 ) -> dict[str, Any]:
     """The number of coefficients that are given, or the best ones: of any, or of those with any tau_eff."""
-    coefficients, search, rows = (
-        importlib.import_module(f"fedspec_proofs.{n}")
-        for n in ("worst_cases.coefficients", "worst_cases.search.coefficients", "fednova.claims.best_coefficients")
-    )
+    from fedspec_proofs.fednova.claims import best_coefficients as rows
+    from fedspec_proofs.worst_cases import coefficients
+    from fedspec_proofs.worst_cases.search import coefficients as search
+
     r = coefficients.Weighed(steps, eta_l, zeta2, (), mu)
     kinds = [steps[kind[0]] for kind in r.kinds]
 

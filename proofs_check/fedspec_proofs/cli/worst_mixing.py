@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +16,8 @@ Words = tuple[tuple[str, ...], ...]
 
 def matrix(text: str) -> Words:
     """The rows of a matrix; one alone is the first row of a ring's. Nothing where none is said."""
-    exchanges = importlib.import_module("fedspec_proofs.worst_cases.exchanges")
+    from fedspec_proofs.worst_cases import exchanges
+
     rows = tuple(tuple(entry.strip() for entry in row.split(",")) for row in text.split(";")) if text else ()
     found: Words = exchanges.circulant(*rows[0]) if len(rows) == 1 else rows
     return tuple(tuple(str(c) for c in row) for row in exchanges.mixing_of(found))
@@ -52,9 +52,9 @@ def factor(
     Raises:
         ParameterError: the algorithm keeps no vectors that come to stand for gradients.
     """
-    exchanges, search = (
-        importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("exchanges", "search.forms")
-    )
+    from fedspec_proofs.worst_cases import exchanges
+    from fedspec_proofs.worst_cases.search import forms as search
+
     if row.id not in exchanges.KEPT:
         raise ParameterError(
             f"worst-case --lyapunov: with a matrix it is about {', '.join(exchanges.KEPT)}, and not {row.id}; leave "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from fractions import Fraction
 from typing import Any
 
@@ -14,7 +13,8 @@ from fedspec_suite.report import terminal
 
 def is_outer(row: Algorithm) -> bool:
     """Whether its server is one of these."""
-    outer = importlib.import_module("fedspec_proofs.worst_cases.outer")
+    from fedspec_proofs.worst_cases import outer
+
     return row.id in (*outer.MOMENTA, *outer.LATE)
 
 
@@ -24,7 +24,8 @@ def refuse(row: Algorithm, delay: int, lyapunov: bool) -> None:
     Raises:
         ParameterError: there is a delay, and it is one of these; or no form is asked for where changes come late.
     """
-    late = importlib.import_module("fedspec_proofs.worst_cases.outer").LATE
+    from fedspec_proofs.worst_cases.outer import LATE as late
+
     if row.id in late and not lyapunov:
         raise ParameterError(f"worst-case: {row.id} is run by arrivals; ask for a form that falls (--lyapunov)")
     if delay and not (lyapunov and row.id in late):
@@ -37,7 +38,9 @@ def factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Any], mu: 
     Raises:
         ParameterError: clients take unequally many steps.
     """
-    outer, search = (importlib.import_module(f"fedspec_proofs.worst_cases.{n}") for n in ("outer", "search.forms"))
+    from fedspec_proofs.worst_cases import outer
+    from fedspec_proofs.worst_cases.search import forms as search
+
     if len({*steps}) > 1:
         counts = ",".join(map(str, steps))
         raise ParameterError(f"--steps {counts}: --lyapunov of {row.id} is about equally many of all")
