@@ -9,7 +9,10 @@ from importlib.metadata import EntryPoint, entry_points
 from fedspec.errors import FedspecError, to_install
 
 COMMANDS = "fedspec.commands"
-"""The group of commands; each names what adds it to the command line, as in :mod:`fedspec_suite.cli.commands`."""
+"""The group of commands; each names what adds it to the command line.
+
+Only names of :mod:`fedspec_suite.cli.commands` are looked up, since its lines of the help import nothing.
+"""
 
 SUBJECTS = "fedspec.subjects"
 """The group of subjects that ``fedspec check`` knows by one word; each names a subject, as ``py:`` does."""
