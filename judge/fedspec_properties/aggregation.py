@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
-from fractions import Fraction
 
-import numpy as np
 from hypothesis import strategies as st
 
-from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Messages
-from fedspec.facts import Fact
-from fedspec_properties.weighing import counts
-from fedspec_suite.laws.asked import both, either, fact, if_option, option, unless
+from fedspec_suite.laws.asked import option
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same
 from fedspec_suite.measure.cases import few, message_lists, server_scenarios
@@ -21,11 +15,6 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
-
-
-def _fractions(a: Array) -> Array:
-    exact: Array = np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(a)
-    return exact
 
 
 def _each(s: Scenario, f: object) -> Scenario:
@@ -63,72 +52,6 @@ def _weightless(draw: st.DrawFn, setting: Setting) -> Pair:
     return s, _each(s, add)
 
 
-@st.composite
-def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
-    s: Scenario = draw(server_scenarios(setting))
-    factor = draw(st.integers(2, 5))
-    return s, _each(s, lambda ms: [replace(m, weight=m.weight * factor) for m in ms])
-
-
-@st.composite
-def _unanimous(draw: st.DrawFn, setting: Setting) -> Pair:
-    s: Scenario = draw(server_scenarios(setting, clients=(1, 1)))
-    n = setting.crowd
-    weights = draw(st.lists(st.integers(1, 9), min_size=max(2, n), max_size=n + 3))
-    # Alone, unless the algorithm needs more.
-    alone = _each(s, lambda ms: [replace(ms[0], client=i) for i in range(n)]) if n > 1 else s
-    return alone, _each(s, lambda ms: [replace(ms[0], weight=w, client=i) for i, w in enumerate(weights)])
-
-
-@st.composite
-def _unweighed(draw: st.DrawFn, setting: Setting) -> Pair:
-    s: Scenario = draw(server_scenarios(setting, clients=few(setting, 2)))
-    return s, _each(s, lambda ms: [replace(m, weight=draw(st.integers(1, 9))) for m in ms])
-
-
-@st.composite
-def _busier(draw: st.DrawFn, setting: Setting) -> Pair:
-    s: Scenario = draw(server_scenarios(setting))
-    factor = draw(st.integers(2, 5))
-    return s, _each(s, lambda ms: [replace(m, steps=m.steps * factor, a_norm=m.a_norm * factor) for m in ms])
-
-
-@st.composite
-def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
-    """Weights whose sum is a power of two, so that the mean of the changes is a dyadic rational too."""
-    s: Scenario = draw(server_scenarios(setting, clients=few(setting, 2)))
-    by = setting.options.get("weights")
-
-    def weigh(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
-        if by == "uniform":
-            ms = ms[: 2 if len(ms) < 4 else 4]
-            return list(ms)
-        total = 16
-        cuts = sorted(
-            draw(st.lists(st.integers(1, total - 1), min_size=len(ms) - 1, max_size=len(ms) - 1, unique=True))
-        )
-        ends = [0, *cuts, total]
-        ns = [b - a for a, b in itertools.pairwise(ends)]
-        if by == "steps":
-            return [replace(m, steps=n, a_norm=n) for m, n in zip(ms, ns, strict=True)]
-        return [replace(m, weight=n) for m, n in zip(ms, ns, strict=True)]
-
-    many = _each(s, weigh)
-
-    def condense(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
-        weights = counts(setting.options, [Fraction(m.weight) for m in ms], [m.steps for m in ms])
-        p = [w / sum(weights) for w in weights]
-
-        def mean(name: str) -> Array:
-            parts = [_fractions(m.delta[name]) for m in ms]
-            total = sum((p_i * part for p_i, part in zip(p, parts, strict=True)), start=Fraction(0))
-            return np.asarray(total, dtype=float).astype(setting.dtype)
-
-        return [replace(ms[0], delta={n: mean(n) for n in ms[0].delta}, weight=1)]
-
-    return many, _each(many, condense)
-
-
 BY_EXAMPLES = option("weights", "examples")
 LAWS = (
     Law(
@@ -157,53 +80,5 @@ LAWS = (
         check=same,
         applies=BY_EXAMPLES,
         zeroes=("weight",),
-    ),
-    Law(
-        id="weights-relative",
-        words="only the ratios of the sample sizes matter",
-        levels=("server",),
-        source="p_i = n_i / n",
-        cases=_rescaled,
-        check=same,
-        applies=BY_EXAMPLES,
-    ),
-    Law(
-        id="weights-ignored",
-        words="where clients do not weigh by their examples, the sample sizes do not matter",
-        levels=("server",),
-        source="p_i = 1 / |S|",
-        cases=_unweighed,
-        check=same,
-        applies=unless(BY_EXAMPLES),
-    ),
-    Law(
-        id="steps-relative",
-        words="where clients weigh by their local steps, only the ratios of these matter",
-        levels=("server",),
-        source="p_i = tau_i / sum of tau_j",
-        cases=_busier,
-        check=same,
-        applies=both(fact(Fact.PLAIN_MEAN), if_option("weights", "steps")),
-    ),
-    Law(
-        id="unanimous",
-        words="clients that all send the same are as good as one",
-        levels=("server",),
-        source="sum p_i = 1",
-        cases=_unanimous,
-        check=same,
-        applies=either(
-            fact(Fact.PLAIN_MEAN),
-            unless(fact(Fact.COUNTS_ALL), "its step grows with the share of clients that take part"),
-        ),
-    ),
-    Law(
-        id="mean",
-        words="many clients are as good as one that sends their exact mean",
-        levels=("server",),
-        source="FedNova eq. (2)",
-        cases=_condensed,
-        check=same,
-        applies=fact(Fact.PLAIN_MEAN),
     ),
 )

@@ -11,12 +11,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
-from fedspec.contract import ClientMessage, Level, Messages, Quadratics, Round
+from fedspec.contract import Level, Quadratics, Round
 from fedspec.params import flatten, unflatten
-from fedspec_properties.closed_forms.compressed import PLAIN, SERVERS, change, place, rounded_path
+from fedspec_properties.closed_forms.compressed import PLAIN, change, place, rounded_path
 from fedspec_properties.joint import refuse, shown
 from fedspec_properties.reductions.edge import UNIFORM, told
-from fedspec_suite.laws.asked import both, option, takes
+from fedspec_suite.laws.asked import option, takes
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, reference
 from fedspec_suite.measure.cases import round_scenarios
@@ -36,36 +36,6 @@ def _on_levels(bench: Bench, s: Scenario) -> None:
     with digits():
         want = rounded_path(s)
     bench.follows(s, want)
-
-
-TRIPLES = ((3.0, 4.0), (4.0, -3.0), (-3.0, 4.0), (-4.0, -3.0))
-"""Vectors whose lengths are whole numbers, 5, and whose largest entries are 4."""
-
-
-@st.composite
-def _of_known_length(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, ...]:
-    """One client with one constant gradient, and a draw in the middle of each of as many parts as share N / s."""
-    s: Scenario = draw(round_scenarios(setting, rounds=(1, 1), clients=(1, 1), everyone=True))
-    e = np.array([draw(st.sampled_from(TRIPLES))], dtype=setting.dtype)
-    problem = Quadratics(np.zeros((1, 2, 2), dtype=setting.dtype), e, np.ones(1))
-    s = replace(s, case=replace(s.case, x0={"w": np.zeros(2, dtype=setting.dtype)}, problem=problem))
-    s = with_hyper(s, levels=draw(between(1, 4)))
-    parts = 5 if setting.options["unit"] == "length" else 4
-    turn = draw(between(0, parts - 1))
-    middle = [(2 * i + 1) / (2 * parts) for i in range(parts)]
-    # Each coordinate meets every draw once, and not the same ones together.
-    pairs = [(middle[i], middle[(i + turn) % parts]) for i in range(parts)]
-    return tuple(replace(s, events=(Round((0,), (1,), draws=(pair,)),)) for pair in pairs)
-
-
-def _unbiased(bench: Bench, drawn: tuple[Scenario, ...]) -> None:
-    """Where a is a whole number of parts, the mean over their middles is the mean over all u."""
-    got = [bench.play(s)[0]["x"].astype(float) for s in drawn]
-    bounds = np.mean([bounds_of(bench.expect(s)[0]["x"]) for s in drawn], axis=0)
-    problem = drawn[0].case.problem
-    assert problem is not None
-    want = drawn[0].case.hyper["eta_l"] * problem.e[0].astype(float)
-    bench.compare("x", np.mean(got, axis=0), want, "round 1, mean over the draws", bounds + 4 * np.abs(want))
 
 
 # What is sent of a vector, and what is kept of it.
@@ -164,23 +134,6 @@ def _first_of_equals(bench: Bench, s: Scenario) -> None:
     bench.compare("delta", got["delta"], want, "round 1", np.abs(change))
 
 
-def _parted(bench: Bench, s: Scenario) -> None:
-    """An entry is sent whole or not at all, and none is left that is larger; fewer than k only if nothing is left."""
-    k, eps = s.case.hyper["kept"], THRESHOLD * float(np.finfo(s.case.dtype).eps)
-    name = "e_i" if "e_i" in bench.algorithm.shows else "c_i"
-    for r in _sendings(bench, s):
-        c, left, slack = np.abs(r.sent), np.abs(r.left), eps * r.bounds
-        gone, stay = c > slack, left > slack
-        least = float(min(c[gone], default=0.0))
-        for broken, note in (
-            (gone & stay, "an entry is sent, but not whole"),
-            (gone.any() & (left > least + 2 * slack), "what is left is larger than what is sent"),
-            (gone & (gone.cumsum() > k), f"more than {k} entries are sent"),
-            (stay & (gone.sum() < k), f"fewer than {k} entries are sent, and some are left"),
-        ):
-            refuse(bench, name, r.round, broken, left, c, note)
-
-
 def _at_right_angles(bench: Bench, s: Scenario) -> None:
     """All entries sent are of one size and have the signs of what was to be sent; what is left is at right angles."""
     eps = THRESHOLD * float(np.finfo(s.case.dtype).eps)
@@ -213,20 +166,6 @@ def _path_of_messages(bench: Bench, s: Scenario) -> None:
         x = got["x"].astype(float)
 
 
-def _served(bench: Bench, s: Scenario) -> None:
-    """What the server makes of the mean that is shown, by the rule of another row."""
-    target = SERVERS[s.case.options["server"]]
-    answers, expected = bench.play(s), bench.expect(s)
-    for got in answers:
-        shown(got, "delta")
-    sent = (unflatten(got["delta"].astype(s.case.dtype), s.case.x0) for got in answers)
-    events = [Messages((ClientMessage(0, delta, 1, 1, 1),)) for delta in sent]
-    there = told(s, target, events, level="server", options=UNIFORM)
-    for k, (got, want) in enumerate(zip(answers, reference(there), strict=True)):
-        bounds = bounds_of(expected[k]["x"]) + bounds_of(want["x"])
-        bench.compare("x", got["x"], want["x"], f"round {k + 1}", bounds)
-
-
 LAWS = (
     Law(
         id="on-levels",
@@ -238,17 +177,6 @@ LAWS = (
         applies=takes("draws"),
     ),
     Law(
-        id="unbiased-draws",
-        words="over all draws of a coordinate the mean of what arrives is what was to be sent",
-        levels=ROUND,
-        source="external: Alistarh et al. (2017); Reisizadeh et al. (2020)",
-        cases=_of_known_length,
-        check=_unbiased,
-        applies=takes("draws"),
-        needs=("levels",),
-        costs=5,
-    ),
-    Law(
         id="sent-and-owed",
         words="what a client sends and owes is what it owed and its change, of which a sitting client loses nothing",
         levels=ROUND,
@@ -256,15 +184,6 @@ LAWS = (
         cases=_one_a_round,
         check=_keeps_account,
         shows="e_i",
-    ),
-    Law(
-        id="largest-sent",
-        words="the entries sent are whole, k at most, and none that is left is larger in size",
-        levels=ROUND,
-        source="external: Stich, Cordonnier and Jaggi (2018)",
-        cases=_one_a_round,
-        check=_parted,
-        applies=option("compressor", "top-k"),
     ),
     Law(
         id="first-of-equals",
@@ -295,15 +214,5 @@ LAWS = (
         check=_path_of_messages,
         applies=takes("one-step"),
         shows="c_i",
-    ),
-    Law(
-        id="server-of-what-is-sent",
-        words="the model is what FedAMS makes of the mean of what was sent",
-        levels=ROUND,
-        source="external: Wang, Lin and Chen (2022)",
-        cases=round_scenarios,
-        check=_served,
-        applies=both(option("compressor"), option("server")),
-        shows="delta",
     ),
 )

@@ -14,7 +14,7 @@ from fedspec.arith import Array
 from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.asked import both, fact, if_option, option
+from fedspec_suite.laws.asked import both, fact, if_option
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
@@ -89,14 +89,6 @@ def _is_mean(name: str, of: str) -> Callable[[Bench, Scenario], None]:
     return check
 
 
-def _drift_weights(s: Scenario) -> list[Any]:
-    first = s.events[0]
-    assert isinstance(first, Round)
-    steps = dict(zip(first.participants, first.steps, strict=True))
-    own = s.case.options["divisor"] == "own-steps"
-    return [p_i * (steps[i] if own else 1) for i, p_i in enumerate(shares(s))]
-
-
 # Where they hold the model.
 
 
@@ -137,26 +129,6 @@ LAWS = (
         shows="c_i",
     ),
     Law(
-        id="drifts-cancel",
-        words="what clients subtract cancels: sum_i p_i tau_i v_i = 0 while the tau_i stay; sum_i p_i v_i with one "
-        "divisor",
-        levels=ROUND,
-        source="external: Liang et al. (2019), where all tau are one",
-        cases=_largest_rate,
-        check=cancels("v_i", _drift_weights),
-        applies=option("divisor"),
-        shows="v_i",
-    ),
-    Law(
-        id="controls-cancel",
-        words="what clients subtract cancels in every round: sum_i h_i = 0",
-        levels=ROUND,
-        source="external: Mishchenko et al. (2022): x is the mean of the x_i",
-        cases=_longer_at_largest_rate,
-        check=cancels("h_i", lambda s: [1] * len(shares(s))),
-        shows="h_i",
-    ),
-    Law(
         id="control-is-mean",
         words="the server's control variate is the mean of all clients', whoever takes part",
         levels=ROUND,
@@ -164,15 +136,6 @@ LAWS = (
         cases=_several,
         check=_is_mean("c", "c_i"),
         shows="c",
-    ),
-    Law(
-        id="dual-is-mean",
-        words="the server's dual variable is the mean of all clients', whoever takes part",
-        levels=ROUND,
-        source="external: Acar et al. (2021), Algorithm 1",
-        cases=_several,
-        check=_is_mean("h", "lam_i"),
-        shows="h",
     ),
     Law(
         id="controlled-minimum",

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import strategies as st
 
-from fedspec.contract import Arrival
 from fedspec_properties.arrival_paths import constant
 from fedspec_suite.laws.asked import number
 from fedspec_suite.laws.law import Law
@@ -15,7 +12,6 @@ from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.traces import arrival_scenarios
 
 Pair = tuple[Scenario, Scenario]
 
@@ -41,22 +37,6 @@ def _at_the_ends(bench: Bench, pair: Pair, behind: float = 0) -> None:
 
 
 @st.composite
-def _shuffled(draw: st.DrawFn, setting: Setting) -> Pair:
-    """The updates of each block, all begun where it or an earlier one begins, in one order and in another."""
-    s: Scenario = draw(arrival_scenarios(setting, rounds=(3, 9)))
-    N = max(2, int(s.case.hyper["N"]))
-    s = with_hyper(s, N=N)
-    one: list[Arrival] = []
-    other: list[Arrival] = []
-    for start in range(0, len(s.events) - len(s.events) % N, N):
-        block = [e for e in s.events[start : start + N] if isinstance(e, Arrival)]
-        since = [N * draw(st.integers(0, min(start // N, 2))) for _ in block]
-        for events, order in ((one, list(range(N))), (other, draw(st.permutations(range(N))))):
-            events += [replace(block[j], delay=since[j] + at) for at, j in enumerate(order)]
-    return replace(s, events=tuple(one)), replace(s, events=tuple(other))
-
-
-@st.composite
 def _activated(draw: st.DrawFn, setting: Setting) -> Pair:
     """Clients with constant gradients, so that changes do not read the model: without activation, and with some."""
     s: Scenario = draw(constant(setting))
@@ -70,16 +50,6 @@ def _lies_behind(bench: Bench, pair: Pair) -> None:
 
 
 LAWS = (
-    Law(
-        id="block-order",
-        words="the order of the updates of a block does not show at its end, whatever c is",
-        levels=("trace",),
-        source="external: Liu et al. (2024): a block weighs the old momentum (N - 1) c and the new one 1 - (N - 1) c",
-        cases=_shuffled,
-        check=_at_the_ends,
-        applies=number("N"),
-        needs=("N",),
-    ),
     Law(
         id="activation-lags",
         words="with constant gradients the model is eta beta c (N - 1) m behind that without c at the end of a block",

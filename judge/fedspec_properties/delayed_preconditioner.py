@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from fedspec.arith import Array, digits, sqrt
+from fedspec.arith import Array
 from fedspec.contract import Gradient
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
 from fedspec_properties.closed_forms import delayed_solvers
-from fedspec_suite.laws.asked import Word, both, either, number, one, option, settable, unless, zero
+from fedspec_suite.laws.asked import Word, both, number, one, option, settable, unless, zero
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import client_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, running, with_hyper
+from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -62,44 +62,10 @@ def deviates(bench: Bench, k: int, broken: Array, got: Array, want: Array, note:
         )
 
 
-def _compare_models(bench: Bench, s: Scenario, direction: Callable[[Scenario, int], Array]) -> None:
-    """Every step is eta_l times a known direction."""
-    with digits():
-        lifted = running(s)
-        x = flatten(lifted.case.x0)
-        want = []
-        for k in range(len(s.events)):
-            x = x - lifted.case.hyper["eta_l"] * direction(lifted, k)
-            want.append(x)
-    bench.follows(s, want)
-
-
-def _flat(setting: Setting) -> st.SearchStrategy[Scenario]:
-    def flat(s: Scenario) -> Scenario:
-        events = tuple(Gradient({"w": flatten(e.g)}) for e in s.events if isinstance(e, Gradient))
-        return Scenario(replace(s.case, x0={"w": flatten(s.case.x0)}), events)
-
-    return one_round(setting).map(flat)
-
-
-def _on_vectors(bench: Bench, s: Scenario) -> None:
-    def direction(lifted: Scenario, k: int) -> Array:
-        return delayed_solvers.on_singletons(_gradients(lifted)[: k + 1], lifted.case.hyper)
-
-    _compare_models(bench, s, direction)
-
-
 def _frozen(bench: Bench, s: Scenario) -> None:
     louder = [Gradient({n: 2 * a for n, a in e.g.items()}) for e in s.events[1:] if isinstance(e, Gradient)]
     first = bench.play(s)[0]["x"]
     related(bench, s, replace(s, events=(s.events[0], *louder)), lambda k, x: first + 2 * (x - first))
-
-
-def _no_shorter(bench: Bench, s: Scenario) -> None:
-    seldom = with_hyper(s, z=2 * s.case.hyper["z"])
-    for (k, often, slack), (_, rarely, more) in zip(displacements(bench, s), displacements(bench, seldom), strict=True):
-        short = np.abs(rarely) < np.abs(often) - slack - more
-        deviates(bench, k, short, np.abs(rarely), np.abs(often), "shorter than with half the delay")
 
 
 def _between(bench: Bench, s: Scenario) -> None:
@@ -124,22 +90,6 @@ def _no_longer(bench: Bench, s: Scenario) -> None:
     for k, d, slack in displacements(bench, s):
         rate = np.full(d.shape, s.case.hyper["eta_l"])
         deviates(bench, k, np.abs(d) > rate + slack, np.abs(d), rate, "longer than eta_l, with the gradient in v")
-
-
-def _repeated(setting: Setting) -> st.SearchStrategy[Scenario]:
-    zeroed = ("eps_s", "v0") if "beta2" in setting.numbers else ("eps_s",)
-    return one_round(setting, zeroed).map(lambda s: replace(s, events=(s.events[0],) * len(s.events)))
-
-
-def _constant(bench: Bench, s: Scenario) -> None:
-    sets = _cover(s) if "cover" in s.case.options else [(j,) for j in range(flatten(s.case.x0).size)]
-
-    def direction(lifted: Scenario, k: int) -> Array:
-        h, g = lifted.case.hyper, _gradients(lifted)[0]
-        v = delayed_solvers.under_constant(s.case.algorithm, g, k + 1, sets, h, s.case.options)
-        return np.asarray(g / (sqrt(v) + h["eps"]))
-
-    _compare_models(bench, s, direction)
 
 
 def local_law(id: str, words: str, source: str, cases: Any, check: Any, applies: Word, **more: Any) -> Law:
@@ -171,26 +121,6 @@ LAWS = (
         zeroes=("eps_s", "beta1"),
     ),
     local_law(
-        id="delay-doubled",
-        words="with twice the delay fewer squares are summed, and no coordinate's step is shorter",
-        source="Algs. 2-4 and 9: the accumulators are monotone in what is added",
-        cases=lambda setting: one_round(setting, ("eps_s",)),
-        check=_no_shorter,
-        applies=both(DELAYED, SUMMED, CARRIED, settable("eps_s", fits=zero)),
-        needs=("z",),
-        zeroes=("eps_s",),
-    ),
-    local_law(
-        id="delay-vectors",
-        words="on one-dimensional blocks the slices are coordinates: SM3 is AdaGrad, or Adam, with the same delay",
-        source="Algs. 3-4 with singleton sets, Alg. 9",
-        cases=_flat,
-        check=_on_vectors,
-        applies=both(
-            DELAYED, option("cover"), unless(option("cover", "one"), "one set holds the whole block"), CARRIED
-        ),
-    ),
-    local_law(
         id="delay-bound",
         words="the bound lies between what singleton sets would hold and the sum of the largest squares of a set",
         source="Lemma 15 (L752): v_k is at least v_0 and the squares at the updates",
@@ -206,20 +136,5 @@ LAWS = (
         cases=lambda setting: one_round(setting, z=1),
         check=_no_longer,
         applies=both(DELAYED, SUMMED, settable("z", fits=one)),
-    ),
-    local_law(
-        id="delay-constant",
-        words="the same gradient at every step: averages are its square, sums ceil(k/z) times it, and the steps are "
-        "known",
-        source="eq. (19) and the closed form of Alg. 9 with constant gradients",
-        cases=_repeated,
-        check=_constant,
-        applies=both(
-            DELAYED,
-            unless(option("cover", "axes"), "overlapping sets have no closed form"),
-            either(SUMMED, settable("v0", fits=zero)),
-            settable("eps_s", fits=zero),
-        ),
-        zeroes=("eps_s",),
     ),
 )

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import floor
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import ClientMessage, Messages
+from fedspec.contract import Messages
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec_properties.joint import refuse, slack_of
 from fedspec_properties.unrolled import WRITTEN
 from fedspec_properties.unrolled import check as follows_history
-from fedspec_properties.weighing import counts
 from fedspec_suite.laws.asked import any_fact, both, fact
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import server_scenarios
-from fedspec_suite.measure.parts import blocks, draw_blocks
-from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 FAR = 2.0**20
@@ -76,89 +70,6 @@ def _bounded_by_others(bench: Bench, drawn: tuple[Scenario, list[list[int]]]) ->
         before, slack = x, own
 
 
-@st.composite
-def _shifted(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Mapping[str, Array]]:
-    s: Scenario = draw(server_scenarios(setting, clients=(setting.crowd, setting.crowd + 4)))
-    return s, draw(blocks({n: a.shape for n, a in s.case.x0.items()}, setting.dtype, denominator=4))
-
-
-def _shifts(bench: Bench, drawn: tuple[Scenario, Mapping[str, Array]]) -> None:
-    s, more = drawn
-    there = replace(
-        s,
-        events=tuple(
-            Messages(tuple(replace(m, delta={n: a + more[n] for n, a in m.delta.items()}) for m in e.messages))
-            for e in _rounds(s)
-        ),
-    )
-    by = s.case.hyper.get("eta", 1.0) * flatten(more).astype(float)
-    related(bench, s, there, lambda k, x: x + (k + 1) * by)
-
-
-@st.composite
-def _stretched(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Array]:
-    s: Scenario = draw(server_scenarios(setting, clients=(1, 5)))
-    size = flatten(s.case.x0).size
-    return s, np.array(draw(st.lists(st.sampled_from((0.25, 0.5, 1.0, 4.0)), min_size=size, max_size=size)))
-
-
-def _stretches(bench: Bench, drawn: tuple[Scenario, Array]) -> None:
-    s, factors = drawn
-
-    def stretch(a: Mapping[str, Array]) -> dict[str, Array]:
-        return unflatten(flatten(a) * factors.astype(s.case.dtype), a)
-
-    events = tuple(Messages(tuple(replace(m, delta=stretch(m.delta)) for m in e.messages)) for e in _rounds(s))
-    there = Scenario(replace(s.case, x0=stretch(s.case.x0)), events)
-    related(bench, s, there, lambda k, x: x * factors)
-
-
-def _shares(s: Scenario, e: Messages) -> Array:
-    weights = counts(s.case.options, [m.weight for m in e.messages], [m.steps for m in e.messages])
-    found: Array = np.array([float(w) for w in weights]) / float(sum(weights))
-    return found
-
-
-def _no_shorter(bench: Bench, s: Scenario) -> None:
-    expected = bench.expect(s)
-    before, slack = flatten(s.case.x0).astype(float), 0.0
-    for k, (e, got) in enumerate(zip(_rounds(s), bench.play(s), strict=True)):
-        x, mean = got["x"].astype(float), _shares(s, e) @ _changes(e)
-        own = float(np.linalg.norm(slack_of(s, expected[k], "x")))
-        size, move = float(np.linalg.norm(mean)), x - before
-        along = float(move @ mean) / size if size else 0.0
-        aside = move - (along / size if size else 0.0) * mean
-        short = np.full(x.shape, size > 0 and along < size - own - slack)
-        refuse(bench, "x", k, short, move, mean, "the move is shorter than the mean of the changes")
-        refuse(bench, "x", k, np.abs(aside) > own + slack, move, mean, "the move is not along the mean of the changes")
-        before, slack = x, own
-
-
-@st.composite
-def _orthogonal(draw: st.DrawFn, setting: Setting) -> Scenario:
-    """Every client moves one coordinate, each another, all as far; eps is 0."""
-    s: Scenario = draw(server_scenarios(setting, rounds=(1, 1), clients=(1, 5)))
-    (e,) = _rounds(s)
-    M, like = len(e.messages), {"w": np.zeros(5, setting.dtype)}
-    far = draw(st.integers(1, 24)) / 4
-    sent: list[ClientMessage] = []
-    for m, j in zip(e.messages, draw(st.permutations(range(5)))[:M], strict=True):
-        delta = like["w"].copy()
-        delta[j] = draw(st.sampled_from((-far, far)))
-        sent.append(replace(m, delta={"w": delta}))
-    x0: dict[str, Any] = draw_blocks(draw, {"w": (5,)}, setting.dtype)
-    return with_hyper(Scenario(replace(s.case, x0=x0), (Messages(tuple(sent)),)), eps=0.0)
-
-
-def _as_far_as_apart(bench: Bench, s: Scenario) -> None:
-    (e,), (got,) = _rounds(s), bench.play(s)
-    p = _shares(s, e)
-    move = max(1.0, 1 / (2 * float(p @ p))) * (p @ _changes(e))
-    want = flatten(s.case.x0).astype(float) + move
-    bounds = 2 * bounds_of(bench.expect(s)[0]["x"]) + 4 * (np.abs(want) + np.abs(move))
-    bench.compare("x", got["x"], want, "round 1", bounds)
-
-
 def _several(setting: Setting) -> st.SearchStrategy[Scenario]:
     return server_scenarios(setting, rounds=(1, 2), clients=(5, 7))
 
@@ -183,43 +94,5 @@ LAWS = (
         cases=_attacked,
         check=_bounded_by_others,
         applies=MIDDLE,
-    ),
-    Law(
-        id="changes-shifted",
-        words="where every client moves by one vector more, so does the server, times its rate",
-        levels=("server",),
-        source="an order statistic of v_i + c is that of v_i, plus c; and v_i - v_j does not change",
-        cases=_shifted,
-        check=_shifts,
-        applies=any_fact(Fact.ORDERED, Fact.ELECTING),
-    ),
-    Law(
-        id="coordinates-stretched",
-        words="another unit for each coordinate: the path in these units",
-        levels=("server",),
-        source="an order statistic of c v_i is c times that of v_i, c > 0",
-        cases=_stretched,
-        check=_stretches,
-        applies=MIDDLE,
-    ),
-    Law(
-        id="no-shorter",
-        words="the move is along the mean of the changes, and no shorter",
-        levels=("server",),
-        source="external: Jhunjhunwala, Wang and Joshi (2023), eta_g >= 1",
-        cases=server_scenarios,
-        check=_no_shorter,
-        applies=fact(Fact.EXTRAPOLATING),
-    ),
-    Law(
-        id="orthogonal",
-        words="changes of one length at right angles, eps = 0: the mean times the larger of 1 and 1 / (2 sum p_i^2)",
-        levels=("server",),
-        source="Pythagoras: ||Delta||^2 = sum p_i^2 c^2; M / 2 for equal p_i",
-        cases=_orthogonal,
-        check=_as_far_as_apart,
-        applies=fact(Fact.EXTRAPOLATING),
-        needs=("eps",),
-        zeroes=("eps",),
     ),
 )

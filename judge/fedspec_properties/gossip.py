@@ -12,15 +12,15 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Exchange, Level
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_properties.affine import exchanged, stacked, unit, votes, zeros
+from fedspec_properties.affine import exchanged, unit, votes
 from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_properties.reductions.exchanges import complete, exchanges, size, unmixed
-from fedspec_suite.laws.asked import any_fact, both, fact, option, unless
+from fedspec_suite.laws.asked import any_fact, both, fact, unless
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.relations import related, same
+from fedspec_suite.laws.relations import same
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.parts import draw_some
-from fedspec_suite.measure.running import RUNNING, bounds_of
+from fedspec_suite.measure.running import RUNNING
 from fedspec_suite.measure.scenario import Scenario, lift, linear, louder, posed, problem_of, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.traces import exchange_scenarios
@@ -72,18 +72,6 @@ def _follows_history(bench: Bench, s: Scenario) -> None:
     bench.follows(s, want)
 
 
-def _delta_by_matrices(bench: Bench, s: Scenario) -> None:
-    exact, scale, n = lift(s, Fraction), bench.expect(s), size(s)
-    x = flatten(exact.case.x0)
-    for k, (e, got) in enumerate(zip(exact.events, bench.play(s), strict=True)):
-        assert isinstance(e, Exchange)
-        A, b = exchanged(exact, e, stacked(zeros(n, 1) + 1, len(x)))
-        want = votes(exact, e) @ (A @ x + b).reshape(n, -1) - x
-        bench.compare("delta", got["delta"], want, f"round {k + 1}", bounds_of(scale[k]["delta"]))
-        bench.finite("x", got["x"], f"round {k + 1}")
-        x = exactly(got["x"])
-
-
 @st.composite
 def _constant(draw: st.DrawFn, setting: Setting) -> Scenario:
     """Constant gradients; every client sends, or every client that mixes."""
@@ -113,26 +101,6 @@ def _complete(draw: st.DrawFn, setting: Setting) -> Pair:
 
 
 @st.composite
-def _idle(draw: st.DrawFn, setting: Setting) -> Scenario:
-    """Some rounds, then two in which nobody computes."""
-    s: Scenario = draw(exchange_scenarios(setting))
-    last = s.events[-1]
-    assert isinstance(last, Exchange)
-    return replace(s, events=(*s.events, *(replace(last, computing=()),) * 2))
-
-
-def _coasts(bench: Bench, s: Scenario) -> None:
-    scale, beta1 = bench.expect(s), float(s.case.hyper["beta1"])
-    path = [flatten(s.case.x0), *(got["x"] for got in bench.play(s))]
-    bounds = [np.abs(path[0]), *(bounds_of(w["x"]) for w in scale)]
-    for k in (-2, -1):
-        before, now = path[k - 2].astype(float), path[k - 1].astype(float)
-        # All three models are rounded.
-        error = bounds[k] + (1 + beta1) * bounds[k - 1] + beta1 * bounds[k - 2]
-        bench.compare("x", path[k], now + beta1 * (now - before), f"round {len(path) + k}", error)
-
-
-@st.composite
 def _alike(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(exchange_scenarios(setting, clients=(2, 4), everyone=True))
 
@@ -147,23 +115,6 @@ def _steeper(draw: st.DrawFn, setting: Setting) -> Pair:
     return s, with_hyper(louder(s), eta_l=s.case.hyper["eta_l"] / 4)
 
 
-def _wider(bench: Bench, s: Scenario) -> None:
-    h = s.case.hyper
-    inside = s.case.options["epsilon"] == "inside"
-    wide = posed(s, e=problem_of(s).e * 4, x0={n: a * 4 for n, a in s.case.x0.items()})
-    wide = with_hyper(wide, eta=h["eta"] * 4, eps=h["eps"] * (16 if inside else 4))
-    related(bench, s, wide, lambda k, x: 4 * x)
-
-
-def _peaks(bench: Bench, s: Scenario) -> None:
-    scale = bench.expect(s)
-    peak = np.zeros(len(flatten(s.case.x0)))
-    for k, got in enumerate(bench.play(s)):
-        if "v" in got:
-            peak = np.maximum(peak, got["v"].astype(float))
-            bench.compare("v_hat", got["v_hat"], peak, f"round {k + 1}", bounds_of(scale[k]["v_hat"]))
-
-
 LAWS = (
     Law(
         id="gossip-history",
@@ -174,19 +125,6 @@ LAWS = (
         cases=drawn,
         check=_follows_history,
         applies=fact(Fact.GOSSIP),
-    ),
-    Law(
-        id="gossip-delta",
-        words="on quadratics Delta is one affine map of the model that the round began with",
-        levels=TRACE,
-        source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
-        cases=drawn,
-        check=_delta_by_matrices,
-        applies=both(
-            fact(Fact.GOSSIP),
-            unless(option("broadcast", "neighbours"), "its clients go on from their own models"),
-        ),
-        shows="delta",
     ),
     Law(
         id="gossip-conserves",
@@ -206,15 +144,6 @@ LAWS = (
         cases=_complete,
         check=same,
         applies=fact(Fact.FREE_SETS),
-    ),
-    Law(
-        id="gossip-coasts",
-        words="in a round without local steps the model goes on by beta1 times its last displacement",
-        levels=TRACE,
-        source="AFGA, Alg. 1, lines 19-22 with Delta = 0: v falls and v_hat stays",
-        cases=_idle,
-        check=_coasts,
-        applies=fact(Fact.GOSSIP),
     ),
     Law(
         id="gossip-consensus",
@@ -237,25 +166,5 @@ LAWS = (
             unless(fact(Fact.PEERS, Fact.ADAPTIVE), "its clients divide their gradients by what they were"),
         ),
         needs=("eta_l",),
-    ),
-    Law(
-        id="gossip-stretches",
-        words="four times the distances, four times the server's rate, and eps with Delta^2: a path four times as long",
-        levels=TRACE,
-        source="homogeneity of AFGA, Alg. 1, lines 19-22",
-        cases=drawn,
-        check=_wider,
-        applies=fact(Fact.GOSSIP),
-        needs=("eta", "eps"),
-    ),
-    Law(
-        id="gossip-peak",
-        words="v_hat is the largest v so far",
-        levels=TRACE,
-        source="AFGA, Alg. 1, line 21",
-        cases=drawn,
-        check=_peaks,
-        applies=fact(Fact.GOSSIP),
-        shows="v_hat",
     ),
 )

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
-from fedspec.contract import Level, Quadratics, Round
+from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import Adaptivity
 from fedspec_properties.closed_forms.fedada2 import models
-from fedspec_properties.closed_forms.sums import average, total
 from fedspec_suite.laws.asked import Word, any_fact, both, fact, if_option
 from fedspec_suite.laws.law import Check, Law
-from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import bounds_of, from_floats
-from fedspec_suite.measure.scenario import Scenario, at_rest, running, with_hyper
-from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, running, with_hyper
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
 ROUND: tuple[Level, ...] = ("round",)
@@ -67,22 +61,6 @@ def _follows_history(bench: Bench, s: Scenario) -> None:
     bench.follows(s, want)
 
 
-def _sums(bench: Bench, s: Scenario) -> None:
-    """The shown moments are sums over the shown changes."""
-    with digits():
-        h = running(s).case.hyper
-        start = np.array([h["v0"]] * flatten(s.case.x0).size, dtype=object)
-        rows: list[Array] = []
-        for k, got in enumerate(bench.play(s)):
-            delta, _, _ = shown(got, "delta", "m", "v")
-            rows.append(from_floats(delta, s.case.dtype))
-            squares = [row * row for row in rows]
-            adam = s.case.options.get("server") == Adaptivity.ADAM
-            v = average(h["beta2"], squares, start) if adam else total([start, *squares])
-            bench.compare("m", got["m"], average(h["beta1"], rows), f"round {k + 1}")
-            bench.compare("v", got["v"], np.asarray(v), f"round {k + 1}")
-
-
 def _reach(bench: Bench, s: Scenario) -> None:
     """Cauchy and Schwarz on m against v >= sum of Delta^2, and sqrt(v) + tau >= 2 tau."""
     h, expected = s.case.hyper, bench.expect(s)
@@ -100,36 +78,6 @@ def _reach(bench: Bench, s: Scenario) -> None:
         x, before = got["x"].astype(float), np.abs(got["x"]) + bounds_of(expected[k]["x"])
 
 
-def _grows(bench: Bench, s: Scenario) -> None:
-    h, expected = s.case.hyper, bench.expect(s)
-    keep = h["beta2"] if s.case.options.get("server") == Adaptivity.ADAM else 1.0
-    v = np.full(flatten(s.case.x0).size, h["v0"])
-    for k, got in enumerate(bench.play(s)):
-        after, slack = shown(got, "v")[0], slack_of(s, expected[k], "v")
-        refuse(bench, "v", k, after < keep * v - slack, after, keep * v, "v falls faster than its decay")
-        v = after
-
-
-def _one_at_a_time(bench: Bench, s: Scenario) -> None:
-    first = rounds_of(s)[0]
-    wanted = bench.expect(s)[0]["delta"]
-    alone = []
-    for p, (i, tau) in enumerate(zip(first.participants, first.steps, strict=True)):
-        one = replace(
-            first,
-            participants=(i,),
-            steps=(tau,),
-            strategies=first.strategies[p : p + 1],
-            scales=first.scales[p : p + 1],
-        )
-        alone.append(shown(bench.play(replace(s, events=(one,)))[0], "delta")[0])
-    mean = np.mean(alone, axis=0)
-    got = bench.play(replace(s, events=(first,)))[0]
-    shown(got, "delta")
-    bounds = 2 * bounds_of(wanted) + np.mean(np.abs(alone), axis=0)
-    bench.compare("delta", got["delta"], mean, "round 1", bounds)
-
-
 def silent(s: Scenario) -> Scenario:
     """The same without noise."""
     return with_hyper(s, sigma=0.0) if "sigma" in s.case.hyper else s
@@ -138,46 +86,6 @@ def silent(s: Scenario) -> Scenario:
 def quiet(s: Scenario) -> Scenario:
     """The same without noise, and without a change that is long enough to be clipped."""
     return with_hyper(silent(s), clip_norm=FAR) if "clip_norm" in s.case.hyper else s
-
-
-def _one_round(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return round_scenarios(setting, rounds=(1, 1)).map(silent)
-
-
-@st.composite
-def _undone(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
-    """A run from 0, and the same after a round in which the changes of a client and its reflection cancel."""
-    s = at_rest(silent(draw(round_scenarios(setting, rounds=(1, 2), clients=(1, 3)))))
-    problem = s.case.problem
-    assert problem is not None
-    n = len(problem.H)
-    both = Quadratics(*(np.concatenate([a, b]) for a, b in _reflected(problem)))
-    x0 = {name: a * 0 for name, a in s.case.x0.items()}
-    s = replace(s, case=replace(s.case, x0=x0, problem=both))
-    if s.case.options.get("server") == Adaptivity.ADAM:
-        # Nothing must be left of v_0, which decays.
-        s = with_hyper(s, v0=0.0)
-    first = rounds_of(s)[0]
-    pair = replace(
-        first,
-        participants=(first.participants[0], n + first.participants[0]),
-        steps=first.steps[:1] * 2,
-        strategies=first.strategies[:1] * 2,
-        scales=first.scales[:1] * 2,
-    )
-    return s, replace(s, events=(pair, *s.events))
-
-
-def _reflected(problem: Quadratics) -> Iterator[tuple[Array, Array]]:
-    yield problem.H, problem.H
-    yield problem.e, -problem.e
-    yield problem.examples, problem.examples
-
-
-def _leaves_no_trace(bench: Bench, pair: tuple[Scenario, Scenario]) -> None:
-    s, late = pair
-    note = "a round whose changes cancel is remembered by the clients"
-    same_bits(bench, s, bench.play(s), bench.play(late)[1:], note)
 
 
 def law(id: str, words: str, source: str, cases: Any, check: Check, applies: Word, **more: Any) -> Law:
@@ -198,15 +106,6 @@ LAWS = (
         applies=any_fact(Fact.JOINT, *BOUNDED),
     ),
     law(
-        id="joint-moments",
-        words="the server's moments are sums over the changes that it shows",
-        source="eq. (SU) (L100) and L1136",
-        cases=round_scenarios,
-        check=_sums,
-        applies=fact(Fact.JOINT),
-        shows="m",
-    ),
-    law(
         id="joint-step-bound",
         words="no coordinate of the server's step is longer than Cauchy and Schwarz allow, nor than m over 2 tau",
         source="Lemma 16 (L778), with the factors that its proof gives away",
@@ -214,31 +113,5 @@ LAWS = (
         check=_reach,
         applies=both(fact(Fact.JOINT), if_option("server", Adaptivity.ADAGRAD)),
         shows="delta",
-    ),
-    law(
-        id="joint-v-grows",
-        words="the server's second moment never falls, or falls by its decay alone",
-        source="eq. (SU) (L100) and App. C.2 (L1136)",
-        cases=round_scenarios,
-        check=_grows,
-        applies=fact(Fact.JOINT),
-        shows="v",
-    ),
-    law(
-        id="joint-alone",
-        words="the aggregate is the mean over the draws of what each client would change alone",
-        source="eq. (SU) (L100); Alg. 5 (L1172, L1181): S is a multiset, and |S| divides",
-        cases=_one_round,
-        check=_one_at_a_time,
-        applies=any_fact(Fact.JOINT, *BOUNDED),
-        shows="delta",
-    ),
-    law(
-        id="joint-afresh",
-        words="a round whose changes cancel leaves no trace: local state is made afresh",
-        source="Alg. 1 (L108): local statistics from zero in each round",
-        cases=_undone,
-        check=_leaves_no_trace,
-        applies=any_fact(Fact.JOINT, *BOUNDED),
     ),
 )

@@ -12,14 +12,13 @@ from fedspec.contract import Begin, Gradient
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_properties.unrolled import WRITTEN, check
 from fedspec_suite.laws.asked import both, number, option, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import client_scenarios, server_scenarios
+from fedspec_suite.measure.cases import client_scenarios
 from fedspec_suite.measure.parts import blocks
-from fedspec_suite.measure.scenario import Scenario, running, with_hyper
+from fedspec_suite.measure.scenario import Scenario, running
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -37,12 +36,6 @@ def _starts_afresh(bench: Bench, s: Scenario) -> None:
     late = Scenario(replace(s.case, x0=begin.x), s.events[cut + 1 :])
     note = "the second round depends on what came before it"
     same_bits(bench, late, bench.play(late), bench.play(s)[cut + 1 :], note)
-
-
-def _memoryless_cases(setting: Setting) -> st.SearchStrategy[Scenario]:
-    names = dict.fromkeys((n for n in MEMORY if n in setting.numbers), 0.0)
-    kind = client_scenarios if setting.level == "client" else server_scenarios
-    return kind(setting).map(lambda s: with_hyper(s, **names))
 
 
 @st.composite
@@ -123,17 +116,6 @@ LAWS = (
         source="FedNova, eqs. (35)-(36), u^(t,0) = 0; FedAda2, Algs. 8-10, local state re-initialised",
         cases=_fresh,
         check=_starts_afresh,
-    ),
-    Law(
-        id="memoryless",
-        words="decays at zero: every step depends on its own input (and on running sums or maxima)",
-        levels=("client", "server"),
-        source="every exponential average at decay zero",
-        cases=_memoryless_cases,
-        check=check,
-        applies=both(number(*MEMORY), WRITTEN),
-        needs=MEMORY,
-        zeroes=MEMORY,
     ),
     Law(
         id="sm3-vectors",

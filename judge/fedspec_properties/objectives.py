@@ -13,17 +13,17 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Messages, Round
+from fedspec.contract import Messages
 from fedspec.params import flatten
 from fedspec_properties.rounds_affine import WRITTEN_OUT
 from fedspec_properties.weighing import counts
-from fedspec_suite.laws.asked import both, either, if_option, method, number, offered, option, settable
+from fedspec_suite.laws.asked import both, either, method, offered, option, settable
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.relations import related, same
+from fedspec_suite.laws.relations import same
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import few, round_scenarios, server_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, beside, change_events, louder, picked, with_hyper
+from fedspec_suite.measure.scenario import Scenario, louder, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -43,27 +43,6 @@ def _in_other_units(setting: Setting) -> st.SearchStrategy[Pair]:
 # A client in two halves.
 
 
-@st.composite
-def _halved(draw: st.DrawFn, setting: Setting) -> Pair:
-    s: Scenario = draw(round_scenarios(setting))
-    problem = s.case.problem
-    assert problem is not None
-    n = len(problem.H)
-    j = draw(st.integers(0, n - 1))
-    examples = np.append(2 * problem.examples, problem.examples[j])
-    examples[j] = problem.examples[j]
-    more = replace(beside(problem, picked(problem, [j])), examples=examples)
-    events: list[Any] = []
-    for e in s.events:
-        assert isinstance(e, Round)
-        if j in e.participants:
-            at = e.participants.index(j)
-            named = (*e.strategies, *e.strategies[at : at + 1])
-            e = Round((*e.participants, n), (*e.steps, e.steps[at]), named)
-        events.append(e)
-    return s, Scenario(replace(s.case, problem=more), tuple(events))
-
-
 # FedNova's general rule.
 
 
@@ -81,19 +60,6 @@ def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
         )
 
     return s, replace(s, events=tuple(map(scaled, s.events)))
-
-
-def _longer(setting: Setting) -> st.SearchStrategy[Pair]:
-    def scaled(s: Scenario) -> Pair:
-        origin = change_events(s, model=lambda a: a * 0)
-        return origin, with_hyper(origin, tau_eff=4 * s.case.hyper["tau_eff"])
-
-    drawn = server_scenarios(setting) if setting.level == "server" else round_scenarios(setting, rounds=(1, 1))
-    return drawn.map(scaled)
-
-
-def _four_times(bench: Bench, pair: Pair) -> None:
-    related(bench, *pair, lambda k, x: 4 * x)
 
 
 def _alike(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -135,16 +101,6 @@ LAWS = (
         needs=("eta_l",),
     ),
     Law(
-        id="client-halved",
-        words="a client is the same as two halves of it that take part together",
-        levels=("round",),
-        source="FedNova, eq. (4): sums over clients with p_i = n_i / n",
-        cases=_halved,
-        check=same,
-        # The mean of all steps counts clients, whatever their shares.
-        applies=both(option("weights", "examples"), if_option("divisor", "own-steps"), LINEAR_CLIENTS),
-    ),
-    Law(
         id="local-scale",
         words="for a constant tau_eff it does not matter if a client scales its accumulation vector",
         levels=("server",),
@@ -156,16 +112,6 @@ LAWS = (
             option("nova_weights", "nova"),
             offered(lambda setting: not setting.steps_only, "||a_i||_1 is the number of steps"),
         ),
-    ),
-    Law(
-        id="tau-eff-linear",
-        words="the displacement is linear in a constant tau_eff",
-        levels=("server", "round"),
-        source="FedNova, eq. (4)",
-        cases=_longer,
-        check=_four_times,
-        applies=number("tau_eff"),
-        needs=("tau_eff",),
     ),
     Law(
         id="extrapolates",

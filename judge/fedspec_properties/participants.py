@@ -58,46 +58,6 @@ def _reordered(draw: st.DrawFn, setting: Setting) -> Pair:
     return s, replace(s, events=tuple(events))
 
 
-def _renamed(e: Event, new: Sequence[int], takes: Sequence[str]) -> Event:
-    """The event in which client i is called new[i]."""
-
-    def names(who: Sequence[int]) -> tuple[int, ...]:
-        return tuple(new[i] for i in who)
-
-    match e:
-        case Round(participants=who):
-            return replace(e, participants=names(who))
-        case Arrival(client=i):
-            return replace(e, client=new[i])
-        case Exchange(mixing=W):
-            if "senders" not in takes:
-                old = [list(new).index(i) for i in range(len(new))]
-                W = W[np.ix_(old, old)]
-            return Exchange(
-                names(e.senders), tuple(map(names, e.computing)), W, tuple(names(cluster) for cluster in e.clusters)
-            )
-    return e
-
-
-@st.composite
-def _relabelled(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, list[int]]:
-    s: Scenario = draw(scenarios(setting, clients=few(setting, 2)))
-    problem = s.case.problem
-    assert problem is not None
-    new = draw(st.permutations(range(len(problem.H))))
-    old = [new.index(i) for i in range(len(new))]
-    there = picked(problem, old)
-    events = tuple(_renamed(e, new, setting.takes) for e in s.events)
-    return s, Scenario(replace(s.case, problem=there), events), old
-
-
-def _same_under_names(bench: Bench, drawn: tuple[Scenario, Scenario, list[int]]) -> None:
-    s, there, old = drawn
-    peers = "peers" in bench.algorithm.takes
-    n = len(old)
-    related(bench, s, there, lambda k, x: x.reshape(n, -1)[old].reshape(-1) if peers else x)
-
-
 @st.composite
 def _with_bystander(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(scenarios(setting, clients=(setting.crowd, setting.crowd + 2)))
@@ -162,14 +122,6 @@ LAWS = (
         source="FedNova, eq. (4): a sum over clients",
         cases=_reordered,
         check=same,
-    ),
-    Law(
-        id="relabelled",
-        words="renaming the clients changes nothing",
-        levels=BOTH,
-        source="AFGA, Alg. 1, with P W P' for W: sums over clients",
-        cases=_relabelled,
-        check=_same_under_names,
     ),
     Law(
         id="bystander",

@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits
 from fedspec.contract import Exchange
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec.problems.quadratic import local_matrix
-from fedspec.readings import Solver
 from fedspec_properties.affine import exchanged, unit
 from fedspec_properties.closed_forms import peers, tracked
-from fedspec_properties.controls import cancels
 from fedspec_properties.gossip import TRACE, drawn, exactly
-from fedspec_properties.reductions.exchanges import exchanges, size, unmixed
-from fedspec_suite.laws.asked import both, entry, fact, option, unless
+from fedspec_properties.reductions.exchanges import size
+from fedspec_suite.laws.asked import entry, fact
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, lift, linear, louder, running, with_hyper
-from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.scenario import Scenario, lift, linear, running
 from fedspec_suite.measure.traces import exchange_scenarios
-from fedspec_suite.measure.verdict import Deviates, Deviation
 
 
 def _by_matrices(bench: Bench, s: Scenario) -> None:
@@ -43,31 +35,6 @@ def _by_matrices(bench: Bench, s: Scenario) -> None:
         A, b = M @ A, M @ b + c
         want.append(A @ x0 + b)
     bench.follows(s, want)
-
-
-def _single(setting: Setting) -> st.SearchStrategy[Scenario]:
-    """Exchanges of one local step."""
-    return exchange_scenarios(setting, rounds=(2, 4)).map(
-        lambda s: exchanges(s, lambda e: replace(e, computing=e.computing[:1]))
-    )
-
-
-def _mean_moves(bench: Bench, s: Scenario) -> None:
-    """The mean model moves by the mean gradient, whatever W."""
-    exact, scale, n = lift(s, Fraction), bench.expect(s), size(s)
-    problem, h = exact.case.problem, exact.case.hyper
-    assert problem is not None
-    X = flatten(exact.case.x0).reshape(n, -1)
-    for k, (e, got) in enumerate(zip(exact.events, bench.play(s), strict=True)):
-        assert isinstance(e, Exchange)
-        points = e.mixing @ X if s.case.options.get("order") == "gradient-at-combined" else X
-        g: Array = sum(H_i @ x_i - e_i for H_i, x_i, e_i in zip(problem.H, points, problem.e, strict=True))
-        want = X.sum(axis=0) / n - h["eta_l"] * g / n
-        bench.finite("x", got["x"], f"round {k + 1}")
-        X = exactly(got["x"]).reshape(n, -1)
-        mean = (X.sum(axis=0) / n).astype(float)
-        bounds = bounds_of(scale[k]["x"]).reshape(n, -1).max(axis=0)
-        bench.compare("x", mean, want, f"round {k + 1}", bounds)
 
 
 def _sums_up(bench: Bench, s: Scenario) -> None:
@@ -99,26 +66,6 @@ def _tracks(bench: Bench, s: Scenario) -> None:
         slack = np.stack([np.abs(H_i) @ r + np.abs(e_i) for H_i, r, e_i in zip(problem.H, off, problem.e, strict=True)])
         bounds = bounds_of(scale[k]["Y"]).reshape(n, -1).max(axis=0) + slack.max(axis=0)
         bench.compare("Y", got["Y"].astype(float).reshape(n, -1).mean(axis=0), want, f"round {k + 1}", bounds)
-
-
-def _on_their_own(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return exchange_scenarios(setting).map(lambda s: exchanges(s, unmixed))
-
-
-def _descend_alone(bench: Bench, s: Scenario) -> None:
-    """x_i = x_0 + K_i (e_i - H_i x_0), with K_i the closed form for all local steps so far."""
-    exact, n = lift(s, Fraction), size(s)
-    problem, eta_l = exact.case.problem, exact.case.hyper["eta_l"]
-    assert problem is not None
-    X = flatten(exact.case.x0).reshape(n, -1)
-    taken, want = 0, []
-    for e in exact.events:
-        assert isinstance(e, Exchange)
-        taken += len(e.computing)
-        K = [local_matrix(Solver.SGD, H_i, taken, eta_l=eta_l) for H_i in problem.H]
-        ends = [x + K_i @ (e_i - H_i @ x) for x, K_i, H_i, e_i in zip(X, K, problem.H, problem.e, strict=True)]
-        want.append(np.concatenate(ends))
-    bench.follows(s, want)
 
 
 def _weighed(matrices: Sequence[Array], rows: Sequence[Array]) -> Array:
@@ -178,34 +125,6 @@ def _follows_history(bench: Bench, s: Scenario) -> None:
     bench.follows(s, want)
 
 
-def _sums_agree(bench: Bench, s: Scenario) -> None:
-    scale, n = bench.expect(s), size(s)
-    for k, got in enumerate(bench.play(s)):
-        if "v_hat" not in got:
-            continue
-        means = {name: got[name].astype(float).reshape(n, -1).mean(axis=0) for name in ("u_tilde", "v_hat")}
-        bounds = [bounds_of(scale[k][name]).reshape(n, -1).max(axis=0) for name in means]
-        bench.compare("u_tilde", means["u_tilde"], means["v_hat"], f"round {k + 1}", sum(bounds))
-
-
-def _rises(bench: Bench, s: Scenario) -> None:
-    before = np.zeros(len(flatten(s.case.x0)))
-    for k, got in enumerate(bench.play(s)):
-        bench.finite("v_hat", got["v_hat"], f"round {k + 1}")
-        fell = got["v_hat"] < before
-        if fell.any():
-            j = int(np.argmax(fell))
-            values = float(got["v_hat"][j]), float(before[j])
-            note = "v_hat falls"
-            raise Deviates(Deviation(bench.equation_of("v_hat"), f"round {k + 1}", j, *values, None, note))
-        before = got["v_hat"]
-
-
-def _louder(bench: Bench, s: Scenario) -> None:
-    factor = 16 if s.case.options["denominators"] == "tracked" else 4
-    related(bench, s, with_hyper(louder(s), eps=s.case.hyper["eps"] * factor), lambda k, x: x)
-
-
 LAWS = (
     Law(
         id="peers-matrices",
@@ -214,15 +133,6 @@ LAWS = (
         source="AFGA, eq. (10); Lian et al. (2017): X = W X - eta_l (H X - e)",
         cases=drawn,
         check=_by_matrices,
-        applies=fact(Fact.PEERS, Fact.AFFINE),
-    ),
-    Law(
-        id="peers-mean",
-        words="the mean of all models moves by eta_l times the mean gradient, whatever W",
-        levels=TRACE,
-        source="1' W = 1' (AFGA, eq. (10))",
-        cases=_single,
-        check=_mean_moves,
         applies=fact(Fact.PEERS, Fact.AFFINE),
     ),
     Law(
@@ -252,30 +162,6 @@ LAWS = (
         check=_tracks,
         shows="Y",
     ),
-    *(
-        Law(
-            id=f"{what}-cancel",
-            words=f"{words} cancels: its sum over the clients is 0 in every round, whatever W",
-            levels=TRACE,
-            source=f"external: {source}: 1' W = 1'",
-            cases=lambda setting: exchange_scenarios(setting, clients=(2, 4)),
-            check=cancels(name, lambda s: [1] * size(s)),
-            shows=name,
-        )
-        for what, name, words, source in (
-            ("corrections-of-gossip", "C", "what clients add to their gradients", "Liu et al. (2024)"),
-            ("duals-of-gossip", "dual", "what mixing has undone of the clients' steps", "Alghunaim (2024)"),
-        )
-    ),
-    Law(
-        id="peers-alone",
-        words="who does not mix (W = I) descends alone",
-        levels=TRACE,
-        source="FedNova, eqs. (17)-(21), for each client",
-        cases=_on_their_own,
-        check=_descend_alone,
-        applies=both(fact(Fact.PEERS, Fact.AFFINE), unless(fact(Fact.EXACT_MEAN))),
-    ),
     Law(
         id="peers-history",
         words="decentralised Adam from its whole history: moments as sums, mixing as products of matrices",
@@ -284,35 +170,5 @@ LAWS = (
         cases=drawn,
         check=_follows_history,
         applies=fact(Fact.PEERS, Fact.ADAPTIVE),
-    ),
-    Law(
-        id="peers-track",
-        words="the tracked second moments have the same mean as the clients' own",
-        levels=TRACE,
-        source="Chen et al. (2021), Algorithm 2: 1' W = 1'",
-        cases=drawn,
-        check=_sums_agree,
-        applies=both(fact(Fact.PEERS, Fact.ADAPTIVE), option("denominators", "tracked")),
-        shows="u_tilde",
-    ),
-    Law(
-        id="peers-v-hat-rises",
-        words="v_hat never falls",
-        levels=TRACE,
-        source="Nazari et al. (2019), Algorithm 1: a mean of v_hat and something not smaller",
-        cases=drawn,
-        check=_rises,
-        applies=fact(Fact.PEERS, Fact.ADAPTIVE),
-        shows="v_hat",
-    ),
-    Law(
-        id="peers-louder",
-        words="objectives times 4, eps with what it stands beside: the same path",
-        levels=TRACE,
-        source="homogeneity of m / sqrt(v_hat)",
-        cases=drawn,
-        check=_louder,
-        applies=fact(Fact.PEERS, Fact.ADAPTIVE),
-        needs=("eps",),
     ),
 )

@@ -19,8 +19,8 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import norm_of, round_scenarios, scenarios
-from fedspec_suite.measure.parts import above_zero, vectors
-from fedspec_suite.measure.scenario import Scenario, at_rest, lift
+from fedspec_suite.measure.parts import vectors
+from fedspec_suite.measure.scenario import Scenario, lift
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -80,20 +80,6 @@ def everywhere(s: Scenario, point: Array) -> dict[str, Array]:
 
 
 @st.composite
-def _agreeing(draw: st.DrawFn, setting: Setting) -> Scenario:
-    s: Scenario = at_rest(draw(scenarios(setting)))
-    problem = s.case.problem
-    assert problem is not None
-    c = draw(vectors((problem.e.shape[1],), setting.dtype))
-    e = np.stack([H_i @ c for H_i in problem.H])
-    return replace(s, case=replace(s.case, x0=everywhere(s, c), problem=above_zero(replace(problem, e=e))))
-
-
-def _stays(bench: Bench, s: Scenario) -> None:
-    bench.follows(s, [flatten(s.case.x0)] * len(s.events), rounded=True)
-
-
-@st.composite
 def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, Array]:
     s: Scenario = draw(scenarios(setting))
     problem = s.case.problem
@@ -126,24 +112,6 @@ LAWS = (
         cases=_everyone,
         check=_follows_path,
         applies=both(method, fact(Fact.AFFINE)),
-    ),
-    Law(
-        id="common-minimum",
-        words="a minimum that all clients share is not left",
-        levels=BOTH,
-        source="FedNova, eq. (28) where all minimisers agree",
-        cases=_agreeing,
-        check=_stays,
-        applies=both(
-            unless(fact(Fact.PRIVATE), "its noise moves the model everywhere"),
-            unless(fact(Fact.DECAYING), "its decay moves the model where no gradient does"),
-            unless(option("received", "without-start"), "its second moment is what is left of two equal numbers there"),
-            unless(
-                both(option("compressor", "scaled-sign"), option("first", "compressed")),
-                "it sends the signs of gradients that are 0 there but for rounding",
-            ),
-            WHOLE,
-        ),
     ),
     Law(
         id="problem-translates",

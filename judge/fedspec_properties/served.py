@@ -18,10 +18,6 @@ from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario
 
 
-def _change(m: ClientMessage) -> Array:
-    return flatten(m.delta)
-
-
 def _control(m: ClientMessage) -> Array:
     assert m.control is not None
     return flatten(m.control)
@@ -55,15 +51,5 @@ LAWS = (
         check=_sums("c", _control, lambda s: 1),
         applies=both(counts_clients, rule("server_control")),
         shows="c",
-    ),
-    Law(
-        id="server-dual-sums",
-        words="h is -mu/N times all changes that were ever sent, N the number of all clients",
-        levels=SERVER,
-        source="external: Acar et al. (2021), Algorithm 1",
-        cases=scenarios,
-        check=_sums("h", _change, lambda s: -Fraction(s.case.hyper["mu"])),
-        applies=both(counts_clients, rule("server_dual")),
-        shows="h",
     ),
 )

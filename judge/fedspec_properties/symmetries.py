@@ -22,7 +22,6 @@ from fedspec_suite.laws.asked import (
     by_level,
     fact,
     measured,
-    nonzero,
     number,
     odd,
     offered,
@@ -35,59 +34,11 @@ from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.parts import blocks, vectors
-from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, change_events, describe, losing, sending, with_hyper
+from fedspec_suite.measure.parts import vectors
+from fedspec_suite.measure.scenario import Scenario, change_events, losing, sending, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 BOTH: tuple[Level, ...] = ("client", "server")
-
-
-def _resting(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return scenarios(setting).map(lambda s: change_events(s, change=lambda a: a * 0))
-
-
-def _rests(bench: Bench, s: Scenario) -> None:
-    x, want = flatten(s.case.x0), []
-    for event in s.events:
-        x = flatten(event.x) if isinstance(event, Begin) else x
-        want.append(x)
-    # A server that averages models instead of changes rounds even here. Whether there is a root of what it has moved v
-    # to from 0, no bound tells where v moves by a sign; it does of a v that is larger than what rounding moves.
-    small = float(np.finfo(bench.dtype).eps * max(1, np.abs(x).max() ** 2))
-    beside = with_hyper(s, v0=small) if s.case.hyper.get("v0") == 0 else s
-    bench.follows(s, want, rounded=True, beside=beside)
-
-
-@st.composite
-def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, dict[str, Array]]:
-    s: Scenario = draw(scenarios(setting))
-    shape = {n: a.shape for n, a in s.case.x0.items()}
-    return s, draw(blocks(shape, setting.dtype, denominator=4))
-
-
-def _started(s: Scenario, shift: Mapping[str, Array]) -> Scenario:
-    """The same from everywhere else: every model that is begun from is moved."""
-    events = (Begin({n: a + shift[n] for n, a in e.x.items()}) if isinstance(e, Begin) else e for e in s.events)
-    x0 = {n: a + shift[n] for n, a in s.case.x0.items()}
-    return Scenario(replace(s.case, x0=x0), tuple(events))
-
-
-def _translates(bench: Bench, drawn: tuple[Scenario, dict[str, Array]]) -> None:
-    s, shift = drawn
-    related(bench, s, _started(s, shift), lambda k, x: x + flatten(shift))
-
-
-def _superposed(bench: Bench, drawn: tuple[Scenario, dict[str, Array]]) -> None:
-    s, shift = drawn
-    resting = change_events(s, lambda a: a * 0, lambda a: a * 0)
-    runs = [s, _started(s, shift), _started(resting, shift)]
-    alone, moved, left = map(bench.play, runs)
-    scales = [bench.expect(run) for run in runs]
-    for k, got in enumerate(moved):
-        want = alone[k]["x"] + left[k]["x"]
-        bounds = np.sum([bounds_of(scale[k]["x"]) for scale in scales], axis=0) + np.abs(want)
-        bench.compare("x", got["x"], want, f"{describe(s.events[k])} {k + 1}", bounds)
 
 
 def _mirrors(bench: Bench, s: Scenario) -> None:
@@ -186,45 +137,6 @@ STILL = by_level(client=unless(fact(Fact.DECAYING), "its decay moves the model b
 """A decay is the clients' own: what a server adds to the model does not shrink."""
 
 LAWS = (
-    Law(
-        id="rests",
-        words="where nothing comes in from a fresh state, nothing moves",
-        levels=BOTH,
-        source="linearity in m",
-        cases=_resting,
-        check=_rests,
-        applies=both(
-            STILL,
-            # With a stabiliser of 0 the first step is 0/0.
-            settable(*STABILISERS, fits=nonzero),
-        ),
-    ),
-    Law(
-        id="translates",
-        words="moving the start moves the path",
-        levels=BOTH,
-        source="equivariance of gradient steps",
-        cases=_moved,
-        check=_translates,
-        applies=both(
-            unless(fact(Fact.LAYERED), "its steps depend on the length of the layers"),
-            STILL,
-        ),
-    ),
-    Law(
-        id="superposes",
-        words="moving the start moves the path by what is left of that move where no gradient is",
-        levels=("client",),
-        source="a decay beside the step that the moments do not see: Loshchilov and Hutter (2019), Algorithm 2",
-        cases=_moved,
-        check=_superposed,
-        applies=both(
-            fact(Fact.DECAYING),
-            unless(fact(Fact.LAYERED), "its steps depend on the length of the layers"),
-            # With a stabiliser of 0 a step without a gradient is 0/0.
-            settable(*STABILISERS, fits=nonzero),
-        ),
-    ),
     Law(
         id="mirrors",
         words="the opposite input gives the opposite path",

@@ -76,17 +76,6 @@ def _looks_half_way(bench: Bench, s: Scenario) -> None:
 
 LAWS = (
     Law(
-        id="uphill-rays",
-        words="on round bowls the distance to the bottom and the radius together shrink by 1 - eta_l a in each step",
-        levels=("round",),
-        source="external: Qu et al. (2022); Caldarola, Caputo and Ciccone (2022), solved for F = a |y - b|^2 / 2",
-        cases=_on_bowls,
-        check=partial(_follows_rays, swings=False),
-        applies=both(rule("uphill"), settable("eta_l", "radius")),
-        needs=("eps",),
-        zeroes=("eps",),
-    ),
-    Law(
         id="uphill-swings",
         words="near the bottom of a round bowl a client changes sides in each step, towards two points beside it",
         levels=("round",),

@@ -91,31 +91,3 @@ def steps(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, o: Options) 
                 u = u * 0
         out.append(u)
     return out
-
-
-def on_singletons(rows: Sequence[Array], h: Numbers) -> Array:
-    """What the last step takes eta_l of where every set of the cover holds one coordinate: AdaGrad, or Adam."""
-    return steps("admu" if "beta2" in h else "agdu", rows, (), h, {})[-1]
-
-
-def under_constant(name: str, g: Array, k: int, sets: Sets, h: Numbers, o: Options) -> Array:
-    """What step k divides by the root of after equal gradients: sets do not overlap, and averages begin at v_0 = 0."""
-    z, epoch = h["z"], h.get("epoch", 1)
-    at = updating(k, z, epoch)
-    n, own, v0 = len(at), g * g, h.get("v0", 0)
-    peak = np.array([next(max(own[i] for i in S) for S in sets if j in S) for j in range(len(g))])
-    idle, between = o.get("idle"), at[-1] != k - 1
-    since = sum(j // (z * epoch) == at[-1] // (z * epoch) for j in at)
-    match name:
-        case "admu":
-            v = own
-        case "sm3-adam":
-            decay = h["beta2"] ** n
-            v = ((h["beta2"] - decay) * peak + (1 - h["beta2"]) * own) / (1 - decay)
-        case "sm3-ii-delayed" if idle == "reset" and z > 1:
-            v = (since - 1) * peak + own + (v0 if since == n else 0)
-        case "sm3-ii-delayed" if idle != "recomputed" or not between:
-            v = v0 + (n - 1) * peak + own
-        case _:
-            v = v0 + n * peak
-    return np.asarray(v)

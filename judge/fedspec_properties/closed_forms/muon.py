@@ -7,7 +7,6 @@ any number of iterations is a function of each s alone. A matrix of one row has 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from fedspec.arith import Array
 from fedspec.contract import Begin, Gradient
 from fedspec.params import flatten, layers, shapes
 from fedspec_properties.closed_forms.adaptive import Numbers, Options
-from fedspec_properties.closed_forms.sums import length, total
+from fedspec_properties.closed_forms.sums import total
 from fedspec_suite.measure.scenario import Scenario
 
 ODD: dict[str, tuple[tuple[str, str, str], ...]] = {
@@ -64,14 +63,6 @@ def by_singular_values(M: Array, h: Numbers, o: Options) -> Array:
     below = divisor(float(np.sqrt((M * M).sum())), h, o)
     U, s, Vt = np.linalg.svd(M / (below or 1.0), full_matrices=False)
     return np.asarray(U * driven(s, h, o, float) @ Vt)
-
-
-def of_one_row(M: Array, h: Numbers, o: Options) -> Array:
-    """A row or a column, along itself: its length is its one singular value."""
-    norm = length(M.reshape(-1))
-    if not norm > 0:
-        return M * 0
-    return np.asarray(M * (driven(norm / divisor(norm, h, o), h, o, Fraction) / norm))
 
 
 def longer(rows: int, columns: int, o: Options) -> float:

@@ -10,15 +10,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Gradient, Round
-from fedspec.facts import Fact
+from fedspec.contract import Round
 from fedspec.params import flatten
 from fedspec_properties.closed_forms.fed_lamb import each_layer
-from fedspec_properties.layerwise.shared import AMS, BOX, BY_LAYER, LAMB, PARTICIPANTS, ROUND
-from fedspec_suite.laws.asked import both, fact
+from fedspec_properties.layerwise.shared import BOX, BY_LAYER, LAMB, PARTICIPANTS, ROUND
+from fedspec_suite.laws.asked import both
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
-from fedspec_suite.measure.cases import client_scenarios, round_scenarios
+from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
@@ -55,29 +54,6 @@ def _has_length(bench: Bench, s: Scenario) -> None:
             _near(bench, k, at.start, float(np.linalg.norm(y[at] - x[at])), want, bound, "the length of a layer's step")
 
 
-def _local_length(bench: Bench, s: Scenario) -> None:
-    """Every layer moves by eta_l phi of its own length at every local step, or stays where the rule has it stay.
-
-    Where the ratio is one at a layer of length zero, that layer is left out.
-    """
-    x, before, scale = flatten(s.case.x0).astype(float), flatten(s.case.x0), bench.expect(s)
-    from_zero = s.case.options.get("zero_layer") == "ratio-one"
-    for k, (event, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
-        bench.finite("x", got["x"], f"step {k + 1}")
-        y = got["x"].astype(float)
-        if isinstance(event, Gradient):
-            for at in each_layer(s):
-                if from_zero and not any(map(float, before[at])):
-                    # Its step is as long as the direction, which is the business of zero-layer.
-                    continue
-                bound = sum(w.bound for w in scale[k]["x"][at]) + float(np.abs(x[at]).sum())
-                rest = all(float(a) == float(b) for a, b in zip(before[at], scale[k]["x"][at], strict=True))
-                want = 0.0 if rest else s.case.hyper["eta_l"] * _scaled(s, float(np.linalg.norm(x[at])))
-                moved = float(np.linalg.norm(y[at] - x[at]))
-                _near(bench, k, at.start, moved, want, bound, "the length of a layer's step")
-        x, before = y, scale[k]["x"]
-
-
 def _near(bench: Bench, k: int, j: int, got: float, want: float, bound: float, what: str, below: bool = False) -> None:
     if not np.isfinite(bound):
         raise Undecided(f"{what} in round {k + 1}: rounding errors could hide a deviation")
@@ -104,20 +80,6 @@ def _displaced(bench: Bench, s: Scenario) -> None:
             _near(bench, k, at.start, got, limit, bound, "the longest that a layer's move can be", below=True)
 
 
-def _never_falls(bench: Bench, s: Scenario) -> None:
-    low = np.full(flatten(s.case.x0).shape, s.case.hyper["v0"])
-    for k, got in enumerate(bench.play(s)):
-        bench.finite("v_hat", got["v_hat"], f"round {k + 1}")
-        below = got["v_hat"] < low
-        if below.any():
-            j, what = int(np.argmax(below)), "v_hat falls" if k else "v_hat is below v_0"
-            where = f"round {k + 1}"
-            raise Deviates(
-                Deviation(bench.equation_of("v_hat"), where, j, float(got["v_hat"][j]), float(low[j]), None, what)
-            )
-        low = got["v_hat"]
-
-
 LAYERED = both(LAMB, BY_LAYER, PARTICIPANTS)
 LAWS = (
     Law(
@@ -130,15 +92,6 @@ LAWS = (
         applies=LAYERED,
     ),
     Law(
-        id="local-step-length",
-        words="at every local step every layer moves by eta_l phi of its length, or not at all",
-        levels=("client",),
-        source="external: You et al. (2020), Algorithm 2: q over ||q|| is a unit vector",
-        cases=client_scenarios,
-        check=_local_length,
-        applies=fact(Fact.LAYERED),
-    ),
-    Law(
         id="layer-displacement",
         words="in a round no layer moves further than its clients' steps are long together, in the mean",
         levels=ROUND,
@@ -146,15 +99,5 @@ LAWS = (
         cases=round_scenarios,
         check=_displaced,
         applies=LAYERED,
-    ),
-    Law(
-        id="denominator-never-falls",
-        words="v_hat starts at v_0 and no coordinate of it ever falls",
-        levels=ROUND,
-        source=BOX + "line 15 (L152-154)",
-        cases=round_scenarios,
-        check=_never_falls,
-        applies=AMS,
-        shows="v_hat",
     ),
 )
