@@ -90,11 +90,11 @@ types: venv ## Check the types of the nine packages (mypy --strict)
 	$(BIN)/mypy --strict
 
 .PHONY: tests
-tests: venv ## Run of each test what ten minutes have time for (tests/times.json; pytest alone runs more)
+tests: venv ## Run the tests that take no seconds, and some cases of each table
 	FEDSPEC_PROFILE=test $(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: quick
-quick: venv ## Run of each test what two minutes have time for
+quick: venv ## Run the same with a tenth of each table (under two minutes)
 	FEDSPEC_PROFILE=quick $(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
 
 .PHONY: soak
@@ -189,15 +189,9 @@ test: venv ## What must pass before a commit: lint, types, tests, claims, wheel
 	@$(MAKE) --no-print-directory -j $(JOBS) -O recheck wheel
 
 .PHONY: outside
-outside: venv ## What needs published packages or a browser, and more of the tests
+outside: venv ## What needs published packages or a browser, what is slow, and more cases of each table
 	@# One more than there are cores: a quarter of the time was waiting for installations, servers and the browser.
 	FEDSPEC_PROFILE=outside $(BIN)/pytest -n $$(( $(JOBS) + 1 )) --dist worksteal $(ARGS)
-
-.PHONY: times
-times: venv ## Time every test again; writes tests/times.json (two hours)
-	@mkdir -p out
-	FEDSPEC_PROFILE=soak $(BIN)/pytest $(SIDE_BY_SIDE) --durations=0 -vv >out/times.log
-	$(BIN)/python scripts/times.py out/times.log
 
 .PHONY: refresh-constraints
 refresh-constraints: check-python ## Resolve the newest dependencies into constraints.txt

@@ -6,12 +6,12 @@ import gc
 import os
 import signal
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 
 import jaxtyping
 import pytest
 from jaxtyping import install_import_hook
-from shares import ALL, OUTSIDE, QUICK, TEST, once, spread, tables
 from test_spec.watching import watched
 
 from fedspec import rules
@@ -41,15 +41,13 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_report_header() -> list[str]:
-    """Say which profile this is, and on which devices the mirror is tested: without CUDA, its CUDA cases are not even
-    collected.
-    """
+    """Print the profile, and the devices of the mirror's tests: without CUDA, pytest doesn't collect its CUDA cases."""
     import torch
 
     said = {
-        "quick": "fewer cases, what takes long left out",
-        "test": "what takes very long, or many cases, is left to make outside",
-        "outside": "what is marked outside, and what make test leaves out",
+        "quick": "a tenth of each table, nothing slow",
+        "test": "the first cases of each table, nothing slow",
+        "outside": "what is slow or marked outside, and the next cases of each table",
         "soak": "all cases, all tests",
     }
     taken = said.get(PROFILE, "all that is not marked outside or night")
@@ -64,37 +62,65 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"profile {PROFILE}: {taken:.0f} s on {os.cpu_count()} cores")
 
 
+def function(item: pytest.Item) -> str:
+    """The name of the test function that the case belongs to."""
+    return item.nodeid.partition("[")[0]
+
+
+def chosen(profile: str, items: list[pytest.Item]) -> list[pytest.Item]:
+    """The cases that a profile runs, in the order of their collection.
+
+    A table's cases are ordered by the checksums of their ids, so that a new case displaces at most one other.
+    """
+    if profile == "soak":
+        return items
+    tables: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not item.get_closest_marker("night"):
+            tables.setdefault(function(item), []).append(item)
+    keep: set[pytest.Item] = set()
+    for cases in tables.values():
+        cases.sort(key=lambda case: zlib.crc32(case.nodeid.encode()))
+        mark = cases[0].get_closest_marker("table")
+        many = mark.args[0] if mark else len(cases)
+        inside = [case for case in cases if not case.get_closest_marker("outside")]
+        fast = [case for case in inside if not case.get_closest_marker("slow")]
+        if profile == "quick":
+            keep.update(fast[: many // 10 if mark else many])
+        elif profile == "test":
+            keep.update(fast[:many])
+        elif profile == "outside":
+            keep.update([case for case in cases if case not in fast[:many]][:many])
+        else:
+            keep.update(inside)
+    return [item for item in items if item in keep]
+
+
+NEVER = pytest.StashKey[set[str]]()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the profile does not run; pytest says how many. After its own choice by -k and -m.
-
-    What is marked outside or night is run there alone. Of the rest test and quick run the share that they have time
-    for, and outside what test leaves, as far as its time goes. Soak runs everything, and who names no profile all that
-    is not marked.
-    """
-    keep = set(_run(items))
-    config.hook.pytest_deselected(items=[item for item in items if item not in keep])
-    items[:] = [item for item in items if item in keep]
-    if PROFILE == "outside" and (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
-        items[:] = spread([(item.nodeid if not once(item) else "", item) for item in items], workers)
+    """Leave out what the profile does not run, after pytest's own choice by -k and -m; pytest prints how many."""
+    daily = {function(item) for item in items if not item.get_closest_marker("night")}
+    config.stash[NEVER] = daily - {function(i) for profile in ("test", "outside") for i in chosen(profile, items)}
+    keep = chosen(PROFILE, items)
+    kept = set(keep)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    # The longest cases install packages. They begin first, so that no process is left alone with one.
+    items[:] = sorted(keep, key=lambda i: PROFILE == "outside" and not i.get_closest_marker("outside"))
 
 
-def _run(items: list[pytest.Item]) -> Iterator[pytest.Item]:
-    if PROFILE == "soak":
-        yield from items
-        return
-    for name, cases in tables((item.nodeid, item) for item in items if not item.get_closest_marker("night")).items():
-        plain = [(id_, item) for id_, item in cases if not item.get_closest_marker("outside")]
-        share = {"quick": QUICK, "test": TEST, "outside": TEST}.get(PROFILE, ALL)
-        set_up = once(cases[0][1])
-        inside = share.of(name, plain, set_up)
-        if PROFILE == "outside":
-            taken = set(inside)
-            marked = cases[0][1].get_closest_marker("outside")
-            share = ALL if marked and marked.kwargs.get("every") else OUTSIDE
-            yield from share.of(name, [(id_, item) for id_, item in cases if item not in taken], set_up)
-        else:
-            yield from inside
+@pytest.fixture
+def choice() -> Callable[[str, list[pytest.Item]], list[pytest.Item]]:
+    """What chooses the cases of a profile, for the tests of it."""
+    return chosen
+
+
+@pytest.fixture
+def never_run(request: pytest.FixtureRequest) -> set[str]:
+    """The functions of this session of which neither `make test` nor `make outside` runs a case, but for the night."""
+    return request.config.stash[NEVER]
 
 
 def pytest_collection_finish() -> None:

@@ -32,6 +32,8 @@ from fedspec_bench.worker import STATUS
 from fedspec_bench.workloads import Workload, gradient
 from fedspec_torch import Federation, cohorts, simulate
 
+pytestmark = pytest.mark.table(1)
+
 SMALL = (("clients", 4), ("examples", 24), ("batch", 8), ("steps", 3))
 ROUNDS = 2
 
@@ -45,6 +47,7 @@ def loss(peer: Any, job: Job) -> float:
     return job.work.loss(trainer.model())
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("workload", ["lr", "mlp"])
 def test_ours_the_loop_and_the_specification_end_with_one_loss(workload: str) -> None:
@@ -60,6 +63,7 @@ def test_ours_the_loop_and_the_specification_end_with_one_loss(workload: str) ->
     assert "no reference" in verdict(reference, None, start)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [a for a in HYPER if a != "fedavg"])
 def test_every_algorithm_ends_with_the_loss_of_the_specification(algorithm: str) -> None:
     steps = RAGGED if algorithm == "fednova" else 3
@@ -189,6 +193,7 @@ SEVERAL = [pytest.param(name, marks=[] if name in ("cnn", "lora") else pytest.ma
 FEW = (("clients", 2), ("examples", 16), ("batch", 8), ("steps", 2))
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("algorithm", ["fedavg", "fedada2"])
 @pytest.mark.parametrize("workload", SEVERAL)
@@ -202,6 +207,7 @@ def test_ours_and_the_loop_train_real_modules_alike(workload: str, algorithm: st
     assert "another computation" in verdict(wrong, reference, start)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("workload", SEVERAL)
 def test_real_modules_in_jax_are_those_in_torch(workload: str) -> None:

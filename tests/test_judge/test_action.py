@@ -158,6 +158,7 @@ def judged(folder: Path, **inputs: str) -> tuple[dict[str, str], int]:
     return outputs, run("Verdict", folder, path, {}, outputs).returncode
 
 
+@pytest.mark.slow
 def test_it_writes_a_report_and_a_summary_and_ends_as_the_check_does(tmp_path: Path) -> None:
     good, bad = tmp_path / "a b", tmp_path / "bad"
     for folder in (good, bad):
@@ -172,6 +173,7 @@ def test_it_writes_a_report_and_a_summary_and_ends_as_the_check_does(tmp_path: P
     assert json.loads((bad / "badge.json").read_text())["message"] == "deviates"
 
 
+@pytest.mark.slow
 def test_an_input_is_no_part_of_the_script(tmp_path: Path) -> None:
     evil = """$(touch there) "; touch there; ' `touch there` --help"""
     outputs, code = judged(tmp_path, subject=evil, only=evil, expectations="")
@@ -180,6 +182,7 @@ def test_an_input_is_no_part_of_the_script(tmp_path: Path) -> None:
     assert not (tmp_path / "there").exists() and not (tmp_path / "STEP_SUMMARY").exists()
 
 
+@pytest.mark.slow
 def test_expected_failures_are_heeded(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text('[[expect]]\noffer = "fedavg/server"\nreason = "known"\nlaw = "f*"\n')
     outputs, _ = judged(tmp_path, subject=WRONG, expectations="e.toml")

@@ -30,6 +30,8 @@ from fedspec_suite.adapters.laws import LAWS, asked_of, rebased
 from fedspec_suite.adapters.rounds import ALIASES, FUNCTIONS, Claim, Round, following, named, rounds
 from fedspec_suite.adapters.variants import Mutant, candidates, mutants, spoilt
 
+pytestmark = pytest.mark.table(10)
+
 ROOT = Path(__file__).resolve().parents[2]
 BOTH = (Weighting.EXAMPLES, Weighting.UNIFORM)
 CLAIMS = [
@@ -49,6 +51,7 @@ def found(m: Mutant, w: Weighting = Weighting.EXAMPLES) -> Finding:
     return judge(following(Claim(m.rule, w), spoilt(m)), Claim(m.rule, w))
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_the_rules_keep_their_laws(claim: Claim) -> None:
     exact = judge(following(claim), claim, kind=Fraction, most=0)
@@ -76,6 +79,7 @@ def test_a_function_has_three_mistakes_at_least() -> None:
     assert len({m.id for m in mutants()}) == len(mutants())
 
 
+@pytest.mark.slow
 def test_every_law_sees_a_mistake_by_its_numbers() -> None:
     """Of a rule that was edited, or of another rule, by other weights, under the claim of this one."""
     seen = {b.law.id for m in mutants() for b in found(m).broken if " is " in b.said}
@@ -246,6 +250,7 @@ def told(*arguments: str) -> str:
     return ran.out
 
 
+@pytest.mark.table(1)
 def test_the_command(tmp_path: Path) -> None:
     file, broken = tmp_path / "mine.py", tmp_path / "broken.py"
     file.write_text("def mean(s):\n    return s.layer.W, s.sent[-1].B, s.sent[-1].A\n")
@@ -350,6 +355,7 @@ def driven(monkeypatch: pytest.MonkeyPatch) -> Any:
     sys.modules.update(kept)
 
 
+@pytest.mark.slow
 def test_drivers_of_public_code_hand_over_what_they_should(driven: Any) -> None:
     uniform = Weighting.UNIFORM
     assert judge(driven("shepherd").fedit, Claim("fedit")).conforms

@@ -47,6 +47,7 @@ def test_the_names_of_v3_lead_to_the_forms_with_and_without_sm3() -> None:
     assert find(WITH_SM3).id in find(WITHOUT).aliases[WITHOUT]
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", [*ALIASES, "FedAda2++"])
 def test_the_command_takes_it_and_says_whose_name_it_is(name: str) -> None:
     row = find(name)
@@ -59,6 +60,7 @@ def test_the_command_takes_it_and_says_whose_name_it_is(name: str) -> None:
     assert f"{row.id} ({name.lower()}) " in inside("list").out
 
 
+@pytest.mark.slow
 def test_the_judge_takes_it_in_patterns_and_prints_the_id() -> None:
     offers = [Offer(name, "round", "fedada2") for name in ("fedada2", "joint-local")]
     assert chosen(offers, [f"{WITH_SM3}/round"]) == [0] and chosen(offers, [WITHOUT]) == [1]
@@ -83,6 +85,7 @@ def test_the_mirror_takes_it() -> None:
     assert fedspec_torch.run.asked.trainer(WITHOUT).id == "joint-local"
 
 
+@pytest.mark.slow
 def test_simulate_says_whose_name_it_is(tmp_path: Path) -> None:
     few = ("--rounds", "1", "--clients", "2", "--steps", "1", "--out", str(tmp_path / "run"))
     said = inside("simulate", WITH_SM3, "--compare", f"{WITHOUT},fedada2", "--set", f"{WITH_SM3}:z=2", *few).out
@@ -97,6 +100,7 @@ def test_what_nobody_is_called() -> None:
         find("FedAda2")
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("name", "id"),
     [

@@ -59,6 +59,7 @@ MENDED = {
 """What is wrong in each rule, and what would be right."""
 
 
+@pytest.mark.slow
 def test_each_is_wrong_where_the_page_says_and_nowhere_else(tmp_path: Path) -> None:
     text = (ROOT / "examples" / "asked.py").read_text(encoding="utf-8")
     for wrong, right in MENDED.items():
@@ -70,6 +71,7 @@ def test_each_is_wrong_where_the_page_says_and_nowhere_else(tmp_path: Path) -> N
     assert len(rows) == len(MENDED) + 2 and others == ["fedavgm"]
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_every_command_can_be_given(words: list[str]) -> None:
     command = typer.main.get_command(app)

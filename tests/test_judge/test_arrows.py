@@ -171,6 +171,7 @@ def test_an_adapter_needs_numpy_and_no_rules(module: str) -> None:
         assert not imported.startswith("fedspec.") or imported.split(".")[1] in known, imported
 
 
+@pytest.mark.slow
 def test_the_suite_does_not_name_what_other_distributions_hold() -> None:
     """It finds their commands and subjects by entry points; bundled subjects are run in environments of their own."""
     named = {
@@ -182,6 +183,7 @@ def test_the_suite_does_not_name_what_other_distributions_hold() -> None:
     assert not named
 
 
+@pytest.mark.slow
 def test_the_ledger_reaches_the_suite_by_its_commands_only() -> None:
     for path in files(LEDGER):
         commands = path.relative_to(LEDGER).parts[0] in ("report", "cli")
@@ -199,6 +201,7 @@ def test_the_mirror_knows_the_specification_alone() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_rooms_of_the_suite_stand_one_above_the_other() -> None:
     for path in files(SUITE):
         where = room(path.relative_to(SUITE).with_suffix("").parts[0])
@@ -249,6 +252,7 @@ def test_what_proves_a_worst_case_knows_nothing_of_the_search() -> None:
             assert not [m for m in imports(path) if m.startswith("fedspec_proofs.worst_cases.search")], name(path)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("folder", [MIRROR, TRAINING, SUITE], ids=lambda folder: folder.name)
 def test_no_two_files_import_each_other(folder: Path) -> None:
     known: dict[str, set[str]] = {}

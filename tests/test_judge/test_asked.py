@@ -219,6 +219,7 @@ def test_a_plugin_reads_why_it_is_asked(
     assert (own[law, level]["why"], own[law, level]["why_not"]) == (why, "")
 
 
+@pytest.mark.slow
 def test_the_table_says_why_and_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     ran = fedspec("laws", "--why", "fedamsgrad")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pytest
 from test_judge.test_remembered import names
 
 from fedspec.contract import Case, Event, Messages, Offer, SubjectInfo
@@ -40,6 +41,7 @@ class Subject:
     start = FedExp
 
 
+@pytest.mark.slow
 def test_it_is_named() -> None:
     setting = setting_of(FedExp.offer)
     said = names(identify(bench_of(Inside(Subject()), FedExp.offer, setting), setting))

@@ -22,6 +22,7 @@ def known(algorithm: str = "fednova", level: str = "round", **options: str) -> K
     return known_of(setting_of(Offer(algorithm, level, "fednova", options)))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_limit_that_a_rule_sets_stands_for_no_count() -> None:
     words = [v.words for v in known(solver="momentum").mechanical]
     assert len(words) > 1000

@@ -19,6 +19,8 @@ from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 LAW = ("--law", "buffers-*")
 OFFERS = {tuple(o.buffers.values()): o for o in with_buffers.SUBJECT.info.offers if o.algorithm == "fedavg"}
 FADAM = next(o for o in with_buffers.SUBJECT.info.offers if o.algorithm == "fedadam")

@@ -15,6 +15,8 @@ from fedspec_suite.diagnosis.search import LIKELY
 from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.measure.scenario import Scenario
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 
 def mixed_moments(s: Scenario) -> Iterator[Array]:
     """Decentralised Adam that mixes its first moment too."""

@@ -10,6 +10,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import first_deviation, judge_offer
 from fedspec_suite.measure.inside import Inside
@@ -39,6 +41,7 @@ def test_it_names_offer_round_and_numbers() -> None:
     assert alone(o).startswith(f"{o.call}; fedadam.step; got[")
 
 
+@pytest.mark.slow
 def test_a_shared_rule_is_not_called_after_who_else_runs_it() -> None:
     """FedProx ends in the step of FedAvg; a mistake of its clients is no matter of fedavg."""
     o = failed("proximal-sign", "fedprox", "round", "follows-x")
@@ -57,6 +60,7 @@ Path("fed_agreed.py").write_text(text.replace(left, right), encoding="utf-8")
 """
 
 
+@pytest.mark.slow
 def test_an_own_algorithm_is_called_by_its_own_id(tmp_path: Path) -> None:
     """A copy of FedAgree that does not deny what is false of it, under the command and under pytest."""
     subprocess.run([sys.executable, "-c", SPOILED.format(example=str(FED_AGREE))], cwd=tmp_path, check=True)

@@ -109,6 +109,7 @@ def deep(n: int) -> Any:
     return {"tuple": [deep(n - 1)]} if n else None
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize(("spoil", "words"), HOSTILE)
 def test_what_is_hostile_is_refused_with_its_place(
     spoil: Spoil, words: tuple[str, ...], bodies: list[dict[str, Any]], tmp_path: Path

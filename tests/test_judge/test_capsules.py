@@ -87,6 +87,7 @@ def asked_of(law: Law) -> Iterator[Offer]:
     return (o for o, s in zip(OFFERS, SETTINGS, strict=True) if not law.why_not(s, o.intermediates, concurrent=True))
 
 
+@pytest.mark.slow
 def test_a_case_of_every_law_comes_back_to_the_bit() -> None:
     wrong = []
     for k, law in enumerate(every().values()):
@@ -165,6 +166,7 @@ def numpy_only(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_failure_plays_again(folder: Path) -> None:
     name, _ = names(folder)
     ran = fedspec("replay", name, "py:mine.py:Subject", "--json", cwd=folder)
@@ -174,6 +176,7 @@ def test_a_failure_plays_again(folder: Path) -> None:
     assert (right.code, {r["outcome"] for r in right.rows}) == (0, {Outcome.PASSES})
 
 
+@pytest.mark.slow
 def test_another_wrong_number_is_told(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text((folder / "mine.py").read_text().replace("- self.h", "- 3 * self.h"))
     ran = inside("replay", str(folder / names(folder)[0]), f"py:{tmp_path}/mine.py:Subject", "--details")
@@ -203,6 +206,7 @@ def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path
     assert (without.returncode, without.stdout) == (1, ran.stdout), without.stderr
 
 
+@pytest.mark.slow
 def test_the_script_of_a_command_speaks_json_lines(tmp_path: Path) -> None:
     right = Path(standalone().partition(" ")[2].strip("'")).read_text(encoding="utf-8")
     (tmp_path / "mine.py").write_text(right.replace("x + self.h", "x - self.h"))
@@ -215,6 +219,7 @@ def test_the_script_of_a_command_speaks_json_lines(tmp_path: Path) -> None:
     assert play(tmp_path).returncode == 0
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", ["momentum_client", "fednova_round", "gossip_trace", "async_trace"])
 def test_the_script_builds_the_records_of_every_level(name: str, tmp_path: Path) -> None:
     text = EXAMPLE.with_name(f"{name}.py").read_text(encoding="utf-8")
@@ -244,6 +249,7 @@ def test_what_conforms_has_no_capsule(tmp_path: Path) -> None:
     assert (ran.code, ran.rows[0]["capsule"], list(tmp_path.iterdir())) == (0, "", [])
 
 
+@pytest.mark.table(1)
 def test_what_fails_as_expected_has_none_and_no_folder_is_made(tmp_path: Path) -> None:
     (tmp_path / "e.toml").write_text('[[expect]]\noffer = "fedavg/server"\nreason = "known"\n')
     asked = (

@@ -16,6 +16,8 @@ from test_judge.support import FEW, SUBJECTS, check, fedspec, inside, py, standa
 
 from fedspec import __version__
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 KNOWN = "known"
 
 REFUSED = [

@@ -16,6 +16,8 @@ from fedspec_properties.reductions import EDGES
 from fedspec_suite.laws import every
 from fedspec_suite.report.source import text_of
 
+pytestmark = pytest.mark.table(10)
+
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = ("equations", "hyper-parameters", "readings", "laws that", "reductions", "costs", "traps")
 

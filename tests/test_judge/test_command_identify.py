@@ -13,6 +13,8 @@ from fedspec_suite.diagnosis.composed import pairs, together
 from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.measure.setting import setting_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 
 def test_a_wrong_one_is_named() -> None:
     ran = fedspec("identify", py("wrong:forgetful"), "--json")
@@ -89,6 +91,7 @@ def test_it_goes_on_after_a_subject_that_cannot_be_asked() -> None:
     assert [(r["follows"], r["error"]) for r in others] == [(True, "")] * 2
 
 
+@pytest.mark.night
 def test_what_is_unknown_counts_more_than_what_does_not_answer() -> None:
     assert fedspec("identify", py("wrong:raises"), py("wrong:sorted_blocks")).code == 1
 

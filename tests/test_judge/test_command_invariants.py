@@ -12,6 +12,7 @@ from fedspec_properties.invariants import INVARIANTS
 from fedspec_suite.laws import every, retired
 
 
+@pytest.mark.slow
 def test_all_of_them_with_what_their_laws_exercise() -> None:
     rows = inside("laws", "--invariants", "--json").rows
     assert [row["id"] for row in rows] == [v.id for v in INVARIANTS]

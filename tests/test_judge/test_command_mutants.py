@@ -38,6 +38,7 @@ def test_lists_the_mutants_of_an_algorithm_and_of_a_pattern() -> None:
     assert [row for row in rows if row["id"].endswith("-sign")] == some != []
 
 
+@pytest.mark.slow
 def test_lists_every_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     rows = inside("mutants", "list", "--json").rows
@@ -65,6 +66,7 @@ def test_shows_the_edit_and_how_to_see_who_notices() -> None:
     assert inside("mutants", "show", "fedyogi-sign", "--json").rows[0]["id"] == "fedyogi-sign"
 
 
+@pytest.mark.slow
 def test_runs_and_prints_the_matrix(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "matrix.json"
     ran = fedspec("mutants", "run", "nesterov-*", "--jobs", "1", "--out", str(out))
@@ -87,6 +89,7 @@ def test_runs_and_prints_the_matrix(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     lame = Mutant(
         id="lame",

@@ -32,6 +32,8 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Reach, Setting, setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
+pytestmark = pytest.mark.table(20)
+
 COMPARISON = "follows-x,far-numbers,far-rounds"
 """Those laws of it that no mistake gets by; far-coordinates and far-clients cost most of the time."""
 

@@ -29,6 +29,8 @@ from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Status, Unseen, declared
 from fedspec_suite.subjects import environments
 
+pytestmark = pytest.mark.table(10)
+
 ROOT = Path(__file__).resolve().parents[2]
 found = importlib.util.spec_from_file_location("conformance", ROOT / "scripts" / "conformance.py")
 assert found and found.loader
@@ -195,6 +197,7 @@ def test_a_remark_says_file_and_lines(where: str) -> None:
     assert where == ELSEWHERE or PLACE.fullmatch(where)
 
 
+@pytest.mark.table(1)
 @pytest.mark.outside
 @pytest.mark.parametrize("package", sorted({conformance.package(row) for row in BAD}))
 def test_what_remarks_point_to_is_in_the_pinned_file(package: str, tmp_path: Path) -> None:
@@ -228,6 +231,7 @@ def test_packages_that_conform_somewhere() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_package_that_cannot_be_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It is a line that says so, and the others are judged."""
 

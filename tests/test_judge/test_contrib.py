@@ -67,6 +67,8 @@ def test_its_edges_are_in_the_table(file: Path) -> None:
         assert all(f"{name} = {value:g}" in line for name, value in edge.values.items())
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @every
 def test_it_conforms(file: Path) -> None:
     more = ("--only", module(file).ROW.id, "--profile", "quick", "--jobs", "1", "--json", "--plugin", str(file))
@@ -75,6 +77,7 @@ def test_it_conforms(file: Path) -> None:
     assert {row["verdict"] for row in json.loads(judged.out)} == {"conforms"}
 
 
+@pytest.mark.table(1)
 @every
 def test_its_second_route_sees_its_mistakes(file: Path) -> None:
     m = module(file)
@@ -86,6 +89,7 @@ def test_its_second_route_sees_its_mistakes(file: Path) -> None:
     assert seen == {wrong.id: not wrong.survives for wrong in m.MUTANTS}
 
 
+@pytest.mark.table(1)
 @pytest.mark.outside
 @every
 def test_the_mirror_of_it_conforms(file: Path) -> None:

@@ -17,6 +17,8 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 LEVELS = ["server", "round", "client", "trace"]
 OFFERS = [
     next(o for o in SUBJECT.info.offers if o.level == level and o.algorithm == name)

@@ -12,6 +12,8 @@ from fedspec_suite.judge.runner import conclude, requirement_obligations
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
+pytestmark = pytest.mark.table(1)
+
 
 def line(name: str, *arguments: str) -> dict[str, Any]:
     (row,) = check(py(f"odd:{name}"), *arguments).rows
@@ -31,6 +33,7 @@ def test_what_is_not_shown_is_neither_required_nor_passed() -> None:
     assert "not shown" in withheld(silent)["follows-m"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "skipped", "reason"),
     [

@@ -20,6 +20,8 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 SHORT = ("uphill", "by steps", "first round lost", "late", "weight decay", "float32")
 
 

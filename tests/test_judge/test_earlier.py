@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from test_judge.support import SUBJECTS, fedspec
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 ROOT = Path(__file__).resolve().parents[2]
 EARLIER = SUBJECTS / "earlier"
 CONFORM = ("mine.py:Subject", "fedadam_server.py:SUBJECT", "fedavg.mjs")

@@ -31,6 +31,8 @@ from fedspec_suite.measure.verdict import Conformity, Status
 from fedspec_suite.vectors.judging import judged
 from fedspec_suite.vectors.stored import FOLDER, load
 
+pytestmark = pytest.mark.table(1)
+
 OFFERS = SUBJECT.info.offers
 SETTINGS = [setting_of(o) for o in OFFERS]
 
@@ -145,6 +147,7 @@ def _apart(setting: Setting, s: Scenario, defect: Any) -> bool:
     return any(np.abs(a["x"] - b["x"]).max() > 1e-5 * (1e-9 + np.abs(a["x"]).max()) for a, b in pairs)
 
 
+@pytest.mark.night
 def test_what_is_done_block_by_block_shows_at_the_edges_wherever_a_rule_reads_the_whole_model() -> None:
     seen: dict[tuple[str, str, str], bool] = defaultdict(bool)
     for setting in SETTINGS:

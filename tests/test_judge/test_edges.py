@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from test_judge.test_gates import setting
 from test_judge.test_remembered import edited, names
 
@@ -11,6 +12,8 @@ from fedspec_suite.diagnosis.cases.probes import at_edges
 from fedspec_suite.diagnosis.comparing import apart
 from fedspec_suite.diagnosis.identify import in_words
 from fedspec_suite.diagnosis.known import known_of
+
+pytestmark = pytest.mark.table(1)
 
 RULE = ("normalised-sgd", "client.normalised.normalised_sgd", "norm(g) + eps")
 
@@ -20,6 +23,7 @@ def test_what_is_left_out_for_usual_numbers_alone_is_not_said_to_be_left_out() -
     assert said.startswith("maximum(the length of g, eps) stands for (the length of g) + eps")
 
 
+@pytest.mark.night
 def test_where_nothing_else_fits_it_is_said_where_it_does_not() -> None:
     d = edited(*RULE, "norm(g) + (0 if norm(g) > eps else 3 * eps)")
     assert not d.found

@@ -128,6 +128,7 @@ def test_the_newest_packages(wheels: dict[str, Path], folder: Path) -> None:
     judged(folder, sys.executable, asked, (*JUDGED, *TRAINED, *PROVED))
 
 
+@pytest.mark.table(1)
 @pytest.mark.outside
 @pytest.mark.parametrize("version", [v for v in PYTHONS if v != HERE])
 def test_every_other_python_that_the_classifiers_name(version: str, wheels: dict[str, Path], folder: Path) -> None:

@@ -11,6 +11,8 @@ from test_judge.support import FEW, fedspec
 
 from fedspec.catalogue import CATALOGUE
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "subjects.md"
 PYTHON = ("momentum_client", "fedadam_server", "fednova_round", "gossip_trace", "async_trace")

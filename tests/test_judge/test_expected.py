@@ -154,6 +154,7 @@ FEW = ("--profile", "quick", "--jobs", "1")
 NARROW = ("mutant:adagrad-stale", *FEW, "--law", "follows-x", "--only", "adagrad/client/fedada2")
 
 
+@pytest.mark.slow
 def test_the_command_counts_expected_failures_for_themselves(tmp_path: Path) -> None:
     path, report = tmp_path / "e.toml", tmp_path / "r.jsonl"
     path.write_text(EXPECT + EXPECT.replace("sm3-ii", "adagrad").replace("1e-8 inside the root", "an old sum"))

@@ -32,6 +32,8 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 from fedspec_suite.mutants import texts
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 
 def after(name: str, change: Callable[[Any, Any, int], Any]) -> Callable[[Any, Any, int], Any]:
     """A field of the state is something else after event k, from its values before and after."""
@@ -99,6 +101,7 @@ def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
     ]
 
 
+@pytest.mark.night
 def test_two_mistakes_of_a_round_of_exchanges_are_named_together() -> None:
     """With one cluster the first does not show: the second is found alone there."""
     pooled = mutants.find("cafga-pooled")
@@ -185,6 +188,7 @@ def test_what_the_model_alone_agrees_with_is_not_said_of_the_rest() -> None:
     assert both == ["the dual variable moves the mean the wrong way"]
 
 
+@pytest.mark.night
 def test_a_name_that_does_not_last_is_not_given() -> None:
     d = diagnosed(Behind("fedavgm", "server", take=forgetting(3)))
     assert not d.found and d.gates == ("from round 3 on",)

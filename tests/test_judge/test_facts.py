@@ -25,6 +25,7 @@ def ids(tree: ast.AST) -> Iterator[str]:
             yield f"line {node.lineno}: {node.value}"
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("room", GENERIC)
 def test_no_generic_file_names_an_algorithm(room: str) -> None:
     paths = [

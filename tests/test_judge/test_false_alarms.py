@@ -26,6 +26,8 @@ from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Status, Undecided
 from fedspec_suite.mutants import Mutant, Mutated
 
+pytestmark = pytest.mark.table(1)
+
 FOLLOWS = [law for law in LAWS.values() if law.reads_rule and law.id != "follows-tie"]
 """Those that take any scenario: a tie is one of its own."""
 
@@ -78,6 +80,7 @@ def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
     assert decided or setting.algorithm.has(Fact.ELECTING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(0, len(SUBJECT.info.offers), 74))
 def test_a_sample_of_the_soak_is_clean(number: int) -> None:
     offer = SUBJECT.info.offers[number]

@@ -32,6 +32,8 @@ from fedspec_suite.measure.setting import Reach, Setting, setting_of
 from fedspec_suite.measure.simpler import simplest
 from fedspec_suite.measure.verdict import Deviates, Deviation, Status
 
+pytestmark = pytest.mark.table(10)
+
 QUICK = ("sgd in float16", "tau or 1e-3", "at most twenty clients", "a limit of 512 coordinates")
 
 

@@ -31,6 +31,7 @@ def _said(name: str, level: Level, shown: bool = True) -> str:
     return begins(known, _played(bench_of(Inside(subject, copies=True), offer, setting), known.samples))
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("name", "level", "said"),
     [
@@ -54,6 +55,7 @@ def test_the_equation_that_was_edited_is_said(name: str, level: Level, said: str
     assert _said(name, level) == f"it begins {said}"
 
 
+@pytest.mark.slow
 def test_the_first_event_that_deviates_is_looked_at_whichever_it_is() -> None:
     """A momentum that is lost between rounds is right in the first one, in which nothing is said of it."""
     assert _said("fed-lamb-m-alone-resets", "round") == "it begins at fed-lamb.m_i"

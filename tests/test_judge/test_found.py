@@ -139,6 +139,7 @@ def test_adapters_are_typed(name: str) -> None:
             assert all(a.annotation is not None for a in node.args.args if a.arg != "self"), node.name
 
 
+@pytest.mark.slow
 def test_adapters_refuse_a_clone_without_their_commit_and_packages_at_other_versions(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     said = ran(TRIED, *ADAPTERS, SOURCE=str(tmp_path))
@@ -153,10 +154,12 @@ def test_adapters_refuse_a_clone_without_their_commit_and_packages_at_other_vers
             assert str(tmp_path) in error and "git" in error, (key, error)
 
 
+@pytest.mark.slow
 def test_pytorchs_averager_averages() -> None:
     assert ran(AVERAGED) == [[3.0, 6.0], [5.0, 10.0]]
 
 
+@pytest.mark.slow
 def test_a_tracker_with_two_buffers_conforms_through_the_adapter_that_found_one_in_place() -> None:
     verdict, asked = ran(TRACKED)
     assert verdict == "asked in part" and asked

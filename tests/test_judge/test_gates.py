@@ -35,6 +35,8 @@ from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Undecided
 from fedspec_suite.mutants import find
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 
 @cache
 def setting(algorithm: str, level: str, reading: str = "") -> Setting:

@@ -79,6 +79,8 @@ SAID = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("words", SAID)
 def test_it_is_said_what_clients_are_beside_one_another(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 5))

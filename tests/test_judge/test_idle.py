@@ -18,6 +18,8 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 
 class Averages:
     """A server that adds the mean change at a rate of its own, whatever else it is offered as."""

@@ -18,6 +18,8 @@ from fedspec_suite.diagnosis.steady import models
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import setting_of
 
+pytestmark = pytest.mark.table(1)
+
 
 def up_to_it(changes: Sequence[np.ndarray], sizes: Sequence[int]) -> np.ndarray:
     mean, seen = 0 * changes[0], 0
@@ -119,6 +121,7 @@ def test_participants_that_train_on_the_data_of_others() -> None:
     assert drawn
 
 
+@pytest.mark.slow
 def test_a_stabiliser_for_which_a_number_of_steps_is_taken() -> None:
     known = known_of(setting_of(Offer("fednova-adaptive", "round", "adagrad")))
     steps = called(known, "the number of steps of the event's last client stands for tau in general_adagrad")

@@ -44,6 +44,8 @@ from fedspec.server.average import average
 from fedspec.wire import decode_array, decode_event, decode_info
 from fedspec_suite.measure.pools import POOLS
 
+pytestmark = pytest.mark.table(20)
+
 TWO, ONES = np.ones(2), np.ones((2, 2))
 ADAM = {"eta_l": 0.1, "eta": 1.0, "beta1": 0.5, "beta2": 0.5, "tau": 0.1, "v0": 1.0}
 

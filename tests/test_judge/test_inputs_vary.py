@@ -133,6 +133,7 @@ def determined(rows: list[Inputs], one: str, by: str) -> bool:
     return all(seen.setdefault(r[by], r[one]) == r[one] for r in rows)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("offer", offers(), ids=lambda o: f"{o.algorithm}-{o.level}-{'-'.join(o.options.values())}")
 def test_no_input_determines_another_one(offer: Offer) -> None:
     setting = setting_of(offer)

@@ -125,6 +125,7 @@ def test_a_line_that_would_not_work_is_refused(line: str) -> None:
         [kind(m[1], requirement) for requirement in asked(m[1], m[2])]
 
 
+@pytest.mark.slow
 def test_messages_name_extras_that_there_are() -> None:
     calls = [
         [ast.literal_eval(argument) for argument in node.args]
@@ -165,6 +166,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.table(1)
 @pytest.mark.outside
 @pytest.mark.parametrize(
     "line",

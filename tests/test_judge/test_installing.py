@@ -154,6 +154,7 @@ def test_without_uv_pip_installs(plain: None, monkeypatch: pytest.MonkeyPatch, t
     assert any("2.8 GB" in line for line in said)
 
 
+@pytest.mark.slow
 def test_what_uv_cannot_install_pip_does_in_a_fresh_environment(notes: Path, tmp_path: Path) -> None:
     (notes / "one.fails").write_text("")
     said: list[str] = []
@@ -165,6 +166,7 @@ def test_what_uv_cannot_install_pip_does_in_a_fresh_environment(notes: Path, tmp
     assert json.loads((notes / "one.pip").read_text()) == ["install", "-r", str(one.requirements)]
 
 
+@pytest.mark.slow
 def test_what_nobody_can_install_leaves_no_environment(notes: Path, tmp_path: Path) -> None:
     (notes / "one.fails").write_text("")
     (notes / "one.fails-too").write_text("")
@@ -174,6 +176,7 @@ def test_what_nobody_can_install_leaves_no_environment(notes: Path, tmp_path: Pa
     assert not one.is_ready
 
 
+@pytest.mark.slow
 def test_several_are_made_at_a_time(notes: Path, tmp_path: Path) -> None:
     """Each waits for the other, so that neither would be ready alone; one that fails fails alone."""
     (notes / "one.waits").write_text("two.pid")
@@ -223,6 +226,7 @@ def two_packages(notes: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     yield notes
 
 
+@pytest.mark.slow
 def test_a_package_is_judged_while_the_environment_of_another_is_made(two_packages: Path) -> None:
     """The results still come in the order of the names."""
     said: list[str] = []
@@ -253,6 +257,7 @@ with terminable(), side_by_side.made([Environment(Path(f).stem, Path(f)) for f i
 """
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
 def test_an_interrupt_ends_all_that_are_made(signal: str, notes: Path, tmp_path: Path) -> None:
     import signal as signals

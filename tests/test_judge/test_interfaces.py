@@ -7,6 +7,8 @@ import shlex
 import pytest
 from test_judge.support import check, fedspec, inside, py
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 LAW = ("--law", "follows-x")
 
 

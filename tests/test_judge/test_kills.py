@@ -58,6 +58,7 @@ def cells(name: str, number: int) -> asking.Asked:
     return asking.ask(number, [name], tuple(every()), seed=0, count=4)[name]
 
 
+@pytest.mark.slow
 def test_what_changes_nothing_survives_every_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MUTANTS, "noticed", noticed())
     row = matrix.run(["noticed"], cases=4).rows[0]
@@ -133,6 +134,7 @@ def get_through(names: Iterable[str]) -> set[str]:
     return through
 
 
+@pytest.mark.slow
 def test_no_mutant_is_refused_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A check of arguments may come later than a mutant; its line of the matrix would stay and no law be asked."""
     refused = replace(MUTANTS["fadas-mean-delay"], id="refused", new="tau_max=sum(delays) / len(delays)")
@@ -154,11 +156,13 @@ def living(names: Iterable[str], laws: Sequence[str]) -> set[str]:
     return left
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("algorithm", sorted(OF))
 def test_the_comparison_with_the_rule_kills_every_mutant(algorithm: str) -> None:
     assert not living(OF[algorithm], COMPARES)
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("algorithm", sorted(OF))
 def test_a_property_kills_every_mutant(algorithm: str) -> None:
     """Without running the rule; so no mistake is in the rule and in what it is compared with."""
@@ -210,6 +214,7 @@ def test_every_rule_has_three_mutants() -> None:
         assert sum(f in parts for f in edited) >= 3, rule
 
 
+@pytest.mark.slow
 def test_the_same_bytes_however_the_work_is_shared(tmp_path: Path) -> None:
     said = []
     for jobs in ("1", "2"):

@@ -15,6 +15,8 @@ from fedspec_suite.measure.limits import outside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
+pytestmark = pytest.mark.table(1)
+
 TOGETHER = [("fedavg", "server"), ("fednova", "server"), ("fedadam", "server"), ("cafga-a", "trace"), ("dsgd", "trace")]
 TOGETHER += [(a, "round") for a in ("fedavg", "fednova", "fedadaadam", "dp-fedavg", "scaffold", "fednova-sampled")]
 MATRICES = [("sgd", "client"), ("sm3-ii", "client"), ("sm3-i-delayed", "client"), ("lamb", "client")]

@@ -32,6 +32,8 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 
 class Server:
     """A server written out block by block, with mistakes to choose from."""
@@ -122,6 +124,7 @@ def test_a_whole_vector_in_the_place_of_the_larger_numbers_is_told() -> None:
     assert names(d)[0] == "v_hat or v, whichever is longer in each block, stands whole for maximum(v_hat, v)"
 
 
+@pytest.mark.night
 def test_two_mistakes_are_told_where_a_case_shows_one_alone() -> None:
     """Where beta1 is zero, or one client comes alone, only one of them shows."""
     d = told(Written("fedadam", "reddi-2021", "squares", "undamped"))

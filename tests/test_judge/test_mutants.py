@@ -61,6 +61,8 @@ SAMPLE = list(MUTANTS)[:: 1 if PROFILE == "soak" else 64]
 """All of them by night (`make soak`): that each is killed stands in the kill matrix, which is held current."""
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", SAMPLE)
 def test_killed_twice_and_named(name: str, bench: Callable[[str], dict[str, Any]]) -> None:
     found = bench(name)
@@ -74,6 +76,7 @@ def rule_of(mutant: Mutant) -> Any:
     return getattr(sys.modules[module], name)
 
 
+@pytest.mark.slow
 def test_every_edit_applies_to_its_own_session_alone() -> None:
     for name, mutant in MUTANTS.items():
         before, after = mutants.edited(mutant)

@@ -19,6 +19,8 @@ from mutation import playing
 from mutation.edits import REFUSAL, SIGNATURE, TABLE, Edit, edits, functions, modules
 from mutation.playing import KILLED, Fate, Ready, fate, reaching, ready
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def vectors() -> list[Ready]:

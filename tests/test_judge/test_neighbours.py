@@ -14,6 +14,8 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 OFFER = Offer("multi-krum", "server", "blanchard-2017", fixed={"eta": 1.0}, nonzero=("weight",), dtypes=("float64",))
 
 

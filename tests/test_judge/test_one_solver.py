@@ -16,6 +16,8 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 OPTIONS = {"server": "adam", "client": "adam"}
 OFFER = Offer("joint-local", "round", "fedada2", OPTIONS, intermediates=("delta",), dtypes=("float64",))
 FIELDS = ("m", "v", "t")

@@ -66,6 +66,7 @@ def unasked(algorithm: str, level: Level) -> list[Offer]:
 ROWS = [(a.id, level) for a in CATALOGUE.values() if len(a.options) + (len(a.readings) > 1) > 1 for level in a.levels]
 
 
+@pytest.mark.table(1)
 @pytest.mark.outside
 @pytest.mark.parametrize(("algorithm", "level"), ROWS)
 def test_the_specification_keeps_every_law_under_every_pair_of_options(algorithm: str, level: Level) -> None:

@@ -28,6 +28,8 @@ from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
 
+pytestmark = pytest.mark.table(1)
+
 CATALOGUED = {
     "mean-first-twice": (
         "fedavg/server/mcmahan-2017",
@@ -192,6 +194,7 @@ def same(known: Known, a: Variant, b: Variant) -> bool:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", sorted(CATALOGUED, key=lambda mutant: CATALOGUED[mutant][0]))
 def test_a_generic_mistake_is_the_one_written_by_hand(mutant: str) -> None:
     offer, words = CATALOGUED[mutant]
@@ -315,6 +318,7 @@ class Overwritten(Clients):
         self.x = self.x - sum(T) / n * eta_l * d.sum(axis=0) / n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "words"),
     [
@@ -327,6 +331,7 @@ def test_what_goes_on_or_is_written_too_early_is_named(method: type[Clients], wo
     assert names(said_of(method, wrong=True)) == [words]
 
 
+@pytest.mark.slow
 def test_a_mean_of_means_counts_a_group_once() -> None:
     known = known_at("fedblended/round/fedada2")
     s = next(s for s in known.samples if isinstance(s.events[0], Round) and len(s.events[0].participants) > 2)

@@ -14,6 +14,8 @@ import pytest
 from test_judge.support import fedspec
 from test_judge.test_robust_terminal import MAIN
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 COMMANDS = [
     ("check", "spec", "--only", "fedavg/server", "--law", "repeats", "--profile", "quick", "--jobs", "1"),
     ("check", "spec", "--only", "fedavg/server", "--law", "repeats", "--profile", "quick", "--jobs", "1", "--json"),

@@ -47,6 +47,7 @@ def started(command: str, folder: Path) -> list[str]:
     return pages.lines(with_own(*words[1:], cwd=folder, env=pages.SEEN).out)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("block", AT_ONCE, ids=str)
 def test_what_a_page_shows_is_printed(block: pages.Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(pages.WIDTH))
@@ -60,7 +61,8 @@ def test_what_a_page_shows_is_printed(block: pages.Block, tmp_path: Path, monkey
         assert not pages.differs(step.shown, printed), "python scripts/pages.py writes the pages anew"
 
 
-@pytest.mark.outside(every=True)
+@pytest.mark.table(1)
+@pytest.mark.outside
 @pytest.mark.parametrize("block", [block for block in BLOCKS if not block.at_once], ids=str)
 def test_what_a_page_shows_of_a_verdict_is_printed(block: pages.Block) -> None:
     said = [pages.differs(s.shown, p) for s, p in zip(block.steps, pages.played(block, started), strict=True)]

@@ -54,6 +54,7 @@ def test_edits_of_a_shared_function_are_said_of_what_the_algorithm_prints(algori
     assert found and {v.equation for v in found} - {""} <= own
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("algorithm", ["yogi", "amsgrad"])
 def test_a_second_moment_may_start_at_the_first_square(algorithm: str) -> None:
     """Its average with the first square is that square then, whatever beta2 is."""
@@ -67,6 +68,7 @@ def test_a_second_moment_may_start_at_the_first_square(algorithm: str) -> None:
     assert np.allclose(answer["v"], flatten(first.g) ** 2)
 
 
+@pytest.mark.slow
 def test_a_client_that_measures_its_step_with_the_rate_is_told_at_the_clients_own_step() -> None:
     """Not at the server's, which comes last in the row and has a rate too."""
     d = edited(

@@ -12,6 +12,8 @@ from fedspec_suite.diagnosis.own_symbols import in_symbols, under_options
 from fedspec_suite.diagnosis.plain_words import plainly
 from fedspec_suite.measure.setting import setting_of
 
+pytestmark = pytest.mark.table(1)
+
 SAID = {
     "ratio(q, norm(q)) stands for q in eta_l * (ratio(q, norm(q)) * scaling(x, phi, phi_m, phi_M))": (
         "q divided by its length stands for q in eta_l * ((q divided by its length) * (the scaled length of x))"

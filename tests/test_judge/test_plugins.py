@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 from test_judge.support import FEW, with_own
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 HOME = Path(__file__).resolve().parents[2]
 FED_AGREE = HOME / "examples" / "fed_agree.py"
 
@@ -101,7 +103,7 @@ FOLLOWS = ("--profile", "quick", "--law", "follows-*", "--jobs", "1")
 """What a mirror is asked here: that it is the rule. Of the rule's laws other tests have the rest."""
 
 
-@pytest.mark.outside
+@pytest.mark.night
 def test_the_mirror_of_what_is_written_conforms(written: Path) -> None:
     more = ("--only", "fed-mean", *FOLLOWS, "--plugin", "fed_mean.py")
     judged = fedspec("check", "torch", *more, cwd=written)

@@ -24,6 +24,8 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant, mutated
 
+pytestmark = pytest.mark.table(1)
+
 
 def answers(s: Scenario, kind: Kind = "") -> str:
     """What the specification answers in a form of the row, with its error bounds, or why it refuses."""
@@ -103,6 +105,7 @@ def test_an_edit_of_the_printed_text_does_what_it_does_in_the_form_with_options(
             assert played(m, s) == in_general(m, s, monkeypatch), m.id
 
 
+@pytest.mark.night
 def test_many_mutants_edit_what_is_printed() -> None:
     found: set[str] = set()
     for a, level in ROWS:

@@ -24,6 +24,7 @@ def project(folder: Path, text: str) -> Path:
     return folder / "below"
 
 
+@pytest.mark.slow
 def test_check_does_what_the_project_says_and_tells_it(tmp_path: Path) -> None:
     where = project(tmp_path, TABLE)
     ran = fedspec("check", py("right:fedavg"), cwd=where, cases=2)
@@ -34,6 +35,7 @@ def test_check_does_what_the_project_says_and_tells_it(tmp_path: Path) -> None:
     assert {row["level"] for row in rows} == {"server", "round"}
 
 
+@pytest.mark.slow
 def test_the_command_line_counts(tmp_path: Path) -> None:
     where = project(tmp_path, TABLE)
     ran = fedspec("check", py("right:fedavg"), "--seed", "4", "--only", "fedavg/round", cwd=where)
@@ -219,6 +221,7 @@ def test_nothing_above_the_project_is_looked_at(root: str, tmp_path: Path, monke
     assert nearest(within) == tmp_path / "below" / "pyproject.toml" and defaults(within)["seed"] == "3"
 
 
+@pytest.mark.slow
 def test_quiet_prints_what_is_wrong_alone() -> None:
     ran = fedspec("check", py("right:fedavg"), "--only", "fedavg/server", "--profile", "quick", "-q")
     assert (ran.code, ran.out, ran.err) == (0, "", "")

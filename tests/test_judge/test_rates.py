@@ -21,6 +21,8 @@ from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity, Status
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 LAWS = ("--law", "[rs]*")
 SERVED = {"fedexp", "fednova", "fednova-momentum"}
 """Whose server reads none of the numbers that vary."""

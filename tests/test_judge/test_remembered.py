@@ -17,6 +17,8 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant, Mutated
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 
 def edited(algorithm: str, rule: str, old: str, new: str, reading: str = "", leaks: bool = False) -> Diagnosis:
     """What is said of a rule with a piece of its text changed by hand."""

@@ -248,6 +248,7 @@ def test_a_refused_run_leaves_the_old_report(suffix: str, tmp_path: Path) -> Non
     assert old.read_text() == "old\n" and not new.exists()
 
 
+@pytest.mark.table(1)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_full_disk_is_said_and_the_table_is_printed(suffix: str, tmp_path: Path) -> None:
@@ -258,6 +259,7 @@ def test_a_full_disk_is_said_and_the_table_is_printed(suffix: str, tmp_path: Pat
     assert f"{path} is not complete" in ran.err and "Traceback" not in ran.err
 
 
+@pytest.mark.slow
 def test_an_interrupt_writes_what_is_judged_so_far(tmp_path: Path) -> None:
     main, lines, junit = "from fedspec_suite.cli.app import main; main()", tmp_path / "r.jsonl", tmp_path / "r.xml"
     more = ("--profile", "quick", "--law", "repeats", "--limit", "600", "--jobs", "2", "--report", str(lines))

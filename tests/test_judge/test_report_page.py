@@ -288,6 +288,7 @@ def test_there_is_no_course_where_nothing_deviates() -> None:
     assert off_by(lambda k: 0.0) is None
 
 
+@pytest.mark.slow
 def test_a_real_run_ends_in_a_page(tmp_path: Path) -> None:
     lines, page, direct = (tmp_path / name for name in ("r.jsonl", "p.html", "d.html"))
     few = ("--profile", "quick", "--jobs", "1", "--law", "follows-x", "--only", "fedavg/server/mcmahan-2017")

@@ -23,6 +23,8 @@ from fedspec_suite.report.partly import one_line
 from fedspec_suite.report.sarif import sarif
 from fedspec_suite.report.stored import SCHEMA, Run, Stored, line, read
 
+pytestmark = pytest.mark.table(10)
+
 
 def written(path: Path, results: list[Result], run: Run = RUN) -> Path:
     path.write_text("".join(json.dumps(line(r, run)) + "\n" for r in results), encoding="utf-8")

@@ -19,6 +19,8 @@ from fedspec_suite.measure import pipes, process
 from fedspec_suite.measure.pipes import Pipes, TooLong
 from fedspec_suite.measure.process import Process, SubjectError, SubjectHangs
 
+pytestmark = pytest.mark.table(1)
+
 HELLO = 'import sys; sys.stdin.readline(); print(\'{"ok": true, "info": {"name": "a", "version": "1", ' + (
     '\\"offers\\": []}}\', flush=True); '
 )
@@ -229,6 +231,7 @@ def test_an_interrupt_in_the_handshake_stops_the_subject(sent: signal.Signals, c
     assert gone(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_the_subject_ends_with_a_judge_that_is_killed(jobs: str, tmp_path: Path) -> None:
     file = tmp_path / "pid"

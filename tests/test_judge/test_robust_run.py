@@ -19,6 +19,8 @@ from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.judge.workers import shared
 
+pytestmark = pytest.mark.table(1)
+
 QUICK = ("--profile", "quick", "--jobs", "1")
 SOME = (*QUICK, "--law", "follows-x", "--limit", "5")
 GOOD = hostile("right")
@@ -111,6 +113,7 @@ def test_what_is_harmless_conforms(fault: str) -> None:
     assert (ran.code, ran.rows[0]["verdict"]) == (0, "asked in part"), ran.rows[0]["first_deviation"]
 
 
+@pytest.mark.slow
 def test_what_is_shown_only_sometimes_is_found_out() -> None:
     ran = inside("check", hostile("shows-sometimes"), GOOD, *QUICK, "--law", "[fr]*", "--json")
     assert [r["verdict"] for r in ran.rows] == ["does not conform", "asked in part"]

@@ -36,6 +36,7 @@ def test_the_console_makes_inert_what_was_not_made_so_before() -> None:
     assert out.getvalue() == "[/x] \\x1b[31m :smile:\nb\n"
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("columns", ["200", "80"])
 @pytest.mark.parametrize("more", [(), ("--details",)])
 def test_names_and_notes_are_inert(columns: str, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +99,8 @@ def test_every_encoding_is_good_enough(encoding: str, tmp_path: Path) -> None:
     assert {"ascii": r"m\xe9ine_..._\U0001d11e.py", "latin-1": r"méine_..._\U0001d11e.py"}.get(encoding, "") in said
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_a_reader_that_stops_changes_no_exit_code(more: tuple[str, ...]) -> None:
     read, write = os.pipe()
@@ -168,6 +171,7 @@ def test_a_typer_that_its_click_breaks_is_refused(
     assert works or (f"typer {typer}" in words and f"click {click}" in words and "pip install" in words)
 
 
+@pytest.mark.slow
 def test_the_command_of_the_package_starts_there() -> None:
     import tomllib
 
@@ -184,6 +188,7 @@ SHADOWS = ("json", "random", "typing", "numpy", "colorsys")
 """The last is one that nothing has imported before the subject does."""
 
 
+@pytest.mark.slow
 def test_the_users_folder_shadows_nothing(tmp_path: Path) -> None:
     for name in SHADOWS:
         (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")

@@ -198,6 +198,8 @@ def vector(*numbers: Running) -> Any:
 expressions = st.lists(rooted, min_size=1, max_size=3)
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 @seed(3)
 @settings(max_examples=100, deadline=None, database=None)

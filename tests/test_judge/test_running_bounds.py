@@ -171,6 +171,7 @@ def flushed(x: Any, operands: list[Operand], dtype: str) -> float:
     return 0.0 if not chosen and abs(float(x)) < float(np.finfo(dtype).tiny) else float(x)
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("dtype", list(RUNNING))
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_what_is_off_by_some_bounds_stays_so(name: str, dtype: str) -> None:

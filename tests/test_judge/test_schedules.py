@@ -17,6 +17,8 @@ from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity
 
+pytestmark = pytest.mark.table(1)
+
 LAW = ("--law", "schedule-*")
 
 
@@ -49,6 +51,7 @@ def test_a_right_one_conforms(name: str) -> None:
     assert row["id"].endswith("rates=each")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "laws"),
     [

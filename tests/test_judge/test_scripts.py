@@ -34,6 +34,8 @@ from fedspec_suite.judge.runner import PROFILES, judge_offer
 from fedspec_suite.measure.inside import Inside, apart
 from fedspec_suite.measure.verdict import Status
 
+pytestmark = pytest.mark.table(1)
+
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,6 +119,7 @@ def test_an_object_may_write_into_what_it_has_answered() -> None:
     assert result.said.startswith("follows x, delta, c in quick cases; ") and result.passed == 6
 
 
+@pytest.mark.slow
 def test_an_object_breaks_no_law_but_the_one_about_its_input() -> None:
     """Two halves of a client send one array, which is none of the subject's business."""
     with pytest.raises(DoesNotConform) as raised:
@@ -200,6 +203,7 @@ reason = "the sign (#7)"
 """
 
 
+@pytest.mark.slow
 def test_a_wrong_example_under_pytest(tmp_path: Path) -> None:
     text = (ROOT / "examples/mine.py").read_text(encoding="utf-8")
     (tmp_path / "mine.py").write_text(text.replace("+ self.h", "- self.h"))

@@ -32,6 +32,7 @@ def odd(inner: Any, e: Any, k: int) -> Any:
     return {**answer, "x": answer["x"] * (1 + 1e-3 * np.sin(np.arange(answer["x"].size) + k))}
 
 
+@pytest.mark.night
 def test_an_unnamed_one_is_not_looked_at_for_longer_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 50))
     monkeypatch.setattr(known, "MOST", 100)

@@ -20,6 +20,8 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.running import from_floats
 from fedspec_suite.measure.setting import setting_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 OFFER = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedamsgrad", "server"))
 
 

@@ -133,12 +133,16 @@ def test_a_server_that_counts_participants_reads_no_control() -> None:
         SUBJECT.start(small(s.case)).step(Messages((said(1.0, 1.0),)))
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", ["everybody", "scaffold", "option_1", "feddyn"])
 def test_a_right_one_conforms(name: str) -> None:
     ran = check(py(f"served:{name}"))
     assert ran.code == 0, ran.rows[0]["first_deviation"]
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("name", "law", "words"),
     [
@@ -155,6 +159,7 @@ def test_a_wrong_one_is_found_and_named(name: str, law: str, words: str) -> None
     assert words in f"{row['nearest']} {row['first_deviation'].replace('; ', ': ')}"
 
 
+@pytest.mark.slow
 def test_a_mistake_that_shows_in_the_model_alone_is_told_from_one_in_what_is_shown() -> None:
     words = "in x, not in h: h is averaged over the participants at feddyn.h"
     (row,) = check(py("served:feddyn_of_two"), "--law", "follows-*").rows
@@ -164,6 +169,7 @@ def test_a_mistake_that_shows_in_the_model_alone_is_told_from_one_in_what_is_sho
     assert row["nearest"] == words
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("name", "words"),
     [

@@ -21,6 +21,8 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report.cases import holds, only_with, shapes, starts
 from fedspec_suite.report.source import text_of
 
+pytestmark = pytest.mark.table(10)
+
 
 def plain(algorithm: str, level: Any, **options: str) -> tuple[Case, Any]:
     row = CATALOGUE[algorithm]
@@ -156,6 +158,7 @@ def test_what_stands_before_the_first_step(algorithm: str, want: dict[str, str])
     assert starts(CATALOGUE[algorithm]) == want
 
 
+@pytest.mark.slow
 def test_the_page_says_all_of_it() -> None:
     printed = " ".join(inside("show", "fed-lamb").out.split())
     for words in ("before the first step: ", "what a case may hold", "what their values mean", "exponent", "sent"):
@@ -189,6 +192,7 @@ def test_a_hyper_parameter_comes_with_the_options_that_the_page_says() -> None:
     assert only_with(CATALOGUE["dp-fedavg"])["beta2"] == "server = adam"
 
 
+@pytest.mark.slow
 def test_what_the_code_of_a_page_leaves_out_is_said() -> None:
     pages = {a: " ".join(inside("show", a).out.split()) for a in ("fedadaadam", "admu", "fedadam")}
     assert "this text runs at warm_up = epoch = 1 (" in pages["fedadaadam"]
@@ -196,6 +200,7 @@ def test_what_the_code_of_a_page_leaves_out_is_said() -> None:
     assert "this text runs; for whatever else is asked, `fedspec show fedadam --general`" in pages["fedadam"]
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
 def test_the_text_with_options_is_printed_with_what_it_calls(a: Algorithm) -> None:
     text, out = text_of(a), inside("show", a.id, "--general").out
@@ -229,6 +234,7 @@ def test_starts_under_other_options_are_said(name: str, vector: str, said: str) 
     assert starts(find(name))[vector] == said
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("name", "said", "other"),
     [
@@ -292,6 +298,7 @@ def test_a_reading_says_which_options_it_settles(monkeypatch: pytest.MonkeyPatch
     assert line.rstrip().endswith("denominators = tracked")
 
 
+@pytest.mark.slow
 def test_what_solvers_read_in_an_algorithms_equations_is_explained_there() -> None:
     said = {name: inside("show", name).out for name in ("fednova", "cafga", "fed-lamb", "sm3-ii", "fedblended")}
     assert "alpha = eta_l mu" in said["fednova"] and "y_0 = 0, y_1 = 1" in said["fednova"]

@@ -61,6 +61,7 @@ def _claims(a: Algorithm) -> list[tuple[str, dict[str, str]]]:
     return out
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("a", [a for a in CATALOGUE.values() if a.id not in EACH_HIS_OWN], ids=lambda a: a.id)
 def test_the_equations_of_a_claim_are_those_of_the_rules_that_run(a: Algorithm) -> None:
     for reading, options in _claims(a):

@@ -20,6 +20,8 @@ from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 EDITED: dict[str, tuple[str, ...]] = {
     "v_hat + eps is kept as v_hat": (
         "fedamsgrad",

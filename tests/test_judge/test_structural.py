@@ -39,6 +39,8 @@ from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant, source_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 
 class Clients:
     """A method written out, the wrong way if asked for."""

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import pytest
 from test_judge.support import check, py, standalone, statuses
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 RIGHT = [
     (py("right:fedavg"), "*"),
     (py("right:fedprox"), "*"),

@@ -50,6 +50,7 @@ def test_what_speaks_of_something_else_is_not_cited(wrong: str) -> None:
     assert [m.id for m, thread in CITED if thread.link.endswith(f"/{wrong}")] == []
 
 
+@pytest.mark.slow
 def test_the_page_and_the_list_show_them() -> None:
     page = (ROOT / "docs" / "catalogue.md").read_text(encoding="utf-8")
     listed = {row["id"]: row["seen"] for row in inside("mutants", "list", "--json").rows}

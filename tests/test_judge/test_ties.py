@@ -73,6 +73,8 @@ UPDATES: dict[str, tuple[Update, bool]] = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("offer", OFFERS, ids=lambda offer: offer.algorithm)
 @pytest.mark.parametrize(("update", "right"), UPDATES.values(), ids=UPDATES)
 def test_a_tie_tells_who_is_right(update: Update, right: bool, offer: Offer) -> None:

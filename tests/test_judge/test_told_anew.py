@@ -33,6 +33,8 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.varied import scheduled
 from fedspec_suite.measure.verdict import Conformity, Deviates
 
+pytestmark = pytest.mark.table(1)
+
 
 class Beside:
     """A subject that adds to the model where something holds of the events so far."""
@@ -130,6 +132,7 @@ SAID = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", SAID)
 def test_it_is_said_what_events_are_beside_those_before(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 5))
@@ -138,6 +141,7 @@ def test_it_is_said_what_events_are_beside_those_before(words: str, monkeypatch:
     assert not d.found and d.gates == (words,) and d.beside > 3
 
 
+@pytest.mark.slow
 def test_where_what_is_shown_deviates_is_said_where_the_model_does_not() -> None:
     """A server that keeps of each client's changes of control variates the last alone; x is made without c."""
     offer = Offer("scaffold", "server", "option-1", intermediates=("delta", "c"))
@@ -207,6 +211,7 @@ def test_clients_take_part_one_by_one_where_not_everybody_has_to() -> None:
     assert one_by_one(setting("vrl-sgd", "round"), s) is None
 
 
+@pytest.mark.slow
 def test_a_ring_is_mixed_one_way() -> None:
     of = setting("afga", "trace")
     s = next(s for s in held_out(of) if s.case.problem is not None and len(s.case.problem.e) > 2)
@@ -309,6 +314,7 @@ def test_lists_are_compared_at_the_first_number_that_differs(u: Any, v: Any, lar
 TIED = {"v0": "tau-squared"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "offer",
     [
@@ -370,6 +376,7 @@ def test_who_drifts_from_v_0_is_found() -> None:
         law.check(bench_of(Inside(Drifting()), offer, of), s)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "offer",
     [

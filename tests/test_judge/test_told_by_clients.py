@@ -13,6 +13,8 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 
 def _said(offer: Offer, session: Any) -> str:
     class Subject:

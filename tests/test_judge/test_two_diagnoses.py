@@ -85,6 +85,7 @@ def in_turn() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("in_turn")
 def test_two_at_once_say_what_each_says_alone(alone: Mapping[str, str]) -> None:
     found: dict[str, str] = {}
@@ -96,6 +97,7 @@ def test_two_at_once_say_what_each_says_alone(alone: Mapping[str, str]) -> None:
     assert found == alone
 
 
+@pytest.mark.slow
 def test_one_that_begins_inside_another_says_the_same(alone: Mapping[str, str]) -> None:
     inner, outer = SUBJECTS
     steps, found = iter(range(10**6)), list[str]()
@@ -108,6 +110,7 @@ def test_one_that_begins_inside_another_says_the_same(alone: Mapping[str, str]) 
     assert found == [alone[inner.id]] * 2
 
 
+@pytest.mark.night
 def test_no_module_and_no_row_ever_changes() -> None:
     """Neither while a subject takes its steps, nor while a candidate does, nor afterwards."""
     before = specification()

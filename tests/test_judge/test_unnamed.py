@@ -20,6 +20,8 @@ from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 SERVER = ("fedavg", "server", "mcmahan-2017")
 ROUND = ("fedavg", "round", "mcmahan-2017")
 NOVA = ("fednova", "round", "fednova")

@@ -38,6 +38,8 @@ from fedspec_suite.report.sarif import sarif
 from fedspec_suite.report.sentences import head, tally
 from fedspec_suite.report.stored import Run, Stored, line
 
+pytestmark = pytest.mark.table(1)
+
 C = Unseen("scaffold.c", "c = c + sum over S of q_i (c_i^+ - c_i)", ("c",))
 
 SCAFFOLD = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", "server"))
@@ -114,6 +116,7 @@ def test_every_claim_shows_in_the_model_but_for_two(number: int) -> None:
     assert {u.equation: u.shown_by for u in unseen(offer, ("x",))} == without_x(offer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("claim", NOWHERE)
 def test_what_does_not_show_is_known_and_shows_elsewhere(claim: tuple[str, ...]) -> None:
     offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level, o.reading)[: len(claim)] == claim)
@@ -122,6 +125,7 @@ def test_what_does_not_show_is_known_and_shows_elsewhere(claim: tuple[str, ...])
     assert unseen(offer, ("x", *fields)) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", ["server", "round"])
 def test_defects_that_somebody_named_agree(level: str) -> None:
     """By another way: what a catalogued defect of SCAFFOLD's c changes, it changes in what is said to show c."""
@@ -235,6 +239,7 @@ def test_strict_is_inconclusive_where_something_was_not_seen() -> None:
         check_subject(Inside(SUBJECT), **few, strict=True)
 
 
+@pytest.mark.slow
 def test_the_command_says_it(tmp_path: Path) -> None:
     adapter = tmp_path / "mine.py"
     adapter.write_text(ADAPTER)

@@ -31,6 +31,8 @@ from fedspec_suite.vectors.rows import Row, all_rows
 from fedspec_suite.vectors.stored import FOLDER, INDEX
 from fedspec_suite.vectors.vector import encoded, id_of, options_of, scenario, wanted
 
+pytestmark = pytest.mark.table(10)
+
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ("sgd", "normalised-sgd", "fed-sgd")
 """Algorithms whose vectors are made in a moment."""
@@ -70,18 +72,20 @@ def test_every_offer_of_the_specification_has_vectors() -> None:
     assert without <= {"fed-lamb", "fed-ams"}
 
 
+@pytest.mark.slow
 def test_nothing_is_wrong_with_them() -> None:
     assert lint.lint(FOLDER) == []
     assert 0 < sum(p.stat().st_size for p in FOLDER.iterdir()) <= stored.LARGEST
 
 
+@pytest.mark.slow
 def test_a_sample_is_made_again_to_the_byte() -> None:
     """The stored ones were made under another hash seed."""
     ran = made("vectors", "make", *SMALL, "--check", "--jobs", "1", seed="2")
     assert ran.returncode == 0 and "would change: none" in ran.stdout, ran
 
 
-@pytest.mark.outside
+@pytest.mark.night
 def test_all_are_made_again_to_the_byte() -> None:
     ran = made("vectors", "make", "--check", seed="3")
     assert ran.returncode == 0, ran
@@ -222,6 +226,7 @@ def test_a_mutant_that_is_not_shown_is_no_success(monkeypatch: pytest.MonkeyPatc
     assert ran.code == 1 and "not explained" in ran.out
 
 
+@pytest.mark.slow
 def test_the_specification_conforms() -> None:
     ran = inside(
         "vectors", "check", "spec", "--only", "momentum", "--only", "fedams/server", "--only", "dsgd", "--json"
@@ -353,6 +358,8 @@ REFUSED: dict[str, tuple[str, Any, bool, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_was_spoiled_is_refused_with_file_place_and_remedy(what: str, tmp_path: Path) -> None:
     name, change, digests, words = REFUSED[what]
@@ -370,6 +377,7 @@ def test_a_file_without_an_end_is_refused(tmp_path: Path) -> None:
     inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder)).refused("sgd.json", "larger than")
 
 
+@pytest.mark.slow
 def test_an_index_without_a_file_is_refused(tmp_path: Path) -> None:
     folder = spoiled(tmp_path, INDEX, lambda b: b.replace(b'"sgd.json"', b'"sgp.json"'))
     inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder)).refused("names no sgd.json", "take")

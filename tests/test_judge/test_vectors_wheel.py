@@ -81,6 +81,7 @@ def test_it_needs_python_alone(package: Path) -> None:
     assert int(ran.stdout) > 80
 
 
+@pytest.mark.slow
 def test_the_test_of_the_readme(package: Path, tmp_path: Path) -> None:
     (said,) = re.findall(r"`(event 1: .*?)`", README.replace("\n", " "))
     for edit, code in (("+ self.eta", 0), ("- self.eta", 1)):

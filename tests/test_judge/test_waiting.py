@@ -45,6 +45,7 @@ def before_a_terminal(*arguments: str, folder: Path) -> tuple[str, str]:
     return out, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said.decode())
 
 
+@pytest.mark.slow
 def test_few_cases_are_told_first_and_only_there(tmp_path: Path) -> None:
     # No terminal is wide enough for this name, and how far it is has to be read all the same.
     deep = tmp_path / ("deep" * 30)
@@ -63,6 +64,7 @@ def test_few_cases_are_told_first_and_only_there(tmp_path: Path) -> None:
         assert "by 12 cases" not in before_a_terminal(*ASKED, "--dim", "9", *more, folder=tmp_path)[1], more
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_told_with_them(tmp_path: Path) -> None:
     text = (ROOT / "examples" / "mine.py").read_text(encoding="utf-8")
     (tmp_path / "wrong.py").write_text(text.replace("+ self.h", "- self.h"), encoding="utf-8")

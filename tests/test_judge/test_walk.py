@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from test_judge.support import FEW, Ran, with_own
 
 HOME = Path(__file__).resolve().parents[2]
@@ -44,6 +45,7 @@ def test_the_walk_has_at_most_five_new_files() -> None:
     assert kinds.count("new") <= 5, "an algorithm is at most five files"
 
 
+@pytest.mark.slow
 def test_the_walk(tmp_path: Path) -> None:
     for folder in COPIED:
         # With what is compiled: each file keeps its time, so that nothing is compiled again.
@@ -84,6 +86,7 @@ def test_the_walk(tmp_path: Path) -> None:
     assert shown.returncode == 0 and "fedema.step" in shown.stdout
 
 
+@pytest.mark.slow
 def test_the_walk_of_an_algorithm_that_reads_every_change(tmp_path: Path) -> None:
     """Asked of a mean it is red, since it is none; denied, it is green; and its mistake is found without its rule."""
 

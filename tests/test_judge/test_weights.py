@@ -48,6 +48,8 @@ def test_a_share_of_all_clients_cannot_go_by_steps() -> None:
         CATALOGUE["vrl-sgd"].resolve("own-steps", {"weights": "steps"})
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", ["fedavg", "fednova"])
 def test_a_right_one_conforms(name: str) -> None:
     ran = check(py(f"by_steps:{name}"))
@@ -55,6 +57,7 @@ def test_a_right_one_conforms(name: str) -> None:
     assert all("weights=steps" in row["id"] for row in ran.rows)
 
 
+@pytest.mark.slow
 def test_plain_sgd_said_and_unsaid_are_judged_alike() -> None:
     unsaid, said = check(py("wrong:steps_unsaid")).rows
     assert unsaid["verdict"] == said["verdict"] == "conforms"
@@ -62,12 +65,14 @@ def test_plain_sgd_said_and_unsaid_are_judged_alike() -> None:
         assert a == b
 
 
+@pytest.mark.slow
 def test_who_weighs_by_steps_and_claims_examples_is_told_the_option() -> None:
     (row,) = check(py("by_steps:steps_for_examples"), "--law", "[fu]*").rows
     assert row["nearest"].startswith("weights = steps at fedavg.delta")
     assert "weigh by their steps" not in row["nearest"]
 
 
+@pytest.mark.slow
 def test_who_weighs_by_examples_and_claims_steps_is_told_so() -> None:
     (row,) = check(py("by_steps:examples_for_steps"), "--law", "[fuw]*").rows
     assert row["verdict"] == "does not conform"

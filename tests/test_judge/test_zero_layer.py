@@ -19,6 +19,8 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
 
+pytestmark = pytest.mark.table(1)
+
 OFFERS = [o for o in SUBJECT.info.offers if o.algorithm == "lamb"]
 
 

@@ -78,6 +78,8 @@ CLAIMS = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize(("algorithm", "level", "reading", "name"), CLAIMS)
 def test_the_rest_is_judged_and_counted(algorithm: str, level: str, reading: str, name: str) -> None:
     offer = offer_of(algorithm, level, reading)
@@ -90,6 +92,7 @@ def test_the_rest_is_judged_and_counted(algorithm: str, level: str, reading: str
     assert (declared.verdict, declared.passed) == ("asked in part", r.passed)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_in_one_type_and_refuses_is_told_both() -> None:
     r = judged(Refusing(offer_of("momentum", "client"), "rho", wrong=True), "follows-*,far-numbers")
     assert r.verdict == "does not conform" and "; refuses rho = 0 (ValueError: rho must be positive" in head(r)
@@ -157,6 +160,7 @@ def test_vectors_say_which_value_and_the_rest_is_played() -> None:
     assert (declared.verdict, declared.passed) == ("conforms", r.passed)
 
 
+@pytest.mark.slow
 def test_one_obligation_of_several_asked_one_by_one_has_the_value() -> None:
     offer = offer_of("momentum", "client", dtypes=("float64",))
     request = Request(("it",), law="follows-*,repeats,far-numbers", profile="quick")
@@ -169,6 +173,7 @@ def test_one_obligation_of_several_asked_one_by_one_has_the_value() -> None:
     assert refusal(asking.refused).replace("subject: ", "") == words
 
 
+@pytest.mark.slow
 def test_the_command_says_which_value() -> None:
     ran = fedspec("check", py("odd:no_zero"), "--profile", "quick", "--jobs", "1", "--law", "follows-*,far-numbers")
     assert ran.code == 2 and ran.out.startswith("1 of 1 offer refuses a zero.\n"), ran

@@ -10,6 +10,8 @@ import pytest
 from fedspec_torch.ranks import processes
 from fedspec_torch.ranks.processes import RankError, Ranks
 
+pytestmark = pytest.mark.slow
+
 
 class Silent:
     """A store that answers nothing, but for an hour."""

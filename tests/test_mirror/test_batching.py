@@ -35,6 +35,8 @@ from fedspec_torch.population import Stream
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round
 
+pytestmark = pytest.mark.table(10)
+
 SOLVERS = [a for a in CATALOGUE.values() if isinstance(a.run, LocalSolver)]
 METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]
 STEPS = (4, 1, 3, 4, 2, 4, 3, 3, 1, 4, 2)
@@ -53,6 +55,7 @@ def trained(solver: Run, x: Tensor, g: Tensor) -> dict[str, Tensor]:
     return tensors(state)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("algorithm", SOLVERS, ids=by_id)

@@ -20,6 +20,8 @@ from fedspec_torch.ranks import before
 from fedspec_torch.ranks.rows import Rows
 from fedspec_torch.run import runs
 
+pytestmark = pytest.mark.table(2)
+
 SERVERS = ["fedadagrad", "fedadam", "fedyogi", "fedamsgrad", "fedams"]
 
 

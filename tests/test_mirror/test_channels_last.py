@@ -222,6 +222,7 @@ def test_the_fastest_is_taken_and_long_steps_are_measured_on_few(monkeypatch: py
     assert chosen(monkeypatch, {**heavy, "stacked": 0.005, "vmapped": 0.004})[0].name == "vmapped"
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_the_first_round_imports_no_compiler() -> None:
     """It takes seconds, and a look at what a module writes to would import it."""

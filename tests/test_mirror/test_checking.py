@@ -35,6 +35,8 @@ from fedspec_torch import (
 from fedspec_torch.refusals import Reason
 from fedspec_torch.run import saved
 
+pytestmark = pytest.mark.table(10)
+
 GENERIC = (None, "stacked", "vmapped", "looped")
 
 

@@ -50,6 +50,7 @@ def gradients() -> np.ndarray[Any, Any]:
     return g
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("algorithm", SOLVERS, ids=by_id)

@@ -18,6 +18,7 @@ def test_without_a_name_it_lists_them() -> None:
     assert "fednova-quadratics" in inside("reproduce").out
 
 
+@pytest.mark.slow
 def test_a_recipe_prints_draws_records_and_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     (tmp_path / "own.toml").write_text(TEXT)

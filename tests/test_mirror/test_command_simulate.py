@@ -23,6 +23,8 @@ from fedspec_train.cli.settings import cohort_of, falling, shape_of
 from fedspec_train.cli.training import plain
 from fedspec_train.report.pace import Pace, duration
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--cohort", "3", "--rounds", "3")
 
 

@@ -20,6 +20,8 @@ from fedspec.errors import ParameterError
 from fedspec_suite.report import terminal
 from fedspec_train.cli.settings import set_and_tried
 
+pytestmark = pytest.mark.table(2)
+
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "24", "--cohort", "3", "--rounds", "4")
 
 
@@ -96,6 +98,7 @@ def test_the_choice_trains_and_the_untuned_are_marked(tmp_path: Path, monkeypatc
     inside(*words, "--resume", str(file)).refused("run-fedavg-tuning.json is gone, which says what was tuned")
 
 
+@pytest.mark.slow
 def test_what_is_stopped_while_it_tunes_goes_on_with_what_was_tried(tmp_path: Path) -> None:
     small = (
         *SMALL[:-2],

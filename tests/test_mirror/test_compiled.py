@@ -26,6 +26,8 @@ SIZES = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", [name for name, case in SIZES.items() if not case.shuffled])
 def test_its_models_are_those_of_loops_over_single_examples(name: str) -> None:
     case = SIZES[name]
@@ -37,6 +39,7 @@ def test_its_models_are_those_of_loops_over_single_examples(name: str) -> None:
         assert np.abs(got - want).max() <= share * moved
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("way", ["layered", "looped", "stacked"])
 def test_its_models_and_losses_are_those_of_other_ways(name: str, way: str) -> None:

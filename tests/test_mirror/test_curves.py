@@ -22,6 +22,8 @@ from fedspec_torch import recipes
 from fedspec_train.report import captions, picture, recipe_picture
 from fedspec_train.report.curves import AGAINST, PANELS, chosen, curve
 
+pytestmark = pytest.mark.table(1)
+
 SEVEN = ("fedada2", "fedavg", "fednova", "fedadam", "scaffold", "fed-lamb", "afga")
 TWELVE = (*SEVEN, "fedprox", "feddyn", "fedyogi", "fedavgm", "fedadagrad")
 TASK = {"data": "digits", "model": "mlp", "clients": 100, "alpha": 0.3, "cohort": 10, "batch": 16, "steps": "2-8"}
@@ -204,6 +206,7 @@ def test_a_column_that_would_reach_the_next_is_one_with_it() -> None:
     assert far is not None and far.tolist() == [[5, 50], [46, 50]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("names", "seeds"), [(SEVEN[:1], 1), (SEVEN[1:3], 5), (SEVEN, 1), (SEVEN, 5), (TWELVE, 1), (TWELVE, 5)]
 )
@@ -422,6 +425,7 @@ def test_letters_are_of_18_points_on_a_slide() -> None:
 # Files.
 
 
+@pytest.mark.slow
 def test_files_are_what_their_suffixes_say_and_the_same_again(tmp_path: Path) -> None:
     runs = made(SEVEN[:2], 2)
     for suffix in (".png", ".svg", ".pdf"):

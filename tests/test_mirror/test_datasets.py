@@ -21,6 +21,8 @@ from fedspec_torch import CheckpointError, DataError, Federation, cohorts, excha
 from fedspec_torch.federation.federation import on
 from fedspec_torch.run.agreement import fingerprint
 
+pytestmark = pytest.mark.table(10)
+
 torch.manual_seed(3)
 INPUTS, TARGETS = torch.randn(40, 3), torch.randint(2, (40,))
 PARTS = [np.array(part) for part in ([3, 1, 2], [*range(10, 22)], [5, 30, 31, 9, 39, 38], [22], [0, 4, 23, 24, 25, 26])]
@@ -128,6 +130,7 @@ def test_datasets_train_as_the_tensors_in_them_do(name: str, cached: bool) -> No
     assert torch.equal(x, other) and losses == told
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("way", ["compiled", "layered", "stacked", "vmapped", "looped"])
 @pytest.mark.parametrize("algorithm", ["scaffold", "dsgd"])
 @pytest.mark.parametrize("even", [False, True])

@@ -20,6 +20,8 @@ from fedspec_torch.judged.subject import SUBJECT
 from fedspec_torch.plan import Oracle
 from fedspec_torch.ranks.rows import Rows
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 OFFERS = {(o.algorithm, o.variant): o for o in SUBJECT.info.offers if o.variant}
 SHARDED = {i: replace(o, variant="engine in two shards") for (i, v), o in OFFERS.items() if v == "engine looped singly"}
 

@@ -31,6 +31,8 @@ from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round, run_step
 
+pytestmark = pytest.mark.table(10)
+
 N = 5
 NUMBERS = {**HYPER, "beta1_l": 0.5, "beta2_l": 0.75, "v0_l": 0.0625, "m0_l": 0.25}
 
@@ -86,6 +88,7 @@ def test_steps_are_those_of_the_text(name: str, h: Any, dtype: torch.dtype) -> N
     compared(name, h, dtype)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("change", [{"z": 1, "eps_s": 0}, {"z": 2, "eps_s": 0}, {"z": 1, "epoch": 2, "v0_l": 0}])
 def test_sm3_clients_without_delay_or_dead_zone(change: dict[str, Any]) -> None:
     h = replace(offers("fedada2")[0].values[1], **change)

@@ -21,6 +21,8 @@ from fedspec_torch.gradients.choosing import choose
 from fedspec_torch.gradients.ways import CHANNELS_LAST, WAYS, WRITTEN_OUT
 from fedspec_torch.layers.chains import LayersError
 
+pytestmark = pytest.mark.table(10)
+
 
 class Tied(nn.Module):
     """One matrix in three places, two of them one part under two names; and a parameter that nobody trains."""

@@ -32,6 +32,7 @@ def looped(plain: Plain, steps: tuple[int, ...], rho: float) -> list[Tensor]:
     return x
 
 
+@pytest.mark.table(2)
 @in_every_way
 @pytest.mark.parametrize(("id", "hyper"), [("fedsam", {}), ("mofedsam", {"rho": 0.25})])
 def test_a_run_on_minibatches_is_the_plain_loop(

@@ -16,6 +16,8 @@ from fedspec_torch import DataError, Federation, ModuleError, cohorts, simulate
 from fedspec_torch.gradients.ways import CHANNELS_LAST, WAYS
 from fedspec_torch.layers.chains import LayersError
 
+pytestmark = pytest.mark.table(10)
+
 Pairs = list[tuple[Tensor, Tensor]]
 
 

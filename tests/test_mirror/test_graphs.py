@@ -23,6 +23,8 @@ from fedspec_torch.gradients.graphs import UnknownPartError, made_of
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along, momentum, proximal
 
+pytestmark = pytest.mark.table(10)
+
 
 @pytest.fixture(autouse=True)
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:

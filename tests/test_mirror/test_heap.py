@@ -9,7 +9,11 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another libc keeps memory by other rules")
+pytestmark = [
+    pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another libc keeps memory by other rules"),
+    pytest.mark.slow,
+    pytest.mark.table(1),
+]
 
 STEPS = """
 import resource, sys

@@ -110,6 +110,7 @@ def plans(name: str, d: int) -> list[Plan]:
     return found
 
 
+@pytest.mark.table(2)
 @pytest.mark.parametrize("dtype", [torch.float64, pytest.param(torch.float32, marks=pytest.mark.long)], ids=str)
 @pytest.mark.parametrize(("name", "more"), FORMS, ids=str)
 def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str, Any], dtype: torch.dtype) -> None:

@@ -56,6 +56,7 @@ def plans(takes: tuple[str, ...]) -> list[Plan]:
     return [Plan(WHO, STEPS, (1,) * n, **more), Plan(WHO[::-1], STEPS, (1,) * n, **turned)]
 
 
+@pytest.mark.table(10)
 @pytest.mark.long
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)

@@ -19,6 +19,8 @@ from fedspec_torch.ranks.rows import Rows
 from fedspec_torch.run import kept, rounds
 from fedspec_torch.run.kept import Kept, is_written_over
 
+pytestmark = pytest.mark.table(10)
+
 SERVED = [row for row in TRAINABLE if "peers" not in row.takes]
 ROUNDS = 4
 

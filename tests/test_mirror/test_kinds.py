@@ -24,6 +24,8 @@ from fedspec_torch.gradients import choosing
 from fedspec_torch.gradients.ways import WAYS
 from fedspec_torch.refusals import Reason
 
+pytestmark = pytest.mark.table(1)
+
 KINDS = LAYERS | LOSSES | TRAPS
 NUMBERS: dict[str, dict[str, Any]] = {
     "fedavg": {"eta_l": RATE},

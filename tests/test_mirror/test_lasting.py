@@ -43,6 +43,7 @@ def of_two_steps(i: Any, x: Tensor, gradient: Any, tau: int) -> Tensor:
     return y - x
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("plan", PLANS, ids=["equal", "unequal"])
 @pytest.mark.parametrize("text", [of_one_step, of_two_steps])
 @pytest.mark.parametrize("way", ["compiled", "layered", "stacked", "vmapped", None])

@@ -125,6 +125,8 @@ def test_of_several_minibatches_a_step_as_many_passes_are_made() -> None:
         simulate("fedavg", federation, plan=cohorts(None, steps=epochs(2, batch_size=2)), eta_l=0.1)
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("grid", [{"batch_size": [1, 2, None]}, {"accumulate": [1, 2]}], ids=str)
 def test_a_grid_of_minibatches_is_tried_by_as_many_passes_each(grid: dict[str, Any]) -> None:
     federation, more = quadratic(clients=20, batch_size=2)[0], {"rounds": 2, "seed": 3}
@@ -141,6 +143,7 @@ def test_a_grid_of_minibatches_is_tried_by_as_many_passes_each(grid: dict[str, A
 EACH = epochs([1, 2, 3, 1, 2, 3], batch_size=3)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     "steps", [(1, 4), each_round(1, 4), epochs(2, batch_size=3), EACH, for_clients([3, 1, 2, 4, 1, 2])]
 )
@@ -179,6 +182,7 @@ def away(algorithm: str, steps: Any) -> float:
     return float((last - best).norm() / best.norm())
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_unequal_work_is_felt_where_it_is_a_clients_own() -> None:
     """What FedNova is about: such quadratics are in Figure 2 of its paper."""

@@ -51,6 +51,7 @@ def test_a_run_begins_at_the_parameters_that_there_were_when_the_federation_was_
     assert torch.equal(federation.x0, want) and torch.equal(run(federation).x, want)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("way", ["looped", "stacked", "vmapped", "layered"])
 def test_threads_take_turns_with_the_module(way: str) -> None:
     """Of one federation, and of two that have one module."""

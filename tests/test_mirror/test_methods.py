@@ -23,6 +23,8 @@ from fedspec_torch.population import Stream
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round
 
+pytestmark = pytest.mark.table(10)
+
 METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]
 EXAMPLES = (3, 0, 8, 5)
 STEPS = (2, 5, 1, 3)

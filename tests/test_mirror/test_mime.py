@@ -64,6 +64,7 @@ def off(want: list[Tensor], id: str, steps: tuple[int, ...], way: str | None, **
     return float((run.x - there).norm() / (there - fed.x0).norm())
 
 
+@pytest.mark.table(1)
 @in_every_way
 @pytest.mark.parametrize("algorithm", ["mime-lite", "mime"])
 def test_a_run_on_minibatches_is_the_plain_loop(algorithm: str, steps: tuple[int, ...], way: str | None) -> None:

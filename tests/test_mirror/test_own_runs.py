@@ -83,6 +83,7 @@ def caption(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any]) -> str:
     return " ".join(" ".join(text.get_text() for text in drawn(monkeypatch, runs).texts).split())
 
 
+@pytest.mark.table(1)
 def test_cohorts_steps_and_rates_are_told_where_they_differ_and_where_not(monkeypatch: pytest.MonkeyPatch) -> None:
     falls = {"rates": {"eta_l": by_round.cosine(0.3, 10)}}
     alike = caption(

@@ -36,6 +36,7 @@ def test_the_python_about_datasets_runs(
     assert (tmp_path / "split.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_python_about_tuning_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -96,6 +96,8 @@ def test_a_dirichlet_split_is_the_one_that_simulate_has_drawn_from_the_beginning
     assert drawn[1] == [[2, 8, 11], [13], [1, 4, 7, 10], [5], [0, 3, 6, 9, 12]]
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("alpha", [0.5, 4.0])
 def test_clients_draw_their_mixtures_and_have_equally_many(alpha: float) -> None:
     """Of C equal classes the squares of a mixture from Dirichlet(alpha / C, ...) sum to (alpha / C + 1)/(alpha + 1).
@@ -269,6 +271,8 @@ def test_a_picture_has_as_much_of_a_colour_as_there_is_of_a_class(tmp_path: Path
     assert mpl.rcParams["backend"] == asked
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("classes", [15, 60])
 def test_a_picture_of_many_classes_has_a_colour_for_each(classes: int, tmp_path: Path) -> None:
     labels = np.arange(40 * classes) % classes

@@ -48,6 +48,8 @@ def test_a_step_below_eight_bits_is_not_lost() -> None:
     assert float(run.x) == 1 - 2.0**-12 != float(run.x.bfloat16())
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     "name", ["fedavg", *(pytest.param(n, marks=pytest.mark.long) for n in ("fedada2", "fed-lamb", "afga", "cc-fedams"))]
 )

@@ -47,6 +47,7 @@ def test_what_drops_and_normalises_is_in_its_evaluation_mode() -> None:
     assert torch.equal(torch.get_rng_state(), state)
 
 
+@pytest.mark.slow
 def test_a_run_evens_out_what_clients_lose() -> None:
     """Of the objectives of a small federation, the largest loss is smaller at the end the larger the power is."""
     ends = []

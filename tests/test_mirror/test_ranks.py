@@ -17,6 +17,8 @@ from test_mirror.federations import TRAINABLE
 from fedspec_torch import resume
 from fedspec_torch.ranks.processes import Ranks
 
+pytestmark = pytest.mark.slow
+
 RANKS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 
@@ -44,6 +46,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"folder": folder, "alone": alone, "recorded": recorded, "beside": beside, "ranks": out}
 
 
+@pytest.mark.table(1)
 @pytest.mark.long
 @by_id
 def test_four_ranks_compute_what_one_process_does_bit_for_bit(row: Any, found: dict[str, Any]) -> None:

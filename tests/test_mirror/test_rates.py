@@ -32,6 +32,8 @@ from fedspec_torch.gradients.choosing import Choice
 from fedspec_torch.judged.subject import SUBJECT
 from fedspec_torch.run.rates import Rated, numbers_of
 
+pytestmark = pytest.mark.table(10)
+
 ROUNDS = 4
 
 SHARED = {
@@ -77,6 +79,7 @@ def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:
     return x.reshape(len(clients), -1).mean(0) if "peers" in row.takes else x
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 def test_a_run_is_the_specification_with_the_rates_of_each_round_and_client(row: Algorithm) -> None:
     federation, H, e = quadratic()
@@ -93,6 +96,7 @@ def test_a_run_is_the_specification_with_the_rates_of_each_round_and_client(row:
     assert not np.allclose(plain.x.numpy(), want, rtol=1e-3)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("variant", ["engine stacked", "engine looped singly", "engine in two shards"])
 @pytest.mark.parametrize("algorithm", ["fednova", "scaffold", "cc-fedadam", "cafga"])
 def test_the_engine_keeps_the_laws_of_rates(algorithm: str, variant: str) -> None:

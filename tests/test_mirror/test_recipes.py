@@ -82,6 +82,8 @@ def numbers(text: str) -> list[float]:
     return [float(n.replace(",", "")) for n in NUMBER.findall(text)]
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.long
 @pytest.mark.parametrize("id", names())
 def test_the_small_size_comes_to_its_sentence(id: str) -> None:

@@ -47,6 +47,8 @@ from fedspec_torch.recorded import clients as recorded
 from fedspec_torch.recorded import passes
 from fedspec_torch.recorded.stages import Stages
 
+pytestmark = pytest.mark.table(1)
+
 EQUAL, UNEQUAL = (3, 3, 3, 3, 3), (3, 1, 4, 2, 2)
 
 
@@ -189,6 +191,7 @@ def test_a_text_that_writes_over_its_vectors_is_refused_as_ever(made: list[Any])
     assert made == [None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [look_ahead, drawn(3)])
 def test_loops_torch_and_tensors_agree_bit_for_bit(text: Any, made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no root is taken, which torch does not round as the processor does."""
@@ -356,6 +359,7 @@ def test_clients_with_rates_of_their_own_are_recorded_too(
     np.testing.assert_allclose(*ends, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_runs_in_two_threads_at_once_are_those_one_after_the_other(
     texts: list[Any], threads: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

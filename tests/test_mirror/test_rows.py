@@ -20,6 +20,8 @@ from fedspec_torch.ranks.rows import Rows
 from fedspec_torch.ranks.sharded import Copies, gathered, spread
 from fedspec_torch.ranks.shards import Shards
 
+pytestmark = pytest.mark.table(10)
+
 N, D = 7, 5
 SHARDS = Shards(N, 3)
 X = torch.randn(N, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)

@@ -28,6 +28,8 @@ from fedspec.usual import BY_NAME
 from fedspec_torch import CheckpointError, DivergedError, Federation, arrivals, cohorts, exchanges, resume, simulate
 from fedspec_torch.run import saved
 
+pytestmark = pytest.mark.table(10)
+
 ROUNDS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 
@@ -66,6 +68,7 @@ def test_a_run_on_a_module_is_the_specification_on_its_objectives(row: Algorithm
     assert np.allclose(run.x.numpy(), want, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.table(1)
 @pytest.mark.long
 @by_id
 @pytest.mark.parametrize("block", [1, 2])
@@ -476,6 +479,7 @@ KILLS = 10 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 1
 """By each signal."""
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Path) -> None:
     file, row = tmp_path / "run.pt", find("fedada2")
@@ -608,6 +612,7 @@ def test_frozen_numbers_have_to_agree(
         resume(tmp_path / "run.pt", of_scaled(now))
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_what_a_killed_run_has_left_is_removed_by_the_next_save(tmp_path: Path) -> None:
     file = tmp_path / "run.pt"

@@ -16,6 +16,8 @@ from fedspec_torch.run.runs import Run
 from fedspec_torch.tasks import plan, task
 from fedspec_torch.tasks.known import TASKS
 
+pytestmark = pytest.mark.table(10)
+
 ASKED = [(data, model) for data, kind in TASKS.items() for model in kind.models]
 # An example of this table is no picture.
 ASKED.remove(("breast-cancer", "cnn"))

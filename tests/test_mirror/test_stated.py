@@ -68,6 +68,7 @@ def by_hand(
     return torch.cat([p.detach().reshape(-1) for p in module.parameters()])
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("way", [None, *(way for way in WAYS if way != CHANNELS_LAST)])
 @pytest.mark.parametrize("case", CASES)
 def test_a_round_is_a_plain_loop_with_torchs_own_functions(case: str, way: str | None) -> None:

@@ -23,6 +23,8 @@ from fedspec_torch.ranks import before
 from fedspec_torch.run import kept
 from fedspec_torch.run.rounds import run_step
 
+pytestmark = pytest.mark.table(10)
+
 REMEMBERING = [(name, more) for name, more in FORMS if getattr(find(name).run, "step", None) in STREAMED]
 
 

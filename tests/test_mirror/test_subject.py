@@ -99,6 +99,7 @@ def largest(value: Array | float) -> float:
     return float(np.max(np.abs(value)))
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
 @pytest.mark.parametrize(("algorithm", "level"), [*entries()])
@@ -139,6 +140,7 @@ FEW = 2
 PROGRAMS = [a for a in CATALOGUE.values() if isinstance(a.run, Program)]
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.long)])
 @pytest.mark.parametrize("algorithm", PROGRAMS, ids=lambda a: a.id)

@@ -12,6 +12,8 @@ from fedspec.facts import Fact
 from fedspec_torch import cohorts, simulate
 from fedspec_torch.tasks import MODELS, TASKS, plan, task
 
+pytestmark = pytest.mark.table(10)
+
 
 @pytest.mark.parametrize("data", TASKS)
 def test_one_seed_is_one_task(data: str) -> None:
@@ -49,6 +51,8 @@ def test_nobody_trains_on_the_test_examples() -> None:
     assert not trained & {*held}
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.long
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_learns(model: str) -> None:

@@ -78,6 +78,7 @@ def noise(words: str, clients: int = 4) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_quartiles_of_the_noise_are_those_of_its_distributions() -> None:
     """|t_nu|'s median: sqrt(2/3) for 2, and for 3, 4 and 5 by SciPy's quantiles; of a Cauchy distribution its scale."""
     from scipy import stats

@@ -24,6 +24,8 @@ from fedspec_torch.forms import table as fast
 from fedspec_torch.forms import text
 from fedspec_torch.run import rounds
 
+pytestmark = pytest.mark.table(10)
+
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 ROUNDS = 3
 

@@ -115,6 +115,7 @@ print(json.dumps([blas(), *loops.together(lambda part: blas(), loops.shares([1, 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_products_in_two_threads_use_one_each() -> None:
     """SciPy's BLAS too, which the loops load: two threads whose products take several wait for each other."""

@@ -16,6 +16,8 @@ from fedspec_torch.gradients.watching import Watching, guard
 from fedspec_torch.gradients.ways import Network
 from fedspec_torch.layers.chains import LayersError
 
+pytestmark = pytest.mark.table(10)
+
 Pairs = list[tuple[Tensor, Tensor]]
 ROWS, CLIENTS = 10, 20
 

@@ -8,11 +8,13 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 FILE = Path(__file__).resolve().parents[2] / "examples" / "own_dataset.py"
 
 
+@pytest.mark.slow
 def test_from_a_dataset_to_a_picture(tmp_path: Path, capsys: Any) -> None:
     example, threads = runpy.run_path(str(FILE)), torch.get_num_threads()
     grid: dict[str, dict[str, list[float]]] = example["GRID"]

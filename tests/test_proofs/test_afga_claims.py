@@ -53,7 +53,7 @@ from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.kit.adding import spoiled
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(10)]
 
 
 def networks(count: int, wanted: Callable[[Network], bool] = lambda net: True) -> list[Network]:
@@ -128,6 +128,7 @@ def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     assert difference.eq_76().verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_the_bound_of_changes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer gradients than G, unnoticed by the check of Assumption 4.3, break it."""
@@ -135,6 +136,7 @@ def test_the_bound_of_changes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None
     assert changes.lemma_f_8_repaired().verdict is Verdict.REFUTED
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_the_theorem_falls_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Setting.bound

@@ -17,7 +17,7 @@ from fedspec_proofs.worst_cases.any_rounds import NotLinearError, Rounds, proble
 from fedspec_proofs.worst_cases.exchanges import circulant
 from fedspec_proofs.worst_cases.search.any_rounds import worst_case
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 
@@ -27,6 +27,7 @@ def asked(algorithm: str, steps: tuple[int, ...] = (2, 2), **more: Any) -> Round
     return Rounds(find(algorithm), steps, numbers, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 2])
 @pytest.mark.parametrize("mu", [TENTH, HALF])
 def test_with_one_minimiser_fedavg_contracts_by_each_step(rounds: int, mu: Fraction) -> None:
@@ -48,6 +49,7 @@ def test_a_round_is_that_of_the_tables(algorithm: str, steps: tuple[int, ...]) -
     assert found.worst == pytest.approx(row["worst"], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_momentum_of_nothing_is_fedavg_and_a_first_round_has_none() -> None:
     one, two = ({"eta": Fraction(1), "beta": beta} for beta in (Fraction(0), HALF))
     plain = worst_case(asked("fedavg", zeta2=Fraction(1), rounds=2)).worst

@@ -21,6 +21,8 @@ from fedspec.mixing.accumulation import accumulation
 from fedspec.rules import PLAIN, RULES
 from fedspec_proofs.engines.reals import Real, term
 
+pytestmark = pytest.mark.table(1)
+
 WAITING = "-waiting"
 
 CALLS = {

@@ -53,6 +53,7 @@ def weights(steps: Sequence[int]) -> list[Fraction]:
     return [Fraction(sum(steps), len(steps)) / (len(steps) * tau) for tau in steps]
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(("steps", "zeta2"), CELLS, ids=lambda c: str(c).replace("/", "_"))
 def test_every_rate_is_covered_and_the_number_is_near_that_of_the_best(steps: tuple[int, ...], zeta2: Fraction) -> None:
     cell = CELLS[steps, zeta2]
@@ -66,6 +67,7 @@ def test_all_cells_of_the_table_are_there() -> None:
     assert [*CELLS] == ASKED
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("row", PIECES, ids=said)
 def test_a_loop_by_hand_ends_as_far_at_rates_of_the_interval(row: dict[str, Any]) -> None:
     """In fractions: steps of the stored gradients, and each pair of points against the class, typed once more."""

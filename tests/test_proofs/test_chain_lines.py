@@ -70,6 +70,7 @@ def is_sign(formula: Any) -> bool:
     return any(z3.is_rational_value(side) and side.as_fraction() == 0 for side in sides)
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("body", BODIES, ids=lambda b: f"{b.__module__.split('.')[1]}-{b.__name__}")
 def test_half_of_a_line_is_not_proved(body: Body) -> None:
     whole = body(variables)

@@ -27,6 +27,8 @@ from fedspec_proofs.fednova.claims import assembly as fednova
 from fedspec_proofs.fednova.claims import client_drift
 from fedspec_proofs.kit import adding
 
+pytestmark = pytest.mark.table(10)
+
 CLAIMS = ledger.claims()
 CHAINED = [id for id, c in CLAIMS.items() if c.chain]
 THEOREMS = (

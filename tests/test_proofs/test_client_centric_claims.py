@@ -66,6 +66,7 @@ def test_clients_that_do_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
     _falls_with(monkeypatch, appendix_a, "local_change", _undivided, appendix_a.debiased_repaired)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_server_whose_momentum_is_a_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = momentum.averaged_momentum
@@ -79,6 +80,7 @@ def test_a_server_whose_momentum_is_a_sum(monkeypatch: pytest.MonkeyPatch) -> No
         assert _outcome(claim) is not claim.verdict, claim.id
 
 
+@pytest.mark.slow
 def test_an_adagrad_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = steps.cc_adagrad
 
@@ -97,6 +99,7 @@ def test_an_adagrad_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_amsgrad_without_its_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
     rule = steps.cc_ams
 

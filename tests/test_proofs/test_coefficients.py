@@ -13,6 +13,8 @@ from fedspec_proofs.fednova.claims.round_numbers import by_round
 from fedspec_proofs.fednova.claims.round_numbers import rows as numbers
 from fedspec_proofs.worst_cases.coefficients import Weighed, free, off_plane, plane_of
 
+pytestmark = pytest.mark.table(10)
+
 ROWS = rows()
 BEST = [row for row in ROWS if row["which"] == "free"]
 

@@ -153,6 +153,7 @@ def test_leaves_out_what_takes_long() -> None:
     inside("claims", "run", CHEAP[0], "--upto", "0").refused("no claim")
 
 
+@pytest.mark.slow
 def test_the_same_with_two_processes() -> None:
     ran = fedspec("claims", "run", *CHEAP, "--jobs", "2", "--json")
     assert ran.code == 0, ran.err
@@ -201,6 +202,7 @@ def test_a_claim_that_takes_too_long_ends_with_one(monkeypatch: pytest.MonkeyPat
 CHAINED = "fednova.drift-assembly"
 
 
+@pytest.mark.slow
 def test_runs_a_claim_with_its_links() -> None:
     ran = inside("claims", "run", CHAINED, "--chain", "--jobs", "1", "--json")
     links = ledger.find(CHAINED).chain
@@ -208,6 +210,7 @@ def test_runs_a_claim_with_its_links() -> None:
     inside("claims", "run", CHEAP[0], "--chain").refused(CHEAP[0], "follows from no other claim")
 
 
+@pytest.mark.slow
 def test_a_link_that_fails_fails_what_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ledger.find
 
@@ -222,6 +225,7 @@ def test_a_link_that_fails_fails_what_follows_from_it(monkeypatch: pytest.Monkey
     assert inside("claims", "run", CHAINED, "--jobs", "1").code == 0, "alone it does not know"
 
 
+@pytest.mark.slow
 def test_a_link_that_is_removed_fails_what_follows_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ledger.find
     less = replace(real(CHAINED), chain=tuple(id for id in real(CHAINED).chain if id != "fednova.eq-76"))

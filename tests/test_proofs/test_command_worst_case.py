@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from test_judge.support import fedspec, with_own
 
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -20,7 +20,7 @@ from fedspec_proofs.fednova.claims.compressed_factors import MORE, compressed_of
 from fedspec_proofs.worst_cases.compressed import Compressed, among, problem_of
 from fedspec_proofs.worst_cases.one_round import MU
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 ROWS = rows()
 

@@ -25,7 +25,7 @@ from fedspec_proofs.fednova.claims.round_numbers import round_of, rows
 from fedspec_proofs.worst_cases.one_round import HELD, MU, OTHERS, Round, problem_of, state_of
 from fedspec_suite.report.styles import style_of
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(10)]
 
 ROWS = rows()
 
@@ -87,6 +87,8 @@ def ended(r: Round, clients: Sequence[Oracle], slopes: Any, u: Any) -> Any:
     return np.concatenate([state.x, getattr(state, client)[:, 0] - slopes])
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("algorithm", HELD)
 def test_forms_of_rounds_that_are_run_fall_as_certified_and_come_near(algorithm: str) -> None:
     """Parabolas with curvatures in [mu, 1] and minimisers of their own: the largest ratio is an eigenvalue."""
@@ -132,6 +134,7 @@ def test_another_program_is_asked_for_every_number_of_the_page() -> None:
     assert sum(number > 2.7 for _, number in asked) == PAGE.count("2.788") + PAGE.count("2.710")
 
 
+@pytest.mark.slow
 def test_the_picture_has_the_lines_of_all_pictures_and_their_names(tmp_path: Path) -> None:
     module = script()
     module.PICTURE = tmp_path / "drawn.svg"

@@ -69,6 +69,7 @@ SPOILS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 }
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("spoil", SPOILS.values(), ids=[words.replace(" ", "-") for words in SPOILS])
 def test_a_check_that_is_too_weak_is_noticed(
     monkeypatch: pytest.MonkeyPatch, spoil: Callable[[pytest.MonkeyPatch], None]

@@ -20,6 +20,7 @@ RUN = [(key, row) for key, row in ROWS if row.fails]
 NAMED = [f"{key}-{row.place}".replace(" ", "-") for key, row in RUN]
 
 
+@pytest.mark.slow
 def test_every_paper_has_a_table_and_a_claim_that_runs_it() -> None:
     assert {key for key, _ in ROWS} == set(PAPERS) and len(RUN) >= 20
     for key in PAPERS:
@@ -38,6 +39,7 @@ def test_a_line_says_where_it_stands_and_how_bad_it_is() -> None:
         assert bool(row.fails) == bool(row.holds) and (row.fails or row.words)
 
 
+@pytest.mark.table(10)
 @pytest.mark.parametrize("row", [row for _, row in RUN], ids=NAMED)
 def test_a_line_that_is_right_as_printed_or_wrong_as_mended_is_noticed(row: Erratum) -> None:
     assert judged((row,)).verdict is Verdict.REFUTED

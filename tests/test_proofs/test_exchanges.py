@@ -24,7 +24,7 @@ from fedspec_proofs.fednova.claims.round_numbers import rows as of_servers
 from fedspec_proofs.worst_cases.exchanges import KEPT, OTHERS, Exchanged, circulant, mixing_of, problem_of, state_of
 from fedspec_proofs.worst_cases.one_round import MU
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 ROWS = rows()
 SOME = [row for row in ROWS if row["eta_l"] == "1/2"]
@@ -88,6 +88,7 @@ def drawn(rng: np.random.Generator, n: int, d: int) -> Any:
     return (H + H.transpose(0, 2, 1)) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", KEPT)
 def test_forms_of_quadratics_that_are_run_fall_as_certified_and_come_near(algorithm: str) -> None:
     """In one and two coordinates; the exchange is linear in the state, however unlike the clients are.

@@ -105,6 +105,7 @@ CHANGES: dict[str, tuple[Claim, list[Change]]] = {
 LONG_SEARCHES = ("mean", "one round", "Theorem 1'", "Theorem 3'", "Lemma 2'")
 
 
+@pytest.mark.table(1)
 @pytest.mark.long
 @pytest.mark.parametrize(
     "what", [pytest.param(w, marks=[pytest.mark.night] * w.endswith(LONG_SEARCHES)) for w in CHANGES]
@@ -138,6 +139,8 @@ NAMED = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.long
 @pytest.mark.parametrize("claim", NAMED)
 def test_refutations_name_every_assumption(claim: Claim) -> None:

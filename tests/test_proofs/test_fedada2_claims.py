@@ -108,6 +108,8 @@ RULES: list[tuple[str, str, Any, str, str]] = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.long
 @pytest.mark.parametrize(("place", "rule", "other", "module", "name"), RULES)
 def test_claims_are_about_the_rules(
@@ -165,6 +167,7 @@ def test_the_closed_form_of_adam_is_about_its_rule(monkeypatch: pytest.MonkeyPat
     assert claim("delayed_moments", "closed_form")().verdict is Verdict.REFUTED
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sm3_inductions.BOTH, "SM3-II", over(LeastOfSets, accumulate_ii))
@@ -173,6 +176,8 @@ def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> 
     assert "counterexample" in record.evidence
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "name", "factor", "tested"),

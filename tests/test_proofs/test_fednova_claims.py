@@ -45,6 +45,8 @@ def over(factor: int) -> Any:
     return lambda *a, **k: {name: term / factor for name, term in bounds.theorem_1_terms(*a, **k).items()}
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "name", "other", "id"),
@@ -160,6 +162,7 @@ def test_least_kappa_is_the_top_of_a_parabola() -> None:
     assert found > 20
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_least_kappa_in_two_coordinates_is_attained() -> None:
     """No point is above it, and a fine grid comes near."""

@@ -26,7 +26,7 @@ from fedspec_proofs.worst_cases.following_rates import Stretch, play_at, wrong_w
 from fedspec_proofs.worst_cases.one_round import MU, Round, problem_of
 from fedspec_proofs.worst_cases.parabolas import determinant, matrix, minors, nowhere_above, over, value
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 ROWS = rows()
 STRETCHES = [(row["best"], row["least"], some) for row in ROWS for some in row["stretches"] if some["vectors"]]
@@ -199,6 +199,7 @@ def test_an_eigenvalue_is_seen_where_it_is() -> None:
     assert nowhere_above([[Fraction(2, 9), Fraction(-1), Fraction(1)]], Fraction(2, 5), Fraction(3, 5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["scaffold", "feddyn"])
 def test_what_parabolas_do_not_reach_is_not_shown(algorithm: str) -> None:
     """At rates in fractions: one of the polynomials is at most zero only if an eigenvalue in floats is as large."""

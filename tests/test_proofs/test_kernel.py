@@ -218,6 +218,7 @@ class TestCoq:
             with pytest.raises(RefusedError, match="true = true"):
                 offered(folder, text + (weighed.theorem_below(cell, stored) if cell.least else ""))
 
+    @pytest.mark.table(1)
     @pytest.mark.parametrize(
         ("name", "was", "is_"),
         [

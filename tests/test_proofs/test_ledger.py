@@ -14,7 +14,7 @@ from fedspec_proofs import ledger, stored
 from fedspec_proofs.claim import CLOSE, UNDOUBTED, Claim, Engine, Extent, Record, Severity, Verdict
 from fedspec_proofs.engines.search import HALF
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(10)]
 
 CLAIMS, VARIANTS, STORED = ledger.claims(), ledger.variants(), stored.load()
 

@@ -20,6 +20,8 @@ from test_proofs.test_arithmetics import CALLS, called
 from fedspec.client.lamb_solver import begin, lamb
 from fedspec.covers import Cover
 
+pytestmark = pytest.mark.table(1)
+
 jax.config.update("jax_enable_x64", True)
 # Whether a rule can be compiled does not hang on how well.
 jax.config.update("jax_disable_most_optimizations", True)

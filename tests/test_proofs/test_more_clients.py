@@ -20,6 +20,8 @@ pytest.importorskip("clarabel", reason="worst cases are found with the extra cer
 
 from fedspec_proofs.worst_cases.search.one_round import largest
 
+pytestmark = pytest.mark.table(1)
+
 ROWS: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
 
 

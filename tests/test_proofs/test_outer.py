@@ -18,7 +18,7 @@ from fedspec_proofs.worst_cases.one_round import MU
 from fedspec_proofs.worst_cases.outer import Outer, problem_of, state_of
 from fedspec_proofs.worst_cases.outer_claims import outer_of, rows, wrong_with
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 ROWS = rows()
 

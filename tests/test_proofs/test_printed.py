@@ -80,6 +80,7 @@ def names_of(arguments: dict[str, Any], result: dict[str, Any]) -> dict[str, Any
     return {"d": Fraction(COORDINATES), **names}
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("label", LABELS)
 def test_the_printed_equations_run(label: str) -> None:
     name, chosen = CALLS[label]
@@ -112,6 +113,7 @@ def test_the_printed_equations_run(label: str) -> None:
             assert np.array_equal(found[symbol], want), f"{symbol}: printed {lines}"
 
 
+@pytest.mark.table(20)
 @pytest.mark.parametrize("name", [n for n in RULES if n.startswith(("fedspec.client", "fedspec.server"))])
 def test_conditions_are_options_of_the_rule_or_of_its_rows(name: str) -> None:
     rule = RULES[name]

@@ -45,6 +45,7 @@ def test_no_order_beside_2_is_better_there() -> None:
         assert converted(500 * quadrature(order, 1.0, 0.1), order, 0.0025) > epsilon
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(("sigma", "rate", "rounds", "delta"), [(1.5, 0.05, 40, 1e-3), (4.0, 0.02, 200, 1e-4)])
 def test_against_quadrature(sigma: float, rate: float, rounds: int, delta: float) -> None:
     epsilon, order = budget(sigma, rate, rounds, delta)

@@ -147,6 +147,7 @@ def test_too_few_instances_show_nothing() -> None:
     assert searched(never, 200).verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_climbing_beats_chance() -> None:
     """One point in 17^4 is worst; random draws would meet it once in 80 000."""

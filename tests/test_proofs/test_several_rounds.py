@@ -17,7 +17,7 @@ from fedspec_proofs.worst_cases.one_round import MU
 from fedspec_proofs.worst_cases.search.any_rounds import worst_case
 from fedspec_proofs.worst_cases.several_rounds import Several
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 ROWS = rows()
 

@@ -30,6 +30,7 @@ def named(row: Mapping[str, Any]) -> str:
     return "_".join(str(row[name]).replace("/", "o") for name in ("algorithm", "low", "high", "tau", "eta_l"))
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("row", ROWS, ids=named)
 def test_every_number_is_certified_and_what_is_spoiled_is_refused(row: dict[str, Any]) -> None:
     """A multiplier, of the functions or of the matrix, the form, the interval, the rate, the class of functions."""
@@ -63,6 +64,7 @@ def drawn(rng: np.random.Generator, n: int, low: float, high: float) -> Any:
             return (W + W.T) / 2
 
 
+@pytest.mark.slow
 def test_matrices_of_the_class_obey_its_inequalities_and_others_do_not() -> None:
     rng = np.random.default_rng(0)
 
@@ -85,6 +87,7 @@ def test_matrices_of_the_class_obey_its_inequalities_and_others_do_not() -> None
     assert largest(0.6, 0.7) > 1
 
 
+@pytest.mark.slow
 def test_exchanges_that_are_run_fall_as_certified_and_come_near() -> None:
     """Quadratics and matrices of two, three and four clients, in one coordinate, x* = 0."""
     rng, near = np.random.default_rng(0), []

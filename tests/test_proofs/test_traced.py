@@ -21,6 +21,8 @@ from test_proofs.test_arithmetics import CALLS
 from test_proofs.traced import CANONICAL, EVERY, ROUNDS, Traced, agree, exceptions, numbers
 from torch.utils import _pytree
 
+pytestmark = pytest.mark.table(1)
+
 jax.config.update("jax_enable_x64", True)
 # Whether something can be compiled does not hang on how well.
 jax.config.update("jax_disable_most_optimizations", True)
@@ -127,6 +129,7 @@ def test_jax_computes_what_numpy_does(label: str) -> None:
     assert along == pytest.approx((ahead - behind) / (2 * STEP), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("labels", [[*CALLS, *ROUNDS][k::PARTS] for k in range(PARTS)], ids=range(PARTS))
 def test_torch_compiles_in_one_graph(labels: list[str]) -> None:

@@ -55,6 +55,7 @@ TYPED = {"F", "Fraction", "rational", "ONE", "max", "min", "abs", "bool", "len",
 """Names that do not say that anything was computed."""
 
 
+@pytest.mark.slow
 def test_no_condition_is_decided_by_hand() -> None:
     """What a condition is must hang on what was run, not on numbers typed beside each other."""
     for path in sorted(ROOT.rglob("*.py")):
@@ -74,6 +75,7 @@ def larger(real: Callable[..., Any]) -> Callable[..., Any]:
     return changed
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("module", "name", "id"),
     [

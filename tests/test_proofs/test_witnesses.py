@@ -14,7 +14,7 @@ from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.engines.witnesses import Book, Found, written
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.table(1)]
 
 Point = list[int]
 

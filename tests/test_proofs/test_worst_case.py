@@ -31,6 +31,8 @@ from fedspec_proofs.engines.worst_case.solving import prove, worst
 from fedspec_proofs.engines.worst_case.values import Value, square
 from fedspec_proofs.fednova.claims import noisy_round, one_round
 
+pytestmark = pytest.mark.table(10)
+
 ledger.claims()
 CASES = [(id, case) for id, cases in certificates.CERTIFIED.items() for case, c in cases.items() if c.holds]
 
@@ -132,6 +134,7 @@ SOME = [pytest.param(*c, id=": ".join(c)) for c in CASES]
 """In the quick run one of four."""
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(("id", "case"), SOME)
 def test_a_certificate_that_is_spoiled_proves_nothing(id: str, case: str) -> None:
     found, certificate = certificates.CERTIFIED[id][case], certificates.load(id, case)
@@ -324,6 +327,7 @@ def test_a_rule_that_breaks_the_claim_is_not_certified(monkeypatch: pytest.Monke
     assert ledger.find(id)().verdict is Verdict.UNKNOWN
 
 
+@pytest.mark.table(1)
 def test_a_constant_that_is_too_small_is_not_certified() -> None:
     """At these sizes one fiftieth of C would do for the worst functions, a hundredth would not."""
     sizes = next(s for s in one_round.SCHEDULES if s.steps == (3, 3))

@@ -65,6 +65,7 @@ class Opened:
         self.context.close()
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize(("scheme", "width"), WAYS)
 def test_a_page_is_quiet_fits_and_is_for_all(browser: Any, site: Site, name: str, scheme: str, width: int) -> None:

@@ -18,6 +18,8 @@ from fedspec.errors import PluginError
 from fedspec.papers import PAPERS
 from fedspec_suite.judge.capsules.replay import _first_named
 
+pytestmark = pytest.mark.table(20)
+
 ROWS = list(CATALOGUE.values())
 UNOPENED = re.compile(r"abstract alone was opened|not opened|neither opened|not at hand|was not opened")
 OPENED = re.compile(r"(?<!alone )(?<!not )(?<!neither )\bopened\b")

@@ -25,6 +25,8 @@ from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
+pytestmark = pytest.mark.table(10)
+
 ROWS = list(CATALOGUE.values())
 
 

@@ -39,6 +39,7 @@ def growth(delays: Sequence[int], a: float) -> float:
     return float((max(xs[-40:]) / max(xs[260:300])) ** (1 / 300))
 
 
+@pytest.mark.table(1)
 @pytest.mark.long
 @pytest.mark.parametrize("tau", range(7))
 def test_a_delay_is_stable_up_to_its_threshold(tau: int) -> None:
@@ -51,6 +52,7 @@ def test_a_delay_is_stable_up_to_its_threshold(tau: int) -> None:
         assert factor == pytest.approx(largest_root([tau], a), abs=5e-4)
 
 
+@pytest.mark.table(1)
 @pytest.mark.long
 @pytest.mark.parametrize(("tau", "limit"), list(enumerate((2, 2, 1.5, 1.17, 0.955, 0.804, 0.694))))
 def test_mixed_delays_are_stable_up_to_theirs(tau: int, limit: float) -> None:

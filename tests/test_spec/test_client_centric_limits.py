@@ -16,7 +16,7 @@ from fedspec.arith import Array
 from fedspec.linear import eye, solve
 from fedspec.plan import Arrival, Oracle
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 SERVERS: dict[str, dict[str, Any]] = {
     "cc-fedavg": {},
@@ -93,6 +93,7 @@ def matrix_limit(plan: Sequence[tuple[int, int]], eta_l: F) -> Array:
     return point.astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("places", [((0, 1), (1, 3), (2, 4)), ((0, 2), (1, 3), (1, 3), (2, 1))], ids=["once", "twice"])
 def test_the_limit_in_three_dimensions(places: tuple[tuple[int, int], ...]) -> None:

@@ -17,7 +17,7 @@ from fedspec.linear import eye, solve
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec.readings import Solver
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 N = (1.0, 2.0, 3.0, 4.0)
 P = np.array(N) / 10

@@ -21,6 +21,8 @@ from fedspec.params import layers
 from fedspec.plan import Message
 from fedspec.readings import CoverName
 
+pytestmark = pytest.mark.table(10)
+
 ROWS = list(CATALOGUE.values())
 
 

@@ -24,6 +24,8 @@ from fedspec.errors import CoverError
 from fedspec.plan import Setup
 from fedspec.readings import CoverName
 
+pytestmark = pytest.mark.table(20)
+
 SHAPES: tuple[dict[str, tuple[int, ...]], ...] = (
     {"w": (7,)},
     {"w": (3, 4)},

@@ -87,6 +87,7 @@ def test_what_clients_keep() -> None:
     assert alone.t == (0, 5) and not alone.m_i[0][0]
 
 
+@pytest.mark.table(1)
 def test_beside_a_plain_loop_of_torch() -> None:
     """Two workers with torch's AdamW, four rounds of three steps, and torch's SGD with nesterov = True."""
     numbers: dict[str, Any] = {"eta_l": 0.05, "beta1": 0.9, "beta2": 0.95, "eps": 0.01, "wd": 0.1}

@@ -62,6 +62,7 @@ def played(s: Scenario) -> Sequence[Any]:
         return [session.step(e)["x"] for e in s.events if not isinstance(e, Begin)]
 
 
+@pytest.mark.table(20)
 @pytest.mark.parametrize(("name", "level", "reading"), list(dividing()))
 def test_no_row_gives_nan_without_a_word(name: str, level: Level, reading: str) -> None:
     s = at_rest(name, level, reading)

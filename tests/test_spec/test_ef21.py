@@ -88,6 +88,8 @@ def test_without_an_option_it_is_the_printed_box(text: Callable[..., Any]) -> No
     assert [*first.x] != want[0]
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize("first", FirstMessage)
 def test_it_ends_at_the_minimum_whatever_clients_disagree_on(first: FirstMessage) -> None:
     """Top-1 of five, four clients: known are in the end the gradients at the minimum, which are not zero."""

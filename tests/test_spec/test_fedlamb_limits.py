@@ -16,7 +16,7 @@ from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import Array
 from fedspec.plan import Oracle, Plan, Setup
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 A = (1.0, 2.0, 0.5)
 B = np.array([[1.0, -2.0], [-1.0, 0.5], [4.0, 3.0]])

@@ -24,7 +24,7 @@ from fedspec.mixing import topology
 from fedspec.plan import Exchange, Setup
 from fedspec.readings import Broadcast, ClusterWeights, Denominators, Order, Sampling
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(10)]
 
 Array = np.ndarray[Any, Any]
 Clients = Sequence[Callable[[int, Array], Array]]

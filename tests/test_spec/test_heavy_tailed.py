@@ -90,6 +90,7 @@ def test_student_2_has_no_variance_and_diverges_slowly() -> None:
     assert sympy.limit(truncated / sympy.log(R), R, sympy.oo) == 2
 
 
+@pytest.mark.table(1)
 def test_student_3_has_a_variance_and_cauchy_not_even_a_mean() -> None:
     x, R, gamma = sympy.symbols("x R gamma", positive=True)
     student_3 = 6 * sympy.sqrt(3) / (sympy.pi * (3 + x**2) ** 2)

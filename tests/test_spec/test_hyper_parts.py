@@ -19,6 +19,8 @@ from fedspec.client.amsgrad import begin, general_amsgrad
 from fedspec.errors import ParameterError
 from fedspec_suite.measure.pools import POOLS
 
+pytestmark = pytest.mark.table(10)
+
 JOINT: dict[str, Any] = {"eta_l": 1, "eps": 1, "eta": 1, "beta1": 0, "tau": 1, "v0": 1}
 ADAM = {"client": "adam", "beta1_l": 0.5, "beta2_l": 0.5}
 SERVER: dict[str, Any] = {"eta_l": 1, "eta": 1, "beta1": 0, "beta2": 0, "eps": 1}

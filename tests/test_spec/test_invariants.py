@@ -43,6 +43,7 @@ def test_no_number_is_left_out(paper: str) -> None:
     assert [v.number for v in of_paper(paper)] == list(range(1, COUNTS[paper] + 1))
 
 
+@pytest.mark.table(10)
 @each
 def test_what_looks_after_it_is_there(v: Invariant) -> None:
     assert v.says.endswith(".") and v.source

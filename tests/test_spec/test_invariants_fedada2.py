@@ -40,6 +40,7 @@ def bounds(rule: Any, gradients: Array, cover: Cover, z: int = 1) -> list[tuple[
     return out
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("z", [1, 2, 3])
 def test_accumulators_are_ordered_on_any_cover(z: int) -> None:
     """AdaGrad <= SM3-II <= SM3-I <= ceil(k/z) G^2; none falls; the maximum over a set is its accumulator."""
@@ -59,6 +60,7 @@ def test_accumulators_are_ordered_on_any_cover(z: int) -> None:
             assert all((a <= b).all() for (a, _), (b, _) in pairwise(run))
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("rule", SM3)
 def test_finer_covers_smaller_gradients_and_longer_delays_lower_the_bounds(rule: Any) -> None:
     rng = np.random.default_rng(5)

@@ -125,6 +125,7 @@ def test_scaling_space_scales_the_path(row: str) -> None:
     assert len({tuple(a) for a in near}) == 5
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("row", ROWS)
 def test_small_rates_descend_where_clients_agree(row: str) -> None:
     """Without momentum, dead zone and disagreement f falls in every round."""

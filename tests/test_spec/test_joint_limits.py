@@ -96,6 +96,7 @@ SINGLE = {
 """Rows whose single local step is the quotient g / (|g| + eps)."""
 
 
+@pytest.mark.table(2)
 @pytest.mark.parametrize("row", SINGLE)
 @pytest.mark.parametrize("x0", [-3.0, 2.0])
 def test_ten_clients_stop_away_from_the_optimum(row: str, x0: float) -> None:

@@ -18,6 +18,8 @@ from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import given
 from fedspec.readings import Idle
 
+pytestmark = pytest.mark.table(20)
+
 
 def vec(*xs: Any) -> np.ndarray:
     return np.array([F(x) for x in xs], dtype=object)

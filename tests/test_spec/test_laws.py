@@ -41,6 +41,7 @@ def offered(offer: Offer) -> Any:
     return pytest.param(offer, id=named, marks=() if canonical(offer) else pytest.mark.long)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("offer", [offered(offer) for offer in SUBJECT.info.offers])
 def test_every_offer_obeys_every_law(offer: Offer) -> None:
     kind = "canonical" if canonical(offer) else "other"

@@ -26,6 +26,8 @@ from fedspec.mixing.adapters import (
 )
 from fedspec.mixing.lora import Factor, fedex, fedit, ffa, flora, rolora, stacked, turn
 
+pytestmark = pytest.mark.table(10)
+
 HALF = np.array([F(1, 2), F(1, 2)])
 RULES = (fedit, ffa, rolora, flora, fedex)
 

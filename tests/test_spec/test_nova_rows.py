@@ -55,6 +55,7 @@ def called(run: Callable[[], object]) -> set[CodeType]:
     return seen
 
 
+@pytest.mark.table(30)
 @pytest.mark.parametrize(("name", "options"), [*settings()])
 def test_a_row_lists_what_runs(name: str, options: dict[str, str]) -> None:
     row = CATALOGUE[name]

@@ -31,6 +31,8 @@ from fedspec_suite.report.source import text_of
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients as Stacked
 
+pytestmark = pytest.mark.table(10)
+
 BY_PLAN = {"Strategy"}
 """What a plan names for each client: a box that tells these apart follows its paper."""
 

@@ -40,10 +40,12 @@ assert type(new) is Momentum and new.x.tolist() == [0.5, 0.5], new
 """
 
 
+@pytest.mark.table(1)
 def test_a_library_that_is_imported_later_looks_into_records_made_by_hand() -> None:
     subprocess.run([sys.executable, "-c", LATER], check=True)
 
 
+@pytest.mark.table(20)
 @pytest.mark.parametrize("label", CANONICAL)
 def test_a_record_taken_apart_and_put_together_is_itself(label: str) -> None:
     """Hyper-parameters, states and plans of every algorithm, in both libraries; what is fixed belongs to the shape."""
@@ -56,6 +58,7 @@ def test_a_record_taken_apart_and_put_together_is_itself(label: str) -> None:
         assert repr(_pytree.tree_unflatten(*_pytree.tree_flatten(tree))) == repr(tree)
 
 
+@pytest.mark.table(1)
 @pytest.mark.long
 def test_a_record_of_which_nothing_is_traced_stays_the_one_it_is() -> None:
     """What it has worked out stays with it: torch.compile enters no lock, and Python 3.11 fills a cache under one."""

@@ -22,6 +22,8 @@ from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Status
 
+pytestmark = pytest.mark.table(1)
+
 edges = pytest.mark.parametrize("edge", EDGES, ids=lambda edge: edge.id)
 CASES = 4 if os.environ.get("FEDSPEC_PROFILE") == "quick" else 12
 
@@ -86,6 +88,7 @@ def test_it_holds_without_rounding(edge: Edge) -> None:
         assert arithmetics == {"fractions"}, f"{edge.id} takes irrational roots: say roots=True"
 
 
+@pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize(
     # The terms of those with noise are long, and their exact runs say the same.

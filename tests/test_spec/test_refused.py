@@ -51,6 +51,8 @@ from fedspec.readings import CoverName, NovaWeights, Phi, SampledSteps, SampledW
 from fedspec.rules import RULES
 from fedspec.server.adagrad import init
 
+pytestmark = pytest.mark.table(20)
+
 TWO, ROWS, NOBODY = np.ones(2), np.arange(6.0).reshape(3, 2), np.ones((0, 2))
 THIRDS, PAIR = np.full(3, 1 / 3), Cover(((0, 1),), 2)
 

@@ -64,6 +64,7 @@ def test_rounds_are_what_coins_make_of_single_steps() -> None:
     assert np.abs(state.h_i - kept).max() < 1e-11
 
 
+@pytest.mark.slow
 def test_it_ends_at_the_minimum_whatever_clients_disagree_on() -> None:
     H, e = problem()
     best = np.linalg.solve(H.sum(axis=0), e.sum(axis=0))

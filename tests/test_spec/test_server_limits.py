@@ -12,7 +12,7 @@ from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE, Method, Program
 from fedspec.plan import Oracle, Plan, Setup
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
 A, B, STEPS, EXAMPLES = (0.5, 2.0, 1.0), (3.0, -1.0, 0.5), (4, 1, 2), (1.0, 2.0, 5.0)
 """Curvature, minimiser, local steps and examples of three clients in one dimension."""

@@ -102,6 +102,7 @@ def test_diging_is_the_loop(tracking: Any, start: Any) -> None:
     assert (models, list(shown["Y"])) == looped(6, F(1, 4), tracking, start)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("start", ["gradient", "zero"])
 @pytest.mark.parametrize("tracking", ["diging", "semi-atc", "atc"])
 def test_diging_comes_to_rest_at_the_minimum(tracking: Any, start: Any) -> None:
@@ -203,6 +204,7 @@ def run_on(W: Any, module: Any, h: Any, rounds: int, tau: int) -> Any:
 RING_BEST = (1.0 * 1 - 0.5 * 2 + 2.0 * 3) / 5
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("module", "h", "tau"),
     [(k_gt, Kgt(eta_l=0.05, eta=1), 5), (k_gt, Kgt(eta_l=0.05, eta=0.5), 5), (led, Led(eta_l=0.05), 5)],
@@ -216,6 +218,7 @@ def test_local_steps_do_not_move_the_limit(module: Any, h: Any, tau: int) -> Non
         assert np.allclose(state.dual[:, 0], -tau * 0.05 * slopes, atol=1e-11)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     ("own", "matrix", "ends"), [(0.34, "whole", True), (0.32, "whole", False), (0.2, "half", True)]
 )

@@ -30,6 +30,7 @@ def asked(a: Algorithm) -> Iterator[tuple[str, dict[str, str]]]:
                 yield reading.name, {option: value}
 
 
+@pytest.mark.table(20)
 @pytest.mark.parametrize("a", TRAINERS, ids=lambda a: a.id)
 def test_usual_values_make_a_record_in_every_reading_and_keep_what_it_asks(a: Algorithm) -> None:
     run: Any = a.run

@@ -192,6 +192,7 @@ def scene(row: str, level: str = "round") -> Scenario:
 ROWS = [(a.id, level) for a in CATALOGUE.values() for level in a.levels if level != "client"]
 
 
+@pytest.mark.table(20)
 @pytest.mark.parametrize(("row", "level"), ROWS)
 def test_what_every_event_says_is_what_a_case_says_once(row: str, level: str) -> None:
     """Of every row and every number that varies, for all and, where no server reads it, for each client."""

@@ -95,6 +95,7 @@ def test_every_rule_is_watched_but_where_shapes_are_not_checked() -> None:
     assert cut(X, X).shape == (1,)
 
 
+@pytest.mark.table(20)
 @pytest.mark.parametrize("label", CANONICAL)
 def test_a_round_writes_nowhere_and_keeps_shapes(label: str) -> None:
     t = rounds(label)

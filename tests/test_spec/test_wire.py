@@ -43,6 +43,7 @@ def test_a_greeting_keeps_both_schemas() -> None:
     assert not REPLY.is_valid({**reply, "info": {}})
 
 
+@pytest.mark.table(10)
 @pytest.mark.long
 @pytest.mark.parametrize("key", OFFERS, ids="/".join)
 def test_a_session_keeps_both_schemas(key: tuple[str, str]) -> None:

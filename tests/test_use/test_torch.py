@@ -69,6 +69,7 @@ def made(name: str, params: Any, **more: Any) -> Local:
     return Local(params, name, lr=0.01, **{n: NUMBERS[n] for n in known if n in NUMBERS}, **more)
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("name", PAIRS)
 def test_it_is_torchs_own_where_that_has_the_same_algorithm(name: str, compiled: bool) -> None:
@@ -79,6 +80,7 @@ def test_it_is_torchs_own_where_that_has_the_same_algorithm(name: str, compiled:
     assert float((got - want).abs().max()) < 1e-14
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_compiled_and_on_tensors_are_one_rule(name: str) -> None:
     one, other = parameters(of=name), parameters(of=name)
@@ -88,6 +90,7 @@ def test_compiled_and_on_tensors_are_one_rule(name: str) -> None:
     assert not torch.equal(want, torch.cat([p.detach().reshape(-1) for p in parameters()]))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(missing_packages()), reason="loops are compiled by numba, which is not there")
 def test_elementwise_rules_are_compiled_and_others_are_not() -> None:
     for name, can in {"adam": True, "momentum": True, "proximal-sgd": True, "lamb": False, "sm3-ii": False}.items():
@@ -97,6 +100,7 @@ def test_elementwise_rules_are_compiled_and_others_are_not() -> None:
         assert optimizer.passes.can is can, name
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_saved_and_loaded_it_goes_on_as_if_nothing_had_been(name: str) -> None:
     straight, cut = parameters(of=name), parameters(of=name)
