@@ -67,10 +67,9 @@ conformance: venv ## Judge every bundled package again; writes docs/conformance 
 	$(BIN)/python scripts/conformance.py --jobs $(JOBS)
 
 .PHONY: reproduced
-reproduced: venv ## Run every recipe at its large size again; writes docs/reproduced and its page
+reproduced: venv ## Run every recipe at its large size again; writes docs/reproduced
 	for id in $$(ls impl/fedspec_torch/recipes/known | sed 's/\.toml$$//'); do \
 	  $(BIN)/fedspec reproduce "$$id" --store docs/reproduced; done
-	$(BIN)/python docs/tables.py
 
 .PHONY: lint
 lint: venv ## Check style, formatting, the generated tables of the documents and the JSON schemas

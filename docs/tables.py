@@ -11,7 +11,7 @@ import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields
 from itertools import chain as joined
 from pathlib import Path
@@ -23,39 +23,19 @@ from fedspec.domains import DOMAINS
 from fedspec.errors import FedspecError
 from fedspec.papers import PAPERS, Paper
 from fedspec.readings import CoverName, Solver
-from fedspec_proofs import chain, ledger
-from fedspec_proofs.claim import Claim, Verdict
-from fedspec_proofs.engines.worst_case.attained import Attained, share
-from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
-from fedspec_proofs.errata import errata as lines
-from fedspec_properties.invariants import BEYOND, of_paper
-from fedspec_properties.reductions import EDGES
+from fedspec_proofs import ledger
+from fedspec_proofs.claim import Verdict
 from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS
-from fedspec_suite.report.graph import by_family, checked, mermaid, restriction
+from fedspec_suite.report.markdown import table
 from fedspec_suite.vectors import catching, stored
-from fedspec_torch import recipes
-from fedspec_torch.recipes import told
-from fedspec_torch.recipes.checks import verdict
-from fedspec_torch.recipes.measures import MEASURES
-from fedspec_torch.recipes.stored import Stored, kept
 
 HERE = Path(__file__).resolve().parent
 PLACE = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
-
-
 def code(words: Iterable[object]) -> str:
     return ", ".join(f"`{word}`" for word in words)
-
-
-def plain(text: str) -> str:
-    """Symbols that are no emphasis."""
-    return re.sub(r"([*~])", r"\\\1", text)
 
 
 def decided(a: Algorithm, option: str) -> list[str]:
@@ -97,12 +77,6 @@ def packages() -> str:
     cells += [["", "", ""]] * (BESIDE * lines - len(cells))
     head = ["package", "conform", "others are of"] * BESIDE
     return table(head, [[*joined.from_iterable(cells[i::lines])] for i in range(lines)])
-
-
-def papers() -> str:
-    head = ["short name", "paper", "text that is specified", "what other versions change", "what is used of it"]
-    shown = ([p.name, f"{p.cited} {_links(p)}", p.specified, p.later or "not known", p.used] for p in PAPERS.values())
-    return table(head, shown)
 
 
 def parameters() -> str:
@@ -170,55 +144,9 @@ def options() -> str:
     return "".join(f"* {name}: {code(kind)}\n" for name, kind in kinds.items())
 
 
-def catalogue() -> str:
-    rows = []
-    for a in CATALOGUE.values():
-        also = "".join(f"; also `{name}`: {words}" for name, words in a.aliases.items())
-        rows.append([f"`{a.id}`", a.title + also, ", ".join(a.levels), a.source, a.basis])
-    return table(["id", "what", "levels", "source", "typed after"], rows)
-
-
-def readings() -> str:
-    rows = []
-    for a in CATALOGUE.values():
-        for reading in a.readings:
-            asks = "".join(f"; asks {r.words}" for r in reading.requires)
-            rows.append([f"`{a.id}`", f"`{reading.name}`", reading.told + asks])
-    return table(["algorithm", "reading", "what it says"], rows)
-
-
-def equations() -> str:
-    seen: dict[str, list[str]] = {}
-    for a in CATALOGUE.values():
-        for e in a.equations:
-            seen.setdefault(e.id, [f"`{e.id}`", f"`{e.text}`", f"`{e.rule.removeprefix('fedspec.')}`"])
-    return table(["id", "equation, in our words", "rule, in `fedspec.`"], seen.values())
-
-
 def laws() -> str:
     rows = ([f"`{w.id}`", ", ".join(w.levels), w.words, "yes" if w.reads_rule else ""] for w in LAWS.values())
     return table(["law", "levels", "what it says", "runs the rule"], rows)
-
-
-def invariants() -> str:
-    parts = []
-    for paper in PAPERS.values():
-        rows = []
-        for v in of_paper(paper.key):
-            seen = [*(f"law `{w}`" for w in v.laws), *(f"test `{t.removeprefix('tests/')}`" for t in v.tests)]
-            seen += [f"claim `{p}`" for p in v.proofs]
-            rows.append([str(v.number), plain(v.says), v.source, ", ".join(seen), plain(v.why)])
-        head = ["", "statement", "source", "looked after by", "what is not covered, and why"]
-        parts.append(f"### {paper.name}\n\n{table(head, rows)}")
-    return "\n".join(parts)
-
-
-def beyond() -> str:
-    return table(["laws", "what they are for"], ([code(b.laws), b.why] for b in BEYOND))
-
-
-def mutants() -> str:
-    return table(["id", "what is wrong"], ([f"`{m.id}`", m.words] for m in MUTANTS.values()))
 
 
 def shown() -> str:
@@ -228,11 +156,6 @@ def shown() -> str:
         f"There are {len(MUTANTS)} mutants, and the vectors alone show {seen} of them (`fedspec vectors mutants`,\n"
         "which says why the others stay).\n"
     )
-
-
-def threads() -> str:
-    rows = ([f"`{m.id}`", t.link, t.says, t.read] for m in MUTANTS.values() for t in m.seen)
-    return table(["id", "thread", "what it says of the defect, in our words", "read"], rows)
 
 
 def verdicts() -> str:
@@ -249,165 +172,8 @@ def verdicts() -> str:
     return table([*head, "false variants refuted"], [*rows, total])
 
 
-def _numbers(c: Claim) -> str:
-    return plain(", ".join(ledger.labels(c)))
-
-
-def _said(c: Claim) -> str:
-    return f"{c.told}: {plain(c.sizes)}" if c.sizes else c.told
-
-
-def refuted() -> str:
-    repairs = {c.repairs: c.id for c in ledger.claims().values() if c.repairs}
-    rows = []
-    for s in ledger.statements():
-        for c in (ledger.claims()[id] for id in s.claims):
-            if c.verdict is Verdict.REFUTED and c.printed:
-                repaired = f"`{repairs[c.id]}`" if c.id in repairs else ""
-                name = PAPERS[s.paper].name
-                rows.append([name, plain(s.label), s.kind, f"`{c.id}`", str(c.severity), plain(c.statement), repaired])
-    return table(["paper", "number", "kind", "claim", "severity", "what is false", "repaired in"], rows)
-
-
-def errata() -> str:
-    rows = []
-    for paper in PAPERS.values():
-        for row in lines(paper.package):
-            at = ", ".join(f"{name} = {value}" for name, value in row.at.items())
-            shown = [f"`{row.fails}` is false, `{row.holds}` true" + f" at `{at}`" * bool(at)] if row.fails else []
-            cells = [paper.name, row.place, row.printed, row.mended, str(row.severity)]
-            rows.append([*map(plain, cells), "; ".join([*shown, *filter(None, [row.words])])])
-    return table(["paper", "place", "as printed", "should be", "severity", "seen by"], rows)
-
-
-def claims() -> str:
-    parts = []
-    for paper in PAPERS.values():
-        mine = [c for c in ledger.claims().values() if c.paper == paper.key]
-        rows = [[_numbers(c), f"`{c.id}`", _said(c), str(c.engine), plain(c.statement), c.source.place] for c in mine]
-        head = ["number", "claim", "verdict", "engine", "statement", "source"]
-        parts.append(f"#### {paper.name}\n\n{table(head, rows)}")
-    return "\n".join(parts)
-
-
-def chains() -> str:
-    """Of theorems and corollaries, printed and repaired: the links by their verdicts, and the weakest."""
-    rows = []
-    for id in dict.fromkeys(id for h in ledger.headlines() for id in h.statement.claims):
-        c = ledger.claims()[id]
-        if not c.chain:
-            continue
-        found = {link.claim.id: link.claim for link in chain.links(c)}
-        counts = Counter(str(one.verdict) for one in found.values())
-        weak = chain.weakest(c)
-        breaks = bool(weak) and weak[0].verdict is Verdict.REFUTED
-        words = (
-            f"breaks at {code(one.id.partition('.')[2] for one in weak)}" if breaks else code(one.id for one in weak)
-        )
-        said = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
-        rows.append([_numbers(c), f"`{c.id}`", _said(c), said, words or "every link is proved"])
-    return table(["number", "claim", "verdict", "links", "weakest link"], rows)
-
-
-def loose() -> str:
-    known, rows = ledger.claims(), []
-    for id, cases in ((id, CERTIFIED[id]) for id in known if id in CERTIFIED):
-        for name, case in cases.items():
-            certificate = load(id, name)
-            needs = certificate.needs
-            if needs is None:
-                continue
-            problem = case.make(case.high)
-            built = needs.attained
-            attained = f"{float(share(problem, built)):.4g}, d = {built.d}" if built else "none built"
-            spare = [term for term, one in certificate.lacking.items() if one and not isinstance(one, Attained)]
-            rows.append([f"`{id}`", plain(name), f"{float(needs.most):.4g}", attained, ", ".join(spare)])
-    return table(["claim", "sizes and rates", "enough", "needed by functions", "terms not needed there"], rows)
-
-
-def fenced(text: str) -> str:
-    return f"```mermaid\n{text}\n```\n"
-
-
-def overview() -> str:
-    return fenced(mermaid(EDGES))
-
-
-def families() -> str:
-    parts = []
-    for family, edges in by_family(EDGES).items():
-        rows = [[f"`{e.source}`", f"`{e.target}`", restriction(e), checked(e), e.cited] for e in edges]
-        numbered = [[str(k), *row] for k, row in enumerate(rows, 1)]
-        head = ["", "algorithm", "is", "when", "checked in", "source"]
-        parts.append(f"### {family.capitalize()}\n\n{fenced(mermaid(edges, numbers=True))}\n{table(head, numbered)}")
-    return "\n".join(parts)
-
-
-def results() -> Iterator[tuple[recipes.Recipe, Stored | None]]:
-    """Every recipe, and what is stored of its large size."""
-    for id in recipes.names():
-        recipe, file = recipes.recipe(id), HERE / "reproduced" / f"{id}.json"
-        yield recipe, kept(file, recipe) if file.exists() else None
-
-
-def outcomes() -> str:
-    """Every recipe, and whether its claim appears."""
-    rows = []
-    for recipe, found in results():
-        said = verdict(recipes.judge(recipe, found.runs)).lower() if found else "not run at its large size yet"
-        rows.append([f"[{recipe.id}](#{recipe.id})", f"{recipe.paper}, {recipe.place}", said])
-    return table(["recipe", "of", "here"], rows)
-
-
-def reproduced() -> str:
-    """Of each recipe the claim, what its large size came to, check by check, and how it was made."""
-    parts = []
-    for recipe, found in results():
-        text = f"### {recipe.id}\n\n**{recipe.paper}, {recipe.place}.** {recipe.claim}\n\n"
-        if found is None:
-            text += "Not run at its large size yet.\n\n"
-            text += "".join(f"* {told.asked(check)}; {check.because}\n" for check in recipe.checks)
-        else:
-            findings, how = recipes.judge(recipe, found.runs), recipe.sizes[found.size]
-            text += f"{verdict(findings)}:\n\n"
-            for f in findings:
-                text += f"* {'holds' if f.holds else '**does not hold**'}: {f.words} ({f.check.because})\n"
-            text += f"\n{table(told.head(recipe), told.rows(recipe, found.runs))}\n"
-            used = ", ".join(f"{n} {v}" for n, v in found.versions.items())
-            text += f"{how.rounds} rounds, seeds 0 to {how.seeds - 1}; {found.date}; {used}.\n"
-        grids = [f"{t.name}: {words}" for t in recipe.trials if (words := told.grid(t))]
-        tried = "; ".join(grids) + f". {TUNED.format(MEASURES[recipe.tuning].words)}"
-        parts.append(
-            text + "\n" + "".join(f"* {note}\n" for note in [*recipe.remarks, *[f"Grids: {tried}"] * bool(grids)])
-        )
-    return "\n".join(parts)
-
-
-TUNED = "Each point was run on two seeds that no result is of, and the best mean of {} won."
-
-PAGES = (
-    outcomes,
-    reproduced,
-    cited,
-    packages,
-    papers,
-    parameters,
-    offers,
-    records,
-    options,
-    catalogue,
-    readings,
-    equations,
-    laws,
-    invariants,
-    beyond,
-    mutants,
-    shown,
-    threads,
-)
-LEDGER = (verdicts, refuted, errata, chains, claims, loose)
-DRAWN = (overview, families)
-TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in (*PAGES, *DRAWN, *LEDGER)}
+PAGES = (cited, packages, parameters, offers, records, options, laws, shown, verdicts)
+TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in PAGES}
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from fedspec_site import algorithms, command, documents, home, ledger, packages, python, schemas, train
+from fedspec_site import algorithms, command, documents, home, ledger, packages, python, schemas, tables, train
 from fedspec_site.writing import Source
 
 
 def main(folder: str) -> int:
     source = Source(Path(folder))
-    for part in (home, packages, algorithms, ledger, train, command, python, schemas, documents):
+    for part in (home, packages, algorithms, ledger, train, command, python, schemas, tables, documents):
         part.write(source)
     return 0
 

@@ -16,9 +16,6 @@ ELSEWHERE = {"README.md": "index.md"}
 
 LINK = re.compile(r"(?P<before>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<to>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-DRAWING = re.compile(r"^```mermaid\n.*?^```\n", re.MULTILINE | re.DOTALL)
-DRAWN = "*As a picture: around each algorithm, [on its page]({}algorithms/index.md).*\n"
-"""What stands here for what a script from elsewhere would draw."""
 
 
 def pages() -> Iterator[Path]:
@@ -32,7 +29,6 @@ def write(source: Source) -> None:
     for page in pages():
         name = str(page.relative_to(ROOT))
         text = page.read_text(encoding="utf-8")
-        text = DRAWING.sub(DRAWN.format("../" * name.count("/")), text)
         parts, last = [], 0
         for fence in (*FENCED.finditer(text), None):
             prose = text[last : fence.start() if fence else len(text)]

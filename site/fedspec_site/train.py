@@ -88,6 +88,14 @@ class Played:
         used = ", ".join(f"{n} {v}" for n, v in self.stored.versions.items())
         return f"{size.rounds} rounds, seeds 0 to {size.seeds - 1}; {self.stored.date}; {used}."
 
+    @property
+    def grids(self) -> str:
+        """The grids that its values were won on."""
+        found = [f"{t.name}: {words}" for t in self.recipe.trials if (words := told.grid(t))]
+        mean = MEASURES[self.recipe.tuning].words
+        won = f"Each point was run on two seeds that no result is of, and the best mean of {mean} won."
+        return f"{'; '.join(found)}. {won}" if found else ""
+
 
 def played() -> list[Played]:
     """Every recipe."""

@@ -30,8 +30,8 @@ KINDS = (
     "reference/python",
     "reference/schemas",
     "docs/reading-a-verdict",
-    "docs/catalogue",
-    "docs/graph",
+    "reference/catalogue",
+    "reference/graph",
     "search",
 )
 OFFERS, ALGORITHMS = len(LINES), {line["algorithm"] for line in LINES}

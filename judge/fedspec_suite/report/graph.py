@@ -107,16 +107,8 @@ def _node(algorithm: str) -> str:
     return algorithm.replace("-", "_")
 
 
-def _arrows(edges: Sequence[Edge], numbers: bool) -> list[tuple[str, str, str]]:
-    """Source, target and the numbers of the edges between them, each pair once."""
-    pairs: dict[tuple[str, str], list[str]] = {}
-    for k, e in enumerate(edges, 1):
-        pairs.setdefault((e.source, e.target), []).append(str(k))
-    return [(a, b, ", ".join(which) if numbers else "") for (a, b), which in pairs.items()]
-
-
-def mermaid(edges: Sequence[Edge], *, numbers: bool = False) -> str:
-    """A flowchart: a box for each algorithm, in its family; with ``numbers`` the arrows bear those of the edges."""
+def mermaid(edges: Sequence[Edge]) -> str:
+    """A flowchart: a box for each algorithm, in its family."""
     lines = ["flowchart LR"]
     drawn = {name for e in edges for name in (e.source, e.target)}
     for k, (family, members) in enumerate(FAMILIES.items()):
@@ -125,8 +117,8 @@ def mermaid(edges: Sequence[Edge], *, numbers: bool = False) -> str:
             lines.append(f'  subgraph family{k}["{family}"]')
             lines += [f'    {_node(name)}["{name}"]' for name in inside]
             lines.append("  end")
-    for source, target, label in _arrows(edges, numbers):
-        lines.append(f"  {_node(source)} -->{f'|{label}|' if label else ''} {_node(target)}")
+    for source, target in dict.fromkeys((e.source, e.target) for e in edges):
+        lines.append(f"  {_node(source)} --> {_node(target)}")
     return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from fedspec_suite.judge.expected import Complaint
 from fedspec_suite.measure.inert import inert
@@ -36,6 +36,12 @@ def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: st
         lines.append(f"| {' | '.join(map(_words, cells))} |")
     told = filter(None, (sentences.beyond(results), ran))
     return "\n".join([*lines, "", *map(_words, told), ""])
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose cells are markup already; a bar in a cell is escaped."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
 
 
 def _words(text: str) -> str:
