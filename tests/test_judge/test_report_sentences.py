@@ -11,7 +11,18 @@ from fedspec_suite.diagnosis.seen.digits import AT_ONCE
 from fedspec_suite.judge.runner import about
 from fedspec_suite.laws import every
 from fedspec_suite.measure.verdict import UNREAD, Conformity, Deviation, Obligation, Result, Status
-from fedspec_suite.report.sentences import broken, head, holds, names, offer_single, single_only, tally, told, unknown
+from fedspec_suite.report.sentences import (
+    broken,
+    head,
+    holds,
+    names,
+    offer_single,
+    remedies,
+    single_only,
+    tally,
+    told,
+    unknown,
+)
 
 FAIL, PASS = Status.FAIL, Status.PASS
 SEEN = "no known variant; the numbers agree to 6e-08, as if it computed in float32 somewhere inside"
@@ -230,3 +241,9 @@ def test_a_number_is_called_by_what_it_is_of_and_told_apart() -> None:
     d = Deviation("fednova.tau_eff", "round 1", 0, got=0.999999999999889, want=1.0, ratio=56.0, shown="tau_eff")
     r = result(Conformity.DOES_NOT, asked("far-numbers", Status.FAIL, deviation=d))
     assert "tau_eff[0] is 0.9999999999999, not 1" in head(r)
+
+
+def test_an_ignored_hyper_parameter_has_a_remedy() -> None:
+    remedy = 'where eta cannot be set, or came after the offer was written, offer it with fixed={"eta": 1}'
+    assert remedies(wrong("eta is ignored (taken as 1)")) == [remedy]
+    assert not remedies(wrong("eta is squared"))

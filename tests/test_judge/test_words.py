@@ -64,17 +64,17 @@ def test_words_are_counted() -> None:
     assert faults(" ".join("ab" for _ in range(26)) + ".") == ["26 words: cut it in two"]
 
 
-@pytest.mark.parametrize("pair", DATA["strangers"], ids=lambda pair: " ".join(pair["old"].split()[:5]))
-def test_what_strangers_read_twice_is_refused_and_its_rewrite_is_not(pair: dict[str, str]) -> None:
-    assert refused(pair["old"]) and not refused(pair["new"])
-    now = " ".join(read(pair["page"]).split())
-    assert pair["old"] not in now and pair["new"] in now
-
-
-def test_there_are_strangers_for_length_and_for_turns() -> None:
-    old = [f for pair in DATA["strangers"] for found in refused(pair["old"]).values() for f in found]
-    assert len(DATA["strangers"]) >= 10
-    assert sum("cut it in two" in f for f in old) >= 5 and sum("cut it in two" not in f for f in old) >= 5
+@pytest.mark.parametrize(
+    ("hard", "plain"),
+    [
+        ("Whoever has an algorithm in a file of her own has all of it.", "A file of your own has all of it."),
+        ("The names that a word is said of.", "The names that WORD describes."),
+        ("What comes next is the nearest variant.", "Next comes the nearest variant."),
+        ("All is shown but for two claims.", "All is shown, except for two claims."),
+    ],
+)
+def test_a_turn_is_refused_and_its_rewrite_is_not(hard: str, plain: str) -> None:
+    assert refused(hard) and not refused(plain)
 
 
 @pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.plain)
