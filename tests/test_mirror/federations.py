@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from test_mirror.support import HYPER
 from torch import Tensor, nn
 
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
@@ -17,46 +18,6 @@ from fedspec.usual import needed
 from fedspec_torch import Federation, arrivals, cohorts, exchanges
 
 TRAINABLE = [row for row in CATALOGUE.values() if not isinstance(row.run, LocalSolver)]
-
-NUMBERS: dict[str, float] = {
-    "eta_l": 0.125,
-    "eta": 0.25,
-    "beta": 0.5,
-    "beta1": 0.5,
-    "beta2": 0.75,
-    "beta1_l": 0.5,
-    "beta2_l": 0.75,
-    "beta3": 0.5,
-    "tau": 0.25,
-    "eps": 0.25,
-    "v0": 0.5,
-    "v_hat0": 0.5,
-    "mu": 0.25,
-    "rho": 0.5,
-    "gamma": 0.75,
-    "mix": 0.5,
-    "tau_c": 1,
-    "buffer": 3,
-    "clip_norm": 1.0,
-    "sigma": 0.125,
-    "trim": 0.25,
-    "wd": 0.125,
-    "N": 3,
-    "P": 2,
-    "overlap": 1,
-    "own": 0.25,
-    "f": 1,
-    "keep": 2,
-    "smooth": 0.25,
-    "passes": 2,
-    "chance": 0.5,
-    "levels": 3,
-    "kept": 2,
-    "consensus": 0.5,
-    "radius": 0.5,
-    "ns_steps": 2,
-    "q": 0.5,
-}
 
 
 def half_square(output: Tensor, target: Tensor) -> Tensor:
@@ -98,7 +59,7 @@ def valued(federation: Federation, H: Any, e: Any) -> tuple[Any, ...]:
 
 def hyper(row: Algorithm) -> dict[str, float]:
     """Every hyper-parameter that the algorithm asks for, at a plain value."""
-    return {n: NUMBERS[n] for n in needed(row, row.defaults())}
+    return {n: HYPER[n] for n in needed(row, row.defaults())}
 
 
 def schedule(row: Algorithm, clients: int = 6) -> Any:

@@ -34,7 +34,6 @@ from fedspec_torch.run.rounds import run_round, run_step
 pytestmark = pytest.mark.table(10)
 
 N = 5
-NUMBERS = {**HYPER, "beta1_l": 0.5, "beta2_l": 0.75, "v0_l": 0.0625, "m0_l": 0.25}
 
 
 def population(dtype: torch.dtype) -> Batched:
@@ -49,7 +48,7 @@ def offers(*names: str) -> list[Any]:
         row: Any = find(name)
         for options in choices(row):
             try:
-                h = row.run.hyper(**{n: NUMBERS[n] for n in row.numbers_under("round", options)}, **options)
+                h = row.run.hyper(**{n: HYPER[n] for n in row.numbers_under("round", options)}, **options)
             except ParameterError:
                 # Some options contradict each other.
                 continue

@@ -25,16 +25,7 @@ from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round, run_step
 
 N = 5
-NUMBERS = {
-    **HYPER,
-    "beta1_l": 0.5,
-    "beta2_l": 0.75,
-    "v0_l": 0.0625,
-    "m0_l": 0.0,
-    "eps_s": 0.75,
-    "clip_norm": 0.25,
-    "sigma": 0.125,
-}
+NUMBERS = {**HYPER, "m0_l": 0.0, "eps_s": 0.75, "clip_norm": 0.25}
 FORMS: list[tuple[str, dict[str, Any]]] = [
     *(("fednova", {"solver": solver}) for solver in Solver),
     ("fedprox", {}),

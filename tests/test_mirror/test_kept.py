@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from test_mirror.federations import NUMBERS, TRAINABLE, quadratic, schedule
+from test_mirror.federations import TRAINABLE, quadratic, schedule
+from test_mirror.support import HYPER
 from torch import Tensor
 
 from fedspec.catalogue import Algorithm, find
@@ -29,7 +30,7 @@ def run_of(row: Algorithm, reading: str | None = None, **more: Any) -> Any:
     """Some rounds in which clients come, stay away and come again."""
     federation, *_ = quadratic(batch_size=3, way="looped")
     options = row.resolve(reading or row.readings[0].name, {n: v for n, v in more.items() if n in row.options})
-    numbers = {**{n: NUMBERS[n] for n in needed(row, options)}, **more}
+    numbers = {**{n: HYPER[n] for n in needed(row, options)}, **more}
     return simulate(row.id, federation, plan=schedule(row), rounds=ROUNDS, reading=reading, **numbers)
 
 

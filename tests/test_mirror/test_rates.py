@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 from test_mirror import recorder
-from test_mirror.federations import NUMBERS, TRAINABLE, hyper, quadratic, schedule, valued
+from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule, valued
+from test_mirror.support import HYPER
 from torch import nn
 
 from fedspec.algorithms import synchronous
@@ -55,8 +56,8 @@ def own(row: Algorithm) -> dict[str, Callable[..., float]]:
     """Every number of a row that varies: rates that fall, and where that may be, other ones for each client."""
     numbers = [n for n in VARYING if n in hyper(row)]
     each = {n for n in numbers if DOMAINS[n].of_clients and row.event != "exchange" and n not in SHARED.get(row.id, ())}
-    by_round: dict[str, Callable[..., float]] = {n: lambda r, n=n: NUMBERS[n] * 0.75**r for n in numbers}
-    by_client = {n: lambda r, i, n=n: NUMBERS[n] * 0.75**r / (1 + i % 3) for n in each}
+    by_round: dict[str, Callable[..., float]] = {n: lambda r, n=n: HYPER[n] * 0.75**r for n in numbers}
+    by_client = {n: lambda r, i, n=n: HYPER[n] * 0.75**r / (1 + i % 3) for n in each}
     return {**by_round, **by_client}
 
 

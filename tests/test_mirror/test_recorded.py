@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.federations import NUMBERS, hyper, quadratic, schedule
+from test_mirror.federations import hyper, quadratic, schedule
 from test_mirror.ranked import apart, own
 from test_mirror.recorded_texts import (
     TEXTS,
@@ -31,7 +31,7 @@ from test_mirror.recorded_texts import (
     scaffold_like,
     twice,
 )
-from test_mirror.support import dyadic
+from test_mirror.support import HYPER, dyadic
 from test_mirror.test_runs import ROUNDS, specified
 from torch import Tensor
 
@@ -297,7 +297,7 @@ def begun(name: str, options: dict[str, Any], way: str | None = None, **more: An
     """A run of a row, and the matrices of its clients' objectives."""
     row = find(name)
     chosen = {n: value for n, value in options.items() if n != "reading"}
-    numbers = {n: NUMBERS[n] for n in needed(row, {**row.defaults(), **chosen}) if n not in more.get("rates", {})}
+    numbers = {n: HYPER[n] for n in needed(row, {**row.defaults(), **chosen}) if n not in more.get("rates", {})}
     federation, H, e = quadratic(way=way)
     return simulate(row, federation, plan=schedule(row), rounds=ROUNDS, **numbers, **options, **more), H, e
 
