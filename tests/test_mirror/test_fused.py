@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_which_run_was_taken_and_why_is_said(interpreted: Any) -> None:
 def test_it_compiles_for_a_gpu_that_is_not_there(capability: int) -> None:
     """To machine code: the interpreter takes what the compiler does not."""
     command = [sys.executable, "-m", "test_mirror.fused_compiled", str(capability)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr[-3000:]
     # Of 99 KiB that any GPU since Ampere gives a program.
     assert all(0 < int(shared) <= 99 * 1024 for shared in said.stdout.split())

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,8 +35,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     beside = ranked.beside()
     torch.set_num_threads(threads)
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "test_mirror.ranked", str(folder)]
-    ranks = [subprocess.Popen([*command, str(r), str(RANKS)], env=environment) for r in range(RANKS)]
+    command, tests = [sys.executable, "-m", "test_mirror.ranked", str(folder)], Path(__file__).parents[1]
+    ranks = [subprocess.Popen([*command, str(r), str(RANKS)], cwd=tests, env=environment) for r in range(RANKS)]
     try:
         codes = [rank.wait(timeout=300) for rank in ranks]
     finally:
