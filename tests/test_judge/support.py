@@ -153,3 +153,15 @@ def statuses(row: dict[str, Any]) -> dict[str, set[str]]:
     for o in row["obligations"]:
         out.setdefault(o["status"], set()).add(o["law"])
     return out
+
+
+def judging(*arguments: str) -> subprocess.Popen[str]:
+    """The command, in a process group of its own, as a terminal has it."""
+    main = "from fedspec_suite.cli.app import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", main, "check", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from test_judge.subjects.moved import Moved
 
-from fedspec.contract import Case, Event, SubjectInfo
+from fedspec.contract import SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.identify import identify
@@ -24,30 +24,6 @@ OFFERS = [
     next(o for o in SUBJECT.info.offers if o.level == level and o.algorithm == name)
     for level, name in (("server", "fedavgm"), ("round", "fedavg"), ("client", "momentum"), ("trace", "fedasync"))
 ]
-
-
-class Session:
-    """The specification, whose answers are moved by something that depends on the number of the event, from 0."""
-
-    def __init__(self, case: Case, moved: Callable[[int], float]) -> None:
-        self.right, self.moved, self.k = SUBJECT.start(case), moved, 0
-
-    def step(self, event: Event) -> dict[str, Any]:
-        answer = dict(self.right.step(event))
-        answer["x"] = answer["x"] + self.moved(self.k)
-        self.k += 1
-        return answer
-
-
-@dataclass
-class Wrong:
-    """A subject with such answers."""
-
-    info: SubjectInfo
-    moved: Callable[[int], float]
-
-    def start(self, case: Case) -> Session:
-        return Session(case, self.moved)
 
 
 KINDS: dict[str, tuple[Callable[[int], float], str]] = {
@@ -67,12 +43,14 @@ KINDS: dict[str, tuple[Callable[[int], float], str]] = {
 @pytest.mark.parametrize(("moved", "words"), KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize(("offer", "setting"), zip(OFFERS, map(setting_of, OFFERS), strict=True), ids=LEVELS)
 def test_its_course_is_told(offer: Any, setting: Setting, moved: Callable[[int], float], words: str) -> None:
-    bench = bench_of(Inside(Wrong(SubjectInfo("wrong", "1", (offer,)), moved)), offer, setting)
+    bench = bench_of(Inside(Moved(SubjectInfo("wrong", "1", (offer,)), lambda k, x: x + moved(k))), offer, setting)
     assert course(bench, samples_of(setting)) == words
 
 
 def test_it_is_part_of_what_is_seen() -> None:
     (offer, *_) = OFFERS
     setting = setting_of(offer)
-    bench = bench_of(Inside(Wrong(SubjectInfo("wrong", "1", (offer,)), lambda k: 0.3 * (k + 1) ** 1.5)), offer, setting)
+    bench = bench_of(
+        Inside(Moved(SubjectInfo("wrong", "1", (offer,)), lambda k, x: x + 0.3 * (k + 1) ** 1.5)), offer, setting
+    )
     assert GROWS in identify(bench, setting).seen.split("; ")

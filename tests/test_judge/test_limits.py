@@ -34,19 +34,20 @@ def judged(algorithm: str, level: str, **limits: str) -> list[Obligation]:
     return judge_offer(Inside(subject), subject.offer, cases=2, law="*,properties")
 
 
-@pytest.mark.parametrize(("algorithm", "level"), TOGETHER)
-def test_who_runs_with_everybody_only_is_never_asked_for_less(algorithm: str, level: str) -> None:
-    found = judged(algorithm, level, participation="all")
+@pytest.mark.parametrize(
+    ("algorithm", "level", "limit", "skipped"),
+    [
+        *((*row, {"participation": "all"}, 3) for row in TOGETHER),
+        *((*row, {"blocks": "matrices"}, 4) for row in MATRICES),
+    ],
+)
+def test_who_takes_less_is_never_asked_for_more(
+    algorithm: str, level: str, limit: dict[str, str], skipped: int
+) -> None:
+    """Clients that all take part, or matrices alone; nearly everything is asked."""
+    found = judged(algorithm, level, **limit)
     assert conclude(found)[0] is Conformity.CONFORMS
-    # What remains is nearly everything.
-    assert sum(o.status is Status.SKIP for o in found) <= 3
-
-
-@pytest.mark.parametrize(("algorithm", "level"), MATRICES)
-def test_who_takes_matrices_only_is_given_no_others(algorithm: str, level: str) -> None:
-    found = judged(algorithm, level, blocks="matrices")
-    assert conclude(found)[0] is Conformity.CONFORMS
-    assert sum(o.status is Status.SKIP for o in found) <= 4
+    assert sum(o.status is Status.SKIP for o in found) <= skipped
 
 
 @pytest.mark.parametrize(("algorithm", "level"), [("adam", "client"), ("fedavg", "server"), ("fed-sgd", "round")])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +13,7 @@ from xml.etree import ElementTree as Xml
 import jsonschema
 import pytest
 from test_judge.results import asked, result, wrong
-from test_judge.support import hostile, inside
+from test_judge.support import hostile, inside, judging
 
 from fedspec_suite.judge.expected import Complaint, Expectation
 from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status
@@ -261,15 +259,9 @@ def test_a_full_disk_is_said_and_the_table_is_printed(suffix: str, tmp_path: Pat
 
 @pytest.mark.slow
 def test_an_interrupt_writes_what_is_judged_so_far(tmp_path: Path) -> None:
-    main, lines, junit = "from fedspec_suite.cli.app import main; main()", tmp_path / "r.jsonl", tmp_path / "r.xml"
+    lines, junit = tmp_path / "r.jsonl", tmp_path / "r.xml"
     more = ("--profile", "quick", "--law", "repeats", "--limit", "600", "--jobs", "2", "--report", str(lines))
-    judge = subprocess.Popen(
-        [sys.executable, "-c", main, "check", hostile("right"), hostile("hangs"), *more, "--report", str(junit)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    judge = judging(hostile("right"), hostile("hangs"), *more, "--report", str(junit))
     while judge.poll() is None and not (lines.exists() and lines.read_text()):
         time.sleep(0.1)
     judge.send_signal(signal.SIGINT)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from test_judge.support import hostile, hostile_command
+from test_judge.support import hostile, hostile_command, judging
 
 from fedspec.contract import Case
 from fedspec_suite.measure import pipes, process
@@ -196,18 +196,6 @@ def test_an_interrupted_handshake_leaves_nobody_behind(tmp_path: Path, monkeypat
 def test_the_handshake_has_a_limit_of_its_own() -> None:
     with pytest.raises(SubjectHangs, match=r"no answer to 'hello' within 0\.3 s"):
         Process(python("import time; time.sleep(600)"), limit=20, start_limit=0.3)
-
-
-def judging(*arguments: str) -> subprocess.Popen[str]:
-    """The command, in a process group of its own, as a terminal has it."""
-    main = "from fedspec_suite.cli.app import main; main()"
-    return subprocess.Popen(
-        [sys.executable, "-c", main, "check", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
 
 
 def started(file: Path, times: int = 1) -> int:

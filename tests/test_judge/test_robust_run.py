@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_judge.support import Ran, fedspec, hostile, inside, py
+from test_judge.support import Ran, fedspec, hostile, inside, judging, py
 from test_judge.work import doubled, lost
 
 from fedspec_suite.judge import runner
@@ -171,16 +169,9 @@ def test_the_limit_of_the_handshake_is_an_option(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
-    main, report = "from fedspec_suite.cli.app import main; main()", tmp_path / "report.jsonl"
+    report = tmp_path / "report.jsonl"
     more = ("--profile", "quick", "--law", "follows-x", "--limit", "600", "--jobs", "2", "--report", str(report))
-    arguments = ("check", GOOD, hostile("hangs"), *more)
-    judge = subprocess.Popen(
-        [sys.executable, "-c", main, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    judge = judging(GOOD, hostile("hangs"), *more)
     # The second never answers.
     while judge.poll() is None and not (report.exists() and report.read_text()):
         time.sleep(0.1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.subjects.moved import Moved
 
-from fedspec.contract import Case, Event, SubjectInfo
+from fedspec.contract import SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis import identify as diagnosis
 from fedspec_suite.diagnosis.identify import identify
@@ -25,32 +26,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 OFFER = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedamsgrad", "server"))
 
 
-@dataclass
-class Session:
-    """The specification, whose models are shown otherwise."""
-
-    right: Any
-    otherwise: Callable[[int, Any], Any]
-    events: int = field(default=0)
-
-    def step(self, event: Event) -> dict[str, Any]:
-        answer = dict(self.right.step(event))
-        answer["x"] = self.otherwise(self.events, np.asarray(answer["x"]))
-        self.events += 1
-        return answer
-
-
-@dataclass
-class Wrong:
-    """A subject with such models."""
-
-    info: SubjectInfo
-    otherwise: Callable[[int, Any], Any]
-
-    def start(self, case: Case) -> Session:
-        return Session(SUBJECT.start(case), self.otherwise)
-
-
 @pytest.fixture(autouse=True)
 def what_has_a_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing explains these; to edit every rule, and to try pairs, would take most of the time."""
@@ -60,7 +35,7 @@ def what_has_a_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def said(otherwise: Callable[[int, Any], Any]) -> str:
     setting = setting_of(OFFER)
-    bench = bench_of(Inside(Wrong(SubjectInfo("wrong", "1", (OFFER,)), otherwise)), OFFER, setting)
+    bench = bench_of(Inside(Moved(SubjectInfo("wrong", "1", (OFFER,)), otherwise)), OFFER, setting)
     return identify(bench, setting).seen
 
 

@@ -256,11 +256,19 @@ def test_a_subject_of_one_type_and_its_limits_is_judged() -> None:
     assert ran.code == 0 and ran.rows[0]["passed"] > 1
 
 
-def test_what_no_vector_fits_is_inconclusive(tmp_path: Path) -> None:
+def mine(folder: Path, *edits: tuple[str, str]) -> str:
+    """The subject of examples/mine.py, with other text in each of these places."""
     text = (ROOT / "examples" / "mine.py").read_text(encoding="utf-8")
-    file = tmp_path / "mine.py"
-    file.write_text(text.replace('{"weights": "examples"})', '{"weights": "examples"}, fixed={"eta": 0.7})'))
-    ran = inside("vectors", "check", f"py:{file}:Subject")
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new)
+    (folder / "mine.py").write_text(text)
+    return f"py:{folder / 'mine.py'}:Subject"
+
+
+def test_what_no_vector_fits_is_inconclusive(tmp_path: Path) -> None:
+    fixed = mine(tmp_path, ('{"weights": "examples"})', '{"weights": "examples"}, fixed={"eta": 0.7})'))
+    ran = inside("vectors", "check", fixed)
     assert ran.code == 3 and "no vector fits what it offers" in ran.out
 
 
@@ -270,23 +278,20 @@ def test_what_the_reading_asks_of_held_numbers_is_said() -> None:
 
 
 def test_a_subject_that_gives_no_answer_is_an_error(tmp_path: Path) -> None:
-    text = (ROOT / "examples" / "mine.py").read_text(encoding="utf-8")
-    file = tmp_path / "mine.py"
-    file.write_text(text.replace("n = sum(", "n = self.nothing + sum("))
-    ran = inside("vectors", "check", f"py:{file}:Subject")
+    ran = inside("vectors", "check", mine(tmp_path, ("n = sum(", "n = self.nothing + sum(")))
     assert ran.code == 2 and "nothing" in ran.out
 
 
 def test_what_is_remembered_for_good_shows_when_a_vector_is_played_again(tmp_path: Path) -> None:
-    text = (ROOT / "examples" / "mine.py").read_text(encoding="utf-8")
-    file = tmp_path / "mine.py"
-    kept = text.replace("class Session:", "KEPT = {}\n\n\nclass Session:").replace(
-        "self.x, self.h = dict(case.x0), case.hyper",
-        "self.x, self.h = KEPT.setdefault(str(case), dict(case.x0)), case.hyper",
+    kept = mine(
+        tmp_path,
+        ("class Session:", "KEPT = {}\n\n\nclass Session:"),
+        (
+            "self.x, self.h = dict(case.x0), case.hyper",
+            "self.x, self.h = KEPT.setdefault(str(case), dict(case.x0)), case.hyper",
+        ),
     )
-    assert kept.count("KEPT") == 2
-    file.write_text(kept)
-    ran = inside("vectors", "check", f"py:{file}:Subject", "--json")
+    ran = inside("vectors", "check", kept, "--json")
     assert ran.code == 1, ran
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -68,14 +68,6 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(recorded, "recorded", noted)
     monkeypatch.setattr(recorded, "_seen", {})
     return found
-
-
-@pytest.fixture
-def threads() -> Iterator[Any]:
-    """Sets how many torch has."""
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("steps", [EQUAL, UNEQUAL])

@@ -109,6 +109,12 @@ def test_the_decay_goes_through_a_solvers_moments() -> None:
     torch.testing.assert_close(run.x, want, rtol=1e-10, atol=1e-12)
 
 
+def end_alike(one: Any, two: Any) -> None:
+    for run in (one, two):
+        list(run)
+    torch.testing.assert_close(one.x, two.x, rtol=1e-12, atol=1e-14)
+
+
 def test_minibatches_that_are_accumulated_are_one_larger_one() -> None:
     given: dict[str, Any] = dict(plan=cohorts(3, steps=3), rounds=2, eta_l=0.3, eta=1.0)
     even = [(inputs[:6], targets[:6]) for inputs, targets in data()]
@@ -118,17 +124,13 @@ def test_minibatches_that_are_accumulated_are_one_larger_one() -> None:
         )
         for a, b in ((1, 6), (3, 2))
     ]
-    for run in runs:
-        list(run)
-    torch.testing.assert_close(runs[0].x, runs[1].x, rtol=1e-12, atol=1e-14)
+    end_alike(*runs)
 
 
 def test_a_gradient_that_is_no_longer_than_allowed_is_left() -> None:
     given: dict[str, Any] = dict(plan=cohorts(3, steps=3), rounds=2, eta_l=0.3, eta=1.0)
     runs = [simulate("fedavg", federation(way="looped", **more), **given) for more in ({}, {"clip": 1e9})]
-    for run in runs:
-        list(run)
-    torch.testing.assert_close(runs[0].x, runs[1].x, rtol=1e-12, atol=1e-14)
+    end_alike(*runs)
 
 
 def test_a_gradient_of_zero_is_not_divided_by_its_length() -> None:

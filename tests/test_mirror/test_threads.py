@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,6 @@ from fedspec_torch.layers import loops
 from fedspec_torch.population import default_block
 
 pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install './impl[fast]'")
-
-
-@pytest.fixture
-def threads() -> Iterator[Any]:
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
 
 
 def test_threads_share_clients_and_change_no_bit(threads: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -114,14 +115,14 @@ WORTH: list[tuple[Source, Verdict, str, Any, Any, str]] = [
 ]
 
 
+of = partial(claim, "paper.a", statement="a", engine=Engine.EXACT)
+
+
 @pytest.mark.parametrize(("source", "verdict", "sizes", "extent", "severity", "share"), WORTH)
 def test_a_claim_says_what_it_is_of_the_statement(
     source: Source, verdict: Verdict, sizes: str, extent: Any, severity: Any, share: str
 ) -> None:
-    made = claim(
-        "paper.a", statement="a", source=source, engine=Engine.EXACT, verdict=verdict, sizes=sizes, extent=extent,
-        severity=severity,
-    )  # fmt: skip
+    made = of(source=source, verdict=verdict, sizes=sizes, extent=extent, severity=severity)
     assert made(lambda: Finding(verdict, "")).share == share
 
 
@@ -140,10 +141,7 @@ WORTHLESS = [
 def test_a_claim_that_does_not_say_it_is_refused(
     source: Source, verdict: Verdict, sizes: str, extent: Any, severity: Any
 ) -> None:
-    made = claim(
-        "paper.a", statement="a", source=source, engine=Engine.EXACT, verdict=verdict, sizes=sizes, extent=extent,
-        severity=severity,
-    )  # fmt: skip
+    made = of(source=source, verdict=verdict, sizes=sizes, extent=extent, severity=severity)
     with pytest.raises(ValueError, match=r"paper\.a"):
         made(lambda: Finding(verdict, ""))
 

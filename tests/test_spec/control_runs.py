@@ -67,3 +67,21 @@ class Run:
         for plan in plans:
             self.round(plan)
         return self.x
+
+
+SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((0, 1, 2), (4, -1, 0)), ((5, 1, -2), (1, 2, 0)))
+"""Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
+
+ROUNDS = [{0: 3, 1: 1}, {2: 2}, {0: 1, 1: 2, 2: 3}, {1: 3}]
+"""The steps of those who take part."""
+
+
+def gradient(i: int, k: int, x: F, slopes: Any = SLOPES) -> F:
+    """Of client i on its batch k."""
+    a, b = (F(column[k]) for column in slopes[i])
+    return a * x - b
+
+
+def batches(slopes: Any = SLOPES) -> list[Any]:
+    """The clients of these gradients."""
+    return [lambda k, x, i=i: vec(gradient(i, k, x[0], slopes)) for i in range(3)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction as F
 
 import pytest
-from test_spec.control_runs import Run, line, vec
+from test_spec.control_runs import ROUNDS, Run, batches, gradient, line, vec
 
 from fedspec.algorithms.fedcm import FedCM, init, step
 from fedspec.plan import Plan, Setup
@@ -44,15 +44,6 @@ def test_the_servers_step_is_one_along_the_new_direction(algorithm: str, more: d
         assert run.x[0] == x
 
 
-SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((0, 1, 2), (4, -1, 0)), ((5, 1, -2), (1, 2, 0)))
-"""Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
-
-
-def gradient(i: int, k: int, x: F) -> F:
-    a, b = (F(column[k]) for column in SLOPES[i])
-    return a * x - b
-
-
 def looped(
     rounds: Sequence[dict[int, int]], rates: Sequence[F], n: Sequence[int], *, server: F, alpha: F, of_gradient: bool
 ) -> list[F]:
@@ -71,13 +62,10 @@ def looped(
     return models
 
 
-ROUNDS = [{0: 3, 1: 1}, {2: 2}, {0: 1, 1: 2, 2: 3}, {1: 3}]
-
-
 @pytest.mark.parametrize("weights", ["uniform", "examples"])
 @pytest.mark.parametrize("direction", ["gradient", "change"])
 def test_it_is_the_loop_over_batches(direction: str, weights: str) -> None:
-    clients = [lambda k, x, i=i: vec(gradient(i, k, x[0])) for i in range(3)]
+    clients = batches()
     hyper = {"eta_l": F(1, 8), "eta": F(3, 4), "rho": F(2, 3), "direction": direction, "weights": weights}
     run = Run("fedcm", hyper, clients, (2, 1, 5), vec(3))
     got = [run.rounds([steps])[0] for steps in ROUNDS]

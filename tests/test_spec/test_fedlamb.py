@@ -41,12 +41,11 @@ def run(
     x: Array,
     clients: Sequence[Oracle],
     plans: Sequence[tuple[tuple[int, ...], int]],
-    sizes: Sequence[int] = (),
+    shapes: Any = None,
     program: Any = fedlamb,
 ) -> list[tuple[Any, dict[str, Any]]]:
-    """The states and intermediates after rounds of (participants, local steps); layers of the given sizes."""
-    shapes = {f"l{k}": (size,) for k, size in enumerate(sizes or [len(x)])}
-    state, out = program.init(h, x, Setup((1,) * len(clients), shapes)), []
+    """The states and intermediates after rounds of (participants, local steps); one layer unless shapes are given."""
+    state, out = program.init(h, x, Setup((1,) * len(clients), shapes or {"w": x.shape})), []
     for who, steps in plans:
         state, values = program.step(h, state, clients, Plan(who, (steps,) * len(who), (1,) * len(who)))
         out.append((state, values))
@@ -298,13 +297,12 @@ def test_the_farthest_client_is_as_far_from_the_mean_as_can_be() -> None:
 
 def test_layers_matter_to_fed_lamb_alone() -> None:
     clients = [constant(3, 4, 12), constant(-4, 3, 12)]
-    one, two = (run(lamb(), vec(1, 1, 1), clients, [((0, 1), 2)], sizes)[0][0].x for sizes in ((3,), (2, 1)))
+    shapes = ({"w": (3,)}, {"a": (2,), "b": (1,)})
+    one, two = (run(lamb(), vec(1, 1, 1), clients, [((0, 1), 2)], layers)[0][0].x for layers in shapes)
     assert one[2] == 1 - F(2, 10) * F(12, 13) and two[2] == 1 - F(2, 10)
     assert two[0] == 1 - F(1, 10) * (F(3, 5) - F(4, 5))
     h = FedAms(eta_l=F(1, 10), beta1=F(0), beta2=F(1, 2), eps=F(0), v0=F(1))
-    one, two = (
-        run(h, vec(1, 1, 1), clients, [((0, 1), 2)], sizes, program=local_ams)[0][0].x for sizes in ((3,), (2, 1))
-    )
+    one, two = (run(h, vec(1, 1, 1), clients, [((0, 1), 2)], layers, local_ams)[0][0].x for layers in shapes)
     assert list(one) == list(two)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction as F
 
 import pytest
-from test_spec.control_runs import Run, line, vec
+from test_spec.control_runs import Run, batches, gradient, line, vec
 
 from fedspec.errors import ParameterError, PlanError
 
@@ -34,15 +34,6 @@ def test_where_all_is_solved_the_duals_are_the_slopes_left() -> None:
     assert all(abs(lam_i[0] - want) < 1e-9 for lam_i, want in zip(lam, (3, -3, 0), strict=True))
 
 
-SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((0, 1, 2), (4, -1, 0)), ((5, 1, -2), (1, 2, 0)))
-"""Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
-
-
-def gradient(i: int, k: int, x: F) -> F:
-    a, b = (F(column[k]) for column in SLOPES[i])
-    return a * x - b
-
-
 def looped(rounds: Sequence[tuple[int, ...]], *, lr: F, eta: F, own: bool) -> list[F]:
     """One number after another, as the paper has it, with eta for 1 / mu."""
     centre, at, dual, models = F(3), [F(3)] * 3, [F(0)] * 3, []
@@ -60,7 +51,7 @@ def looped(rounds: Sequence[tuple[int, ...]], *, lr: F, eta: F, own: bool) -> li
 
 @pytest.mark.parametrize("added", ["to-own", "to-servers"])
 def test_it_is_the_loop_over_batches(added: str) -> None:
-    clients = [lambda k, x, i=i: vec(gradient(i, k, x[0])) for i in range(3)]
+    clients = batches()
     run = Run("fedpd", {"eta_l": F(1, 8), "mu": F(3, 2), "dual_added": added}, clients, (2, 1, 5), vec(3))
     rounds = [(3, 1, 2), (1, 2, 3), (2, 2, 1), (1, 3, 3)]
     assert [run.rounds([steps])[0] for steps in rounds] == looped(

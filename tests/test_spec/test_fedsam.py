@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction as F
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.control_runs import Run, line, vec
+from test_spec import control_runs
+from test_spec.control_runs import ROUNDS, Run, batches, line, vec
 
 from fedspec.algorithms.fedsam import uphill
 from fedspec.errors import ParameterError
@@ -46,9 +48,7 @@ SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((1, 1, 2), (4, -1, 5)), ((5
 """Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
 
 
-def gradient(i: int, k: int, x: F) -> F:
-    a, b = (F(column[k]) for column in SLOPES[i])
-    return a * x - b
+gradient = partial(control_runs.gradient, slopes=SLOPES)
 
 
 def looped(rounds: Sequence[dict[int, int]], n: Sequence[int], *, lr: F, server: F, radius: F, eps: F) -> list[F]:
@@ -68,13 +68,10 @@ def looped(rounds: Sequence[dict[int, int]], n: Sequence[int], *, lr: F, server:
     return models
 
 
-ROUNDS = [{0: 3, 1: 1}, {2: 2}, {0: 1, 1: 2, 2: 3}, {1: 3}]
-
-
 @pytest.mark.parametrize("weights", ["uniform", "examples"])
 def test_it_is_the_loop_over_batches(weights: str) -> None:
     """Both gradients of a step are of one batch."""
-    clients = [lambda k, x, i=i: vec(gradient(i, k, x[0])) for i in range(3)]
+    clients = batches(SLOPES)
     given: dict[str, Any] = {"eta_l": F(1, 8), "eta": F(3, 4), "radius": F(1, 2), "eps": F(1, 16)}
     run = Run("fedsam", {**given, "weights": weights}, clients, (2, 1, 5), vec(3))
     got = [run.rounds([steps])[0] for steps in ROUNDS]

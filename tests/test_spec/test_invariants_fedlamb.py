@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction as F
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.test_fedlamb import run
 
 from fedspec.algorithms import fedlamb, local_ams
 from fedspec.algorithms.fedlamb import FedLamb
@@ -28,22 +28,6 @@ SPLIT = (slice(0, 2), slice(2, 5))
 def lamb(**changes: Any) -> FedLamb:
     plain = {"eta_l": 0.125, "beta1": 0.5, "beta2": 0.75, "eps": 0.0, "v0": 0.25, "phi": "constant"}
     return FedLamb(**{**plain, **changes})
-
-
-def run(
-    h: Any,
-    x: Array,
-    clients: Sequence[Oracle],
-    plans: Sequence[tuple[tuple[int, ...], int]],
-    shapes: Any = None,
-    program: Any = fedlamb,
-) -> list[tuple[Any, dict[str, Any]]]:
-    """The states and intermediates after rounds of (participants, local steps)."""
-    state, out = program.init(h, x, Setup((1,) * len(clients), shapes or {"w": x.shape})), []
-    for who, steps in plans:
-        state, values = program.step(h, state, clients, Plan(who, (steps,) * len(who), (1,) * len(who)))
-        out.append((state, values))
-    return out
 
 
 def noise(rng: np.random.Generator, steps: int = 9, d: int = 5) -> Oracle:

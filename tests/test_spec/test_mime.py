@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction as F
 
 import pytest
-from test_spec.control_runs import Run, line, vec
+from test_spec.control_runs import ROUNDS, Run, batches, gradient, line, vec
 
 from fedspec.algorithms.mime import step
 from fedspec.algorithms.mime_lite import MimeLite, init
@@ -37,15 +37,6 @@ def test_single_steps_by_hand(algorithm: str, form: str, said: list[tuple[str, s
     assert shown == [(F(m), F(x)) for x, m in said]
 
 
-SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((0, 1, 2), (4, -1, 0)), ((5, 1, -2), (1, 2, 0)))
-"""Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
-
-
-def gradient(i: int, k: int, x: F) -> F:
-    a, b = (F(column[k]) for column in SLOPES[i])
-    return a * x - b
-
-
 def looped(
     rounds: Sequence[dict[int, int]], n: Sequence[int], *, lite: bool, lr: F, server: F, beta: F, trace: bool
 ) -> list[F]:
@@ -69,15 +60,12 @@ def looped(
     return models
 
 
-ROUNDS = [{0: 3, 1: 1}, {2: 2}, {0: 1, 1: 2, 2: 3}, {1: 3}]
-
-
 @pytest.mark.parametrize("weights", ["uniform", "examples"])
 @pytest.mark.parametrize("form", ["average", "sum"])
 @pytest.mark.parametrize("algorithm", ["mime-lite", "mime"])
 def test_it_is_the_loop_over_batches(algorithm: str, form: str, weights: str) -> None:
     """Both gradients of a correction are of one batch; a client's at x is the mean over the batches of its steps."""
-    clients = [lambda k, x, i=i: vec(gradient(i, k, x[0])) for i in range(3)]
+    clients = batches()
     given = {"eta_l": F(1, 8), "eta": F(3, 4), "beta": F(1, 3)}
     run = Run(algorithm, {**given, "momentum_sum": form, "weights": weights}, clients, (2, 1, 5), vec(3))
     got = [run.rounds([steps])[0] for steps in ROUNDS]

@@ -7,8 +7,8 @@ from fractions import Fraction as F
 from typing import Any
 
 import pytest
-from test_spec.control_runs import Run, line, vec
-from test_spec.test_fedsam import ROUNDS, gradient
+from test_spec.control_runs import ROUNDS, Run, batches, line, vec
+from test_spec.test_fedsam import SLOPES, gradient
 
 
 def test_two_rounds_by_hand() -> None:
@@ -45,7 +45,7 @@ def looped(
 
 @pytest.mark.parametrize("weights", ["uniform", "examples"])
 def test_it_is_the_loop_over_batches(weights: str) -> None:
-    clients = [lambda k, x, i=i: vec(gradient(i, k, x[0])) for i in range(3)]
+    clients = batches(SLOPES)
     given: dict[str, Any] = {"eta_l": F(1, 8), "eta": F(3, 4), "radius": F(1, 2), "eps": F(1, 16), "rho": F(2, 3)}
     run = Run("mofedsam", {**given, "weights": weights}, clients, (2, 1, 5), vec(3))
     got = [run.rounds([steps])[0] for steps in ROUNDS]
