@@ -21,14 +21,10 @@ from fedspec_suite.judge.request import chosen
 from fedspec_suite.measure.setting import setting_of
 from fedspec_torch import Federation, cohorts, simulate
 
+pytestmark = pytest.mark.usefixtures("wide")
+
 WITH_SM3, WITHOUT = "fedada2++", "fedada2@v3"
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table that cuts no word, whoever runs the tests."""
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 def test_each_is_of_one_row_and_is_no_id() -> None:

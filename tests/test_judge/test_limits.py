@@ -15,18 +15,12 @@ from fedspec_suite.measure.limits import outside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
-pytestmark = pytest.mark.table(1)
+pytestmark = [pytest.mark.table(1), pytest.mark.usefixtures("wide")]
 
 TOGETHER = [("fedavg", "server"), ("fednova", "server"), ("fedadam", "server"), ("cafga-a", "trace"), ("dsgd", "trace")]
 TOGETHER += [(a, "round") for a in ("fedavg", "fednova", "fedadaadam", "dp-fedavg", "scaffold", "fednova-sampled")]
 MATRICES = [("sgd", "client"), ("sm3-ii", "client"), ("sm3-i-delayed", "client"), ("lamb", "client")]
 MATRICES += [("adam", "client"), ("fedavg", "server"), ("fedams", "server"), ("fedada2", "round"), ("fed-sgd", "round")]
-
-
-@pytest.fixture(autouse=True)
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table that cuts no word, whoever runs the tests."""
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 def judged(algorithm: str, level: str, **limits: str) -> list[Obligation]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -23,15 +22,9 @@ from fedspec_train.cli.settings import cohort_of, falling, shape_of
 from fedspec_train.cli.training import plain
 from fedspec_train.report.pace import Pace, duration
 
-pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+pytestmark = [pytest.mark.slow, pytest.mark.table(1), pytest.mark.usefixtures("calm")]
 
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--cohort", "3", "--rounds", "3")
-
-
-@pytest.fixture(autouse=True)
-def calm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line about progress, however busy the machine is."""
-    monkeypatch.setattr(terminal, "PATIENCE", math.inf)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import signal
 import subprocess
 import time
@@ -17,18 +16,11 @@ from test_mirror.test_command_simulate import commanded
 
 from fedspec.catalogue import find
 from fedspec.errors import ParameterError
-from fedspec_suite.report import terminal
 from fedspec_train.cli.settings import set_and_tried
 
-pytestmark = pytest.mark.table(2)
+pytestmark = [pytest.mark.table(2), pytest.mark.usefixtures("calm")]
 
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "24", "--cohort", "3", "--rounds", "4")
-
-
-@pytest.fixture(autouse=True)
-def calm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line about progress, however busy the machine is."""
-    monkeypatch.setattr(terminal, "PATIENCE", math.inf)
 
 
 def noted(labels: list[str], savefig: Any) -> Any:

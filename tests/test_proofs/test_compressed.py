@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_proofs.scripts import PAGE, script
-from test_proofs.spoiling import multipliers, refused_with_another_form
+from test_proofs.spoiling import multipliers, proof_of, refused_with_another_form
 
 from fedspec.algorithms.ef21 import State
 from fedspec.catalogue import CATALOGUE
@@ -39,7 +39,7 @@ def test_every_number_is_certified_and_what_is_spoiled_is_refused(row: dict[str,
         assert "" not in map(wrong_with, multipliers(row, name))
     refused_with_another_form(row, wrong_with)
     assert wrong_with({**row, "alpha": "1/100"}) != "" and wrong_with({**row, "eta": "2"}) != ""
-    proof = {name: Fraction(c) for name, c in row["proof"].items()}
+    proof = proof_of(row)
     assert flaw(problem_of(compressed_of(row), Fraction(row["bound"]) * Fraction(9, 10)), proof) != ""
     assert flaw(problem_of(replace(compressed_of(row), mu="0"), Fraction(row["bound"])), proof) != ""
 
@@ -108,7 +108,7 @@ def test_two_clients_have_what_one_has() -> None:
 def test_more_clients_have_the_number_by_the_multipliers_divided_among_them(row: dict[str, Any]) -> None:
     """Of 2 with the form made symmetric, and 4; neither those of two for each of them nor less of a bound."""
     r, bound = compressed_of(row), Fraction(row["bound"])
-    proof = {name: Fraction(c) for name, c in row["proof"].items()}
+    proof = proof_of(row)
     for n in (2, 4) if row["eta"] == "1/8" else (4,):
         more, divided = among(r, proof, n)
         assert more.n == n and not flaw(problem_of(more, bound), divided)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_proofs.scripts import PAGE, script
-from test_proofs.spoiling import multipliers, refused_with_another_form
+from test_proofs.spoiling import multipliers, proof_of, refused_with_another_form
 
 from fedspec.algorithms.d2 import Before
 from fedspec.catalogue import CATALOGUE
@@ -34,10 +34,6 @@ SOME = [row for row in ROWS if row["eta_l"] == "1/2"]
 
 def named(row: Mapping[str, Any]) -> str:
     return f"{row['algorithm']}-{len(row['W'])}-{row['W'][0][0].replace('/', '_')}-{row['tau']}-{row['eta_l']}"
-
-
-def proof_of(row: Mapping[str, Any]) -> dict[str, Fraction]:
-    return {name: Fraction(c) for name, c in row["proof"].items()}
 
 
 @pytest.mark.parametrize("row", ROWS, ids=named)

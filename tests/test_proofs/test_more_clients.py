@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_proofs.spoiling import proof_of
 
 from fedspec.errors import ParameterError
 from fedspec_proofs.engines.worst_case.proof import flaw
@@ -28,10 +29,6 @@ ROWS: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
 def row(algorithm: str, steps: tuple[int, ...], eta_l: str, zeta2: int = 0) -> dict[str, Any]:
     asked = (algorithm, list(steps), eta_l, zeta2)
     return next(r for r in ROWS if (r["algorithm"], r["steps"], r["eta_l"], r["zeta2"]) == asked)
-
-
-def proof_of(found: dict[str, Any]) -> dict[str, Fraction]:
-    return {name: Fraction(c) for name, c in found["proof"].items()}
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_proofs.scripts import PAGE, script
-from test_proofs.spoiling import multipliers, refused_with_another_form
+from test_proofs.spoiling import multipliers, proof_of, refused_with_another_form
 
 from fedspec.errors import ParameterError
 from fedspec_proofs.engines.worst_case.proof import flaw
@@ -34,7 +34,7 @@ def test_every_number_is_certified_of_more_clients_too_and_close_to_what_its_for
     r, bound = outer_of(row), Fraction(row["bound"])
     assert wrong_with(row, 3, 5) == ""
     assert 0 <= bound - Fraction(row["worst"]) <= Fraction(4, 1000) and r.P[0][0] == 1
-    proof = {name: Fraction(c) for name, c in row["proof"].items()}
+    proof = proof_of(row)
     assert flaw(problem_of(r, bound * Fraction(9, 10)), proof) != ""
 
 
@@ -51,7 +51,7 @@ def test_what_is_spoiled_is_refused(row: dict[str, Any]) -> None:
     assert wrong_with({**row, "eta_l": "2"}) != ""
     assert wrong_with({**row, "tau": row["tau"] % 4 + 1}) != ""
     r = replace(outer_of(row), mu="0")
-    proof = {name: Fraction(c) for name, c in row["proof"].items()}
+    proof = proof_of(row)
     assert flaw(problem_of(r, Fraction(row["bound"])), proof) != ""
     if row["algorithm"] == "fedavgm":
         numbers = [[n, "19/20" if n == "beta" else v] for n, v in row["numbers"]]

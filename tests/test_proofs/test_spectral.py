@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from test_proofs.scripts import PAGE, script
-from test_proofs.spoiling import multipliers, refused_with_another_form
+from test_proofs.spoiling import multipliers, proof_of, refused_with_another_form
 
 from fedspec.errors import ParameterError
 from fedspec.problems.quadratic import QuadraticClients
@@ -44,7 +44,7 @@ def test_every_number_is_certified_and_what_is_spoiled_is_refused(row: dict[str,
         assert "" not in map(wrong_with, multipliers(row, name))
     refused_with_another_form(row, wrong_with, 1)
     assert wrong_with({**row, "high": "1"}) != "" and wrong_with({**row, "eta_l": "2"}) != ""
-    proof = {name: Fraction(c) for name, c in row["proof"].items()}
+    proof = proof_of(row)
     assert flaw(problem_of(mixed_of(row), Fraction(row["bound"]) * Fraction(9, 10)), proof) != ""
     assert flaw(problem_of(replace(mixed_of(row), mu="0"), Fraction(row["bound"])), proof) != ""
 

@@ -7,18 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction as F
 from typing import Any
 
-import numpy as np
+from test_spec.exact import vec
 
 from fedspec.algorithms.synchronous import model, run_round
 from fedspec.arith import Array
 from fedspec.catalogue import Method, Program, find
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients
-
-
-def vec(*xs: Any) -> Array:
-    """A vector of fractions."""
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def line(*e: Any, h: Sequence[Any] = ()) -> QuadraticClients:

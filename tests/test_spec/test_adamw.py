@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
-from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE
 from fedspec.client.adamw import adamw, begin, general_adamw
 from fedspec.readings import Decay
 
 KW: dict[str, Any] = {"eta_l": F(1, 10), "beta1": F(1, 2), "beta2": F(5, 11), "eps": F(1, 2), "wd": F(1, 2)}
-
-
-def vec(*xs: Any) -> Array:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def test_two_steps() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms import fedavgm
 from fedspec.algorithms.fedasync import FedAsync
@@ -20,10 +21,6 @@ from fedspec.plan import Arrival, Message, Oracle, Setup
 from fedspec.readings import Age, MomentumSum, Staleness, Weighting
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import init as init_momentum
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def pulls(*centres: Any) -> list[Oracle]:

@@ -8,17 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from test_spec.exact import vec
 
 from fedspec.algorithms.diloco import DiLoCo, diloco, init, init_server, server, step
-from fedspec.arith import Array
 from fedspec.plan import Message, Plan, Setup
 
 OUTER = {"eta": F(7, 10), "beta": F(9, 10)}
 BARE: dict[str, Any] = {"eta_l": F(1, 10), "beta1": F(1, 2), "beta2": F(5, 11), "eps": F(1, 2), "wd": F(1, 2)}
-
-
-def vec(*xs: Any) -> Array:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 @pytest.mark.parametrize(

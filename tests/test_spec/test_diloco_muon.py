@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from test_spec.exact import vec
 
 from fedspec.algorithms.diloco_muon import DiLoCoMuon, diloco_muon, init, step
 from fedspec.arith import Array
@@ -16,10 +17,6 @@ from fedspec.plan import Plan, Setup
 
 BARE: dict[str, Any] = {"eta_l": F(1, 10), "rho": F(1, 2), "eps": F(1), "wd": F(0), "ns_steps": 1}
 ONE = {"w": (1, 1)}
-
-
-def vec(*xs: Any) -> Array:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def quintic(s: F) -> F:

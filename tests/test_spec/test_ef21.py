@@ -9,16 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms.ef21 import Ef21, ef21, init, step
 from fedspec.errors import PlanError
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, constant
 from fedspec.readings import Compressor, FirstMessage
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def all_of(n: int, steps: int = 1) -> Plan:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.control_runs import vec
+from test_spec.exact import vec
 
 from fedspec.algorithms.fadas import Fadas, init, slowed, step
 from fedspec.plan import Arrival, Setup

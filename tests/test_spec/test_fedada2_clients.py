@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
+from test_spec.exact import vec
 
 from fedspec.client import admu as client_admu
 from fedspec.client import agdu as client_agdu
@@ -28,10 +29,6 @@ from fedspec.readings import DeadZone, Idle
 ALONE = Cover(((0,),), 1)
 ONE = Cover(((0, 1),), 2)
 CHAIN = Cover(((0, 1), (1, 2)), 3)
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def run(rule: Callable[..., Any], state: Any, gradients: list[np.ndarray], *cover: Cover, **kw: Any) -> list[Any]:

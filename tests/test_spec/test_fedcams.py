@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction as F
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 import sympy
 import torch
+from test_spec.exact import vec
 
 from fedspec.algorithms.fedcams import FedCams, init, step
 from fedspec.arith import keep_largest
 from fedspec.client.compress import scaled_sign, top_k
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def test_two_rounds_with_one_client_that_sits_out() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction as F
 
 import pytest
-from test_spec.control_runs import ROUNDS, Run, batches, gradient, line, vec
+from test_spec.control_runs import ROUNDS, Run, batches, gradient, line
+from test_spec.exact import vec
 
 from fedspec.algorithms.fedcm import FedCM, init, step
 from fedspec.plan import Plan, Setup

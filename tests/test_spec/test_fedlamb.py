@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms import fedlamb, fedsgd, local_ams
 from fedspec.algorithms.fedlamb import FedLamb
@@ -21,10 +22,6 @@ from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, Phi, Sent
-
-
-def vec(*xs: Any) -> Array:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def lamb(**changes: Any) -> FedLamb:

@@ -5,20 +5,16 @@ from __future__ import annotations
 from fractions import Fraction as F
 from itertools import product
 from math import floor
-from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms.fedpaq import FedPaq, init, step
 from fedspec.client.quantise import quantise, quantise_by_largest
 from fedspec.errors import PlanError
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def test_a_vector_of_length_five_on_two_levels() -> None:

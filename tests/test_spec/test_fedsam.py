@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from test_spec import control_runs
-from test_spec.control_runs import ROUNDS, Run, batches, line, vec
+from test_spec.control_runs import ROUNDS, Run, batches, line
+from test_spec.exact import vec
 
 from fedspec.algorithms.fedsam import uphill
 from fedspec.errors import ParameterError

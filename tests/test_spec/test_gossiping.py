@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import matrix, vec
 
 from fedspec.algorithms import afga, cafga, dadam, peers
 from fedspec.algorithms.afga import AdaptedAfga, Afga
@@ -32,14 +33,6 @@ EXACT = np.array([F(0)], dtype=object)
 Array = np.ndarray[Any, Any]
 
 
-def vec(*xs: Any) -> Array:
-    return np.array([F(x) for x in xs], dtype=object)
-
-
-def mat(*rows: Any) -> Array:
-    return np.array([[F(x) for x in row] for row in rows], dtype=object)
-
-
 def scalars(a: Sequence[Any], b: Sequence[Any]) -> list[Callable[[int, Array], Array]]:
     """Clients a_i (x - b_i)."""
     return [lambda t, x, a_i=a_i, b_i=b_i: F(a_i) * (x - F(b_i)) for a_i, b_i in zip(a, b, strict=True)]
@@ -50,12 +43,12 @@ def hyper(kind: Any = Afga, eta_l: Any = "1/4", **more: Any) -> Any:
     return kind(eta_l=F(eta_l), **{**numbers, **more})
 
 
-LOPSIDED = mat(["1/2", "1/2", 0], ["1/6", "1/6", "2/3"], ["1/3", "1/3", "1/3"])
+LOPSIDED = matrix(["1/2", "1/2", 0], ["1/6", "1/6", "2/3"], ["1/3", "1/3", "1/3"])
 """Doubly stochastic and not symmetric."""
 
 
 def test_a_round_of_afga_by_hand() -> None:
-    W = mat(["1/2", "1/2", 0], ["1/2", 0, "1/2"], [0, "1/2", "1/2"])
+    W = matrix(["1/2", "1/2", 0], ["1/2", 0, "1/2"], [0, "1/2", "1/2"])
     clients = [lambda t, x, g=g: vec(g) for g in (4, -2, 8)]
     # Step 0: client 0 goes to -1, so (-1, 0, 0) becomes (-1/2, -1/2, 0). Step 1: client 1 goes to 0, and
     # (-1/2, 0, 0) becomes (-1/4, -1/4, 0).
@@ -69,14 +62,14 @@ def test_a_round_of_afga_by_hand() -> None:
 
 def test_clients_without_a_gradient_mix() -> None:
     """Client 2 never computes and never sends, and yet it carries client 0's step to client 1."""
-    W = mat(["1/2", 0, "1/2"], [0, "1/2", "1/2"], ["1/2", "1/2", 0])
+    W = matrix(["1/2", 0, "1/2"], [0, "1/2", "1/2"], ["1/2", "1/2", 0])
     clients = [lambda t, x, g=g: vec(g) for g in (4, 0, 0)]
     delta = afga.change(hyper(), vec(0), clients, Exchange((1,), ((0,), (1,)), W))
     assert delta[0] == F(-1, 4)  # -1 -> half of it at 2 -> half of that at 1
 
 
 def test_communication_adapted_by_hand() -> None:
-    W = mat(["1/4", "3/4"], ["3/4", "1/4"])
+    W = matrix(["1/4", "3/4"], ["3/4", "1/4"])
     clients = [lambda t, x, g=g: vec(g) for g in (4, 100, -8)]
     one_set = hyper(AdaptedAfga)
     # Clients 2 and 0, in this order: (2, -1) becomes (-1/4, 5/4).
@@ -84,16 +77,16 @@ def test_communication_adapted_by_hand() -> None:
     assert afga.change_adapted(one_set, vec(0), clients, plan)[0] == F(1, 2)
     # Re-sampled: client 1 goes to -25 and mixes with client 2, which had 2; client 0 keeps its -1.
     again = hyper(AdaptedAfga, sampling=Sampling.STEP)
-    plan = Exchange((0, 2), ((0,), (1,)), mat([1]))
+    plan = Exchange((0, 2), ((0,), (1,)), matrix([1]))
     assert afga.change_adapted(again, vec(0), clients, plan)[0] == F(-1, 2)
-    plan = Exchange((0, 2), ((0, 1), (1, 2)), mat(["1/4", "3/4"], ["3/4", "1/4"]))
+    plan = Exchange((0, 2), ((0, 1), (1, 2)), matrix(["1/4", "3/4"], ["3/4", "1/4"]))
     # (-1, -25) -> (-19, -7); then (-7 - 25, 2) -> (-8 + 3/2, -24 + 1/2): the mean of clients 0 and 2.
     assert afga.change_adapted(again, vec(0), clients, plan)[0] == (F(-19) + F(-47, 2)) / 2
 
 
 def test_clusters_by_hand() -> None:
     """Two clusters, {0, 2} and {1}; J in the first."""
-    W = mat(["1/2", 0, "1/2"], [0, 1, 0], ["1/2", 0, "1/2"])
+    W = matrix(["1/2", 0, "1/2"], [0, 1, 0], ["1/2", 0, "1/2"])
     clients = [lambda t, x, g=g: vec(g) for g in (4, 8, -12)]
     plan = Exchange((0, 1), ((0, 1, 2),), W, ((0, 2), (1,)))
     # The first cluster's clients all come to 1, the second's to -2.
@@ -104,7 +97,7 @@ def test_clusters_by_hand() -> None:
 
 def test_one_hop_by_hand() -> None:
     """Client 2 does not listen to the only sender, client 0, and goes on from the model that it has."""
-    W = mat(["1/2", "1/2", 0], ["1/2", 0, "1/2"], [0, "1/2", "1/2"])
+    W = matrix(["1/2", "1/2", 0], ["1/2", 0, "1/2"], [0, "1/2", "1/2"])
     X = np.stack([vec(5), vec(6), vec(7)])
     clients = [lambda t, x: vec(0)] * 3
     plan = Exchange((0,), ((0,), (0,)), W)
@@ -117,9 +110,9 @@ def test_one_hop_by_hand() -> None:
 
 def test_peers_by_hand() -> None:
     """Gradients 4 and -8 at 0, W = [[3/4, 1/4], [1/4, 3/4]], from the models 4 and 8 (Dsgd)."""
-    W = mat(["3/4", "1/4"], ["1/4", "3/4"])
+    W = matrix(["3/4", "1/4"], ["1/4", "3/4"])
     clients = scalars((1, 2), (0, 0))
-    plan, start = Exchange((), ((0, 1),), W), peers.Peers(mat([4], [8]))
+    plan, start = Exchange((), ((0, 1),), W), peers.Peers(matrix([4], [8]))
     # W X = (5, 7); X - G/4 = (3, 4); (5, 7) - (5, 14)/4.
     for order, want in (
         ("combine-then-adapt", (4, 3)),
@@ -138,7 +131,7 @@ def test_peers_by_hand() -> None:
 
 def test_decentralised_adam_by_hand() -> None:
     """Gradients 4 and 8, beta1 = 1/2, beta2 = 3/4: m = (2, 4), v = (4, 16)."""
-    W = mat(["3/4", "1/4"], ["1/4", "3/4"])
+    W = matrix(["3/4", "1/4"], ["1/4", "3/4"])
     clients = [lambda t, x, g=g: vec(g) for g in (4, 8)]
     numbers: dict[str, Any] = {"eta_l": F(1), "beta1": F(1, 2), "beta2": F(3, 4), "beta3": F(0)}
     plan, setup = Exchange((), ((0, 1),), W), Setup((1, 1), {"w": (2, 1)})
@@ -299,7 +292,7 @@ def test_client_drift_shrinks_with_rho(theta: Any, x_inf: float) -> None:
 
 def test_drift_of_two_clients_in_closed_form() -> None:
     a1, a2, b1, b2, rate, w = F(1), F(3), F(2), F(-1), F(1, 8), F(1, 5)
-    W = mat([1 - w, w], [w, 1 - w])
+    W = matrix([1 - w, w], [w, 1 - w])
     c1, c2 = 2 - rate * ((1 - w) * a1 + w * a2), 2 - rate * (w * a1 + (1 - w) * a2)
     end = (c1 * a1 * b1 + c2 * a2 * b2) / (c1 * a1 + c2 * a2)
     best = (a1 * b1 + a2 * b2) / (a1 + a2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
+from test_spec.exact import vec
 
 from fedspec.algorithms import fedavg, normalised
 from fedspec.algorithms.local import local_sgd, sgd_norm
@@ -20,10 +21,6 @@ from fedspec.problems.heavy_tailed import cauchy, draw_cauchy, draw_student, noi
 pytestmark = pytest.mark.long
 
 ETA = F(1, 4)
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def exact_noise(rng: np.random.Generator, clients: int, steps: int) -> list[list[np.ndarray]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms import afga, cafga, peers
 from fedspec.algorithms.afga import AdaptedAfga, Afga
@@ -24,10 +25,6 @@ from fedspec.server.amsgrad import init as init_amsgrad
 
 EXACT = np.array([F(0)], dtype=object)
 TINY = 1e-12
-
-
-def vec(*xs: Any) -> Array:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def hyper(kind: Any = Afga, **more: Any) -> Any:

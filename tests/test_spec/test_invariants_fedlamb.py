@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 from test_spec.test_fedlamb import run
 
 from fedspec.algorithms import fedlamb, local_ams
@@ -54,10 +55,6 @@ def test_clients_stay_near_their_start_and_their_mean(T: int) -> None:
     )
     gap = one[0][0].x[0] ** 2
     assert gap == F(81, 100) > (1 - F(999, 1000)) * F(81, 100)
-
-
-def vec(*xs: Any) -> Array:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def test_a_coordinate_may_be_measured_in_any_unit() -> None:

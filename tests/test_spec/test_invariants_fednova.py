@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.control_runs import Run, line, vec
+from test_spec.control_runs import Run, line
+from test_spec.exact import vec
 
 from fedspec.arith import Array
 from fedspec.linear import eye

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms import (
     fedada2,
@@ -30,10 +31,6 @@ from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant, given
 from fedspec.server.adagrad import adagrad
 from fedspec.server.adagrad import init as init_adaptive
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def plan(*steps: int, **more: Any) -> Plan:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms.joint_private import DpJoint, init, step
 from fedspec.algorithms.private import DpFedAvg
@@ -18,10 +19,6 @@ from fedspec.problems.quadratic import constant
 
 ROOTED: dict[str, Any] = {"server": "adam", "beta2": 0}
 """A server whose second moment is a square."""
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def hyper(**more: Any) -> Any:

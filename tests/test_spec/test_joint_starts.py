@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms import fedada2, fedadaadagrad, fedadaadam, fedblended, joint_direct, joint_local, joint_private
 from fedspec.client.sm3_delayed import begin, sm3_i_delayed, sm3_ii_delayed
@@ -19,10 +20,6 @@ from fedspec.problems.quadratic import given
 from fedspec.readings import Idle
 
 pytestmark = pytest.mark.table(20)
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def change(module: Any, kind: Any, gradients: Sequence[int], strategy: str = "", **more: Any) -> Any:

@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.arith import Array
 from fedspec.client.lamb_solver import Averages, begin, lamb, lamb_ratio
 from fedspec.readings import Phi, ZeroLayer
-
-
-def vec(*xs: Any) -> Array:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def test_two_steps_of_the_ratio() -> None:

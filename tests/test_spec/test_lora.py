@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sympy
 import torch
+from test_spec.exact import matrix
 
 from fedspec.errors import ParameterError, PlanError, ShapeError, UnknownNameError, WeightError
 from fedspec.mixing.adapters import (
@@ -30,10 +31,6 @@ pytestmark = pytest.mark.table(10)
 
 HALF = np.array([F(1, 2), F(1, 2)])
 RULES = (fedit, ffa, rolora, flora, fedex)
-
-
-def matrix(*rows: Any) -> Any:
-    return np.array([[F(x) for x in row] for row in rows], dtype=object)
 
 
 TWO = (Adapter(matrix([1], [0]), matrix([0, 2])), Adapter(matrix([0], [1]), matrix([4, 0])))

@@ -6,17 +6,12 @@ from fractions import Fraction as F
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms.mifa import Mifa, init, step
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
-
 
 GRADIENTS = [vec(1, -2), vec(3, F(1, 2)), vec(-5, 4)]
 

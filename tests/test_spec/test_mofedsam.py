@@ -7,7 +7,8 @@ from fractions import Fraction as F
 from typing import Any
 
 import pytest
-from test_spec.control_runs import ROUNDS, Run, batches, line, vec
+from test_spec.control_runs import ROUNDS, Run, batches, line
+from test_spec.exact import vec
 from test_spec.test_fedsam import SLOPES, gradient
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from test_spec.exact import vec
 
 from fedspec.arith import Array
 from fedspec.client.muon import (
@@ -26,10 +27,6 @@ from fedspec.readings import Coefficients, LookAhead, MatrixLength, MatrixScale,
 KW: dict[str, Any] = {"eta_l": F(1, 10), "rho": F(1, 2), "eps": F(1, 2), "wd": F(1, 2), "ns_steps": 1}
 P1 = F(7010, 10000)
 """3.4445 - 4.7750 + 2.0315, which is where 1 goes."""
-
-
-def vec(*xs: Any) -> Array:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def test_two_steps_of_a_number() -> None:

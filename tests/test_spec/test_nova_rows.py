@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_spec.control_runs import Run, vec
+from test_spec.control_runs import Run
+from test_spec.exact import vec
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import PlanError, WeightError

@@ -7,7 +7,8 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
-from test_spec.control_runs import Run, vec
+from test_spec.control_runs import Run
+from test_spec.exact import vec
 
 from fedspec.algorithms import fednova_solvers
 from fedspec.algorithms.fednova_solvers import FedNovaSolvers, State

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms import fedams_code, fednova
 from fedspec.algorithms.fednova import FedNova
@@ -25,10 +26,6 @@ from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad, corrected_ams, init
 from fedspec.server.yogi import yogi
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def test_server_adam_first_round() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import sympy
 import z3
+from test_spec.exact import vec
 
 from fedspec.algorithms.q_fedavg import QFedAvg, server
 from fedspec.arith import digits, power
@@ -28,10 +29,6 @@ from fedspec_suite.judge.capsules.codec import decoded, encoded
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.running import Running64
 from fedspec_suite.measure.setting import setting_of
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def moved(changes: list[list[Any]], F_i: list[Any], *, q: Any, eta_l: Any = F(1, 2), examples: Any = None) -> list[F]:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction as F
-from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.algorithms.scaffnew import Scaffnew, init, step
 from fedspec.errors import PlanError
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import QuadraticClients, constant
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def all_of(n: int, steps: int = 1) -> Plan:

@@ -5,15 +5,11 @@ from __future__ import annotations
 from fractions import Fraction as F
 from typing import Any
 
-import numpy as np
 import pytest
+from test_spec.exact import vec
 
 from fedspec.server.momentum import ServerMomentum, init, server_momentum
 from fedspec.server.slow_momentum import slow_momentum
-
-
-def vec(*xs: Any) -> np.ndarray:
-    return np.array([F(x) for x in xs], dtype=object)
 
 
 def followed(changes: list[Any], rates: list[F], *, eta: F, beta: F) -> list[list[F]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction as F
 from math import cos, pi, sqrt
-from typing import Any
 
 import numpy as np
 import pytest
+from test_spec.exact import matrix
 
 from fedspec.errors import MixingError
 from fedspec.mixing import topology
@@ -16,10 +16,6 @@ from fedspec.readings import RingOfTwo
 
 EXACT = np.array([F(0)], dtype=object)
 J = {n: np.full((n, n), 1 / n) for n in range(1, 7)}
-
-
-def matrix(*rows: Any) -> np.ndarray:
-    return np.array([[F(x) for x in row] for row in rows], dtype=object)
 
 
 def some(seed: int, n: int = 5) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sympy
 import z3
+from test_spec.reduction_runs import answers
 
 from fedspec.algorithms import fedavg, fedbuff, fednova, peers, scaffold
 from fedspec.algorithms.local import local_sgd, sgd_norm
@@ -200,13 +201,13 @@ def test_what_every_event_says_is_what_a_case_says_once(row: str, level: str) ->
     offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (row, level))
     for name in {*VARYING} & {*setting_of(offer).numbers}:
         value = 0.375 * s.case.hyper[name]
-        want = played(with_hyper(s, **{name: value}))
+        want = answers(with_hyper(s, **{name: value}))
         # One mu for all rounds cancels from what FedDyn's server does.
-        assert not np.array_equal(want, played(s)) or (row, level) == ("feddyn", "server"), name
-        assert np.array_equal(want, played(saying(s, {name: value}))), name
+        assert not np.array_equal(want, answers(s)) or (row, level) == ("feddyn", "server"), name
+        assert np.array_equal(want, answers(saying(s, {name: value}))), name
         if level == "round" and name != "eta":
             try:
-                got = played(saying(s, {name: value}, each=True))
+                got = answers(saying(s, {name: value}, each=True))
             except ParameterError as error:
                 assert "the server reads it too" in str(error)
             else:
@@ -218,8 +219,3 @@ def saying(s: Scenario, hyper: Any, each: bool = False) -> Scenario:
         return replace(e, hyper={n: (v,) * len(e.steps) if each else v for n, v in hyper.items()})
 
     return replace(s, events=tuple(map(told, s.events)))
-
-
-def played(s: Scenario) -> Any:
-    session = SUBJECT.start(s.case)
-    return [np.asarray(session.step(e)["x"]) for e in s.events]
