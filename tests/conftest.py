@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import signal
 import time
@@ -142,3 +143,11 @@ def long_runs_check_no_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", before or judging or any(map(request.node.get_closest_marker, LONG)))
     yield
     jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@pytest.fixture
+def calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line about progress, however busy the machine is."""
+    from fedspec_suite.report import terminal
+
+    monkeypatch.setattr(terminal, "PATIENCE", math.inf)

@@ -15,9 +15,9 @@ from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines.worst_case.attained import Attained, share
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
 from fedspec_proofs.errata import errata as lines
+from fedspec_properties.invariants import BEYOND, of_paper
+from fedspec_properties.reductions import EDGES
 from fedspec_site.writing import Source
-from fedspec_suite.laws.invariants import BEYOND, of_paper
-from fedspec_suite.laws.reductions import EDGES
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.report.graph import by_family, checked, restriction
 from fedspec_suite.report.markdown import table

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
-
-from fedspec_suite.report import terminal
-
-
-@pytest.fixture
-def calm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line about progress, however busy the machine is."""
-    monkeypatch.setattr(terminal, "PATIENCE", math.inf)
 
 
 @pytest.fixture
