@@ -30,21 +30,6 @@ def _late(e: Event, delay: int) -> Arrival:
     return replace(e, delay=delay)
 
 
-def _cases(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return arrival_scenarios(setting)
-
-
-def _waits(bench: Bench, s: Scenario) -> None:
-    before = flatten(s.case.x0)
-    for k, got in enumerate(bench.play(s)):
-        if (k + 1) % buffer_of(s) != 0 and not np.array_equal(got["x"], before):
-            j = int(np.argmax(got["x"] != before))
-            note = "the model moves although the buffer is not full"
-            where = f"arrival {k + 1}"
-            raise Deviates(Deviation(bench.step_equation, where, j, float(got["x"][j]), float(before[j]), None, note))
-        before = got["x"]
-
-
 @st.composite
 def _revisiting(draw: st.DrawFn, setting: Setting) -> Scenario:
     """The last buffer holds one client's update several times, from one old version."""
@@ -94,15 +79,6 @@ def _as_one(bench: Bench, pair: Pair) -> None:
 
 STEADY = if_option("staleness", "constant")
 LAWS = (
-    Law(
-        id="waits",
-        words="the model moves when the buffer is full, and not before",
-        levels=("trace",),
-        source="Client-Centric, L187",
-        cases=_cases,
-        check=_waits,
-        applies=fact(Fact.BUFFERED),
-    ),
     Law(
         id="remembers",
         words="a late change is that of a session begun at the version which the client downloaded",

@@ -22,6 +22,7 @@ from fedspec_suite.laws.asked import (
     by_level,
     fact,
     measured,
+    nonzero,
     number,
     odd,
     offered,
@@ -136,7 +137,37 @@ def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
 STILL = by_level(client=unless(fact(Fact.DECAYING), "its decay moves the model by itself"), server=always)
 """A decay is the clients' own: what a server adds to the model does not shrink."""
 
+
+def _resting(setting: Setting) -> st.SearchStrategy[Scenario]:
+    return scenarios(setting).map(lambda s: change_events(s, change=lambda a: a * 0))
+
+
+def _rests(bench: Bench, s: Scenario) -> None:
+    x, want = flatten(s.case.x0), []
+    for event in s.events:
+        x = flatten(event.x) if isinstance(event, Begin) else x
+        want.append(x)
+    # A server that averages models instead of changes rounds even here. Whether there is a root of what it has moved v
+    # to from 0, no bound tells where v moves by a sign; it does of a v that is larger than what rounding moves.
+    small = float(np.finfo(bench.dtype).eps * max(1, np.abs(x).max() ** 2))
+    beside = with_hyper(s, v0=small) if s.case.hyper.get("v0") == 0 else s
+    bench.follows(s, want, rounded=True, beside=beside)
+
+
 LAWS = (
+    Law(
+        id="rests",
+        words="where nothing comes in from a fresh state, nothing moves",
+        levels=BOTH,
+        source="linearity in m",
+        cases=_resting,
+        check=_rests,
+        applies=both(
+            STILL,
+            # With a stabiliser of 0 the first step is 0/0.
+            settable(*STABILISERS, fits=nonzero),
+        ),
+    ),
     Law(
         id="mirrors",
         words="the opposite input gives the opposite path",

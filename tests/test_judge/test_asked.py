@@ -186,7 +186,7 @@ def own() -> dict[tuple[str, str], dict[str, str]]:
 @pytest.mark.parametrize(
     ("law", "level", "why_not"),
     [
-        ("steps-relative", "server", f"its row denies Fact.PLAIN_MEAN ({Fact.PLAIN_MEAN}): its rate reads each "),
+        ("mean", "server", f"its row denies Fact.PLAIN_MEAN ({Fact.PLAIN_MEAN}): its rate reads each "),
         ("coordinates", "server", "its row denies coordinates: its rate is one number over the whole model"),
         ("affine-round", "round", "it has no matrix of its round (MAPS in its file)"),
         ("path", "round", f"its row says no Fact.AFFINE ({Fact.AFFINE})"),

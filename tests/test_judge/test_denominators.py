@@ -37,15 +37,14 @@ def test_what_is_not_shown_is_neither_required_nor_passed() -> None:
 @pytest.mark.parametrize(
     ("name", "skipped", "reason"),
     [
-        ("pinned", {"memoryless", "rate", "scales"}, "cannot be set"),
-        ("nonzero", {"memoryless"}, "beta1 = 0 is refused"),
+        ("pinned", {"rate", "scales"}, "cannot be set"),
         ("one_block", {"blocks"}, "one block only"),
         ("rate_pinned", {"rate"}, "eta_l cannot be set"),
         ("mu_pinned", {"proximal-sgd-is-sgd"}, "mu cannot be set"),
     ],
 )
 def test_what_cannot_be_set_is_withheld_and_the_rest_is_judged(name: str, skipped: set[str], reason: str) -> None:
-    row = line(name)
+    row = line(name, "--properties")
     asked = {law: why for law, why in withheld(row).items() if not law.startswith("follows-")}
     assert set(asked) == skipped
     assert all(reason in why for why in asked.values())

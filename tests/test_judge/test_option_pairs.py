@@ -18,7 +18,7 @@ from fedspec.errors import ParameterError
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.laws import PROPERTIES, every
+from fedspec_suite.laws import PROPERTIES
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
@@ -77,14 +77,6 @@ def test_the_specification_keeps_every_law_under_every_pair_of_options(algorithm
         assert found
         wrong = [(o.law, str(o.deviation)) for o in found if o.status in {Status.FAIL, Status.ERROR}]
         assert not wrong, (offer.reading, dict(offer.options), wrong)
-
-
-def test_a_client_is_no_two_halves_where_all_steps_have_one_mean() -> None:
-    law = every()["client-halved"]
-    for reading, why in (("own-steps", ""), ("mean-steps", "divisor")):
-        setting = setting_of(Offer("vrl-sgd", "round", reading, {"weights": "examples"}))
-        answer = law.why_not(setting, ("delta",), concurrent=True)
-        assert why in answer if why else not answer
 
 
 def test_pairs_that_are_asked_already_are_not_asked_again() -> None:

@@ -49,7 +49,7 @@ def test_what_is_written_is_shown_judged_and_drawn(written: Path) -> None:
     reasons = {(row["law"], row["level"]): row["why_not"] for row in why}
     assert reasons["unrolled", "server"] == reasons["mean", "server"] == reasons["fed-mean-is-fedavg", "round"] == ""
     said = "its row says no Fact.JOINT (adaptive clients under an adaptive server)"
-    assert reasons["joint-moments", "round"] == said
+    assert reasons["joint-history", "round"] == said
 
 
 def test_what_is_written_conforms_and_its_mistakes_are_named(written: Path) -> None:
@@ -247,7 +247,7 @@ def test_a_fact_asks_for_no_second_route_that_is_not_there(tmp_path: Path) -> No
     (tmp_path / "own.py").write_text(NEW + EXTRAPOLATES, encoding="utf-8")
     why = json.loads(with_own("laws", "--why", "own", "--plugin", "own.py", "--json", cwd=tmp_path).out)
     asked = {law["law"] for law in why if law.get("why")}
-    assert "no-shorter" in asked and not {"of-several", "unrolled"} & asked
+    assert "turns" in asked and not {"of-several", "unrolled"} & asked
 
 
 def test_a_number_without_a_usual_value_is_shown_and_asked_for(tmp_path: Path) -> None:

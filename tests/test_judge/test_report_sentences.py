@@ -135,7 +135,7 @@ def test_broken_and_holding_laws_are_said_in_their_words_and_once() -> None:
         asked("client-order", Status.INCONCLUSIVE),
     )
     assert unknown(r)
-    assert broken(r) == [every()["zero-weight"].words, f"{every()['unanimous'].words} (float32 alone)"]
+    assert broken(r) == [every()["zero-weight"].words, f"{words('unanimous')} (float32 alone)"]
     assert holds(r) == [every()["repeats"].words]
     assert not unknown(wrong("A at fedavg.step (ratio 1)")) and not unknown(result())
 

@@ -148,7 +148,7 @@ def test_a_right_one_conforms(name: str) -> None:
     [
         ("scaffold_participants", "server-control-sums", "scaffold.c: got"),
         ("scaffold_changes", "server-control-sums", "scaffold.c: got"),
-        ("feddyn_participants", "server-dual-sums", "h is averaged over the participants"),
+        ("feddyn_participants", "follows-h", "h is averaged over the participants"),
     ],
 )
 def test_a_wrong_one_is_found_and_named(name: str, law: str, words: str) -> None:

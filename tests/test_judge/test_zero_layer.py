@@ -115,7 +115,7 @@ def test_who_does_something_else_is(reading: str, trust: str) -> None:
 
 
 @pytest.mark.parametrize("offer", OFFERS, ids=lambda o: " ".join((o.reading, *o.options.values())))
-@pytest.mark.parametrize("law", ["local-step-length", "unrolled", "zero-layer"])
+@pytest.mark.parametrize("law", ["unrolled", "zero-layer"])
 def test_no_law_of_local_steps_finds_the_specification_wrong_there(law: str, offer: Offer) -> None:
     setting = setting_of(offer, "float64")
     bench, cases = bench_of(SUBJECT, offer, setting), drawn(zero_layers(setting), 8, 0)

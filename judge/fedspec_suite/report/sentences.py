@@ -14,7 +14,7 @@ from fedspec_suite.diagnosis.seen.decimals import CLAIMED
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE, INSIDE
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
 from fedspec_suite.judge.zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
-from fedspec_suite.laws import law_named
+from fedspec_suite.laws import law_named, retired
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.extent import Extent, beyond_all, widen
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
@@ -381,4 +381,4 @@ def words(law: str) -> str:
     if law == ASKED:
         return "every obligation of the offer is asked"
     known = law_named(law)
-    return known.words if known else law
+    return known.words if known else retired().get(law, {}).get("says", law)

@@ -171,8 +171,5 @@ ROW = Algorithm(
         "of a scaled sign, zero is sent as zero",
         "the entries sent are not scaled by d / k: with a memory that diverges",
     ),
-    denies={
-        "common-minimum": "a change that is zero but for rounding has signs all the same: nothing is decided there"
-    },
     symbols={"kept": "k", "c_i": "C(p_i)"},
 )

@@ -137,9 +137,5 @@ ROW = Algorithm(
         "s counts the steps from 0 to R; of b bits it is 2^b, 2^b - 1 or less, by who counts",
         "a length for each layer, or each tensor, is another quantiser",
     ),
-    denies={
-        "common-minimum": "a change that is zero but for rounding has a length, and levels, all the same: nothing is "
-        "decided there"
-    },
     symbols={"levels": "s", "Delta_i": "Q(x_(k,tau)^(i) - x_k)"},
 )

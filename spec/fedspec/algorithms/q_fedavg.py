@@ -99,7 +99,6 @@ ROW = Algorithm(
     dimensions={"guard": Dimension.SQUARE},
     facts=(Fact.ISOTROPIC,),
     denies={
-        "unanimous": "the longer the changes are, the more b_i shortens them",
         "coordinates": "its b_i is one number over the whole model",
     },
     traps=(
