@@ -8,7 +8,8 @@ from test_judge.results import asked, printed, result, wrong
 from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME
 from fedspec_suite.laws import every
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen
-from fedspec_suite.report.sentences import unknown, words
+from fedspec_suite.report import sentences
+from fedspec_suite.report.sentences import unknown
 
 WIDTHS = (60, 80, 100, 200)
 UNKNOWN = wrong(
@@ -144,7 +145,7 @@ def test_an_unknown_variant_says_what_is_broken_and_what_holds() -> None:
 
 def test_what_is_left_out_of_a_list_is_counted() -> None:
     told = " ".join(" ".join(printed([UNKNOWN])[5:7]).split())
-    shown = [law for law in ("unrolled", "zero-weight", "unanimous", "mean") if words(law) in told]
+    shown = [law for law in ("unrolled", "zero-weight", "unanimous", "mean") if sentences.words(law) in told]
     assert 0 < len(shown) < 4 and f"; and {4 - len(shown)} more" in told
     short = wrong("no known variant", asked("follows-x", Status.FAIL), asked("zero-weight", Status.FAIL))
     assert f"    fails: {every()['zero-weight'].words}" in printed([short])
