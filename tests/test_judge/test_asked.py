@@ -81,7 +81,7 @@ TREES = {
 
 def test_no_law_chooses_otherwise() -> None:
     found = {path: [s for v in selections(tree) for s in strange(v, tree, TREES)] for path, tree in TREES.items()}
-    assert sum(len([*selections(tree)]) for tree in TREES.values()) > 100
+    assert sum(len([*selections(tree)]) for tree in TREES.values()) > 60
     assert not {path: said for path, said in found.items() if said}
 
 

@@ -22,6 +22,7 @@ from fedspec_suite.report.sentences import (
     tally,
     told,
     unknown,
+    words,
 )
 
 FAIL, PASS = Status.FAIL, Status.PASS

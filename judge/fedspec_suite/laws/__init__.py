@@ -21,7 +21,7 @@ from fedspec_suite.measure import pools
 
 __all__ = ["ALL", "LAWS", "PROPERTIES", "Law", "every", "know", "law_named", "matching", "properties", "retired"]
 
-LAWS: dict[str, Law] = {law.id: law for law in (*follows_rule.LAWS, *far.LAWS, *made.LAWS, *buffers.LAWS, *common.LAWS)}
+LAWS: dict[str, Law] = {law.id: law for law in (*follows_rule.LAWS, *buffers.LAWS, *far.LAWS, *made.LAWS, *common.LAWS)}
 """The laws that the judge asks by default, by id; those that follow the rule stand first."""
 
 ALL = "*"

@@ -161,6 +161,9 @@ class _Draws:
         if self.setting.algorithm.runs("accumulation"):
             # FedNova prints ||a_i||_1 in closed forms too, which lose the digits of 1/alpha and of 1/(1 - rho)^2.
             pools |= {"eta_l": (0.1,), "rho": (0.0, 0.9)}
+        if "mix" in pools:
+            # x + mix (y - x) rounds by x, which the bound of (1 - mix) x + mix y does not hold if mix = 1.
+            pools["mix"] = tuple(v for v in pools["mix"] if v < 1)
         if self.setting.v0_is_tau_squared:
             # The subject squares it: the square must be exact.
             pools["tau"] = POOLS["tau"]

@@ -36,15 +36,20 @@ def sgd(model: torch.nn.Module, h: Mapping[str, Any], **more: Any) -> torch.opti
 
 
 class Model(torch.nn.Module):
-    """A parameter for each block."""
+    """A parameter for each block; a block that is a single number is one of shape (1,), as in torch's own layers.
+
+    torchft 0.2.0 raises on a parameter without axes (``torch.empty(*p.shape)``, local_sgd.py, line 248).
+    """
 
     def __init__(self, x: Blocks) -> None:
         super().__init__()
-        self.blocks = torch.nn.ParameterList(torch.nn.Parameter(torch.tensor(block)) for block in x.values())
+        rows = (torch.tensor(np.atleast_1d(block)) for block in x.values())
+        self.blocks = torch.nn.ParameterList(map(torch.nn.Parameter, rows))
 
     def shown(self, x: Blocks) -> dict[str, np.ndarray[Any, Any]]:
         """Its numbers, by the blocks' names."""
-        return {name: p.detach().numpy().copy() for name, p in zip(x, self.blocks, strict=True)}
+        pairs = zip(x.items(), self.blocks, strict=True)
+        return {name: p.detach().numpy().copy().reshape(np.shape(block)) for (name, block), p in pairs}
 
 
 class Session:
@@ -67,7 +72,7 @@ class Session:
         def round_of(rank: int) -> dict[str, np.ndarray[Any, Any]]:
             model, ends = self.made[rank]
             for p, change in zip(model.blocks, messages[rank].delta.values(), strict=True):
-                p.grad = -torch.tensor(change, dtype=p.dtype)
+                p.grad = -torch.tensor(change, dtype=p.dtype).reshape(p.shape)
             ends()
             return model.shown(self.case.x0)
 

@@ -44,6 +44,7 @@ from omegaconf import OmegaConf
 
 from fedspec.contract import Answer, Arrival, Case, Event, Messages, Offer, SubjectInfo
 from fedspec.errors import ContractError
+from fedspec_suite.subjects.descending import put_gradients
 
 UNIFORM, EXAMPLES = {"weights": "uniform"}, {"weights": "examples"}
 KINDS = ("statistics", "counters")
@@ -177,31 +178,31 @@ class TraceSession:
     """An aggregator, every version of its model, and clients that run SGD."""
 
     def __init__(self, case: Case) -> None:
-        ((self.name, x),) = case.x0.items()
         if case.problem is None:
             raise ContractError("case: no problem at level trace")
+        self.names = {f"p{i}": name for i, name in enumerate(case.x0)}
         self.rate, self.gradients = case.hyper["eta_l"], case.variant == "gradients"
         self.H, self.e = torch.tensor(case.problem.H), torch.tensor(case.problem.e)
         self.aggregator = AGGREGATORS[case.algorithm](model_of(case.x0), OmegaConf.create(configured(case)))
-        self.versions = [torch.tensor(x)]
+        self.versions = [{p: torch.tensor(case.x0[name]) for p, name in self.names.items()}]
 
     def step(self, event: Event) -> Answer:
         """Let one update arrive, trained from the version that it was begun from."""
         if not isinstance(event, Arrival):
             raise ContractError(f"event: {type(event).__name__} at level trace; send Arrival")
         begun = self.versions[-1 - event.delay]
-        y = begun.clone().requires_grad_()
-        optimizer = torch.optim.SGD([y], lr=self.rate)
+        y = {p: block.clone().requires_grad_() for p, block in begun.items()}
+        optimizer = torch.optim.SGD([*y.values()], lr=self.rate)
         for _ in range(event.steps):
-            y.grad = self.H[event.client] @ y.detach() - self.e[event.client]
+            put_gradients([*y.values()], self.H[event.client], self.e[event.client])
             optimizer.step()
-        sent = begun - y.detach() if self.gradients else y.detach()
+        sent = {p: begun[p] - block.detach() if self.gradients else block.detach() for p, block in y.items()}
         before = self.aggregator.global_step
         self.aggregator.client_step[event.client] = before - event.delay
-        x = self.aggregator.aggregate(event.client, {"p0": sent})["p0"]
+        x = self.aggregator.aggregate(event.client, sent)
         if self.aggregator.global_step > before:
-            self.versions.append(x.clone())
-        return {"x": {self.name: x.numpy()}}
+            self.versions.append({p: x[p].clone() for p in self.names})
+        return {"x": {name: x[p].numpy() for p, name in self.names.items()}}
 
 
 class Appfl:

@@ -25,6 +25,7 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
@@ -33,6 +34,7 @@ import torch
 
 from fedspec.contract import Answer, Case, Event, Messages, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError
+from fedspec_suite.subjects.descending import put_gradients
 
 try:
     import torchvision  # noqa: F401
@@ -67,12 +69,12 @@ class StandInDatasets:
 
 
 class StandInPlan:
-    """The part of Fed-BioMed's training plan that the aggregator asks: one layer, and a rate for those who sit out."""
+    """The part of Fed-BioMed's training plan that the aggregator asks: the layers, and a rate for those who sit out."""
 
     local_params: tuple[str, ...] = ()
 
-    def __init__(self, name: str, rate: float) -> None:
-        self.rates = {name: rate}
+    def __init__(self, names: Iterable[str], rate: float) -> None:
+        self.rates = dict.fromkeys(names, rate)
 
     def get_model_params(self, **which: object) -> dict[str, float]:
         """Something with as many entries as there are layers."""
@@ -113,44 +115,48 @@ class ScaffoldSession:
     """The aggregator, the current model, and clients that run SGD with the correction that they are sent."""
 
     def __init__(self, case: Case) -> None:
-        ((self.name, x),) = case.x0.items()
         if case.problem is None:
             raise ContractError("case: no problem at level round")
-        self.x, self.rate, self.round = torch.tensor(x), case.hyper["eta_l"], 0
+        self.x = {name: torch.tensor(block) for name, block in case.x0.items()}
+        self.rate, self.round = case.hyper["eta_l"], 0
         self.H, self.e = torch.tensor(case.problem.H), torch.tensor(case.problem.e)
-        self.plan = StandInPlan(self.name, self.rate)
+        self.plan = StandInPlan(self.x, self.rate)
         self.aggregator = Scaffold(server_lr=case.hyper["eta"], fds=StandInDatasets(len(self.e)))
 
-    def train(self, client: int, steps: int, correction: Any) -> Any:
+    def train(self, client: int, steps: int, correction: Any) -> dict[str, Any]:
         """One node's round."""
-        y = self.x.clone().requires_grad_()
-        optimizer = torch.optim.SGD([y], lr=self.rate)
+        y = {name: block.clone().requires_grad_() for name, block in self.x.items()}
+        optimizer = torch.optim.SGD([*y.values()], lr=self.rate)
         for _ in range(steps):
-            y.grad = self.H[client] @ y.detach() - self.e[client]
-            y.grad.sub_(correction)
+            put_gradients([*y.values()], self.H[client], self.e[client])
+            for name, block in y.items():
+                assert block.grad is not None
+                block.grad.sub_(correction[name])
             optimizer.step()
-        return y.detach()
+        return {name: block.detach() for name, block in y.items()}
 
     def step(self, event: Event) -> Answer:
         """Run one round."""
         if not isinstance(event, Round):
             raise ContractError(f"event: {type(event).__name__} at level round; send Round")
         chosen = dict(zip(map(str, event.participants), event.steps, strict=True))
-        model = {self.name: self.x}
+        model = dict(self.x)
         sent = self.aggregator.create_aggregator_args(model, list(chosen))
         models, replies = {}, {}
         for node, steps in chosen.items():
-            correction = sent[node]["aggregator_correction"][self.name]
-            models[node] = {self.name: self.train(int(node), steps, correction)}
-            replies[node] = {"optimizer_args": {"lr": {self.name: self.rate * steps}}}
+            models[node] = self.train(int(node), steps, sent[node]["aggregator_correction"])
+            replies[node] = {"optimizer_args": {"lr": dict.fromkeys(self.x, self.rate * steps)}}
         shares = dict.fromkeys(chosen, 1 / len(chosen))
         new = self.aggregator.aggregate(models, shares, model, self.plan, replies, n_updates=1, n_round=self.round)
-        self.x, self.round = new[self.name], self.round + 1
-        states = self.aggregator.nodes_states
+        self.x, self.round = {name: new[name] for name in self.x}, self.round + 1
+
+        def whole(state: Any) -> Any:
+            return np.concatenate([np.ravel(state[name]) for name in self.x])
+
         return {
-            "x": {self.name: self.x.numpy().copy()},
-            "c": {self.name: np.array(self.aggregator.global_state[self.name])},
-            "c_i": np.stack([np.array(states[str(i)][self.name]) for i in range(len(self.e))]),
+            "x": {name: block.numpy().copy() for name, block in self.x.items()},
+            "c": {name: np.array(self.aggregator.global_state[name]) for name in self.x},
+            "c_i": np.stack([whole(self.aggregator.nodes_states[str(i)]) for i in range(len(self.e))]),
         }
 
 

@@ -52,6 +52,7 @@ from nvflare.app_opt.pt.scaffold import PTScaffoldHelper
 
 from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Messages, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError
+from fedspec_suite.subjects.descending import put_gradients
 
 STEPS = {"weights": "steps"}
 ONE = {"eta": 1.0}
@@ -249,14 +250,14 @@ class RoundSession(ServerSession):
         helper.load_global_controls(weights=received.meta[AlgorithmConstants.SCAFFOLD_CTRL_GLOBAL])
         c_global, c_local = helper.get_params()
         optimizer = torch.optim.SGD(net.parameters(), lr=self.rate)
-        (x,) = net.parameters()
         for _ in range(steps):
-            x.grad = self.H[client] @ x.detach() - self.e[client]
+            put_gradients([*net.parameters()], self.H[client], self.e[client])
             optimizer.step()
             helper.model_update(net, self.rate, c_global, c_local)
         helper.terms_update(net, self.rate, c_global, c_local, began)
-        (before,) = began.parameters()
-        return message({"p0": (x - before).detach().numpy()}, steps, helper.get_delta_controls())
+        before = dict(began.named_parameters())
+        change = {name: (x - before[name]).detach().numpy() for name, x in net.named_parameters()}
+        return message(change, steps, helper.get_delta_controls())
 
     def step(self, event: Event) -> Answer:
         """Run one round."""
@@ -264,8 +265,8 @@ class RoundSession(ServerSession):
             raise ContractError(f"event: {type(event).__name__} at level round; send Round")
         chosen = list(zip(event.participants, event.steps, strict=True))
         answer = self.round(lambda model: [self.train(i, steps, model) for i, steps in chosen])
-        c_i = np.stack([np.array(helper.c_local.state_dict()["p0"]) for helper in self.helpers])
-        return {**answer, "c_i": c_i}
+        kept = [helper.c_local.state_dict().values() for helper in self.helpers]
+        return {**answer, "c_i": np.stack([np.concatenate([np.ravel(c) for c in blocks]) for blocks in kept])}
 
 
 class NVFlare:
