@@ -332,6 +332,15 @@ def test_a_requirement_is_looked_up_in_the_offer_of_today(tmp_path: Path) -> Non
     assert [r.outcome for r in replayed(kept, Fixed(replace(REDDI, fixed={})))] == [Outcome.PASSES]
 
 
+def test_a_law_that_is_asked_no_more_leaves_its_case_to_the_rule(tmp_path: Path) -> None:
+    subject, _, made = of_mutant("fedyogi-sign", "follows-x", "fedyogi")
+    kept = stored(made.body, tmp_path)
+    (first, *_) = kept.failures
+    old = replace(kept, failures=(replace(first, law="unanimous", case=(first.case, first.case)),))
+    assert [r.outcome for r in replayed(old, Inside(SUBJECT))] == [Outcome.PASSES]
+    assert [r.outcome for r in replayed(old, subject)] == [Outcome.SAME]
+
+
 def test_what_cannot_be_decided_says_why(tmp_path: Path) -> None:
     _, offer, made = of_mutant("fedyogi-sign", "follows-x", "fedyogi")
     kept = stored(made.body, tmp_path)

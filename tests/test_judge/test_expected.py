@@ -13,6 +13,7 @@ from test_judge.support import fedspec, inside
 
 from fedspec.errors import ContractError
 from fedspec_suite.judge.expected import Expectation, complaints, excused, read
+from fedspec_suite.judge.runner import patterns_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 
 DAY = date(2027, 1, 15)
@@ -109,6 +110,21 @@ def test_entries_that_excuse_nothing_complain(obligations: tuple[Obligation, ...
     assert bool(found) == bool(says)
     for complaint in found:
         assert str(complaint).startswith("expect: e.toml:3 (entry 1): ") and says in str(complaint)
+
+
+def test_an_entry_about_a_law_that_is_asked_no_more_is_left_alone() -> None:
+    """A file of yesterday still works: nothing is asked of it, and nothing is said of it until it expires."""
+    old = entry(law="unanimous")
+    assert not complaints([old], [judged(PASSED)], DAY, only=(), law="*")
+    assert patterns_of("*", [old], itself=False) == "*"
+    expired = entry(law="unanimous", until=date(2020, 1, 1))
+    assert not complaints([expired], [judged(PASSED)], DAY, only=(), law="*")
+
+
+def test_an_entry_about_a_property_has_it_asked() -> None:
+    assert patterns_of("*", [entry(law="follows-x"), entry(2, law="client-*")], itself=False) == "*,client-*"
+    assert patterns_of("follows-x", [entry(law="client-*")], itself=False) == "follows-x"
+    assert patterns_of("*", [], itself=True) == "*,properties"
 
 
 @pytest.mark.parametrize(
