@@ -83,6 +83,7 @@ ROW = Algorithm(
     shows=("delta",),
     run=Method(hyper=MajorityVote, init=init, server=server, local=local_sgd, norm=sgd_norm),
     costs=Costs(down="m d", up="m d", server="d"),
+    denies={"rests": "in rounded numbers the sign of a change of 0 cannot be decided"},
     dimensions={"eta": Dimension.LENGTH},
     traps=(
         "signs are added, not changes: one client's length counts for nothing",
