@@ -17,7 +17,7 @@ from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_properties.reductions.exchanges import complete, exchanges, size, unmixed
 from fedspec_suite.laws.asked import any_fact, both, fact, unless
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.relations import same
+from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.parts import draw_some
 from fedspec_suite.measure.running import RUNNING
@@ -115,6 +115,14 @@ def _steeper(draw: st.DrawFn, setting: Setting) -> Pair:
     return s, with_hyper(louder(s), eta_l=s.case.hyper["eta_l"] / 4)
 
 
+def _wider(bench: Bench, s: Scenario) -> None:
+    h = s.case.hyper
+    inside = s.case.options["epsilon"] == "inside"
+    wide = posed(s, e=problem_of(s).e * 4, x0={n: a * 4 for n, a in s.case.x0.items()})
+    wide = with_hyper(wide, eta=h["eta"] * 4, eps=h["eps"] * (16 if inside else 4))
+    related(bench, s, wide, lambda k, x: 4 * x)
+
+
 LAWS = (
     Law(
         id="gossip-history",
@@ -166,5 +174,15 @@ LAWS = (
             unless(fact(Fact.PEERS, Fact.ADAPTIVE), "its clients divide their gradients by what they were"),
         ),
         needs=("eta_l",),
+    ),
+    Law(
+        id="gossip-stretches",
+        words="four times the distances, four times the server's rate, and eps with Delta^2: a path four times as long",
+        levels=TRACE,
+        source="homogeneity of AFGA, Alg. 1, lines 19-22",
+        cases=drawn,
+        check=_wider,
+        applies=fact(Fact.GOSSIP),
+        needs=("eta", "eps"),
     ),
 )

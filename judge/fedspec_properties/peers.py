@@ -51,23 +51,6 @@ def _remembers_nothing(bench: Bench, s: Scenario) -> None:
     bench.follows(s, tracked.PATHS[s.case.algorithm](s))
 
 
-def _tracks(bench: Bench, s: Scenario) -> None:
-    """The mean of the trackers is the mean gradient at the models shown."""
-    scale, n = bench.expect(s), size(s)
-    problem = s.case.problem
-    assert problem is not None
-    for k, got in enumerate(bench.play(s)):
-        if "Y" not in got:
-            continue
-        X = got["x"].astype(float).reshape(n, -1)
-        want = tracked.slopes(problem, X).sum(axis=0) / n
-        # A model may be off by its bound, and each product by a rounding.
-        off = bounds_of(scale[k]["x"]).reshape(n, -1) + np.abs(X)
-        slack = np.stack([np.abs(H_i) @ r + np.abs(e_i) for H_i, r, e_i in zip(problem.H, off, problem.e, strict=True)])
-        bounds = bounds_of(scale[k]["Y"]).reshape(n, -1).max(axis=0) + slack.max(axis=0)
-        bench.compare("Y", got["Y"].astype(float).reshape(n, -1).mean(axis=0), want, f"round {k + 1}", bounds)
-
-
 def _weighed(matrices: Sequence[Array], rows: Sequence[Array]) -> Array:
     """Every row mixed by all matrices that came with it and after it, summed."""
     total = rows[0] * 0
@@ -152,15 +135,6 @@ LAWS = (
         cases=drawn,
         check=_remembers_nothing,
         applies=entry(tracked.PATHS, "recursion of its models (PATHS)"),
-    ),
-    Law(
-        id="trackers-sum",
-        words="what clients know of the mean gradient has the mean gradient for its mean, whatever W",
-        levels=TRACE,
-        source="external: Nedic, Olshevsky and Shi (2017): 1' W = 1'",
-        cases=drawn,
-        check=_tracks,
-        shows="Y",
     ),
     Law(
         id="peers-history",

@@ -17,7 +17,7 @@ def test_all_of_them_with_what_their_laws_exercise() -> None:
     rows = inside("laws", "--invariants", "--json").rows
     assert [row["id"] for row in rows] == [v.id for v in INVARIANTS]
     (row,) = (row for row in rows if row["id"] == "afga.27")
-    assert row["laws"] == ["scales"] and row["source"] == "eq. (2) (L112-130)"
+    assert row["laws"] == ["scales", "gossip-stretches"] and row["source"] == "eq. (2) (L112-130)"
     assert {"fedamsgrad", "afga", "cafga"} <= set(row["algorithms"])
     assert {"fedamsgrad.v_hat", "fedamsgrad.step"} <= set(row["equations"])
 

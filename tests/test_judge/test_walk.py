@@ -20,7 +20,7 @@ HOME = Path(__file__).resolve().parents[2]
 CONTRIBUTING = HOME / "CONTRIBUTING.md"
 BLOCK = re.compile(r"<!-- (?P<kind>new|run|test): (?P<what>\S+) -->\n```\w*\n(?P<text>.*?)```\n", re.DOTALL)
 OWN = re.compile(BLOCK.pattern.replace("(?P<kind>new|run|test)", "own-(?P<kind>new|why|run|say)"), re.DOTALL)
-COPIED = ("spec/fedspec", "impl/fedspec_torch", "judge/fedspec_suite")
+COPIED = ("spec/fedspec", "impl/fedspec_torch", "judge/fedspec_suite", "judge/fedspec_properties")
 
 COMMAND = """
 from fedspec_suite.cli.app import main

@@ -396,7 +396,7 @@ steps_normaliser, uniform_tau_eff, steps_tau_eff = (
 shown_tau_eff = Subject(
     StepsTauEff, Offer("fednova", "server", NOVA, OWN_NORMS, intermediates=("tau_eff",), dtypes=DOUBLE)
 )
-# Without a solver clients are plain SGD, and a server that counts their steps is right.
+# A server that counts steps is right if its clients are plain SGD, which the second offer says.
 steps_unsaid = Subject(
     StepsNormaliser,
     Offer("fednova", "server", NOVA, dtypes=DOUBLE),

@@ -200,6 +200,8 @@ def _record(value: dict[str, Any], where: str, depth: int) -> Any:
     wanted = [n for n in wanted if n in given or not _may_be_left_out(cls, n)]
     if sorted(given) != sorted(wanted):
         raise ContractError(f"{where}: a {name} has the fields {', '.join(wanted)}; got {', '.join(map(said, given))}")
+    if cls is Scenario and not isinstance(given["case"], Case):
+        raise ContractError(f"{where}: a Scenario has a Case and a tuple of events")
     try:
         record = cls(**given)
     except (FedspecError, TypeError, ValueError) as error:
@@ -219,9 +221,8 @@ def _checked(record: Any, where: str) -> None:
             if any(n > LONGEST_RUN for n in (counts if isinstance(counts, tuple) else [counts])):
                 raise ContractError(f"{where}.{name}: more than {LONGEST_RUN}, which no check draws")
     elif isinstance(record, Scenario):
-        parts: tuple[Any, Any] = record.case, record.events
-        whole = isinstance(parts[0], Case) and isinstance(parts[1], tuple)
-        if not whole or any(type(e) not in EVENTS.values() for e in record.events):
+        events: Any = record.events
+        if not isinstance(events, tuple) or any(type(e) not in EVENTS.values() for e in record.events):
             raise ContractError(f"{where}: a Scenario has a Case and a tuple of events")
 
 
