@@ -77,14 +77,16 @@ for name in modules:
     importlib.import_module(name.removesuffix(".__init__"))
 
 site = where.parent.parent
-for package in ("fedspec", "fedspec_suite"):
+OURS = ("fedspec", "fedspec_properties", "fedspec_suite")
+for package in OURS:
     check((site / package / "__init__.py").is_file(), f"the wheel lacks {package}")
     check((site / package / "py.typed").is_file(), f"the wheel lacks {package}/py.typed")
-others = sorted(path.name for path in site.glob("fedspec_*") if path.name.partition("-")[0] != "fedspec_suite")
+others = sorted(path.name for path in site.glob("fedspec_*") if path.name.partition("-")[0] not in OURS)
 check(not others, f"the wheel brings {others}")
 
 # What a subject needs beside its code: the wheel must hold what the source tree holds.
 source = root / "judge" / "fedspec_suite"
+check((site / "fedspec_properties" / "invariants.toml").is_file(), "the wheel lacks fedspec_properties/invariants.toml")
 data = [
     p.relative_to(source)
     for pattern in ("subjects/*/requirements*.txt", "**/*.json")
