@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from fedspec.facts import Fact
 from fedspec_properties.unrolled import WRITTEN
 from fedspec_properties.unrolled import check as follows_history
-from fedspec_suite.laws.asked import any_fact, both, fact
+from fedspec_suite.laws.asked import any_fact, both
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.cases import server_scenarios
 from fedspec_suite.measure.scenario import Scenario
@@ -22,7 +22,6 @@ def _several(setting: Setting) -> st.SearchStrategy[Scenario]:
 
 
 TOGETHER = (Fact.ORDERED, Fact.ELECTING, Fact.DISTANT, Fact.CENTRED, Fact.EXTRAPOLATING)
-MIDDLE = fact(Fact.ORDERED)
 LAWS = (
     Law(
         id="of-several",

@@ -19,7 +19,7 @@ from fedspec.division import STABILISERS
 from fedspec.domains import Dimension
 from fedspec.facts import READ_OFF, Fact
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.varied import of_clients, of_rounds
+from fedspec_suite.measure.varied import of_rounds
 
 NOT_OFFERED = "not offered: "
 
@@ -274,16 +274,6 @@ carries_buffers = where(
 """Offers whose models carry buffers."""
 
 
-def becomes(*readings: str, of: tuple[str, ...] = ("statistics", "counters")) -> Word:
-    """Offers under which buffers of one of these kinds become one of these."""
-    label = f"{_one_of(of)} {_one_of(readings)}"
-
-    def has(setting: Setting) -> bool:
-        return any(setting.buffers.get(kind) in readings for kind in of)
-
-    return where(has, label, f"none of its {_one_of(of)} is {_one_of(readings)}")
-
-
 sets_each_rate = where(
     lambda s: s.each_rate, "rates = each in its offer", "its user does not set the rate of every step (rates = each)"
 )
@@ -295,10 +285,3 @@ sets_rates = where(
     "its user does not set rates anew in every round (rates = rounds or clients)",
 )
 """Offers whose user sets rates anew in every round."""
-
-sets_client_rates = where(
-    lambda s: bool(of_clients(s)),
-    "rates = clients in its offer",
-    "its user does not set a rate for each client (rates = clients)",
-)
-"""Offers whose user sets a rate for each client."""
