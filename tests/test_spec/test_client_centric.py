@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction as F
-from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -90,14 +89,6 @@ def test_fedavgm_of_the_paper_by_hand() -> None:
 def test_an_average_has_no_look_ahead() -> None:
     with pytest.raises(ParameterError, match="plays no part under momentum_sum=average"):
         FedAvgM(eta_l=1, eta=1, beta=0, momentum_sum="average", momentum="nesterov")  # type: ignore[arg-type]
-
-
-def test_the_two_momenta_of_cc_fedavgm_differ_by_a_rate() -> None:
-    plan = [Arrival(k % 2, 1 + k % 3, k % 2) for k in range(1, 9)]
-    h = {"buffer": 1, "eta_l": F(1, 4), "beta": F(2, 3)}
-    average = models("cc-fedavgm", {**h, "eta": F(1)}, pulls(1, -2), [Arrival(0, 1, 0), *plan])
-    total = models("cc-fedavgm", {**h, "eta": F(1, 3), "momentum_sum": "sum"}, pulls(1, -2), [Arrival(0, 1, 0), *plan])
-    assert average == total and len(set(average)) > 4
 
 
 def test_cc_fedadagrad_by_hand() -> None:
@@ -201,44 +192,6 @@ def test_one_update_for_every_m_arrivals() -> None:
     plan = [Arrival(k % 2, 1, 0) for k in range(11)]
     counts = [len(state.versions) - 1 for state in states("cc-fedsgd", h, vec(0), pulls(1, 5), plan)]
     assert counts == [(k + 1) // 3 for k in range(11)]
-
-
-def test_the_mean_over_all_buffers_is_the_mean_over_all_clients() -> None:
-    """Drawing m of n without replacement: mean s, variance (n - m) / (m (n - 1)) times that of one client."""
-    gs = (F(1), F(-3), F(4), F(6), F(0))
-    for m in (1, 2, 3, 5):
-        h = {"buffer": m, "eta_l": F(1), "eta": F(1)}
-        moved = [
-            models("cc-fedsgd", h, pushes(*gs), [Arrival(i, 2, 0) for i in S])[-1] for S in combinations(range(5), m)
-        ]
-        mean = sum(moved) / len(moved)
-        spread = sum((x - mean) ** 2 for x in moved) / len(moved)
-        one = sum((g - sum(gs) / 5) ** 2 for g in gs) / 5
-        assert mean == -sum(gs) / 5
-        assert spread == one * F(5 - m, m * 4)
-
-
-def test_variance_of_a_single_drawn_client_over_all_paths() -> None:
-    """Two clients at -1 and 1, one of them a round: E x_t^2 = a / (2 - a) (1 - (1 - a)^(2t)), over all 2^t plans."""
-    K, eta, eta_l = 2, F(1, 2), F(1, 4)
-    a = eta * (1 - (1 - eta_l) ** K) / K
-    h = {"buffer": 1, "eta_l": eta_l, "eta": eta}
-    T = 6
-    runs = [models("cc-fedsgd", h, pulls(-1, 1), [Arrival(i, K, 0) for i in who]) for who in product((0, 1), repeat=T)]
-    for t in range(T):
-        mean = sum(run[t] ** 2 for run in runs) / len(runs)
-        assert mean == a / (2 - a) * (1 - (1 - a) ** (2 * (t + 1)))
-
-
-def test_a_clients_noise_is_averaged_over_its_steps() -> None:
-    """Gradients h x + xi, xi = +-1: Var(Delta_i) = (eta_l / K)^2 sum_j (1 - eta_l h)^(2j), over all 2^K draws."""
-    H, eta_l, K = F(1, 2), F(1, 2), 3
-    out = []
-    for xi in product((F(-1), F(1)), repeat=K):
-        noisy: Oracle = lambda k, x, xi=xi: H * x + xi[k]  # type: ignore[misc]  # noqa: E731
-        out.append(models("cc-fedavg", {"buffer": 1, "eta_l": eta_l}, [noisy], [Arrival(0, K, 0)])[-1])
-    variance = sum(x**2 for x in out) / len(out) - (sum(out) / len(out)) ** 2
-    assert variance == (eta_l / K) ** 2 * sum((1 - eta_l * H) ** (2 * j) for j in range(K))
 
 
 @pytest.mark.parametrize("name", [i for i in CATALOGUE if i.startswith("cc-fedad") or i == "cc-fedams"])
