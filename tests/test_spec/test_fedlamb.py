@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction as F
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,10 @@ from fedspec.algorithms.fedsgd import FedSgd
 from fedspec.algorithms.local_ams import FedAms
 from fedspec.arith import Array
 from fedspec.client.lamb import Moments, layer_step, precondition, sent_moment
-from fedspec.errors import ParameterError, UnknownNameError
+from fedspec.errors import ParameterError, PlanError, UnknownNameError
 from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Oracle, Plan, Setup
+from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, Phi, Sent
 
 
@@ -105,14 +105,6 @@ def test_moments_by_hand() -> None:
     assert sent_moment(own.v_i, steps=2, beta2=F(3, 4), sent=Sent.CORRECTED)[0] == own.v_i[0] / F(7, 16)
 
 
-def test_a_corrected_average_of_a_constant_is_the_constant() -> None:
-    own, p = Moments(vec(0), vec(0), 0), vec(0)
-    for _ in range(5):
-        own, p = precondition(own, vec("3/7"), vec(1), beta1=F(9, 10), beta2=F(1, 3), eps=F(0))
-    assert p[0] == F(3, 7)
-    assert own.m_i[0] == F(3, 7) * (1 - F(9, 10) ** 5)
-
-
 def test_correcting_in_place_explodes() -> None:
     """One step a round: m_r = beta1/(1 - beta1) m_(r-1) + g, a factor of 9 at beta1 = 9/10, and 999 at 999/1000."""
     own, m = Moments(vec(0), vec(1), 0), F(0)
@@ -183,14 +175,6 @@ def test_a_shorter_round_keeps_what_later_steps_left() -> None:
         assert (values["m_i"][0][0], values["s_i"][0][0]) == (m, v)
 
 
-def test_the_literal_box_is_another_from_round_two_on_even_with_single_steps() -> None:
-    """beta1 = 1/2, gradients 1: the printed m^1 is 1 in every round; carried on and corrected it is 1, 2, 3."""
-    for count, want in (({"memory": "two-index"}, [1, 1, 1]), ({"exponent": "local"}, [1, 2, 3])):
-        h = FedAms(*(F(1), F(1, 2), F(0), F(0), F(1)), bias_correction="in-place", **count)
-        rounds = run(h, vec(0), [constant(1)], [((0,), 1)] * 3, program=local_ams)
-        assert [values["m_i"][0][0] for _, values in rounds] == want
-
-
 def test_all_are_averaged_as_they_were_last_seen() -> None:
     """Three clients from x = 3, v_0 = 1, rate 1: what each sent last, over three; client 2 never sends."""
     h = FedAms(*(F(1), F(0), F(0), F(0), F(1)), averaged="last-sent")
@@ -223,27 +207,6 @@ def test_exponents_count_the_round_or_all_rounds() -> None:
         assert states[-1][0].x[0] == -want
 
 
-@pytest.mark.parametrize("steps", [1, 3])
-def test_a_stale_gradient_takes_t_steps_at_once(steps: int) -> None:
-    clients = [constant("3/5", "4/5"), constant("-5/13", "12/13")]
-    h = lamb(gradient="stale", beta2=F(1, 2))
-    many, once = (
-        run(changed, vec(3, 4), clients, [((0, 1), T)])[0]
-        for changed, T in ((h, steps), (replace(h, eta_l=steps * h.eta_l, beta2=h.beta2**steps), 1))
-    )
-    assert list(many[0].x) == list(once[0].x)
-    assert (many[1]["s_i"] == once[1]["s_i"]).all()
-
-
-def test_a_layer_along_its_sphere_grows() -> None:
-    """The gradient is orthogonal to x: ||x||^2 grows by 1 + eta^2 a step; at eta = 3/4 its root is 5/4."""
-    turned: Oracle = lambda k, x: np.array([-x[1], x[0]], dtype=object)  # noqa: E731
-    h = lamb(eta_l=F(3, 4), v0=F(10**6), phi="identity")
-    for T in range(1, 5):
-        x = run(h, vec(0, 1), [turned], [((0,), T)])[0][0].x
-        assert x @ x == F(25, 16) ** T
-
-
 @pytest.mark.parametrize("lam", ["1/1000", "1", "1000"])
 def test_decay_alone_does_not_know_its_strength(lam: str) -> None:
     x = run(lamb(lam=F(lam), phi="identity"), vec(3, 4), [constant(0, 0)], [((0,), 2), ((0,), 1)])[-1][0].x
@@ -261,37 +224,6 @@ def test_equal_steps_reach_and_then_straddle_the_minimum() -> None:
         assert [s.x[0] * 100 for s, _ in states] == [13, 3, -7, 3, -7, 3, -7]
 
 
-def test_the_path_of_equal_steps_does_not_see_the_scale_of_the_objective() -> None:
-    """f = c x^2/2 from 1, v_0 = c^2, eta = 1/100: the mean of (f')^2/v_hat over 50 rounds does not depend on c."""
-    for c in (F(1), F(1, 2), F(1, 10)):
-        h = lamb(eta_l=F(1, 100), v0=c**2)
-        states = run(h, vec(1), [quadratic(c)], [((0,), 1)] * 50)
-        xs = [F(1), *(s.x[0] for s, _ in states[:-1])]
-        assert all(s.v_hat[0] == c**2 for s, _ in states)
-        assert sum((c * x) ** 2 / c**2 for x in xs) / 50 == F(11817, 20000)
-
-
-def test_relative_steps_stay_within_a_share_of_the_minimum() -> None:
-    """phi(a) = a, one coordinate: into [(1 - eta) x*, (1 + eta) x*] for good; the sign of x never turns."""
-    h = lamb(phi="identity", v0=F(10**6))
-    path = [s.x[0] for s, _ in run(h, vec(4), [quadratic(F(1), F(2))], [((0,), 1)] * 30)]
-    inside = [F(9, 5) <= x <= F(11, 5) for x in path]
-    assert inside == sorted(inside) and sum(inside) > 20
-    assert len({abs(b / a - 1) for a, b in zip([F(4), *path], path, strict=False)}) == 1
-    far = [s.x[0] for s, _ in run(h, vec(4), [quadratic(F(1), F(-2))], [((0,), 2)] * 10)]
-    assert far == [4 * F(9, 10) ** (2 * k) for k in range(1, 11)]
-
-
-def test_the_farthest_client_is_as_far_from_the_mean_as_can_be() -> None:
-    """One client against K - 1 opposite ones: 2 (1 - 1/K) eta T from the mean, the largest that equal steps allow."""
-    for K in (2, 3, 5):
-        clients = [constant("3/5", "4/5"), *[constant("-3/5", "-4/5")] * (K - 1)]
-        mean = run(lamb(), vec(3, 4), clients, [(tuple(range(K)), 4)])[0][0].x
-        alone = run(lamb(), vec(3, 4), clients, [((0,), 4)])[0][0].x
-        gap = (alone - mean) @ (alone - mean)
-        assert gap == (2 * (1 - F(1, K)) * F(1, 10) * 4) ** 2
-
-
 def test_layers_matter_to_fed_lamb_alone() -> None:
     clients = [constant(3, 4, 12), constant(-4, 3, 12)]
     shapes = ({"w": (3,)}, {"a": (2,), "b": (1,)})
@@ -303,21 +235,52 @@ def test_layers_matter_to_fed_lamb_alone() -> None:
     assert list(one) == list(two)
 
 
-def test_the_mean_over_all_subsets_is_that_of_everybody() -> None:
-    """K of n clients drawn uniformly: mean as if all took part, variance (1 - K/n)/K times the sample variance."""
-    clients = [quadratic(F(c), F(b)) for c, b in ((1, 3), (2, -1), (3, 5), (4, 0))]
-    h, n = FedSgd(eta_l=F(1, 8)), 4
+def test_where_rounds_leave_the_model() -> None:
+    """Where unit vectors cancel, whatever their lengths; with layers of one, where signs do: medians, and no means."""
+    optima = [vec(2 + s * r * a, -1 + s * r * b) for s, r, a, b in ((1, 1, F(3), F(4)), (-1, 9, F(3), F(4)))]
+    clients = [lambda k, x, c=c, b=b: c * (x - b) for c, b in zip((F(3), F(1, 7)), optima, strict=True)]
+    h = lamb(v0=F(10**10))
+    assert list(run(h, vec(2, -1), clients, [((0, 1), 1)] * 2)[-1][0].x) == [2, -1]
+    three = [quadratic(F(c), F(b)) for c, b in ((1, -4), (2, 3), (F(1, 9), 90))]
+    assert run(lamb(v0=F(10**10)), vec(3), three, [((0, 1, 2), 1)])[0][0].x[0] == 3
+    # Fed-SGD weighs the optima by how far its clients get, 1 - (1 - eta_l c)^3: by 7/8 and 37/64.
+    two, rest = [quadratic(F(4)), quadratic(F(2), F(93))], F(93) * F(37, 64) / (F(7, 8) + F(37, 64))
+    assert run(FedSgd(eta_l=F(1, 8)), vec(rest), two, [((0, 1), 3)], program=fedsgd)[0][0].x[0] == rest
 
-    def round_with(who: tuple[int, ...]) -> F:
-        after: F = run(h, vec(7), clients, [(who, 3)], program=fedsgd)[0][0].x[0]
+
+def test_a_coordinate_may_be_measured_in_any_unit() -> None:
+    """With eps = 0, g_j times c_j and v_0 times c_j^2 leave p and the maximum's root in that unit; c a power of two."""
+    rng, c = np.random.default_rng(1), 2.0 ** np.array([-3, 0, 5])
+    decays = {"beta1": 0.5, "beta2": 0.75, "eps": 0.0}
+    near = Moments(np.zeros(3), np.full(3, 0.25), 0)
+    far, v_hat, V_hat = Moments(np.zeros(3), c**2 * 0.25, 0), np.full(3, 0.25), c**2 * 0.25
+    for _ in range(4):
+        g = rng.integers(-9, 10, 3).astype(float)
+        (near, p), (far, q) = precondition(near, g, v_hat, **decays), precondition(far, c * g, V_hat, **decays)
+        assert list(p) == list(q)
+        v_hat, V_hat = moment_maximum(v_hat, near.v_i[None], clients=1), moment_maximum(V_hat, far.v_i[None], clients=1)
+        assert list(c**2 * v_hat) == list(V_hat)
+
+
+def test_it_turns_and_translates_in_special_cases_only() -> None:
+    """A turn by the triangle (3, 4, 5) is seen by an uneven v_hat, a translation by phi and by lam."""
+    Q = np.array([[0.6, -0.8], [0.8, 0.6]])
+    H, e, x = np.array([[[2.0, 1], [1, 1]], [[1.0, 0], [0, 3]]]), np.array([[1.0, -3], [2, 1]]), np.array([3.0, -1.0])
+    turned = QuadraticClients(np.stack([(T + T.T) / 2 for T in Q @ H @ Q.T]), e @ Q.T)
+    shift = np.array([8.0, 4.0])
+    moved = QuadraticClients(H, e + H @ shift)
+    numbers = {"eta_l": 0.125, "beta1": 0.5, "beta2": 0.75, "eps": 0.0, "v0": 0.25}
+
+    def end(start: Array, problem: QuadraticClients, **more: Any) -> Array:
+        after: Array = run(lamb(**{**numbers, **more}), start, problem.clients, [((0, 1), 2)] * 3)[-1][0].x
         return after
 
-    whole, alone = round_with(tuple(range(n))), [round_with((i,)) for i in range(n)]
-    spread = sum((x - whole) ** 2 for x in alone) / (n - 1)
-    for K in (1, 2, 3):
-        xs = [round_with(who) for who in combinations(range(n), K)]
-        assert sum(xs) / F(len(xs)) == whole
-        assert sum((x - whole) ** 2 for x in xs) / len(xs) == (1 - F(K, n)) / K * spread
+    for more, same in (({"v0": 2.0**20}, True), ({}, False)):
+        ends = end(x, QuadraticClients(H, e), **more), end(Q @ x, turned, **more)
+        assert np.allclose(Q @ ends[0], ends[1], rtol=1e-10) is same
+    for more, same in (({}, True), ({"phi": "identity"}, False), ({"lam": 0.5}, False)):
+        ends = end(x, QuadraticClients(H, e), **more), end(x + shift, moved, **more)
+        assert np.allclose(ends[0] + shift, ends[1], rtol=1e-10) is same
 
 
 def refused(make: Callable[[], Any], error: type[Exception], match: str) -> None:
@@ -326,6 +289,8 @@ def refused(make: Callable[[], Any], error: type[Exception], match: str) -> None
 
 
 def test_what_is_refused() -> None:
+    refused(lambda: lamb(eta_l=F(0)), ParameterError, "eta_l: got 0")
+    refused(lambda: Plan((0,), (0,), (1,)), PlanError, "steps: got 0; the number of local steps")
     refused(lambda: lamb(phi="clip", phi_m=F(3), phi_M=F(2)), ParameterError, "phi_m: got 3 where phi_M is 2")
     refused(lambda: lamb(phi="clip"), ParameterError, "phi_m, phi_M: not given; FedLamb needs them under phi=clip")
     for changes, match in (
