@@ -29,8 +29,6 @@ from fedspec.errors import PlanError, UnknownNameError
 from fedspec.mixing.private import clip
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant, given
-from fedspec.server.adagrad import adagrad
-from fedspec.server.adagrad import init as init_adaptive
 
 
 def plan(*steps: int, **more: Any) -> Plan:
@@ -187,25 +185,14 @@ class TestFedBlended:
             fedblended.step(h, begun(h, dec(0)), [constant(dec(3))], plan(1, strategies=("lion",)))
 
 
-class TestConstantGradients:
-    """Closed forms of a whole round: no state is followed step by step."""
-
-    @pytest.mark.parametrize("z", [1, 2, 3])
-    def test_adagrad(self, z: int) -> None:
-        """The k-th step is g / (sqrt(ceil(k/z)) |g| + eps)."""
-        h = hyper(fedadaadagrad.FedAdaAdagrad, eta_l=F(1, 4), eps=F(1, 2), z=z)
-        got = delta(fedadaadagrad.step, h, [constant(dec(-3))], plan(7))
-        want = sum(3 / (3 * D(-(-k // z)).sqrt() + D(F(1, 2))) for k in range(1, 8)) / 4
-        assert abs(got[0] - want) < Decimal("1e-46")
-
-    def test_the_server(self) -> None:
-        """Delta = D in every round, beta1 = 0: x_T - x_0 = eta D sum over t of 1 / (sqrt(tau^2 + t D^2) + tau)."""
-        change, tau, eta, T = D(F(3, 4)), D(F(1, 2)), D(F(1, 10)), 20
-        state = init_adaptive(dec(2), v0=tau**2)
-        for _ in range(T):
-            state = adagrad(state, np.array([change]), eta=eta, beta1=D(0), tau=tau)
-        want = 2 + eta * change * sum(1 / ((tau**2 + t * change**2).sqrt() + tau) for t in range(1, T + 1))
-        assert abs(state.x[0] - want) < Decimal("1e-46")
+def test_two_clients_are_unbiased_and_three_are_not() -> None:
+    """g_1 = -g_2 where f is stationary, and the quotients g / (|g| + eps) cancel; of three they cancel elsewhere."""
+    h = hyper(fedadaadagrad.FedAdaAdagrad, eps=F(1, 2))
+    for a, c, x in (((3, 1), dec(1, -2), F(1, 4)), ((1, 1, 1), dec(F(1, 2), F(1, 2), -1), 0)):
+        clients = [lambda k, x, a=a_i, c=c_i: a * (x - c) for a_i, c_i in zip(a, c, strict=True)]
+        after, shown = fedadaadagrad.step(h, begun(h, dec(x)), clients, plan(*[1] * len(a)))
+        assert sum(f(0, dec(x))[0] for f in clients) == 0
+        assert close(shown["delta"], 0) is close(after.x, x) is (len(a) == 2)
 
 
 class TestPrivate:
