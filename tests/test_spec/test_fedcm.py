@@ -1,12 +1,11 @@
-"""FedCM by hand, in fractions, and beside a loop over numbers whose batches have gradients of their own."""
+"""FedCM by hand, in fractions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction as F
 
 import pytest
-from test_spec.control_runs import ROUNDS, Run, batches, gradient, line
+from test_spec.control_runs import Run, line
 from test_spec.exact import vec
 
 from fedspec.algorithms.fedcm import FedCM, init, step
@@ -43,36 +42,6 @@ def test_the_servers_step_is_one_along_the_new_direction(algorithm: str, more: d
     for _ in range(3):
         x -= F(9, 32) * run.round((3, 3))["D"][0]
         assert run.x[0] == x
-
-
-def looped(
-    rounds: Sequence[dict[int, int]], rates: Sequence[F], n: Sequence[int], *, server: F, alpha: F, of_gradient: bool
-) -> list[F]:
-    """One number after another, as codes have it; what is sent is a gradient, or what the model went up by."""
-    x, sent, models = F(3), F(0), []
-    for steps, lr in zip(rounds, rates, strict=True):
-        weight, fall, K = sum(n[i] for i in steps), F(0), F(0)
-        for i, tau in steps.items():
-            y, factor = x, F(1) if of_gradient else 1 / (lr * tau)
-            for k in range(tau):
-                y -= lr * (alpha * gradient(i, k, y) + (1 - alpha) * factor * sent)
-            fall += F(n[i], weight) * (x - y)
-            K += F(n[i] * tau, weight)
-        x, sent = x - server * fall, fall / K / lr if of_gradient else fall
-        models.append(x)
-    return models
-
-
-@pytest.mark.parametrize("weights", ["uniform", "examples"])
-@pytest.mark.parametrize("direction", ["gradient", "change"])
-def test_it_is_the_loop_over_batches(direction: str, weights: str) -> None:
-    clients = batches()
-    hyper = {"eta_l": F(1, 8), "eta": F(3, 4), "rho": F(2, 3), "direction": direction, "weights": weights}
-    run = Run("fedcm", hyper, clients, (2, 1, 5), vec(3))
-    got = [run.rounds([steps])[0] for steps in ROUNDS]
-    n = (2, 1, 5) if weights == "examples" else (1, 1, 1)
-    loop = {"server": F(3, 4), "alpha": F(1, 3), "of_gradient": direction == "gradient"}
-    assert got == looped(ROUNDS, [F(1, 8)] * 4, n, **loop)
 
 
 @pytest.mark.parametrize(("direction", "x"), [("gradient", F(-7, 4)), ("change", F(-2))])

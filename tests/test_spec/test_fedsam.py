@@ -37,14 +37,6 @@ def test_at_a_minimum_it_looks_where_it_is_and_without_eps_cannot_say_where() ->
         uphill(there, nothing, radius=0.5, eps=0.0)
 
 
-def test_round_a_minimum_it_swings() -> None:
-    """F = y^2 / 2, radius 1: from 1 a step of 1/2 goes to 0; from 1/4 it goes to -3/8, and back to 5/16."""
-    hyper = {"eta_l": F(1, 2), "radius": F(1), "eps": 0}
-    assert Run("fedsam", hyper, line(0).clients, (1,), vec(1)).rounds([(1,)])[0] == 0
-    run = Run("fedsam", hyper, line(0).clients, (1,), vec(F(1, 4)))
-    assert [run.rounds([(1,)])[0] for _ in range(2)] == [F(-3, 8), F(5, 16)]
-
-
 SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((1, 1, 2), (4, -1, 5)), ((5, 1, 2), (1, 2, -3)))
 """Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction as F
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -57,10 +56,3 @@ def test_two_rounds_by_hand() -> None:
 )
 def test_it_is_the_loop_over_a_table(rounds: list[Any]) -> None:
     assert followed(rounds) == looped(rounds)
-
-
-def test_who_stays_away_moves_the_model_in_every_round() -> None:
-    """Nobody new: the same move in every round, by the number of all clients."""
-    models = followed([((2,), (1,), F(1, 2))] + [((0,), (1,), F(1, 2))] * 3)
-    moves = [[b - a for a, b in zip(x, y, strict=True)] for x, y in pairwise(models)]
-    assert moves == [[F(2, 3), F(-1, 3)]] * 3, "-1/2 ((-5, 4) + (1, -2)) / 3"

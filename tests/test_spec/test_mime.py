@@ -75,21 +75,6 @@ def test_it_is_the_loop_over_batches(algorithm: str, form: str, weights: str) ->
     assert got == looped(ROUNDS, n, lite=algorithm == "mime-lite", **loop)
 
 
-def test_clients_of_one_curvature_all_walk_as_the_centre_does() -> None:
-    """Whoever is asked and however they are weighed: two steps on the mean objective, at a frozen buffer."""
-    equal = line(1, 5, -3, h=(F(3, 2),) * 3)
-    beta, lr = F(1, 4), F(1, 5)
-    run = Run("mime", {"eta_l": lr, "beta": beta, "weights": "examples"}, equal.clients, (1, 2, 3), vec(4))
-    x, m = F(4), F(0)
-    for who, pull in (((0, 1, 2), F(1 + 10 - 9, 6)), ((1, 2), F(10 - 9, 5)), ((0,), F(1))):
-        y = x
-        for _ in range(2):
-            y -= lr * ((1 - beta) * (F(3, 2) * y - pull) + beta * m)
-        x, m = y, (1 - beta) * (F(3, 2) * x - pull) + beta * m
-        values = run.round(dict.fromkeys(who, 2))
-        assert (run.x[0], values["m"][0]) == (x, m)
-
-
 def test_clients_of_mime_may_have_rates_of_their_own() -> None:
     """Asked first for their gradients, 2 and -6, they step by a half and an eighth along the mean -2: 1 and 1/4."""
     h = MimeLite(eta_l=F(1), beta=F(0))

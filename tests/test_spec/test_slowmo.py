@@ -1,4 +1,4 @@
-"""SlowMo by hand, in fractions, beside the loop that its public codes write, and where it parts from FedAvgM."""
+"""SlowMo by hand, in fractions, and beside the loop that its public codes write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from test_spec.exact import vec
 
-from fedspec.server.momentum import ServerMomentum, init, server_momentum
+from fedspec.server.momentum import ServerMomentum, init
 from fedspec.server.slow_momentum import slow_momentum
 
 
@@ -49,21 +49,6 @@ def test_two_rounds_by_hand() -> None:
 def test_it_is_the_loop_of_its_public_codes(rates: list[F]) -> None:
     given = {"eta": F(3, 4), "beta": F(1, 3)}
     assert followed(CHANGES, rates, **given) == looped(CHANGES, rates, **given)
-
-
-def of_fedavgm(changes: list[Any], *, eta: F, beta: F) -> list[list[F]]:
-    state, models = init(vec(0, 0)), []
-    for change in changes:
-        state = server_momentum(state, change, eta=eta, beta=beta)
-        models.append(list(state.x))
-    return models
-
-
-def test_it_is_fedavgm_while_the_rate_stays_and_no_longer() -> None:
-    given = {"eta": F(3, 4), "beta": F(1, 3)}
-    assert followed(CHANGES, [F(1, 7)] * 4, **given) == of_fedavgm(CHANGES, **given)
-    slow, other = followed(CHANGES, FALLING, **given), of_fedavgm(CHANGES, **given)
-    assert [a == b for a, b in zip(slow, other, strict=True)] == [True, False, False, False]
 
 
 def test_a_rate_that_is_halved_halves_what_the_memory_moves() -> None:

@@ -107,14 +107,6 @@ def test_the_literal_reading_is_the_printed_algorithm(P: int, tau: int, alpha: f
     assert not np.allclose(got[-1].x_i, other[-1].x_i)
 
 
-def test_taken_whole_and_at_once_the_two_readings_are_one() -> None:
-    """Nobody then differs from the common copy."""
-    numbers = {"P": 1, "overlap": 0, "own": 0.0}
-    one, other = (run([[3, 2]] * 4, (DOWN, UP), against=a, **numbers)[-1] for a in Against)
-    np.testing.assert_allclose(one.x_i, other.x_i, rtol=1e-15)
-    np.testing.assert_allclose(one.x, other.x, rtol=1e-15)
-
-
 def test_the_usual_outer_rate_is_the_papers() -> None:
     """Sec. 3.2: 0.4 at all scales, and one step of overlap (sec. 3.3.2)."""
     row = CATALOGUE["streaming-diloco"]
