@@ -236,7 +236,7 @@ def test_layers_matter_to_fed_lamb_alone() -> None:
 
 
 def test_where_rounds_leave_the_model() -> None:
-    """Where unit vectors cancel, whatever their lengths; with layers of one, where signs do: medians, and no means."""
+    """Fed-LAMB rests at a geometric median, per coordinate with layers of one; Fed-SGD at a weighted mean."""
     optima = [vec(2 + s * r * a, -1 + s * r * b) for s, r, a, b in ((1, 1, F(3), F(4)), (-1, 9, F(3), F(4)))]
     clients = [lambda k, x, c=c, b=b: c * (x - b) for c, b in zip((F(3), F(1, 7)), optima, strict=True)]
     h = lamb(v0=F(10**10))

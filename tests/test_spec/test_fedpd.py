@@ -1,4 +1,4 @@
-"""FedPD by hand, in fractions, and what it refuses."""
+"""FedPD by hand, in fractions, and its refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known numbers of AFGA, its relatives and the algorithms without a server, exactly; what their plans may say."""
+"""Known numbers of AFGA, its relatives and the algorithms without a server, exactly, and refused plans."""
 
 from __future__ import annotations
 

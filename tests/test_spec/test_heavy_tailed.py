@@ -1,4 +1,4 @@
-"""The noise of FedAda2's App. A: quantiles, draws, and what is refused."""
+"""The heavy-tailed noise of FedAda2's App. A: quantiles, draws and refusals."""
 
 from __future__ import annotations
 

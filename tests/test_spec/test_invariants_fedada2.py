@@ -1,4 +1,4 @@
-"""FedAda2's accumulators on covers of any sets: their order, what lowers them, and that disjoint sets stand apart."""
+"""SM3's and AdaGrad's accumulators on random covers: their order, what lowers them, and disjoint sets."""
 
 from __future__ import annotations
 

@@ -37,6 +37,15 @@ def step(weights: str, steps: str, S: tuple[int, ...], x: Array = START, **more:
     return run.x - x
 
 
+@pytest.mark.parametrize(
+    ("weights", "moved"),
+    [("self-normalised", F(-325, 576)), ("with-replacement", F(-195, 512)), ("without-replacement", F(-325, 1024))],
+)
+def test_a_sample_by_hand(weights: str, moved: F) -> None:
+    """The first two of three clients, d = (0, 65/16) and p = (1/6, 1/3), so that w = (1/3, 2/3), 1/2 or (1/4, 1/2)."""
+    assert step(weights, "sample", (0, 1)) == moved
+
+
 def test_the_text_forgets_to_divide() -> None:
     """L961: with the first two clients drawn, sum p_i tau_i = 5/6 where the box has 5/3."""
     box, text = (step("self-normalised", steps, (0, 1)) for steps in ("sample", "sum"))

@@ -1,4 +1,4 @@
-"""Plans, settings and draws that make no sense, and counts that nobody can have, are refused at once, by name."""
+"""Refusals by name: plans, settings, draws, and counts or sizes that are too large, missing or not whole."""
 
 from __future__ import annotations
 
