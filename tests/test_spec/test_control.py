@@ -86,6 +86,17 @@ def test_fednova_vr_by_hand() -> None:
     assert run.x[0] == F(9, 16) - F(3, 2) * F(1, 2) * (F(9, 16) - F(81, 64)) / 2
 
 
+@pytest.mark.parametrize(
+    ("stored", "d"), [("corrected", [F(-3, 16), F(-33, 64)]), ("uncorrected", [F(9, 16), F(-81, 64)])]
+)
+def test_fednova_alg2_by_hand(stored: str, d: list[F]) -> None:
+    """The rounds of fednova-vr; line 13 stores the directions that clients went, with c = (-3/4, 3/4) in them."""
+    run = on_two("fednova-alg2", rho=F(0), stored=stored)
+    run.rounds([(1, 2), (1, 2)])
+    assert [*run.state.d[:, 0]] == d
+    assert run.x[0] == F(9, 16) + F(3, 4) * F(45, 128)
+
+
 @pytest.mark.parametrize("name", ["vrl-sgd", "fednova-vr", "fednova-alg2"])
 def test_whoever_stays_away_is_missed(name: str) -> None:
     hyper = {"rho": F(1, 2)} if name == "fednova-alg2" else {}

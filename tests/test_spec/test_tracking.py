@@ -74,6 +74,26 @@ def test_two_steps_of_two_clients_by_hand() -> None:
     assert list(state.x) == [-1, 2] and list(shown["Y"]) == [-3, 8]
 
 
+@pytest.mark.parametrize(
+    ("tracking", "start", "x", "y"),
+    [
+        ("semi-atc", "gradient", [0, 0], [1, -1]),
+        ("atc", "gradient", [0, 0], [0, 0]),
+        # Nothing is tracked at first: the step only mixes, and Y is then the whole gradient (0, 4), or its mean.
+        ("diging", "zero", [1, 1], [0, 4]),
+        ("semi-atc", "zero", [1, 1], [0, 4]),
+        ("atc", "zero", [1, 1], [2, 2]),
+    ],
+)
+def test_a_step_of_two_clients_in_other_readings(tracking: Any, start: Any, x: list[int], y: list[int]) -> None:
+    """The same clients: 1 and 1 - 2 have the mean 0, where the gradients are (-1, 1)."""
+    oracles = [lambda t, x: x - 1, lambda t, x: 3 * x + 1]
+    h = Diging(eta_l=F(1, 2), tracking=tracking, start=start)
+    state = diging.init(h, np.array([F(1), F(1)], dtype=object), setup(2))
+    state, shown = diging.step(h, state, oracles, exchange([[F(1, 2), F(1, 2)]] * 2, 1))
+    assert list(state.x) == x and list(shown["Y"]) == y
+
+
 def test_the_first_round_asks_for_a_gradient_more() -> None:
     asked: list[tuple[int, int]] = []
 
