@@ -3,8 +3,7 @@
 The edits are those of cosmic-ray's operators that can give another number, in every function of the rule modules
 (``mutation/edits.py``). For an edit the vectors that call the edited function are played until one fails, each edit in
 a child of this process, so that thousands take minutes. Left out by rule: what stands outside functions (the rows of
-the catalogue), in signatures, or refuses bad input, since a vector is valid; and the rules as they are printed, which
-no vector calls: tests/test_spec/test_plain_boxes.py holds them to the general forms, which are edited.
+the catalogue), in signatures, or refuses bad input, since a vector is valid.
 
 What survives is an error unless mutation/survivors.toml explains it. Exit code: 0 each survivor is explained and enough
 is killed, 1 not so.
@@ -20,15 +19,12 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from mutation.edits import Edit, edits, modules
-from mutation.playing import KILLED, Fate, Ready, calling, fate, reaching, ready
-
-from fedspec.catalogue import CATALOGUE
-from fedspec.rules import PLAIN
+from mutation.playing import KILLED, Fate, Ready, fate, reaching, ready
 
 EXPLAINED = Path(__file__).with_name("mutation") / "survivors.toml"
 
@@ -36,14 +32,6 @@ ENOUGH = 0.95
 """Of the edits that are played so many must be killed or explained."""
 
 UNREACHED = "no vector calls the function"
-PRINTED = "is the rule as it is printed"
-
-
-def printed_forms(vectors: Sequence[Ready]) -> set[str]:
-    """The dotted names of the rules as they are printed in whose place a general form runs."""
-    found = [*PLAIN.values(), *(p for a in CATALOGUE.values() if (p := getattr(a.run, "plain", None)))]
-    names = {(f.__module__, f.__qualname__) for f in found}
-    return {f"{module}.{name}" for module, name in names if not calling(module, name, vectors)}
 
 
 def explained() -> dict[str, list[tuple[str, str]]]:
@@ -59,7 +47,7 @@ def explained() -> dict[str, list[tuple[str, str]]]:
 Chosen: TypeAlias = tuple[str, list[Edit], Counter[str]]
 
 
-def chosen(patterns: Sequence[str], sample: int, seed: int, printed: Collection[str]) -> Iterator[Chosen]:
+def chosen(patterns: Sequence[str], sample: int, seed: int) -> Iterator[Chosen]:
     """The edits that are looked at, by module, and how many are left out, by the reason.
 
     Of each module they are the same ones whatever other modules hold.
@@ -68,7 +56,7 @@ def chosen(patterns: Sequence[str], sample: int, seed: int, printed: Collection[
         if not patterns or any(fnmatch.fnmatchcase(module, p) for p in patterns):
             found, left_out = list[Edit](), Counter[str]()
             for edit in edits(module):
-                if reason := edit.left_out or (PRINTED if f"{module}.{edit.function}" in printed else ""):
+                if reason := edit.left_out:
                     left_out[reason] += 1
                 else:
                     found.append(edit)
@@ -105,7 +93,7 @@ def main() -> int:
     begun, vectors, reasons = time.monotonic(), ready(), explained()
     total, without, survivors = Counter[str](), Counter[str](), list[tuple[Edit, str]]()
     log = given.log.open("w", encoding="utf-8") if given.log else None
-    for module, found, left_out in chosen(given.modules, given.sample, given.seed, printed_forms(vectors)):
+    for module, found, left_out in chosen(given.modules, given.sample, given.seed):
         counted = Counter[str]()
         without += left_out
         for edit in found:

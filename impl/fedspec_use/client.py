@@ -148,7 +148,7 @@ def _is_own(value: Any) -> bool:
 
 def _round(chosen: Chosen, state: Any, oracle: Oracle, steps: int) -> tuple[Any, Any]:
     """The state after a round of the only client, and what the text has it return: its change, and what it keeps."""
-    run, population = chosen.algorithm.run_under(chosen.options, chosen.numbers), One(oracle)
+    run, population = chosen.algorithm.run, One(oracle)
     assert isinstance(run, Program)
     after, _ = run.step(chosen.h, state, population, Plan((0,), (steps,), (1,)))
     return after, population.did
@@ -176,7 +176,7 @@ def _read(chosen: Chosen) -> frozenset[str]:
 
 def _together(chosen: Chosen) -> bool:
     """Whether what a client keeps hangs on who else takes part: seen in one round of two."""
-    run = chosen.algorithm.run_under(chosen.options, chosen.numbers)
+    run = chosen.algorithm.run
     assert isinstance(run, Program)
     first = _first(chosen, np.array([1.0, -2.0, 0.5]), 2)
 

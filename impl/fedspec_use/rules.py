@@ -39,7 +39,7 @@ class Local:
     @cached_property
     def run(self) -> LocalSolver:
         """Its functions: the printed ones where nothing else is asked."""
-        run = self.algorithm.run_under(self.options, self.hyper)
+        run = self.algorithm.run
         assert isinstance(run, LocalSolver)
         return run
 
@@ -143,7 +143,7 @@ def server(algorithm: str | Algorithm, reading: str = "", **given: Any) -> Serve
     if "weights" in given:
         raise ParameterError(f"{row.id}: weights: whoever hands over the average has weighed it; leave the option out")
     options, hyper = _said(row, "server", reading, given)
-    run: Any = alone or row.run_under(options, hyper)
+    run: Any = alone or row.run
     made = Server(row, run, options, hyper)
     if read := beside_the_average(made):
         raise UnknownNameError(_more(row, read))

@@ -22,7 +22,7 @@ from fedspec.facts import Fact
 from fedspec.functions import Served
 from fedspec.params import flatten, unflatten
 from fedspec.plan import Messages
-from fedspec.reference import finite, shown
+from fedspec.reference import shown
 
 Arrays = Mapping[str, Array]
 """A model: arrays by name, in an order that is kept."""
@@ -162,7 +162,7 @@ def choose(
     # A scalar of NumPy's would make a float32 model one of float64.
     numbers = {n: v.item() if isinstance(v, np.generic) else v for n, v in settings.items() if n in algorithm.numbers}
     options = algorithm.resolve(reading, {n: str(v) for n, v in settings.items() if n in algorithm.options})
-    run = algorithm.served or algorithm.run_under(options, numbers)
+    run = algorithm.served or algorithm.run
     assert isinstance(run, Method | Served) and not isinstance(algorithm.run, LocalSolver)
     # A server sees changes and not the rate that they were made at; any value will do.
     h: Any = algorithm.run.hyper(**{"eta_l": 1, **algorithm.unseen("server"), **numbers, **options})
@@ -276,7 +276,6 @@ def stepped(
         losses=_losses(chosen, replies),
     )
     after, values = chosen.run.server(chosen.h, state, messages)
-    after = finite(after, chosen.run.server, chosen.algorithm, vars(chosen.h), state)
     return after, placed(model(after), arrays), {**shown(after), **values}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fedspec.catalogue import Algorithm
-from fedspec.rules import Equation, plain, printed
+from fedspec.rules import Equation, printed
 from fedspec_site import mathml
 
 
@@ -34,7 +34,7 @@ class Line:
 
 def lines(a: Algorithm) -> list[Line]:
     """The equations that run in the canonical reading, in order."""
-    known = {f"{f.__module__}.{f.__qualname__}": f for r in a.rules for f in (r, plain(r))}
+    known = {f"{f.__module__}.{f.__qualname__}": f for f in a.rules}
     options = a.resolve(a.readings[0].name, {})
     # A rule may have a name of its own for an option: what tells it is what it may be.
     chosen = {kind.__name__: options[n] for n, kind in a.options.items()}
@@ -51,10 +51,10 @@ def _line(e: Equation, rule: Callable[..., Any], options: Mapping[str, str]) -> 
         if _same(target, left):
             found = [(node, frozenset(anew))]
         anew |= {target}
-    if not found and len({one.id for one in printed(plain(rule))}) == 1:
+    if not found and len({one.id for one in printed(rule)}) == 1:
         # All of it computes its one equation.
         found = [(node, frozenset()) for node in body]
-    function = inspect.unwrap(plain(rule))
+    function = inspect.unwrap(rule)
     usual = {type(p.default).__name__: str(p.default) for p in inspect.signature(function).parameters.values()}
     chosen = _Chosen({**usual, **options}, function.__globals__)
     code = "\n".join(ast.unparse(node) for node, _ in found)
@@ -83,7 +83,7 @@ class _Chosen(ast.NodeTransformer):
 
 def _body(rule: Callable[..., Any]) -> list[ast.stmt]:
     """The statements of a rule as it is printed, without its checks and its docstring."""
-    function = inspect.unwrap(plain(rule))
+    function = inspect.unwrap(rule)
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(node, ast.FunctionDef)
     return [_bare(s) for s in node.body if not isinstance(s, ast.Expr) and not _refuses(s)]

@@ -260,27 +260,6 @@ class Algorithm:
             )
         return resolved
 
-    def run_under(
-        self, options: Mapping[str, typing.Any], numbers: Mapping[str, typing.Any]
-    ) -> LocalSolver | Method | Program:
-        """The functions that run under options and hyper-parameters: the printed ones where nothing else is asked."""
-        if not self.run.plain:
-            return self.run
-        usual, asked = {**self.defaults(), **BESIDE}, {**options, **numbers}
-        other = any(str(asked[n]) != v for n, v in usual.items() if n in asked and n not in LEFT_OPEN)
-        return self.run if other else self.run.as_printed()
-
-
-LEFT_OPEN = {
-    "weights": "the p_i of the box, which every form hands to the mean",
-    "solver": "FedNova's box asks for a solver and names none",
-    "cover": "SM3's sets, which are data",
-}
-"""Options that a printed text itself leaves open: it runs whatever they are."""
-
-BESIDE = {"epoch": "1", "warm_up": "1"}
-"""Hyper-parameters that no box has, at the values at which they do nothing."""
-
 
 # A row with another function in it is another row, often of the same record, and a diagnosis makes thousands of them.
 @lru_cache(maxsize=256)

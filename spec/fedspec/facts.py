@@ -66,12 +66,12 @@ READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
     Fact.PRIVATE: lambda a: "sigma" in a.numbers,
     Fact.DECAYING: lambda a: bool({"lam", "wd"} & {*a.numbers}),
     Fact.LAYERED: lambda a: "phi" in a.options,
-    Fact.MATRICES: lambda a: a.runs("general_newton_schulz"),
+    Fact.MATRICES: lambda a: a.runs("newton_schulz"),
     Fact.ORDERED: lambda a: a.runs("coordinate_median") or a.runs("trimmed_mean"),
-    Fact.ELECTING: lambda a: a.runs("general_krum_scores"),
+    Fact.ELECTING: lambda a: a.runs("krum_scores"),
     Fact.DISTANT: lambda a: a.runs("weiszfeld"),
     Fact.CENTRED: lambda a: a.runs("centred_clipping"),
     Fact.EXTRAPOLATING: lambda a: a.runs("extrapolated"),
-    Fact.SIGNED: lambda a: a.runs("general_yogi") and "server" not in a.options,
+    Fact.SIGNED: lambda a: a.runs("yogi") and "server" not in a.options,
 }
 """The facts that a row shows without saying them, each with how."""

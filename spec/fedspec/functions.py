@@ -4,14 +4,14 @@ An algorithm is a *solver* (level ``client``: one gradient a step), a *method* (
 server half alone, or clients and server together) or a *program* (levels ``round`` and ``trace``: clients that
 remember, adapt, talk to each other or arrive late, so that no half stands alone).
 
-Where the equations of the canonical reading are printed without a switch and other readings have a form with options,
-the printed text runs unless something else is asked (``Algorithm.run_under``); the two are held equal bit for bit.
+Each function has an option for each choice that the readings of its algorithm make. :mod:`fedspec.folding` prints the
+text of one reading.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fedspec.arith import Scalar, Vector
@@ -50,8 +50,6 @@ class Method:
     server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
     local: Callable[[Any, Vector, Oracle, int], Vector]
     norm: Callable[[Any, int], Scalar]
-    plain: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]] | None = None
-    """The server of the canonical reading, without a switch, where ``server`` has options."""
     whole: bool = False
     """Whether the server needs all changes at once, since it reads them more than once or puts them in order: at scale
     they are then held together, and not weighed as they come."""
@@ -61,10 +59,6 @@ class Method:
     reads: tuple[str, ...] = ()
     """Hyper-parameters of the clients that the server needs too, at level server as well."""
 
-    def as_printed(self) -> Method:
-        """The same with the printed text in the place of the form with options."""
-        return replace(self, server=self.plain) if self.plain else self
-
 
 @dataclass(frozen=True, kw_only=True)
 class LocalSolver:
@@ -73,14 +67,8 @@ class LocalSolver:
     rule: Callable[..., Any]
     begin: Callable[..., Any] | None = None
     """Called with the model, and with ``v0`` and the cover where it has such parameters; None: the model itself."""
-    plain: Callable[..., Any] | None = None
-    """The rule of the canonical reading, without a switch, where a rule with options prints its equations itself."""
     plays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """What plays a part under some values of an option only, as ``Hyper.plays`` says it: a solver has no record."""
-
-    def as_printed(self) -> LocalSolver:
-        """The same with the printed text in the place of the form with options."""
-        return replace(self, rule=self.plain) if self.plain else self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +80,6 @@ class Program:
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
         step: the state after one event and the intermediates by the paper's names, from the clients and a
             ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
-        plain: the step of the canonical reading, without a switch, where ``step`` has options.
-        boxes: the plain steps of other readings, by their names, where what they do is another box.
         event: which of the three.
         takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
             each participant), ``noise`` (one number for each coordinate), ``draws`` (that for each participant),
@@ -108,13 +94,7 @@ class Program:
     hyper: type[Hyper]
     init: Callable[[Any, Vector, Setup], Any]
     step: Callable[..., tuple[Any, dict[str, Any]]]
-    plain: Callable[..., tuple[Any, dict[str, Any]]] | None = None
-    boxes: Mapping[str, Callable[..., tuple[Any, dict[str, Any]]]] = field(default_factory=dict)
     event: Literal["round", "exchange", "arrival"] = "round"
     takes: tuple[str, ...] = ()
     strategies: tuple[str, ...] = tuple(map(str, Strategy))
     served: Served | None = None
-
-    def as_printed(self) -> Program:
-        """The same with the printed text in the place of the form with options."""
-        return replace(self, step=self.plain) if self.plain else self

@@ -6,7 +6,7 @@ It runs a case in whatever arithmetic the case's arrays are in.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -33,7 +33,6 @@ from fedspec.contract import (
     SubjectInfo,
 )
 from fedspec.covers import named_cover
-from fedspec.division import refuse_division_by_zero, stabiliser_of_zero
 from fedspec.domains import check_steps, is_real, require
 from fedspec.errors import ContractError, PlanError
 from fedspec.given import anew
@@ -56,7 +55,7 @@ class SolverSession:
     def restart(self) -> None:
         """Begin again, with the functions of the row."""
         algorithm, case = self.algorithm, self.case
-        run = algorithm.run_under(case.options, case.hyper)
+        run = algorithm.run
         assert isinstance(run, LocalSolver)
         # A diagnosis gives the session another form of the row, which may have other options.
         given: dict[str, Any] = {
@@ -65,7 +64,6 @@ class SolverSession:
         }
         self.solver, self.names = run, taken(run.rule)
         self.begun = taken(run.begin) if run.begin else frozenset()
-        # What is printed has no options.
         self.keywords = {n: v for n, v in given.items() if n in self.names and n not in ("cover", "v0")}
         self.v0, self.cover = given.get("v0"), None
         if "cover" in self.names | self.begun:
@@ -99,7 +97,7 @@ class SolverSession:
                 positional = {n: v for n, v in given.items() if n in self.names}
                 after = self.solver.rule(**positional, **{**self.keywords, **rate})
                 check_state(after, self.solver.rule)
-                self.state = finite(after, self.solver.rule, self.algorithm, self.keywords, self.state)
+                self.state = after
                 self.k += 1
             case _:
                 raise ContractError(f"event: {type(event).__name__} at level client; send Gradient or Begin")
@@ -123,7 +121,7 @@ class MethodSession:
         """Begin again, with the functions of the row."""
         case, x = self.case, flatten(self.case.x0)
         alone = self.algorithm.served if case.level == "server" else None
-        run = alone or self.algorithm.run_under(case.options, case.hyper)
+        run = alone or self.algorithm.run
         assert isinstance(run, Method | Served)
         self.run = run
         begun = run.init(self.h, x) if isinstance(run, Method) else run.init(self.h, x, population(case))
@@ -147,7 +145,7 @@ class MethodSession:
                 ]
                 h = of_server(self.h, event, self.algorithm)
                 after, values = keeping(self.run.server)(h, self.state, sent)
-                self.state = finite(after, self.run.server, self.algorithm, vars(h), self.state)
+                self.state = after
             case Round(participants=participants, steps=steps) if (
                 self.problem and self.case.problem and isinstance(self.run, Method)
             ):
@@ -161,7 +159,7 @@ class MethodSession:
                     norm=self.run.norm,
                     server=keeping(self.run.server),
                 )
-                self.state = finite(trace.state, self.run.server, self.algorithm, vars(self.h), self.state)
+                self.state = trace.state
                 values = trace.values
             case _:
                 raise ContractError(
@@ -189,7 +187,7 @@ class ProgramSession:
     def restart(self) -> None:
         """Begin again, with the functions of the row."""
         case = self.case
-        run = self.algorithm.run_under(case.options, case.hyper)
+        run = self.algorithm.run
         assert isinstance(run, Program)
         self.run = run
         begun = run.init(self.h, flatten(case.x0), Setup(tuple(self.examples), shapes(case.x0)))
@@ -215,7 +213,7 @@ class ProgramSession:
                 raise ContractError(f"event: {type(event).__name__}; this algorithm takes {kind.capitalize()}")
         plan.check_clients(self.clients)
         after, values = stepped(keeping(self.run.step), self.h, self.state, self.clients, plan)
-        self.state = finite(after, self.run.step, self.algorithm, vars(self.h), self.state)
+        self.state = after
         return {"x": self.state.x, **held(self.state, self.algorithm.shows, self.run.event), **values}
 
 
@@ -223,28 +221,6 @@ def taken(function: Callable[..., Any]) -> frozenset[str]:
     """The names of what a function takes, read off its code: a diagnosis begins thousands of sessions."""
     code = inspect.unwrap(function).__code__
     return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-
-
-def _text(function: Any) -> Any:
-    """A function without what is wrapped around it."""
-    return getattr(function, "__wrapped__", function)
-
-
-PRINTED = frozenset(_text(a.run.plain) for a in CATALOGUE.values() if a.run.plain)
-"""The printed texts as they stand; an edited one is none of them."""
-
-
-def finite(after: Any, by: Any, algorithm: Algorithm, h: Mapping[str, Any], before: Any) -> Any:
-    """The state after an event, unless a stabiliser of 0 has made the model no number.
-
-    A rule looks at what it gives by itself; the printed text of a row is no rule.
-
-    Raises:
-        ParameterError: it has.
-    """
-    if _text(by) in PRINTED and (name := stabiliser_of_zero(h)):
-        refuse_division_by_zero(name, algorithm.id, {"x": model(before)}, model(after))
-    return after
 
 
 def of_server(h: Any, event: Messages, algorithm: Algorithm) -> Any:

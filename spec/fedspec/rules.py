@@ -10,8 +10,8 @@ place, that stands beside it, with the options under which it runs::
     x = x + eta m / sqrt(v_hat + eps)         fedamsgrad.step
     x = x + eta m / (sqrt(v_hat) + eps)       fedamsgrad.step [epsilon=outside]
 
-An adaptive rule stands twice: as it is printed, and below in a general form with an option for each reading. The
-general form prints only the equations that other readings put in the place of those.
+A rule has an option for each choice that its readings make. :mod:`fedspec.folding` prints the text of one reading,
+without the options.
 """
 
 from __future__ import annotations
@@ -67,22 +67,12 @@ RULES: dict[str, Callable[..., Any]] = {}
 """Every rule by its dotted name."""
 
 
-PLAIN: dict[str, Callable[..., Any]] = {}
-"""The rule as it is printed, by the dotted name of its general form."""
-
-
-def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The rule as it is printed: of a general form its plain one, of any other function itself."""
-    return PLAIN.get(f"{function.__module__}.{function.__qualname__}", function)
-
-
 @functools.cache
 def printed(function: Callable[..., Any]) -> tuple[Equation, ...]:
-    """Every equation that a rule's docstring prints, those of all readings; of a general form its plain one's first."""
-    before = printed(plain(function)) if plain(function) is not function else ()
+    """Every equation that a rule's docstring prints, those of all readings."""
     name = f"{function.__module__}.{function.__qualname__}"
     found = filter(None, map(_EQUATION.match, (function.__doc__ or "").splitlines()))
-    return (*before, *(Equation(m["id"], m["text"], name, _conditions(m["when"] or "")) for m in found))
+    return tuple(Equation(m["id"], m["text"], name, _conditions(m["when"] or "")) for m in found)
 
 
 def _conditions(said: str) -> frozenset[tuple[str, str]]:
@@ -288,13 +278,3 @@ def rule(function: Callable[P, R]) -> Callable[P, R]:
     """Register a rule; check the domains of its numbers and that its arrays agree in shape."""
     RULES[f"{function.__module__}.{function.__qualname__}"] = call = checked(function)
     return call
-
-
-def general(of: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Register a rule that is the general form of another, with an option for each of its readings."""
-
-    def registered(function: Callable[P, R]) -> Callable[P, R]:
-        PLAIN[f"{function.__module__}.{function.__qualname__}"] = of
-        return rule(function)
-
-    return registered

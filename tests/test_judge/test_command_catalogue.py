@@ -82,7 +82,7 @@ def test_rows_of_papers_that_write_other_letters_say_so() -> None:
 def test_box_and_code_stand_side_by_side_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     wide, narrow = (shown("scaffold", columns, monkeypatch).out for columns in (200, 80))
     (first,) = [line for line in wide.splitlines() if line.startswith("for each participating client i:")]
-    assert "def scaffold(h, state, clients, plan):" in first
+    assert "def step(h, state, clients, plan):" in first
     assert narrow.index("for each participating client i:") < narrow.index("def scaffold(")
     assert not [line for line in narrow.splitlines() if "participating client" in line and "def " in line]
 
@@ -137,8 +137,8 @@ def test_the_code_of_a_page_is_code_without_prose(a: object) -> None:
 
 
 def test_the_code_is_what_runs() -> None:
-    """The last function is the rule that moves the model, word for word."""
-    assert text_of(CATALOGUE["fedavg"]).code.endswith("def average(x, delta, *, eta=1):\n    return x + eta * delta")
+    """A rule that is one expression stands where it is called."""
+    assert "    return x + h.eta * delta, " in text_of(CATALOGUE["fedavg"]).code
     assert "def sgd(x, g, *, eta_l):\n    return x - eta_l * g" in text_of(CATALOGUE["sgd"]).code
 
 

@@ -53,7 +53,7 @@ def test_lists_every_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_shows_the_edit_and_how_to_see_who_notices() -> None:
     said = inside("mutants", "show", "fedyogi-sign").out
     assert said.startswith("fedyogi-sign: the sign of Yogi's update is reversed\n")
-    assert "breaks: fedyogi.v, in fedspec.server.yogi.general_yogi" in said
+    assert "breaks: fedyogi.v, in fedspec.server.yogi.yogi" in said
     (thread,) = MUTANTS["fedyogi-sign"].seen
     assert f"seen: {thread.link}, read {thread.read}\n      {thread.says}\n" in said
     assert re.findall(r"^([-+] .*)", said, re.MULTILINE) == [

@@ -108,7 +108,7 @@ def test_two_mistakes_of_a_round_of_exchanges_are_named_together() -> None:
     undamped = replace(
         pooled,
         id="undamped",
-        rule="fedspec.server.amsgrad.general_amsgrad",
+        rule="fedspec.server.amsgrad.amsgrad",
         old="m = beta1 * state.m + (1 - beta1) * delta",
         new="m = beta1 * state.m + delta",
     )

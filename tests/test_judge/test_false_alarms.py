@@ -129,7 +129,7 @@ def test_who_moves_a_moment_by_a_share_of_its_distance_is_right() -> None:
         id="distance",
         words="",
         algorithms=("adam",),
-        rule="fedspec.client.adam.general_adam",
+        rule="fedspec.client.adam.adam",
         old="v = beta2 * state.v + (1 - beta2) * g**2",
         new="v = state.v + (1 - beta2) * (g**2 - state.v)",
     )

@@ -124,7 +124,7 @@ def test_participants_that_train_on_the_data_of_others() -> None:
 @pytest.mark.slow
 def test_a_stabiliser_for_which_a_number_of_steps_is_taken() -> None:
     known = known_of(setting_of(Offer("fednova-adaptive", "round", "adagrad")))
-    steps = called(known, "the number of steps of the event's last client stands for tau in general_adagrad")
+    steps = called(known, "the number of steps of the event's last client stands for tau in adagrad")
     for s in known.samples[:4]:
         once = replace(s, events=s.events[:1])
         assert isinstance(s.events[0], Round)

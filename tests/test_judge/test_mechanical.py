@@ -20,7 +20,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.client.adam import adam
 from fedspec.contract import Begin, Case, Messages, Offer, Round, SubjectInfo
 from fedspec_suite.diagnosis.cases.samples import samples_of
-from fedspec_suite.diagnosis.edits.at_hand import seen_running
+from fedspec_suite.diagnosis.edits.at_hand import Text, seen_running
 from fedspec_suite.diagnosis.edits.in_edits import ASKING, asked, event_number, in_each_block
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.identify import Diagnosis, identify
@@ -97,7 +97,7 @@ def test_the_written_server_is_right_without_a_mistake() -> None:
 
 
 def test_one_decay_in_the_place_of_another_is_named_in_the_printed_box() -> None:
-    d = edited("adam", "client.adam.general_adam", "v_hat = corrected(v, beta2", "v_hat = corrected(v, beta1")
+    d = edited("adam", "client.adam.adam", "v_hat = corrected(v, beta2", "v_hat = corrected(v, beta1")
     assert names(d) == ["beta1 stands for beta2 in v / (1 - beta2^t)"]
     assert d.found[0].equation == "adam.v_hat" and d.found[0].kind == "edit"
 
@@ -150,10 +150,9 @@ def test_what_is_at_hand_is_what_the_run_has_there() -> None:
     of = setting_of(Offer("adam", "client", "kingma-2015"))
     known = known_of(of)
     rule: Any = adam
-    assert known.mechanical[0].plain
-    v, s = replace(known.claimed, plain=True), known.samples[0]
+    v, s = known.claimed, known.samples[0]
     before = sys.gettrace()
-    (text,) = seen_running([rule], lambda: list(v.quick(s, v.editions()())) and None)
+    (text,) = seen_running([Text(rule)], lambda: list(v.quick(s, v.editions()())) and None)
     assert sys.gettrace() is before
     at = {
         text.source.splitlines()[line.lineno - 1].strip().partition(" =")[0]: kinds
@@ -175,14 +174,9 @@ def doubled(parts: list[Array]) -> Array:
 def test_to_look_changes_nothing() -> None:
     results: list[Array] = []
     function: Any = doubled
-    (text,) = seen_running([function], lambda: results.append(doubled([np.ones(2), np.zeros(1)])))
+    (text,) = seen_running([Text(function)], lambda: results.append(doubled([np.ones(2), np.zeros(1)])))
     assert results[0].tolist() == [2, 2, 0]
     assert any(kinds.get("2 * part") == ("array", (2,)) for kinds in text.kinds.values())
-
-
-def test_another_reading_is_edited_in_the_form_with_options() -> None:
-    other = next(r.name for r in CATALOGUE["fedadam"].readings if "step" in r.name)
-    assert not known_of(setting_of(Offer("fedadam", "server", other))).mechanical[0].plain
 
 
 @pytest.mark.parametrize("algorithm", ["sm3-ii", "scaffold", "afga", "fedbuff"])

@@ -93,7 +93,7 @@ def test_every_edit_applies_to_its_own_session_alone() -> None:
 
 def known_under(mutant: Mutant, offer: Offer) -> list[Any]:
     """The functions that the row and the copied modules know in a session of an offer under an edit."""
-    form = form_of(CATALOGUE[offer.algorithm], offer.level, "general")
+    form = form_of(CATALOGUE[offer.algorithm], offer.level)
     edits = mutants.edits({mutant: mutants.edited(mutant)[1]})
     copy = Copy(plan_of(form.reach, frozenset(edits), False), edits)
     found = [*vars(form.of(copy).run).values(), *(v for space in copy.spaces for v in space.values())]
@@ -109,7 +109,7 @@ def test_an_edit_below_a_table_whose_entries_are_widened_is_seen() -> None:
     options = CATALOGUE["fednova"].resolve("fednova", {"solver": "momentum"})
     problem = Quadratics(np.ones((1, 1, 1)), np.ones((1, 1)), np.ones(1))
     case = fedspec.contract.Case("fednova", "round", "fednova", options, "float64", x, hyper, problem)
-    form = form_of(CATALOGUE["fednova"], "round", "general")
+    form = form_of(CATALOGUE["fednova"], "round")
     for around in (lambda form: form, opened, with_room):
         got = around(form).started(case, edits, False, lambda kind, row, told: kind(row, told)).step(Round((0,), (2,)))
         # a = (1 + rho + rho^2, 1 + rho) under the edit and (1 + rho, 1) without it.

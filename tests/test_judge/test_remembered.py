@@ -141,7 +141,7 @@ EDITED: dict[str, tuple[str, str, str, str]] = {
         "delta**2",
         "maximum(delta, -delta)",
     ),
-    "1 - beta1 stands for 1 - beta2": ("amsgrad", "client.amsgrad.general_amsgrad", "(1 - beta2)", "(1 - beta1)"),
+    "1 - beta1 stands for 1 - beta2": ("amsgrad", "client.amsgrad.amsgrad", "(1 - beta2)", "(1 - beta1)"),
     "never where z = 1 and epoch = 1, as if t mod z had to be 1": (
         "sm3-adam",
         "client.delay.due",

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 EDITED: dict[str, tuple[str, ...]] = {
     "v_hat + eps is kept as v_hat": (
         "fedamsgrad",
-        "server.amsgrad.general_amsgrad",
+        "server.amsgrad.amsgrad",
         "v=v, v_hat=v_hat, t=t)",
         "v=v, v_hat=v_hat + eps, t=t)",
     ),
@@ -63,7 +63,7 @@ EDITED: dict[str, tuple[str, ...]] = {
     ),
     "v stands for the first square in (1 - beta2) * square * sign(v - square)": (
         "fedyogi",
-        "server.yogi.general_yogi",
+        "server.yogi.yogi",
         "(1 - beta2) * square * sign",
         "(1 - beta2) * state.v * sign",
     ),

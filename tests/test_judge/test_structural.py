@@ -456,13 +456,3 @@ def test_rows_are_mixed_and_squares_are_of_distances() -> None:
     apart = {c.words: c.new for c in turned(ast.parse("g ** 2", mode="eval").body, there, "")}
     assert apart["(g - u) ** 2 stands for g ** 2"] == "(g - u) ** (2)"
     assert not [words for words in apart if "(g - m)" in words]
-
-
-def test_an_edit_of_one_form_is_not_put_with_one_of_the_other() -> None:
-    known = known_of(setting_of(Offer("cc-fedadagrad", "trace", "client-centric")))
-    of_general = next(v for v in known.variants if v.words.startswith("the momentum is a sum"))
-    of_plain = [v for v in known.mechanical if v.plain]
-    means = next(v for v in of_plain if v.words.startswith("the clients' mean of delta ** 2"))
-    other = next(v for v in of_plain if v.words.startswith("delta stands for (1 - beta1) * delta"))
-    assert together(known.setting, of_general, means) is None
-    assert together(known.setting, other, means) is not None

@@ -25,7 +25,7 @@ UNNAMED = (
         id="first-gradient-again",
         words="",
         algorithms=("adam",),
-        rule="fedspec.client.adam.general_adam",
+        rule="fedspec.client.adam.adam",
         old="beta1 * state.m",
         new="beta1 * (g if state.t == 1 else state.m)",
     ),

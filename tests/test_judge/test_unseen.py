@@ -140,7 +140,7 @@ def test_defects_that_somebody_named_agree(level: str) -> None:
 
 def test_an_equation_is_spoilt_in_the_narrowest_place_first() -> None:
     """A record is returned whole in the last place only, where a wrong c would show in x."""
-    adam = RULES["fedspec.server.adam.general_adam"]
+    adam = RULES["fedspec.server.adam.adam"]
     for e in equations(adam):
         mutants, *_ = spoils(adam, e)
         (symbol,) = {node.targets[0].id for node in ast.walk(ast.parse(mutants[0].new)) if is_spoilt(node)}
@@ -160,7 +160,7 @@ def test_a_spoilt_equation_has_another_value_everywhere_or_the_same_sum() -> Non
     assert tilted(a).sum() == a.sum() and (tilted(a) != a).any()
     assert tilted([3.0, 1.0]) == [3.5, 0.5] and moved(2) != 2 and moved((a,))[0].shape == a.shape
     (c,) = equations(server_control)
-    form = form_of(CATALOGUE["scaffold"], "server", "general")
+    form = form_of(CATALOGUE["scaffold"], "server")
     for mutant in next(iter(spoils(server_control, c))):
         copy = Copy(plan_of(form.reach, frozenset({server_control}), False), edits({mutant: edited(mutant)[1]}))
         (own,) = (names for names in copy.spaces if names["__name__"] == server.__module__)

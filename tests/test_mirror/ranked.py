@@ -20,7 +20,7 @@ from torch import nn
 
 from fedspec.catalogue import ALIASES, CATALOGUE, FAMILIES, Algorithm, find
 from fedspec.errors import FedspecError
-from fedspec.rules import PLAIN, RULES
+from fedspec.rules import RULES
 from fedspec_torch import Federation, Stop, cohorts, population, resume, simulate
 from fedspec_torch.ranks.processes import Ranks, here
 from fedspec_torch.ranks.rows import Rows
@@ -60,7 +60,7 @@ def halves(row: Algorithm, file: Path) -> tuple[Any, Any]:
 def apart() -> Iterator[None]:
     """What joins the catalogue meanwhile leaves it again: other tests of the process know fedspec's own rows alone."""
     with ExitStack() as stack:
-        tables: tuple[dict[str, Any], ...] = (CATALOGUE, ALIASES, FAMILIES, RULES, PLAIN)
+        tables: tuple[dict[str, Any], ...] = (CATALOGUE, ALIASES, FAMILIES, RULES)
         for table in tables:
             stack.enter_context(patch.dict(table))
         yield

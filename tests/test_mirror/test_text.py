@@ -72,24 +72,6 @@ def test_a_run_enters_what_is_said(row: Algorithm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "printed", "other"),
-    [
-        ("fedavgm", {"momentum": "nesterov"}, "fedavgm.fedavgm", "fedavgm.server"),
-        ("cc-fedadam", {"epsilon": "inside"}, "cc_adaptive.plain_cc_fedadam", "cc_adaptive.cc_fedadam"),
-    ],
-)
-def test_what_is_printed_runs_unless_something_else_is_asked(
-    name: str, options: dict[str, str], printed: str, other: str
-) -> None:
-    row = find(name)
-    as_printed, asked = entered(row), entered(row, **options)
-    where = "fedspec.algorithms."
-    assert as_printed[where + printed] and not as_printed[where + other] and not told(row, as_printed)
-    assert asked[where + other] and not asked[where + printed] and not told(row, asked, **options)
-    assert told(row, asked)
-
-
-@pytest.mark.parametrize(
     ("name", "table"), [("fedada2", "CLIENTS"), ("cc-fedavg", "CLIENTS"), ("fedavg", "FAST"), ("dsgd", "UNDIVIDED")]
 )
 def test_a_form_that_is_not_taken_is_noticed(name: str, table: str, monkeypatch: pytest.MonkeyPatch) -> None:

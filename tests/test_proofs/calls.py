@@ -138,7 +138,7 @@ def options(rule: Rule) -> Iterator[dict[str, StrEnum]]:
             yield named
 
 
-REFUSED = {"general_adagrad": [("bias_correction", BiasCorrection.STEP)]}
+REFUSED = {"adagrad": [("bias_correction", BiasCorrection.STEP)]}
 """Readings that a rule refuses: a sum has no decay to correct for."""
 
 

@@ -18,7 +18,7 @@ from test_proofs.calls import Call, call, delayed, options
 from fedspec.arith import digits
 from fedspec.catalogue import CATALOGUE
 from fedspec.mixing.accumulation import accumulation
-from fedspec.rules import PLAIN, RULES
+from fedspec.rules import RULES
 from fedspec_proofs.engines.reals import Real, term
 
 pytestmark = pytest.mark.table(1)
@@ -132,32 +132,6 @@ def test_floats(label: str) -> None:
         agree(called(label), got, same)
         for name, value in got.items():
             assert getattr(value, "dtype", None) == dtype or label.startswith(NUMBERS), (name, dtype)
-
-
-@pytest.mark.parametrize("name", PLAIN)
-def test_the_printed_rule_is_its_general_form_at_the_defaults(name: str) -> None:
-    """The same expression in unknowns, so at all numbers; and the same floats, bit for bit."""
-    plain = PLAIN[name]
-    example = call(plain, {})
-    general = Call(RULES[name], example.arguments, example.result)
-
-    def symbol(name: str, q: Fraction) -> Any:
-        return sympy.Symbol(name, real=True)
-
-    want, got = example.run(symbol), general.run(symbol)
-    assert want.keys() == got.keys()
-    for part, expressions in want.items():
-        assert all(sympy.sympify(e).free_symbols for e in expressions), part
-        assert (got[part] == expressions).all(), part
-    floats = example.run(lambda _, q: float(q), dtype=np.float64)
-    for part, value in general.run(lambda _, q: float(q), dtype=np.float64).items():
-        np.testing.assert_array_equal(value, floats[part], strict=True)
-
-
-def test_a_printed_rule_has_no_options_and_its_general_form_has() -> None:
-    assert len(PLAIN) >= 8
-    for name, plain in PLAIN.items():
-        assert name in RULES and next(options(RULES[name])) and not next(options(plain)), name
 
 
 def test_examples_take_both_branches() -> None:

@@ -49,7 +49,7 @@ SCALINGS: dict[str, Any] = {
 }
 """What phi is, by the name of its reading."""
 
-ORTHOGONALISED = RULES["fedspec.client.muon.general_newton_schulz"]
+ORTHOGONALISED = RULES["fedspec.client.muon.newton_schulz"]
 """What makes Muon's O of u."""
 
 OF_THE_ANCHOR = {"feddyn.y": {"x": "anchor"}}

@@ -35,7 +35,7 @@ SAMPLE = [
     "client.lamb.layer_step-clip-layer",
     "mixing.gossip.gossip",
     "mixing.nova.general_update",
-    "server.yogi.general_yogi-moments-inside-momentum",
+    "server.yogi.yogi-moments-inside-momentum",
     *(label for label in CANONICAL if label.partition("/")[0] in {"fedavg", "scaffold", "afga", "fedbuff"}),
 ]
 """What jax computes whenever the tests are run; of the rest, in all readings, `make outside` has its share."""

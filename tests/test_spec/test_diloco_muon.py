@@ -10,7 +10,7 @@ import pytest
 import torch
 from test_spec.exact import vec
 
-from fedspec.algorithms.diloco_muon import DiLoCoMuon, diloco_muon, init, step
+from fedspec.algorithms.diloco_muon import DiLoCoMuon, init, step
 from fedspec.arith import Array
 from fedspec.errors import ShapeError
 from fedspec.plan import Plan, Setup
@@ -34,7 +34,7 @@ def test_one_number_is_a_matrix() -> None:
     state = init(h, vec(2), Setup((1,), ONE))
     for m in (F(3), F(9, 2)):
         before = state.x[0]
-        state, _ = diloco_muon(h, state, constant(3), Plan((0,), (1,), (1,)))
+        state, _ = step(h, state, constant(3), Plan((0,), (1,), (1,)))
         assert state.m_i[0][0] == m and state.x[0] == before - F(1, 10) * quintic(m / (m + 1))
 
 
@@ -98,5 +98,5 @@ def test_beside_a_plain_loop_of_decompositions_and_of_torch() -> None:
             ends.append(y)
         theta.grad = theta.detach() - torch.tensor(np.mean(ends, axis=0))
         outer.step()
-        state, _ = diloco_muon(h, state, clients, Plan((0, 1), (3, 3), (1, 1)))
+        state, _ = step(h, state, clients, Plan((0, 1), (3, 3), (1, 1)))
         np.testing.assert_allclose(state.x, theta.detach().numpy(), rtol=1e-10)

@@ -15,7 +15,7 @@ from fedspec.algorithms.fedbuff import FedBuff
 from fedspec.algorithms.joint_direct import JointDirect
 from fedspec.algorithms.private import DpFedAvg
 from fedspec.catalogue import CATALOGUE, LocalSolver
-from fedspec.client.amsgrad import begin, general_amsgrad
+from fedspec.client.amsgrad import amsgrad, begin
 from fedspec.errors import ParameterError
 from fedspec_suite.measure.pools import POOLS
 
@@ -79,12 +79,12 @@ def test_a_client_s_maximum() -> None:
     """Called without a row the rule refuses it, too."""
     numbers: dict[str, Any] = {"eta_l": 1.0, "beta1": 0.5, "beta2": 0.5, "eps": 1.0}
     state, g = begin(np.zeros(1)), np.ones(1)
-    general_amsgrad(state, g, **numbers, maximum_of="after-correction", bias_correction="moments")  # type: ignore[arg-type]
-    general_amsgrad(state, g, **numbers, maximum_of="before-correction")  # type: ignore[arg-type]
+    amsgrad(state, g, **numbers, maximum_of="after-correction", bias_correction="moments")  # type: ignore[arg-type]
+    amsgrad(state, g, **numbers, maximum_of="before-correction")  # type: ignore[arg-type]
     with pytest.raises(
         ParameterError, match=r"maximum_of: got after-correction, .* under bias_correction=none; leave it"
     ):
-        general_amsgrad(state, g, **numbers, maximum_of="after-correction")  # type: ignore[arg-type]
+        amsgrad(state, g, **numbers, maximum_of="after-correction")  # type: ignore[arg-type]
 
 
 def test_a_claim() -> None:

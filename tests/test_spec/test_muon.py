@@ -15,7 +15,6 @@ from fedspec.client.muon import (
     QUINTICS,
     begin,
     factor,
-    general_muon,
     muon,
     quintic,
 )
@@ -53,7 +52,7 @@ def test_a_column_is_longer_by_the_root_of_its_rows() -> None:
 def test_a_short_matrix_is_divided_by_eps() -> None:
     """The look-ahead of 1/3 is 1/4, half of eps: its singular value is 1/2 before the quintic; with eps added 1/3."""
     for length, s in ((MatrixLength.AT_LEAST, F(1, 2)), (MatrixLength.PLUS, F(1, 3))):
-        state = general_muon(begin(vec(0)), vec(F(1, 3)), ((1, 1),), **KW, length=length)
+        state = muon(begin(vec(0)), vec(F(1, 3)), ((1, 1),), **KW, length=length)
         a, b, c = (F(q, 10000) for q in QUINTICS[Coefficients.JORDAN][0])
         assert state.x[0] == -F(1, 10) * (a * s + b * s**3 + c * s**5)
 
@@ -79,7 +78,7 @@ def test_which_momentum(momentum: str, ahead: str, m: F, u: F) -> None:
     kw = {**KW, "wd": F(0), "eps": F(4)}
     for _ in range(2):
         before = state.x[0]
-        state = general_muon(state, vec(1), ((1, 1),), **kw, momentum=Summed(momentum), ahead=LookAhead(ahead))
+        state = muon(state, vec(1), ((1, 1),), **kw, momentum=Summed(momentum), ahead=LookAhead(ahead))
     a, b, c = (F(q, 10000) for q in QUINTICS[Coefficients.JORDAN][0])
     s = u / 4
     assert (state.m[0], before - state.x[0]) == (m, F(1, 10) * (a * s + b * s**3 + c * s**5))
@@ -92,7 +91,7 @@ def test_an_average_and_a_sum_move_alike_without_eps() -> None:
     for momentum in Summed:
         state = begin(vec(1, 2))
         for g in (vec(3, 4), vec(6, 8), vec(-9, -12)):
-            state = general_muon(state, g, ((1, 2),), **kw, momentum=momentum)
+            state = muon(state, g, ((1, 2),), **kw, momentum=momentum)
         paths.append([*state.x])
     assert paths[0] == paths[1]
 
@@ -147,7 +146,7 @@ def against_torch(ahead: LookAhead, scale: MatrixScale, shape: tuple[int, int]) 
         g = rng.normal(size=shape)
         p.grad = torch.tensor(g)
         theirs.step()
-        state = general_muon(state, g.reshape(-1), (shape,), **kw, ahead=ahead, scale=scale)
+        state = muon(state, g.reshape(-1), (shape,), **kw, ahead=ahead, scale=scale)
         held = theirs.state[p]["momentum_buffer"].numpy().reshape(-1)
         np.testing.assert_allclose(held, state.m, atol=1e-14)
     return float(np.abs(p.detach().numpy().reshape(-1) - state.x).max())

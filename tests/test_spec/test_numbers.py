@@ -21,7 +21,7 @@ from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import BiasCorrection, Solver
-from fedspec.server.adagrad import general_adagrad
+from fedspec.server.adagrad import adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad, corrected_ams, init
@@ -89,8 +89,8 @@ def test_adagrad_accumulates_before_it_steps() -> None:
 def test_a_server_adagrad_may_correct_its_momentum_by_hand() -> None:
     """m = 2, v = 9 + 16: a step of 2 / (1 - 1/2) / (5 + 1); then m = 1, one of 1 / (1 - 1/4) / 6. No beta2."""
     h: Any = {"eta": F(1), "beta1": F(1, 2), "tau": F(1), "bias_correction": BiasCorrection.MOMENTS}
-    first = general_adagrad(init_adaptive(vec(0), v0=F(9)), vec(4), **h)
-    assert (first.x[0], general_adagrad(first, vec(0), **h).x[0] - first.x[0]) == (F(2, 3), F(2, 9))
+    first = adagrad(init_adaptive(vec(0), v0=F(9)), vec(4), **h)
+    assert (first.x[0], adagrad(first, vec(0), **h).x[0] - first.x[0]) == (F(2, 3), F(2, 9))
     with pytest.raises(ParameterError, match=r"bias_correction: got step, .* has no beta2"):
         FedAdagrad(eta_l=1, eta=1, beta1=0, tau=1, v0=1, bias_correction=BiasCorrection.STEP)
 

@@ -183,16 +183,8 @@ def lamb_client(h: local_ams.FedAms, state: State) -> Client | None:
     return client
 
 
-def printed_client(h: local_ams.FedAms, state: State) -> Client | None:
-    """Of what ``fedspec show`` prints of the two, where the moment that a client sends is its v_i."""
-    client = lamb_client(h, state)
-    return client and (lambda *given: client(*given)[:3])
-
-
 CLIENTS: dict[Callable[..., Any], Made] = {
     fedlamb.step: lamb_client,
-    fedlamb.fed_lamb: printed_client,
     local_ams.step: lamb_client,
-    local_ams.fed_ams: printed_client,
 }
 """By the step of the program whose clients they are."""

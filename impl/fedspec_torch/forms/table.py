@@ -14,7 +14,6 @@ from fedspec_torch.forms import gossip as fast_gossip
 from fedspec_torch.forms import joint as fast_joint
 from fedspec_torch.forms import lamb as fast_lamb
 from fedspec_torch.forms import peers as fast_peers
-from fedspec_torch.forms.printed import form_of
 from fedspec_torch.local import solvers
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.plan import Oracle
@@ -66,5 +65,5 @@ than 1.03 of the form's time in one of four cases at least: 20 clients, 784-10 a
 
 def client_of(program: Program, h: Any, state: Any) -> Client | None:
     """What a client does in place of what the program's text says; None: the text is run."""
-    make = form_of(CLIENTS, program.step)
+    make = CLIENTS.get(program.step)
     return make(h, state) if make else None

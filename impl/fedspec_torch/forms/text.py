@@ -22,7 +22,6 @@ from fedspec.algorithms import (
     streaming_diloco,
 )
 from fedspec.catalogue import ADDED, Algorithm, LocalSolver, Method
-from fedspec_torch.forms.printed import form_of
 from fedspec_torch.forms.servers import IN_PLACE
 from fedspec_torch.forms.streamed import STREAMED
 from fedspec_torch.forms.table import CLIENTS, FAST, UNDIVIDED
@@ -97,14 +96,12 @@ class Part:
     holds: str = ""
 
 
-def parts(row: Algorithm, **options: Any) -> tuple[Part, ...]:
-    """The parts of a row's text under options, in the order in which a round comes by them; none of a local solver's.
-
-    Without an option it is the text that ``fedspec show`` prints.
+def parts(row: Algorithm) -> tuple[Part, ...]:
+    """The parts of a row's text, in the order in which a round comes by them; none of a local solver's.
 
     How a federation finds gradients is no part of the text: ``Federation.choices`` says it.
     """
-    found = _parts(row.run_under(options, {}))
+    found = _parts(row.run)
     if row.id in ADDED:
         # The tests of whole runs run the catalogue's own rows; those of forms hold whoever has the same text.
         return tuple(replace(p, held_by=tuple(t for t in p.held_by if t not in {RUNS, TEXTS})) for p in found)
@@ -119,16 +116,16 @@ def _parts(run: Any) -> Iterator[Part]:
         yield part if part.by else replace(part, how=RECORDED)
         yield _part("||a_i||_1", run.norm, {}, "", "")
         yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=_held(run))
-    elif form_of(UNDIVIDED, run.step):
-        held_by = form_of({afga.step: AFGA, afga.gossip_fedamsgrad: RUNS}, run.step) or GOSSIP
+    elif run.step in UNDIVIDED:
+        held_by = {afga.step: AFGA, afga.gossip_fedamsgrad: RUNS}.get(run.step, GOSSIP)
         yield _part("round", run.step, UNDIVIDED, ALONE, held_by)
     else:
         yield _part("round", run.step, STREAMED, ALONE, BLOCKS)
-        if form_of(CLIENTS, run.step):
+        if run.step in CLIENTS:
             steps = "" if run.event == "arrival" else STEPS
             yield _part("what a client does", run.step, CLIENTS, "", steps)
         elif run.event != "exchange":
-            how = form_of(UNRECORDED, run.step)
+            how = UNRECORDED.get(run.step)
             texts = (RUNS,) if how else (TEXTS, RUNS)
             yield Part("what a client does", _named(run.step), how=how or RECORDED, held_by=texts)
 
@@ -140,7 +137,7 @@ def _held(run: Method) -> str:
 
 
 def _part(what: str, text: Callable[..., Any], forms: Mapping[Any, Any], when: str, held_by: str) -> Part:
-    other = form_of(forms, text)
+    other = forms.get(text)
     if not other:
         return Part(what, _named(text))
     how = " ".join(re.sub(r":\w+:`([^`]+)`", r"\1", inspect.getdoc(other) or "").split())

@@ -39,7 +39,7 @@ class Mirror:
         algorithm = find(case.algorithm)
         if case.variant in ENGINES:
             return EngineSession(algorithm, case)
-        match algorithm.run_under(case.options, case.hyper):
+        match algorithm.run:
             case LocalSolver() as solver:
                 return SolverSession(algorithm, solver, case)
             case Program(served=Served() as served) if case.level == "server":

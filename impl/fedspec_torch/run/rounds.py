@@ -12,7 +12,6 @@ from fedspec.entry import Method, Program
 from fedspec.plan import Plan
 from fedspec.returned import keeping
 from fedspec.varying import begun, stepped
-from fedspec_torch.forms.printed import form_of
 from fedspec_torch.forms.streamed import STREAMED
 from fedspec_torch.forms.table import FAST, UNDIVIDED, client_of
 from fedspec_torch.plan import Clients
@@ -102,8 +101,8 @@ def run_step(
     client = client_of(program, h, state)
     step: Callable[..., Any] = program.step
     if shards is None and not events[0].hyper:
-        streamed = form_of(STREAMED, step) if own and client else None
-        step = streamed or form_of(UNDIVIDED, step) or step
+        streamed = STREAMED.get(step) if own and client else None
+        step = streamed or UNDIVIDED.get(step) or step
     ragged = client is not None
     with population(clients, block, shards, ragged=ragged, client=client, read_by=program.step) as all_of_them:
         form = partial(client_of, program, state=state) if client else None

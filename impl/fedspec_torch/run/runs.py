@@ -14,10 +14,9 @@ from typing import Any, TypeAlias, cast
 import torch
 from torch import Tensor, nn
 
-from fedspec.catalogue import Algorithm, Method
+from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
 from fedspec.costs import floats
 from fedspec.covers import named_cover
-from fedspec.entry import Program
 from fedspec.errors import PlanError
 from fedspec.hyper import NOT_GIVEN
 from fedspec.plan import Arrival, Exchange, Plan
@@ -29,7 +28,6 @@ from fedspec_torch.federation.own import own_of
 from fedspec_torch.federation.parts import check_mode
 from fedspec_torch.federation.statistics import Moving, Reading, after, check_reading, shown
 from fedspec_torch.federation.training import Training
-from fedspec_torch.forms.printed import form_of, run_under
 from fedspec_torch.forms.servers import IN_PLACE, Server
 from fedspec_torch.forms.table import client_of
 from fedspec_torch.layers.loops import lent
@@ -127,8 +125,6 @@ class Run:
     """How many local steps clients have taken since the run began here."""
     broken: str = field(default="", init=False)
     """Why the state is half written: nothing, unless a round was broken off that could not be undone."""
-    functions: Method | Program = field(init=False)
-    """Those that run under ``h``: what is printed, unless something else is asked."""
 
     def __post_init__(self) -> None:
         served = "peers" not in self.algorithm.takes
@@ -141,7 +137,13 @@ class Run:
             raise PlanError(
                 "statistics: recomputed ones are of all participants' examples, and a rank has its own; take another"
             )
-        self.functions = run_under(self.algorithm, self.h)
+
+    @property
+    def functions(self) -> Method | Program:
+        """The functions of the algorithm, which is no local solver."""
+        run = self.algorithm.run
+        assert not isinstance(run, LocalSolver)
+        return run
 
     def __repr__(self) -> str:
         return f"<Run of {self.algorithm.id}: {len(self.history)} of {self.rounds} rounds on {self.federation!r}>"
@@ -327,7 +329,7 @@ class Run:
             (plan,) = events
             assert isinstance(plan, Plan)
             # The first state shares the model that the federation began with.
-            in_place = form_of(IN_PLACE, run.server)
+            in_place = IN_PLACE.get(run.server)
             if self.history and in_place:
                 run = replace(run, server=self._told_of(in_place))
             done = run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards)

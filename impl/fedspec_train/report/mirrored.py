@@ -12,7 +12,6 @@ from rich.text import Text
 
 from fedspec.catalogue import ADDED, Algorithm, LocalSolver
 from fedspec.errors import FedspecError, to_install
-from fedspec_suite.report.source import text_of
 
 
 def parts(a: Algorithm) -> tuple[Any, ...]:
@@ -38,7 +37,7 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
     """
     out.print(Text.assemble((a.id, "bold"), "  what the mirror runs"))
     if isinstance(a.run, LocalSolver):
-        printed = a.run.as_printed().rule
+        printed = a.run.rule
         rule = f"{printed.__module__}.{printed.__qualname__}"
         out.print(Text(f"\nA rule by itself: the mirror steps a stack of clients with {rule} as it stands."))
         return
@@ -62,7 +61,4 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
     else:
         whole = f"all of it together, beside the specification in NumPy: {parts[0].held_by[-1]}"
     out.print(Text(f"\n{whole}", style="dim"))
-    if general := text_of(a).general:
-        held = "held to what `fedspec show` prints by test_spec/test_plain_boxes.py"
-        out.print(Text(f"where another option or reading is asked, {general}, {held}", style="dim"))
     out.print(Text("how gradients are found is no part of the text: `Federation.choices` says it", style="dim"))

@@ -73,7 +73,7 @@ def show(
         bool, typer.Option("--mirror", help="Only what the mirror runs of its text, and what in another form.")
     ] = False,
     general: Annotated[
-        bool, typer.Option("--general", help="Only the text that runs where another reading or option is asked.")
+        bool, typer.Option("--general", help="Only the text with every option, and what it calls.")
     ] = False,
     reading: Annotated[
         str, typer.Option("--reading", metavar="READING", help="Only what runs under this reading.")
@@ -88,7 +88,7 @@ def show(
     a = find(name)
     if (reading or option) and (general or mirror):
         raise FedspecError(
-            "show: --general and --mirror print what is there for every claim; drop --reading and --option"
+            "show: --general and --mirror print what is the same for every claim; leave out --reading and --option"
         )
     if reading or option:
         declared = dict(_declared(said) for said in option or ())

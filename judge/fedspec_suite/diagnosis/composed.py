@@ -5,16 +5,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
-from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Level
 from fedspec_suite.diagnosis.edits.systematic import put_statement, statements
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import Mutant, functions, parsed, texts
+from fedspec_suite.mutants import Mutant, parsed, texts
 
 RANK = {"reading": 0, "mutant": 1, "generic": 2}
 """How simple the parts of a pair are; systematic edits and other rules are none, they are many and explain little."""
@@ -67,9 +65,11 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
     about = [{d.about for d in one.defects if d.about} for one in (a, b)]
     if about[0] & about[1]:
         return None
+    if any(changed) and any(m.within for m in (*a.mutants, *b.mutants)):
+        # A folded text is that of the options that are claimed.
+        return None
     edits = combined(a.mutants, b.mutants)
-    plain = _form(setting, a, b)
-    if edits is None or plain is None:
+    if edits is None:
         return None
     # Each half is said with its own place, where that is another; the last place stands behind the words.
     first = f" at {a.equation}" if a.equation and a.equation != b.equation else ""
@@ -81,33 +81,9 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
         mutants=edits,
         defects=(*a.defects, *b.defects),
         parts=2,
-        plain=plain,
         kind="composed",
         names=(*a.names, *b.names),
     )
-
-
-def _form(setting: Setting, a: Variant, b: Variant) -> bool | None:
-    """Whether both run in the plain form of the row, or in that with options; None where neither will do for both."""
-    if a.plain == b.plain:
-        return a.plain
-    boxed, other = (a, b) if a.plain else (b, a)
-    if other.options == setting.options and _runs(setting, other, plain=True):
-        return True
-    return False if _runs(setting, boxed, plain=False) else None
-
-
-def _runs(setting: Setting, v: Variant, plain: bool) -> bool:
-    """Whether every function that a variant edits runs in a form of the row."""
-    rules = _rules(setting.algorithm.id, setting.level, plain)
-    return all(m.rule in rules for m in v.mutants)
-
-
-@cache
-def _rules(algorithm: str, level: Level, plain: bool) -> frozenset[str]:
-    row = CATALOGUE[algorithm]
-    run = functions(replace(row, run=row.run.as_printed()) if plain else row, level)
-    return frozenset(f"{f.__module__}.{f.__name__}" for f in run)
 
 
 def combined(first: tuple[Mutant, ...], second: tuple[Mutant, ...]) -> tuple[Mutant, ...] | None:
@@ -123,6 +99,8 @@ def combined(first: tuple[Mutant, ...], second: tuple[Mutant, ...]) -> tuple[Mut
 @lru_cache(maxsize=4096)
 def _merged(a: Mutant, b: Mutant) -> Mutant | None:
     source, first = texts(a)
+    if a.within != b.within:
+        return None
     if first.count(b.old) == 1 and source.replace(b.old, b.new).count(a.old) == 1:
         new: str | None = first.replace(b.old, b.new)
     else:

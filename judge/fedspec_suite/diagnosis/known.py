@@ -9,12 +9,12 @@ from functools import cache, cached_property, lru_cache, partial
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from fedspec.domains import COUNTS
+from fedspec.folding import LEFT_OPEN, Folding
+from fedspec.hyper import plays_part
 from fedspec.rules import equations
 from fedspec_suite.diagnosis.cases.samples import samples_of
-from fedspec_suite.diagnosis.edits.at_hand import seen_running
+from fedspec_suite.diagnosis.edits.at_hand import Text, seen_running
 from fedspec_suite.diagnosis.edits.mechanical import mechanical
 from fedspec_suite.diagnosis.printed_norms import printed_norms
 from fedspec_suite.diagnosis.variants import (
@@ -30,7 +30,7 @@ from fedspec_suite.diagnosis.variants import (
 from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import functions, original
+from fedspec_suite.mutants import Mutant, functions, held, original, source_of
 
 MOST = 4000
 """How many mechanical edits are tried, the likelier ones first: some rows run many functions."""
@@ -102,14 +102,12 @@ def known_of(setting: Setting) -> Known:
 
 
 def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Variant]:
-    """Every mechanical edit of what runs on the samples, in the row's plain form where that says the same there."""
+    """Every mechanical edit of what runs on the samples."""
     one = replace(as_claimed(setting), parts=1, kind="edit")
-    boxed = replace(one, plain=True)
-    if setting.algorithm.run.plain and _same(boxed, one, samples):
-        one = boxed
-    row = replace(setting.algorithm, run=setting.algorithm.run.as_printed()) if one.plain else setting.algorithm
-    rules = functions(row, setting.level)
-    texts = seen_running(rules, lambda: _run(one, samples))
+    rules = functions(setting.algorithm, setting.level)
+    folded = {m.rule: m for m in _folded(setting)}
+    texts = [Text(f, folded.get(f"{f.__module__}.{f.__name__}")) for f in rules]
+    seen_running(texts, lambda: _run(replace(one, mutants=tuple(folded.values())), samples))
     told = [n for n in setting.numbers if n not in COUNTS]
     found = [*(e for text in texts for e in mechanical(text, told)), *printed_norms(setting, rules)]
     broken = cache(partial(_broken, setting))
@@ -123,6 +121,17 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
             rank=e.rank,
             names=({"edit": e.words},),
         )
+
+
+def _folded(setting: Setting) -> Iterator[Mutant]:
+    """The functions of a setting with its options folded away, in the place of those that look at them."""
+    a = setting.algorithm
+    options = {n: a.options[n](v) for n, v in setting.options.items() if n not in LEFT_OPEN}
+    folding = Folding(options, [n for n in a.numbers if plays_part(a.plays, n, setting.options)], whole=True)
+    folding.add(*held(a, setting.level))
+    for f, text in folding.texts.items():
+        rule = f"{f.__module__}.{f.__name__}"
+        yield Mutant(id=f"{rule} folded", words="", algorithms=(), rule=rule, old=source_of(f), new=text)
 
 
 RATE = re.compile(r"\beta(?:_l)?\b")
@@ -161,14 +170,3 @@ def _answers(v: Variant, s: Scenario) -> list[Any]:
         return list(v.quick(s, v.editions()()))
     except CANNOT:
         return []
-
-
-def _same(one: Variant, other: Variant, samples: Sequence[Scenario]) -> bool:
-    """Whether two variants show the same, bit for bit."""
-    for s in samples:
-        both = [_answers(v, s) for v in (one, other)]
-        if not both[0] or not all(
-            all(np.array_equal(a[n], b[n]) for n in a.keys() & b.keys()) for a, b in zip(*both, strict=True)
-        ):
-            return False
-    return True

@@ -10,7 +10,7 @@ from typing import cast
 
 from fedspec.mixing.accumulation import a_norm, momentum_norm
 from fedspec.readings import Solver
-from fedspec_suite.diagnosis.edits.at_hand import seen_running
+from fedspec_suite.diagnosis.edits.at_hand import Text, seen_running
 from fedspec_suite.diagnosis.edits.edit import Edit
 from fedspec_suite.diagnosis.edits.mechanical import mechanical
 from fedspec_suite.measure.printed import NORMS
@@ -31,7 +31,7 @@ def printed_norms(setting: Setting, found: Sequence[FunctionType]) -> Iterator[E
     if a_norm not in found or solver is None or Solver(solver) not in NORMS:
         return
     form = NORMS[Solver(solver)]
-    (text,) = seen_running([cast(FunctionType, form)], lambda: form(0, 3, 0.3, 0.5, 0.7))
+    (text,) = seen_running([Text(cast(FunctionType, form))], lambda: form(0, 3, 0.3, 0.5, 0.7))
     rule, told = cast(FunctionType, a_norm), _names(text.tree)
     for edit in mechanical(text):
         (function,) = ast.parse(edit.mutant.new).body

@@ -128,7 +128,7 @@ def two_at_once(
     unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
     found = halves(chains(), (*known.variants, *likely, *unlikely))
     # Of the printed form and of that with options: what edits one says nothing of the other.
-    of_each = [v for form in (False, True) for v in [h for h in found if h.plain is form][: HALVES // 2]]
+    of_each = found[:HALVES]
     half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
     seen = [*islice(filter(shows, (*known.variants, *likely, *unlikely)), HALVES)]
     half = [*seen, *(h for h in half if h not in seen)][:HALVES]

@@ -84,7 +84,6 @@ class Variant:
         kind: ``reading``, ``mutant``, ``generic``, ``edit`` or ``rule``; ``composed`` where it is two of these at once.
         names: what it is made of, as data: the reading or the options turned, a mutant's id, a defect's words, the
             algorithm and reading of another rule.
-        plain: whether the row's plain form runs in the place of the one with options.
         rank: of many of a kind, how far down it stands: 0 for what is mistaken soonest.
     """
 
@@ -97,7 +96,6 @@ class Variant:
     parts: int = 1
     kind: str = "reading"
     names: tuple[Mapping[str, str], ...] = ()
-    plain: bool = False
     rank: int = 0
 
     def told(self, s: Scenario) -> Scenario:
@@ -151,7 +149,7 @@ class Variant:
 
     def editions(self) -> Callable[[], Edition]:
         """What begins each of several sessions, one after another: some edits remember those before."""
-        if not self.mutants and not self.defects and not self.plain:
+        if not self.mutants and not self.defects:
             return lambda: _plain
         after = {m: mutants.editions(m) for m in self.mutants}
         return lambda: partial(_edited, self, {m: each() for m, each in after.items()})
@@ -159,13 +157,13 @@ class Variant:
 
 def _plain(case: Case) -> Session:
     """A session of the specification as it stands."""
-    form = with_room(form_of(find(case.algorithm), case.level, ""))
+    form = with_room(form_of(find(case.algorithm), case.level))
     return _begun(form.kind, form.row, case)
 
 
 def _edited(v: Variant, after: Mapping[Mutant, FunctionType], case: Case) -> Session:
     """A session under edits of rules, which may lead out of their domains."""
-    form = opened(form_of(CATALOGUE[case.algorithm], case.level, "plain" if v.plain else "general"))
+    form = opened(form_of(CATALOGUE[case.algorithm], case.level))
     # An edited function may run before the first event, when no defect has told the record anything yet.
     blocks = _kept(_BLOCKS, id(case), lambda: (case, layers(shapes(case.x0))))
     memory = Memory(blocks=[*blocks], hyper={**case.hyper})

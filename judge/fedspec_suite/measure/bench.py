@@ -259,7 +259,7 @@ def bench_of(subject: Subject, offer: Offer, setting: Setting) -> Bench:
 
 def specified(s: Scenario) -> Session:
     """A session of the specification, in which running numbers have room for closed forms."""
-    form = with_room(form_of(find(s.case.algorithm), s.case.level, ""))
+    form = with_room(form_of(find(s.case.algorithm), s.case.level))
     session: Session = form.kind(form.row, s.case)
     return session
 

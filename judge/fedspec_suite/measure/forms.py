@@ -1,12 +1,12 @@
-"""Which form of a row of the catalogue runs, the printed one or that with options, and sessions of it under edits."""
+"""The functions that a row of the catalogue runs, and sessions of them under edits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType, MethodType
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Case, Level, Session
@@ -89,30 +89,18 @@ class Form:
         return session  # type: ignore[no-any-return]
 
 
-def in_general_form(row: Algorithm) -> Algorithm:
-    """The row without its printed form: for edits of the one with options."""
-    return replace(row, run=replace(row.run, plain=None))
-
-
-Kind: TypeAlias = Literal["", "general", "plain"]
-"""A row as it stands, without its printed form, or with that in the place of the one with options."""
-
-
-def form_of(row: Algorithm, level: Level, which: Kind) -> Form:
-    """A row in a form, at a level."""
-    key = id(row), session_of(row, level), which
+def form_of(row: Algorithm, level: Level) -> Form:
+    """The functions of a row at a level."""
+    key = id(row), session_of(row, level)
     if key not in _FORMS:
         kind: Any = key[1]
-        own = replace(row, run=replace(row.run.as_printed(), plain=None)) if which == "plain" else row
-        own = in_general_form(row) if which == "general" else own
         # Looked up now, since copies of functions say no types.
-        _ = own.parameters
-        # With the row itself, whose id is no other's while it is kept.
-        _FORMS[key] = row, Form(own, kind, kind.step)
-    return _FORMS[key][1]
+        _ = row.parameters
+        _FORMS[key] = Form(row, kind, kind.step)
+    return _FORMS[key]
 
 
-_FORMS: dict[tuple[int, type, Kind], tuple[Algorithm, Form]] = {}
+_FORMS: dict[tuple[int, type], Form] = {}
 
 
 def _with(record: Any, changed: Mapping[str, Any]) -> Any:

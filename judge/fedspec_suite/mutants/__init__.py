@@ -9,7 +9,7 @@ from fedspec import plugins
 from fedspec.catalogue import rows_of
 from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec_suite.mutants import written
-from fedspec_suite.mutants.called import functions, names
+from fedspec_suite.mutants.called import functions, held, names
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Thread,
@@ -23,7 +23,7 @@ from fedspec_suite.mutants.mutant import (
     source_of,
     texts,
 )
-from fedspec_suite.mutants.mutated import Mutated, edit_in, started
+from fedspec_suite.mutants.mutated import Mutated, started
 from fedspec_suite.own import Mistake
 
 __all__ = [
@@ -33,13 +33,13 @@ __all__ = [
     "Mutated",
     "Thread",
     "blamed",
-    "edit_in",
     "edited",
     "editions",
     "edits",
     "find",
     "fresh",
     "functions",
+    "held",
     "names",
     "original",
     "parsed",

@@ -14,15 +14,18 @@ from fedspec_suite.measure.reached import WHERE, looked_up
 
 def functions(algorithm: Algorithm, level: Level) -> list[FunctionType]:
     """The functions of the specification that an algorithm may call at a level, from those that its row holds."""
-    held: list[Any]
+    return called_by(held(algorithm, level))
+
+
+def held(algorithm: Algorithm, level: Level) -> list[Any]:
+    """The functions that the row of an algorithm holds and runs at a level."""
     match algorithm.run:
         case LocalSolver(rule=rule):
-            held = [rule]
+            return [rule]
         case Method(server=server, local=local, norm=norm):
-            held = [server] if level == "server" else [server, local, norm]
+            return [server] if level == "server" else [server, local, norm]
         case Program(step=step, served=served):
-            held = [served.server] if served and level == "server" else [step]
-    return called_by(held)
+            return [served.server] if served and level == "server" else [step]
 
 
 def called_by(held: Sequence[Any]) -> list[FunctionType]:

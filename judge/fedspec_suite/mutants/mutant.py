@@ -59,6 +59,7 @@ class Mutant:
         given: what else the new text may use, by name.
         asking: what it may call that a session knows, by name; it is called with the session's record first.
         survives: why no law but those that read the rule need kill it; empty: one must.
+        within: the text that is edited, if it is not the function's source: that source folded under some options.
         rates: whether it shows only where events say rates anew: it is asked on offers that take them, and on no other.
     """
 
@@ -75,6 +76,7 @@ class Mutant:
     asking: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     survives: str = ""
     rates: bool = False
+    within: str = ""
 
 
 REMEMBERED = 8192
@@ -117,7 +119,7 @@ def texts(mutant: Mutant) -> tuple[str, str]:
     Raises:
         UnknownNameError: the edit's text is not found exactly once in the rule.
     """
-    source = source_of(original(mutant))
+    source = mutant.within or source_of(original(mutant))
     if (count := source.count(mutant.old)) != 1:
         code = inspect.unwrap(original(mutant)).__code__
         ends = [m.start() for m in re.finditer(re.escape(mutant.old), source)]
@@ -134,7 +136,7 @@ def texts(mutant: Mutant) -> tuple[str, str]:
 def _code(mutant: Mutant) -> tuple[CodeType, tuple[str, ...]]:
     """The edited text within a function of what it uses and its module does not have, and those names."""
     module, _, name = mutant.rule.rpartition(".")
-    text = re.sub(r"@(rule|general\(\w+\))\n", "", texts(mutant)[1])
+    text = texts(mutant)[1].replace("@rule\n", "")
     known = vars(sys.modules[module])
     # What stands in the text is more than what it looks up, and quicker found.
     read = dict.fromkeys(re.findall(r"[A-Za-z_]\w*", text))

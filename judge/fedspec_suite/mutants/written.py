@@ -1,7 +1,7 @@
 """The mutants of ``edits/``, where a file stands for a module of the specification and a table for a function in it.
 
-``edits/client/adam.toml`` has the edits of ``fedspec.client.adam``, those of its function ``general_adam`` as
-``[[general_adam]]``: keys and their meaning are the fields of :class:`Mutant`. A file or a table joins by being there.
+``edits/client/adam.toml`` has the edits of ``fedspec.client.adam``, those of its function ``adam`` as
+``[[adam]]``: keys and their meaning are the fields of :class:`Mutant`. A file or a table joins by being there.
 """
 
 from __future__ import annotations

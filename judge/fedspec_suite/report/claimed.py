@@ -14,6 +14,7 @@ from fedspec.hyper import plays_part
 from fedspec_suite.measure.setting import TAU_SQUARED, untied
 from fedspec_suite.report import cases, page, table
 from fedspec_suite.report.notes import notes
+from fedspec_suite.report.source import text_of
 
 
 def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str, Any]:
@@ -47,6 +48,7 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
         "options": {**playing, **({"v0": TAU_SQUARED} if tied else {})},
         "meanings": {**meanings, **({"v0": "v0 is tau^2"} if tied else {})},
         "equations": [page.equation(e) for e in equations],
+        "code": text_of(a, chosen.name, options).code,
         "notes": list(notes(a, equations, resolved, levels)),
         "domains": domains,
         "starts": starts,
@@ -86,6 +88,9 @@ def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) 
     out.print(page.head("equations"), equations)
     for note in row["notes"]:
         out.print(Text(note, style="dim"))
+    out.print(page.head("the text that runs"))
+    # Not wrapped: it is there to be copied.
+    out.print(Text(row["code"]), soft_wrap=True)
     numbers = table.plain("hyper-parameter", "domain", "meaning", "levels")
     for n, said in row["domains"].items():
         numbers.add_row(n, said["domain"], said["meaning"], ", ".join(said["levels"]))

@@ -16,7 +16,7 @@ from rich.text import Text
 from fedspec.catalogue import Algorithm, LocalSolver
 from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
-from fedspec.domains import COUNTS, DOMAINS
+from fedspec.domains import DOMAINS
 from fedspec.entry import Basis
 from fedspec.rules import Equation, defaults, printed
 from fedspec.usual import unsaid, usual
@@ -95,10 +95,9 @@ def record(a: Algorithm) -> dict[str, Any]:
         "box": text.box,
         "prose": list(text.prose),
         "code": text.code,
-        "general": text.options if text.general else "",
+        "general": text.options,
         "served": text.served,
         "notes": list(notes(a, (*a.equations, *_others(a)))),
-        "boxes": dict(text.boxes),
         "laws": {
             level: [
                 {"id": law.id, "words": law.words, "reads_rule": law.reads_rule, "property": law.id not in LAWS}
@@ -135,16 +134,13 @@ def show(a: Algorithm, out: Console) -> None:
 
 
 def show_general(a: Algorithm, out: Console) -> None:
-    """Print the text with options."""
+    """Print the text of every reading, with its options."""
     text = text_of(a)
-    head = (
-        f"{text.general}, and what it calls beside arithmetic and checks"
-        if text.general
-        else f"{a.id} has one text, which runs whatever is asked; here with what it calls beside arithmetic"
+    out.print(
+        Text("the text that runs, with an option for each choice; and what it calls beside arithmetic", style="dim")
     )
-    out.print(Text(head, style="dim"))
     # Not wrapped: it is there to be copied.
-    out.print(Text(text.options), soft_wrap=True)
+    out.print(Text(text.options or text.code), soft_wrap=True)
     if text.served:
         out.print(Text("\nits server alone, at level server", style="dim"))
         out.print(Text(text.served), soft_wrap=True)
@@ -222,7 +218,7 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
     text = text_of(a)
     yield from ("", Text(text.prose[0]))
     box, code = Text(text.box), Text(text.code)
-    of_code = "the canonical reading" if text.general else "as run"
+    of_code = f"the text that runs, under {a.readings[0].name}" if text.options else "the text that runs"
     widest = [max(map(len, t.splitlines())) for t in (text.box, text.code)]
     if sum(widest) + 4 <= width:
         side = Table.grid(padding=(0, 4))
@@ -233,12 +229,9 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
         yield from ("", side)
     else:
         yield from ("", Text("the box, in our words", style="dim"), box, Text(f"\n{of_code}", style="dim"), code)
-    for name, other in text.boxes.items():
-        yield from (Text(f"\nthe reading {name}", style="dim"), Text(other))
-    if text.general:
-        ones = [n for n in a.numbers if n in COUNTS and not re.search(rf"\b{n}\b", text.code)]
-        at = f" at {' = '.join((*ones, '1'))} (what they do stands with the hyper-parameters)" if ones else ""
-        yield Text(f"this text runs{at}; for whatever else is asked, `fedspec show {a.id} --general`", style="dim")
+    if text.options:
+        other = f"`fedspec show {a.id} --reading NAME`" if len(a.readings) > 1 else "`--option NAME=VALUE`"
+        yield Text(f"another reading: {other}; every option: `fedspec show {a.id} --general`", style="dim")
     for paragraph in text.prose[1:]:
         yield from ("", Text(paragraph))
 

@@ -6,12 +6,16 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
-from fedspec.rules import equations, plain
+from fedspec.folding import folding_of
+from fedspec.rules import equations
+
+Source: TypeAlias = Callable[[Callable[..., Any]], str]
+"""The text of a function: as its file has it, or folded under a reading."""
 
 
 @dataclass(frozen=True)
@@ -21,60 +25,66 @@ class Text:
     Attributes:
         box: the indented lines of its docstring.
         prose: the other lines, one string a paragraph.
-        code: its functions without their docstrings, those of the canonical reading.
-        general: the function with options that runs where anything else is asked; empty where there is none.
-        options: the code of what runs under any options, and of what it calls.
+        code: its functions without their docstrings, under one reading.
+        options: the same for every reading, with all that looks at an option; empty if nothing does.
         served: the code of a program's server by itself, with what it calls.
-        boxes: the code of other readings that are boxes of their own, by their names.
     """
 
     box: str
     prose: tuple[str, ...]
     code: str
-    general: str = ""
     options: str = ""
     served: str = ""
-    boxes: Mapping[str, str] = field(default_factory=dict)
 
 
-def text_of(a: Algorithm) -> Text:
-    """The box and the code of an algorithm: of its rule, where it is a local solver; else of its file and its step.
+def text_of(a: Algorithm, reading: str = "", options: Mapping[str, str] | None = None) -> Text:
+    """The box of an algorithm and its code under a reading (the canonical one unless told) and declared options.
 
-    The step comes first, then what it calls, its own aggregate too, and last the rule that moves the model. Where there
-    is a form with options, the text that runs in the canonical reading is shown, and the server's rules that it calls.
+    The step comes first, then what it calls, its own aggregate too, and last the rule that moves the model.
     """
     runs = _runs(a)
-    shown = plain(a.run.plain or runs)
     box, prose = described(a)
-    functions = [shown]
+    functions = [runs]
     if isinstance(a.run, Method) and inspect.getmodule(a.run.local) is inspect.getmodule(runs):
-        functions = [a.run.local, shown]
-    helpers = _with_helpers(functions)
-    aggregates = [r for r in a.rules if _aggregates(a, r) and r.__name__ in _called(shown)]
-    chosen = (*functions, *helpers, *aggregates, *_moves(a, shown))
-    general = "" if shown is runs else f"{runs.__module__}.{runs.__qualname__}"
-    options = _joined(_with_helpers([*_deciding(a), runs], {*a.options}))
+        functions = [a.run.local, runs]
+    folding = folding_of(a, reading, options)
+    folding.add(*functions)
+
+    def folded(f: Callable[..., Any]) -> str:
+        return folding.texts.get(inspect.unwrap(f)) or written(f)
+
+    # What the reading decides is shown, wherever it stands.
+    helpers = _with_helpers(functions, folded, also=folding.texts)
+    called = {name for f in helpers for name in _called(f, folded)}
+    more = [r for r in a.rules if (_aggregates(a, r) or _moves(a, r)) and r.__name__ in called]
+    code = _joined((*functions, *helpers, *_with_helpers(more, folded)), folded)
     alone: list[Callable[..., Any]] = (
         [a.served.init, a.served.server] if isinstance(a.run, Program) and a.served else []
     )
-    served = _joined(_with_helpers(alone, {*a.options}))
-    boxes = {name: _code(f) for name, f in a.run.boxes.items()} if isinstance(a.run, Program) else {}
-    return Text(box, prose, _joined(map(plain, chosen)), general, options, served, boxes)
+    served = _joined(_with_helpers(alone, written, {*a.options}), written)
+    whole = _joined(_with_helpers([*_deciding(a), runs], written, {*a.options}), written)
+    return Text(box, prose, code, whole if folding.texts else "", served)
+
+
+def written(f: Callable[..., Any]) -> str:
+    """The text of a function as its file has it."""
+    return textwrap.dedent(inspect.getsource(inspect.unwrap(f)))
 
 
 def described(a: Algorithm) -> tuple[str, tuple[str, ...]]:
     """The box and the prose around it."""
     runs = _runs(a)
-    of = plain(runs) if isinstance(a.run, LocalSolver) else inspect.getmodule(runs)
+    of = runs if isinstance(a.run, LocalSolver) else inspect.getmodule(runs)
     return _divided(inspect.getdoc(of) or "")
 
 
-def _joined(functions: Iterable[Callable[..., Any]]) -> str:
+def _joined(functions: Iterable[Callable[..., Any]], source: Source) -> str:
     """Their code, each once, under the name by which the others call it."""
     once = dict.fromkeys(functions)
-    found = [(name, inspect.unwrap(f).__globals__.get(name)) for f in once for name in _called(inspect.unwrap(f))]
+    spaces = {f: inspect.unwrap(f).__globals__ for f in once}
+    found = [(name, spaces[f].get(name)) for f in once for name in _called(f, source)]
     names: dict[Any, str] = {f: name for name, f in found if inspect.isfunction(f)}
-    return "\n\n".join(_code(f, names.get(f, f.__name__)) for f in once)
+    return "\n\n".join(_code(source(f), names.get(f, f.__name__)) for f in once)
 
 
 def _runs(a: Algorithm) -> Callable[..., Any]:
@@ -97,13 +107,10 @@ def _reads(f: Callable[..., Any], options: Set[str]) -> bool:
     return not options.isdisjoint(inspect.unwrap(f).__code__.co_names)
 
 
-def _moves(a: Algorithm, shown: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """The rules that move the model, where they stand outside the function that is shown."""
-    moving = [rule for rule in a.rules if a.equation("step") in {e.id for e in equations(rule)}]
-    if isinstance(a.run, LocalSolver) or not a.run.plain:
-        return [] if isinstance(a.run, LocalSolver) else moving
-    called = set(_called(shown))
-    return [plain(r) for r in a.rules if (_of_server(r) or r in moving) and plain(r).__name__ in called]
+def _moves(a: Algorithm, rule: Callable[..., Any]) -> bool:
+    """True of a server's rules and of those that move the model."""
+    moving = a.equation("step") in {e.id for e in equations(rule)}
+    return not isinstance(a.run, LocalSolver) and (_of_server(rule) or moving)
 
 
 def _divided(docstring: str) -> tuple[str, tuple[str, ...]]:
@@ -124,7 +131,12 @@ def _divided(docstring: str) -> tuple[str, tuple[str, ...]]:
     return textwrap.dedent("\n".join(box)).strip("\n"), tuple(kept)
 
 
-def _with_helpers(functions: list[Callable[..., Any]], options: Set[str] | None = None) -> list[Callable[..., Any]]:
+def _with_helpers(
+    functions: list[Callable[..., Any]],
+    source: Source,
+    options: Set[str] | None = None,
+    also: Collection[Callable[..., Any]] = (),
+) -> list[Callable[..., Any]]:
     """The functions after those of the algorithms' files that they call, each once, callees first.
 
     Where options are asked: with all that reads one, the rules of the server and those that make something of messages,
@@ -136,13 +148,17 @@ def _with_helpers(functions: list[Callable[..., Any]], options: Set[str] | None 
         if f in out:
             return
         plain = inspect.unwrap(f)
-        for name in _called(plain):
+        for name in _called(f, source):
             other = plain.__globals__.get(name)
             if not inspect.isfunction(other) or other in functions:
                 continue
             asked = options is not None and not _checks(other)
             own = other.__module__.startswith(("fedspec.client.", "fedspec.algorithms.", "fedspec.mixing."))
-            if _telling(other, plain) or (asked and (own or _serves(other) or _reads(other, options or set()))):
+            if (
+                _telling(other, plain)
+                or inspect.unwrap(other) in also
+                or (asked and (own or _serves(other) or _reads(other, options or set())))
+            ):
                 visit(other)
         out.append(f)
 
@@ -193,20 +209,20 @@ def _serves(f: Callable[..., Any]) -> bool:
     )
 
 
-def _called(f: Callable[..., Any]) -> Iterator[str]:
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(f))).body
+def _called(f: Callable[..., Any], source: Source) -> Iterator[str]:
+    (definition,) = ast.parse(source(f)).body
     assert isinstance(definition, ast.FunctionDef)
     given = {argument.arg for argument in (*definition.args.args, *definition.args.kwonlyargs)}
     names = (node.id for line in definition.body for node in ast.walk(line) if isinstance(node, ast.Name))
     yield from (name for name in names if name not in given)
 
 
-def _code(f: Callable[..., Any], name: str = "") -> str:
-    """The function without decorators, types and docstring, under another name where one is given."""
-    lines = textwrap.dedent(inspect.getsource(f)).splitlines()
-    (node,) = ast.parse("\n".join(lines)).body
+def _code(source: str, name: str) -> str:
+    """The function without decorators, types and docstring, under a name."""
+    lines = source.splitlines()
+    (node,) = ast.parse(source).body
     assert isinstance(node, ast.FunctionDef)
-    node.name = name or node.name
+    node.name = name
     body = node.body[1:] if ast.get_docstring(node) is not None else node.body
     instead: dict[int, str] = {}
     left_out: set[int] = set()

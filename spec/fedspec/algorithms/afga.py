@@ -35,7 +35,7 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Epsilon, Sampling
-from fedspec.server.amsgrad import AmsGrad, amsgrad, general_amsgrad
+from fedspec.server.amsgrad import AmsGrad, amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 
@@ -63,28 +63,6 @@ def init(h: Afga, x: Vector, setup: Setup) -> AmsGrad:
     return init_amsgrad(x)
 
 
-def afga(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
-    """One round of the canonical reading: lines 3 to 22."""
-    check_senders(plan)
-    x, S_r, W = state.x, plan.senders, plan.mixing
-    X = stack([x] * len(clients))
-    for t, S_t in enumerate(plan.computing):
-        S = numbered(S_t, X)
-        X = put(X, S, X[S] - h.eta_l * gradients(clients, S, t, X[S]))
-        X = gossip(X, W)
-    delta = mean_change(X, x, S_r)
-    state = amsgrad(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
-    return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
-
-
-def plain_gossip_fedamsgrad(
-    h: Afga, state: AmsGrad, clients: Clients, plan: Exchange
-) -> tuple[AmsGrad, dict[str, Any]]:
-    """One round of FedAMSGrad with gossip in the canonical reading: AFGA with S_(r,t) = S_r."""
-    check_one_set(plan)
-    return afga(h, state, clients, plan)
-
-
 def mean_change(X: Stack, x: Vector, S: Sequence[int]) -> Vector:
     """The mean of the senders' changes: lines 17 and 18."""
     deltas = X[numbered(S, X)] - x
@@ -102,20 +80,6 @@ def change(h: Any, x: Vector, clients: Clients, plan: Exchange) -> Vector:
     return mean_change(X, x, S_r)
 
 
-def afga_a(h: AdaptedAfga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
-    """One round of communication-adapted AFGA where S_(r,t) = S_r; row k of X is the k-th of these clients."""
-    check_senders(plan)
-    check_one_set(plan)
-    x, S, W = state.x, list(plan.senders), plan.mixing
-    X = stack([x] * len(S))
-    for t in range(len(plan.computing)):
-        X = X - h.eta_l * gradients(clients, S, t, X)
-        X = gossip(X, W)
-    delta = mean_change(X, x, range(len(S)))
-    state = amsgrad(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
-    return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
-
-
 def change_adapted(h: AdaptedAfga, x: Vector, clients: Clients, plan: Exchange) -> Vector:
     """Delta of communication-adapted AFGA: W has a row for each client of S, and the others keep their models."""
     S_r, W = plan.senders, plan.mixing
@@ -129,7 +93,7 @@ def change_adapted(h: AdaptedAfga, x: Vector, clients: Clients, plan: Exchange) 
 
 def serve(h: Any, state: AmsGrad, delta: Vector) -> tuple[AmsGrad, dict[str, Any]]:
     """The server's step: lines 19 to 22."""
-    state = general_amsgrad(state, delta, **h.of(general_amsgrad))
+    state = amsgrad(state, delta, **h.of(amsgrad))
     return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
 
 
@@ -174,13 +138,13 @@ ROWS = (
         source="AFGA, Alg. 1 (L157-200)",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, general_amsgrad),
+        rules=(sgd, gossip, weighted_mean, amsgrad),
         readings=(
             Reading(name="afga", words="eps inside the root", fixes={"epsilon": "inside"}),
             Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Program(hyper=Afga, init=init, step=step, plain=afga, event="exchange"),
+        run=Program(hyper=Afga, init=init, step=step, event="exchange"),
         costs=Costs(
             down="m d", up="m d", gossip="|E| tau d + (n - m) d", server="4 d", note=phrases.HEARD_FROM_NEIGHBOURS
         ),
@@ -203,7 +167,7 @@ ROWS = (
         source='AFGA, Table 4, "+Gossip" (L561-567)',
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, general_amsgrad),
+        rules=(sgd, gossip, weighted_mean, amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -217,7 +181,6 @@ ROWS = (
             hyper=Afga,
             init=init,
             step=gossip_fedamsgrad,
-            plain=plain_gossip_fedamsgrad,
             event="exchange",
             takes=("one-set",),
         ),
@@ -235,7 +198,7 @@ ROWS = (
         source="AFGA, L434-442 and footnote 4 (L476-479), in words",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, general_amsgrad),
+        rules=(sgd, gossip, weighted_mean, amsgrad),
         readings=(
             Reading(
                 name="one-set",
@@ -254,9 +217,7 @@ ROWS = (
             ),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Program(
-            hyper=AdaptedAfga, init=init, step=step_adapted, plain=afga_a, event="exchange", takes=("senders",)
-        ),
+        run=Program(hyper=AdaptedAfga, init=init, step=step_adapted, event="exchange", takes=("senders",)),
         costs=Costs(
             down="m d",
             up="m d",

@@ -43,7 +43,7 @@ from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Broadcast, ClusterWeights, Sampling
 from fedspec.records import record
-from fedspec.server.amsgrad import AmsGrad, amsgrad, general_amsgrad
+from fedspec.server.amsgrad import AmsGrad, amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 
@@ -80,24 +80,6 @@ def init(h: Cafga, x: Vector, setup: Setup) -> State:
     return State(init_amsgrad(x), stack([x] * setup.clients))
 
 
-def cafga(h: Cafga, state: State, clients: Clients, plan: Exchange) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading: lines 3 to 21."""
-    check_rows(plan, len(clients))
-    check_clusters(plan, clusters_of(plan, len(clients)))
-    x, X, deltas = state.x, state.X, []
-    for V_k in clusters_of(plan, len(clients), X):
-        W_k, S_k = plan.mixing[V_k][:, V_k], [i for i in plan.senders if i in V_k]
-        X = put(X, V_k, stack([x] * len(V_k)))
-        for t, S_t in enumerate(plan.computing):
-            S = numbered([i for i in S_t if i in V_k], X)
-            X = put(X, S, X[S] - h.eta_l * gradients(clients, S, t, X[S]))
-            X = put(X, V_k, gossip(X[V_k], W_k))
-        deltas.append(mean_change(X, x, S_k))
-    delta = cluster_mean(stack(deltas), shares([1] * len(deltas), x))
-    server = amsgrad(state.server, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
-    return State(server, X), {"delta": delta, "m": server.m, "v": server.v, "v_hat": server.v_hat}
-
-
 def weights(h: Any, clusters: Clusters, like: Vector) -> Weights:
     """The weights w_k of the clusters: 1/K each, or n_k / N."""
     equal = h.cluster_weights is ClusterWeights.EQUAL
@@ -122,25 +104,6 @@ def change(h: Cafga, x: Vector, X: Stack, clients: Clients, plan: Exchange) -> t
             X = put(X, V, gossip(X[V], W_k))
         deltas.append(mean_change(X, x, S_k))
     return cluster_mean(stack(deltas), weights(h, clusters, x)), X
-
-
-def cafga_a(h: AdaptedCafga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
-    """One round of communication-adapted CAFGA where the senders compute at every local step."""
-    check_clusters(plan, clusters_of(plan, len(clients)))
-    check_one_set(plan)
-    check_rows(plan, len(plan.senders))
-    x, deltas = state.x, []
-    for V_k in clusters_of(plan, len(clients)):
-        rows = numbered([j for j, i in enumerate(plan.senders) if i in V_k], x)
-        W_k, S_k = plan.mixing[rows][:, rows], [plan.senders[j] for j in rows]
-        X = stack([x] * len(S_k))
-        for t in range(len(plan.computing)):
-            X = X - h.eta_l * gradients(clients, S_k, t, X)
-            X = gossip(X, W_k)
-        deltas.append(mean_change(X, x, range(len(S_k))))
-    delta = cluster_mean(stack(deltas), shares([1] * len(deltas), x))
-    state = amsgrad(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps)
-    return state, {"delta": delta, "m": state.m, "v": state.v, "v_hat": state.v_hat}
 
 
 def change_adapted(h: AdaptedCafga, x: Vector, clients: Clients, plan: Exchange) -> Vector:
@@ -194,7 +157,7 @@ ROWS = (
         source="AFGA, Alg. 2 (L355-402)",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, broadcast, gossip, weighted_mean, cluster_mean, general_amsgrad),
+        rules=(sgd, broadcast, gossip, weighted_mean, cluster_mean, amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -218,7 +181,7 @@ ROWS = (
             ),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Program(hyper=Cafga, init=init, step=step, plain=cafga, event="exchange", takes=("clusters",)),
+        run=Program(hyper=Cafga, init=init, step=step, event="exchange", takes=("clusters",)),
         when={"broadcast=neighbours": (broadcast,)},
         costs=Costs(
             down="m d",
@@ -243,7 +206,7 @@ ROWS = (
         source="AFGA, L440-442, in words",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, cluster_mean, general_amsgrad),
+        rules=(sgd, gossip, weighted_mean, cluster_mean, amsgrad),
         readings=(
             Reading(
                 name="one-set",
@@ -271,7 +234,6 @@ ROWS = (
             hyper=AdaptedCafga,
             init=init_afga,
             step=step_adapted,
-            plain=cafga_a,
             event="exchange",
             takes=("senders", "clusters"),
         ),

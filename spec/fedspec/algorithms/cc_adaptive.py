@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 
 from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin
-from fedspec.algorithms.client_centric import PER_STEP, RESCALE, SYMBOLS, Step, Stepped, cc_local, client_centric
-from fedspec.arith import Scalar, Vector, constant, maximum, sqrt, zeros
+from fedspec.algorithms.client_centric import PER_STEP, RESCALE, SYMBOLS, Step, Stepped, client_centric
+from fedspec.arith import Scalar, Vector, constant, zeros
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
@@ -91,19 +91,6 @@ def init_ams(h: CCFedAMS, x: Vector, setup: Setup) -> Waiting:
     return begin(Maxima(x=x, m=zeros(x), v=v, v_hat=v_hat))
 
 
-def plain_cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAdagrad in the canonical reading."""
-    delta_i, pending, delta = cc_local(h, state, clients, arrivals)
-    if delta is None:
-        return replace(state, pending=pending), {"delta_i": delta_i}
-    s = state.server
-    m = h.beta1 * s.m + (1 - h.beta1) * delta
-    v = s.v + delta**2
-    x = s.x + h.eta * m / (sqrt(v) + h.tau)
-    state = Waiting(server=Moments(x=x, m=m, v=v), versions=(*state.versions, x), pending=pending)
-    return state, {"delta_i": delta_i, "delta": delta, "m": m, "v": v}
-
-
 def cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
     """Arrivals at CC-FedAdagrad."""
 
@@ -116,19 +103,6 @@ def cc_fedadagrad(h: CCFedAdagrad, state: Waiting, clients: Clients, *arrivals: 
     return client_centric(h, state, clients, arrivals, server)
 
 
-def plain_cc_fedadam(h: CCFedAdam, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAdam in the canonical reading."""
-    delta_i, pending, delta = cc_local(h, state, clients, arrivals)
-    if delta is None:
-        return replace(state, pending=pending), {"delta_i": delta_i}
-    s = state.server
-    m = h.beta1 * s.m + (1 - h.beta1) * delta
-    v = h.beta2 * s.v + (1 - h.beta2) * delta**2
-    x = s.x + h.eta * m / (sqrt(v) + h.tau)
-    state = Waiting(server=Moments(x=x, m=m, v=v), versions=(*state.versions, x), pending=pending)
-    return state, {"delta_i": delta_i, "delta": delta, "m": m, "v": v}
-
-
 def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
     """Arrivals at CC-FedAdam."""
 
@@ -139,20 +113,6 @@ def cc_fedadam(h: CCFedAdam, state: Waiting, clients: Clients, *arrivals: Arriva
         return after, {"m": after.m, "v": after.v}
 
     return client_centric(h, state, clients, arrivals, server)
-
-
-def plain_cc_fedams(h: CCFedAMS, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAMS in the canonical reading."""
-    delta_i, pending, delta = cc_local(h, state, clients, arrivals)
-    if delta is None:
-        return replace(state, pending=pending), {"delta_i": delta_i}
-    s = state.server
-    m = h.beta1 * s.m + (1 - h.beta1) * delta
-    v = h.beta2 * s.v + (1 - h.beta2) * delta**2
-    v_hat = maximum(s.v_hat, v)
-    x = s.x + h.eta * m / (sqrt(v_hat) + h.eps)
-    state = Waiting(server=Maxima(x=x, m=m, v=v, v_hat=v_hat), versions=(*state.versions, x), pending=pending)
-    return state, {"delta_i": delta_i, "delta": delta, "m": m, "v": v, "v_hat": v_hat}
 
 
 def cc_fedams(h: CCFedAMS, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
@@ -186,7 +146,7 @@ ROWS = (
             ),
         ),
         shows=("delta_i", "delta", "m", "v"),
-        run=Program(hyper=CCFedAdagrad, init=init_v, step=cc_fedadagrad, plain=plain_cc_fedadagrad, event="arrival"),
+        run=Program(hyper=CCFedAdagrad, init=init_v, step=cc_fedadagrad, event="arrival"),
         symbols={**SYMBOLS, "beta1": "beta", "tau": "epsilon"},
         costs=Costs(down="m d", up="m d", working="2 d", server="4 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(phrases.OLD_MODEL, PER_STEP, RESCALE, "it has a first moment too", phrases.NO_CORRECTION),
@@ -207,7 +167,7 @@ ROWS = (
             ),
         ),
         shows=("delta_i", "delta", "m", "v"),
-        run=Program(hyper=CCFedAdam, init=init_v, step=cc_fedadam, plain=plain_cc_fedadam, event="arrival"),
+        run=Program(hyper=CCFedAdam, init=init_v, step=cc_fedadam, event="arrival"),
         symbols={**_ADAPTIVE, "tau": "epsilon"},
         costs=Costs(down="m d", up="m d", working="2 d", server="4 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(
@@ -235,7 +195,7 @@ ROWS = (
             ),
         ),
         shows=("delta_i", "delta", "m", "v", "v_hat"),
-        run=Program(hyper=CCFedAMS, init=init_ams, step=cc_fedams, plain=plain_cc_fedams, event="arrival"),
+        run=Program(hyper=CCFedAMS, init=init_ams, step=cc_fedams, event="arrival"),
         symbols={**_ADAPTIVE, "eps": "epsilon"},
         costs=Costs(down="m d", up="m d", working="2 d", server="5 d", note=phrases.BUFFER_IS_A_SUM),
         traps=(

@@ -11,11 +11,11 @@ Source: Client-Centric, Alg. 3 (L149-181) and L97, L322.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin
-from fedspec.algorithms.client_centric import PER_STEP, SYMBOLS, Step, Stepped, cc_local, client_centric
+from fedspec.algorithms.client_centric import PER_STEP, SYMBOLS, Step, Stepped, client_centric
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
@@ -42,16 +42,6 @@ class CCFedAvg(Hyper):
 def init(h: CCFedAvg, x: Vector, setup: Setup) -> Waiting:
     """A server that keeps its model and nothing else."""
     return begin(x)
-
-
-def plain_cc_fedavg(h: CCFedAvg, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAvg in the canonical reading."""
-    delta_i, pending, delta = cc_local(h, state, clients, arrivals)
-    if delta is None:
-        return replace(state, pending=pending), {"delta_i": delta_i}
-    x = state.x + delta
-    state = Waiting(server=x, versions=(*state.versions, x), pending=pending)
-    return state, {"delta_i": delta_i, "delta": delta}
 
 
 def cc_fedavg(h: CCFedAvg, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
@@ -85,7 +75,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta_i", "delta"),
-    run=Program(hyper=CCFedAvg, init=init, step=cc_fedavg, plain=plain_cc_fedavg, event="arrival"),
+    run=Program(hyper=CCFedAvg, init=init, step=cc_fedavg, event="arrival"),
     symbols=SYMBOLS,
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
     traps=(phrases.OLD_MODEL, PER_STEP, "with eta = 1 and division by K a server step is one mean local step long"),

@@ -12,11 +12,11 @@ The momentum v is the paper's m. Source: Client-Centric, Alg. 3 (L149-181) and L
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin
-from fedspec.algorithms.client_centric import PER_STEP, SYMBOLS, Step, Stepped, cc_local, client_centric
+from fedspec.algorithms.client_centric import PER_STEP, SYMBOLS, Step, Stepped, client_centric
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
@@ -47,17 +47,6 @@ class CCFedAvgM(Hyper):
 def init(h: CCFedAvgM, x: Vector, setup: Setup) -> Waiting:
     """No momentum."""
     return begin(init_momentum(x))
-
-
-def plain_cc_fedavgm(h: CCFedAvgM, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedAvgM in the canonical reading."""
-    delta_i, pending, delta = cc_local(h, state, clients, arrivals)
-    if delta is None:
-        return replace(state, pending=pending), {"delta_i": delta_i}
-    v = h.beta * state.server.v + (1 - h.beta) * delta
-    x = state.x + h.eta * v
-    state = Waiting(server=ServerMomentum(x=x, v=v), versions=(*state.versions, x), pending=pending)
-    return state, {"delta_i": delta_i, "delta": delta, "v": v}
 
 
 def cc_fedavgm(h: CCFedAvgM, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
@@ -93,7 +82,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta_i", "delta", "v"),
-    run=Program(hyper=CCFedAvgM, init=init, step=cc_fedavgm, plain=plain_cc_fedavgm, event="arrival"),
+    run=Program(hyper=CCFedAvgM, init=init, step=cc_fedavgm, event="arrival"),
     when={"momentum_sum=sum": (server_momentum,), "momentum_sum=average": (averaged_momentum,)},
     symbols={**SYMBOLS, "v": "m_t"},
     costs=Costs(down="m d", up="m d", working="2 d", server="3 d", note=phrases.BUFFER_IS_A_SUM),

@@ -11,11 +11,11 @@ Source: Client-Centric, Alg. 3 (L149-181) and L334.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin
-from fedspec.algorithms.client_centric import PER_STEP, RESCALE, SYMBOLS, Step, Stepped, cc_local, client_centric
+from fedspec.algorithms.client_centric import PER_STEP, RESCALE, SYMBOLS, Step, Stepped, client_centric
 from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
@@ -45,16 +45,6 @@ def init(h: CCFedSGD, x: Vector, setup: Setup) -> Waiting:
     return begin(x)
 
 
-def plain_cc_fedsgd(h: CCFedSGD, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
-    """Arrivals at CC-FedSGD in the canonical reading."""
-    delta_i, pending, delta = cc_local(h, state, clients, arrivals)
-    if delta is None:
-        return replace(state, pending=pending), {"delta_i": delta_i}
-    x = state.x + h.eta * delta
-    state = Waiting(server=x, versions=(*state.versions, x), pending=pending)
-    return state, {"delta_i": delta_i, "delta": delta}
-
-
 def cc_fedsgd(h: CCFedSGD, state: Waiting, clients: Clients, *arrivals: Arrival) -> Step:
     """Arrivals at CC-FedSGD."""
 
@@ -77,7 +67,7 @@ ROW = Algorithm(
         Reading(name="client-centric", words="changes per local step, a buffer of m, their mean added with rate eta"),
     ),
     shows=("delta_i", "delta"),
-    run=Program(hyper=CCFedSGD, init=init, step=cc_fedsgd, plain=plain_cc_fedsgd, event="arrival"),
+    run=Program(hyper=CCFedSGD, init=init, step=cc_fedsgd, event="arrival"),
     symbols=SYMBOLS,
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
     traps=(phrases.OLD_MODEL, PER_STEP, RESCALE),

@@ -33,7 +33,6 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.compressed_gossip import told, towards_told, untold
-from fedspec.mixing.gossip import gossip
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Compressor, FirstExchanged, KnownStart
@@ -65,17 +64,6 @@ def init(h: Choco, x: Vector, setup: Setup) -> Known:
     """The initial models, of which neighbours know nothing, or all."""
     X = rows(x, setup)
     return Known(X, X if h.known is KnownStart.MODELS else X * 0)
-
-
-def choco(h: Choco, state: Known, clients: Clients, plan: Exchange) -> tuple[Known, dict[str, Any]]:
-    """Some steps of the canonical reading: the k largest entries are sent."""
-    check_everyone(plan, clients)
-    X, X_hat, everyone = state.X, state.X_hat, range(len(clients))
-    for t in range(len(plan.computing)):
-        X = X - h.eta_l * gradients(clients, everyone, t, X)
-        X_hat = X_hat + top_k(X - X_hat, kept=h.kept)
-        X = X + h.consensus * (gossip(X_hat, plan.mixing) - X_hat)
-    return Known(X, X_hat), {"X_hat": X_hat.reshape(-1)}
 
 
 def step(h: Choco, state: Known, clients: Clients, plan: Exchange) -> tuple[Known, dict[str, Any]]:
@@ -121,7 +109,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("X_hat",),
-    run=Program(hyper=Choco, init=init, step=step, plain=choco, event="exchange", takes=("peers",)),
+    run=Program(hyper=Choco, init=init, step=step, event="exchange", takes=("peers",)),
     when={"compressor=top-k": (top_k,), "compressor=scaled-sign": (scaled_sign,)},
     costs=Costs(
         gossip="|E| tau k",

@@ -38,23 +38,6 @@ PER_STEP = "an update is divided by its own K, in steps, not by a sum of them; t
 RESCALE = "after division by K rates are about K times those of FedAvg, and tau 1/K of them"
 
 
-def cc_local(
-    h: Any, state: Waiting, clients: Clients, arrivals: Sequence[Arrival]
-) -> tuple[Vector, tuple[Vector, ...], Vector | None]:
-    """Algorithm 3 for every arrival: the last change, the changes that wait, and their mean if they fill the buffer."""
-    check_room(h.buffer, state.pending, arrivals)
-
-    def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
-        x = x_mu
-        for k in range(K):
-            x = x - h.eta_l * gradient(k, x)
-        return (x - x_mu) / K
-
-    deltas = each_arrival(client, clients, arrivals, state.versions)
-    pending, delta = collected(state.pending, deltas, m=h.buffer, like=state.x)
-    return deltas[-1], pending, delta
-
-
 def client_centric(
     h: Any, state: Waiting, clients: Clients, arrivals: Sequence[Arrival], server: Callable[[Any, Vector], Any]
 ) -> tuple[Waiting, dict[str, Any]]:

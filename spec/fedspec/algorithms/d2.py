@@ -27,7 +27,6 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.diffusion import d2_step
-from fedspec.mixing.gossip import gossip
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients
 from fedspec.readings import MixedBy
@@ -54,17 +53,6 @@ def init(h: D2, x: Vector, setup: Setup) -> Before:
     """The initial models, as if a step without a gradient had led to them."""
     X = rows(x, setup)
     return Before(X, X, X * 0)
-
-
-def d2(h: D2, state: Before, clients: Clients, plan: Exchange) -> tuple[Before, dict[str, Any]]:
-    """Some steps of the canonical reading."""
-    check_everyone(plan, clients)
-    X, before, G_before = state.X, state.before, state.G
-    for t in range(len(plan.computing)):
-        G = own_gradients(clients, t, X)
-        moved = 2 * X - before - h.eta_l * (G - G_before)
-        X, before, G_before = gossip(moved, plan.mixing), X, G
-    return Before(X, before, G_before), {}
 
 
 def step(h: D2, state: Before, clients: Clients, plan: Exchange) -> tuple[Before, dict[str, Any]]:
@@ -101,7 +89,7 @@ ROW = Algorithm(
         ),
     ),
     shows=(),
-    run=Program(hyper=D2, init=init, step=step, plain=d2, event="exchange", takes=("peers",)),
+    run=Program(hyper=D2, init=init, step=step, event="exchange", takes=("peers",)),
     costs=Costs(
         gossip="|E| tau d",
         client="3 d",

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec.algorithms.peers import Peers, check_everyone, rows
-from fedspec.arith import Mixing, Scalar, Stack, Vector, constant, maximum, sqrt
+from fedspec.arith import Mixing, Scalar, Stack, Vector, constant
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
@@ -57,42 +57,6 @@ def init_adaptive(h: Dadam, x: Vector, setup: Setup) -> AdaptivePeers:
     start = h.eps if h.denominators is Denominators.TRACKED else x[0] * 0
     v_hat = constant(start, x).reshape(X.shape)
     return AdaptivePeers(X, Moments(m=X * 0, v=X * 0, v_hat=v_hat), v_hat)
-
-
-def plain_dadam(
-    h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange
-) -> tuple[AdaptivePeers, dict[str, Any]]:
-    """Some steps of decentralised Adam in the canonical reading."""
-    check_everyone(plan, clients)
-    X, W, everyone = state.X, plan.mixing, range(len(clients))
-    m, v, v_hat = state.moments.m, state.moments.v, state.moments.v_hat
-    for t in range(len(plan.computing)):
-        G = gradients(clients, everyone, t, X)
-        m = h.beta1 * m + (1 - h.beta1) * G
-        v = h.beta2 * v + (1 - h.beta2) * G**2
-        v_hat = h.beta3 * v_hat + (1 - h.beta3) * maximum(v_hat, v)
-        X = gossip(X, W) - h.eta_l * m / (sqrt(v_hat) + h.eps)
-    shown = {"m": m, "v": v, "v_hat": v_hat, "u_tilde": v_hat}
-    return AdaptivePeers(X, Moments(m, v, v_hat), v_hat), {name: rows.reshape(-1) for name, rows in shown.items()}
-
-
-def plain_tracked_dadam(
-    h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange
-) -> tuple[AdaptivePeers, dict[str, Any]]:
-    """Some steps of decentralised Adam as chen-2021 has it; the step divides by what is known up to the one before."""
-    check_everyone(plan, clients)
-    X, W, everyone, u_tilde = state.X, plan.mixing, range(len(clients)), state.u_tilde
-    m, v, v_hat = state.moments.m, state.moments.v, state.moments.v_hat
-    for t in range(len(plan.computing)):
-        G, before = gradients(clients, everyone, t, X), v_hat
-        m = h.beta1 * m + (1 - h.beta1) * G
-        v = h.beta2 * v + (1 - h.beta2) * G**2
-        v_hat = h.beta3 * v_hat + (1 - h.beta3) * maximum(v_hat, v)
-        u_tilde = gossip(u_tilde, W)
-        X = gossip(X, W) - h.eta_l * m / sqrt(maximum(u_tilde, h.eps))
-        u_tilde = u_tilde - before + v_hat
-    shown = {"m": m, "v": v, "v_hat": v_hat, "u_tilde": u_tilde}
-    return AdaptivePeers(X, Moments(m, v, v_hat), u_tilde), {name: rows.reshape(-1) for name, rows in shown.items()}
 
 
 def dadam(h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange) -> tuple[AdaptivePeers, dict[str, Any]]:
@@ -148,8 +112,6 @@ ROW = Algorithm(
         hyper=Dadam,
         init=init_adaptive,
         step=dadam,
-        plain=plain_dadam,
-        boxes={"chen-2021": plain_tracked_dadam},
         event="exchange",
         takes=("peers",),
     ),

@@ -29,7 +29,6 @@ from fedspec.arith import Scalar, Stack, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
-from fedspec.mixing.gossip import gossip
 from fedspec.mixing.gradient_tracking import along_tracker, tracker
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
@@ -64,19 +63,6 @@ def init(h: Diging, x: Vector, setup: Setup) -> Trackers:
 def own_gradients(clients: Clients, t: int, X: Stack) -> Stack:
     """The gradients of all clients at local step t, to be kept: what a population answers it may write over later."""
     return 1 * gradients(clients, range(len(clients)), t, X)
-
-
-def diging(h: Diging, state: Trackers, clients: Clients, plan: Exchange) -> tuple[Trackers, dict[str, Any]]:
-    """Some steps of the canonical reading."""
-    check_everyone(plan, clients)
-    X, Y, G, W = state.X, state.Y, state.G, plan.mixing
-    if not state.begun:
-        Y = G = own_gradients(clients, 0, X)
-    for t in range(len(plan.computing)):
-        X, before = gossip(X, W) - h.eta_l * Y, G
-        G = own_gradients(clients, t, X)
-        Y = gossip(Y, W) + G - before
-    return Trackers(X, Y, G, begun=True), {"Y": Y.reshape(-1)}
 
 
 def step(h: Diging, state: Trackers, clients: Clients, plan: Exchange) -> tuple[Trackers, dict[str, Any]]:
@@ -128,7 +114,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("Y",),
-    run=Program(hyper=Diging, init=init, step=step, plain=diging, event="exchange", takes=("peers",)),
+    run=Program(hyper=Diging, init=init, step=step, event="exchange", takes=("peers",)),
     costs=Costs(gossip="2 |E| tau d", client="3 d", working="3 d"),
     traps=(
         "what is added to Y is the gradient at the new model less that at the old one, each taken once",

@@ -30,9 +30,9 @@ from typing import Any
 from fedspec import phrases
 from fedspec.algorithms.local_ams import counted
 from fedspec.algorithms.synchronous import aggregate
-from fedspec.arith import Scalar, Stack, Vector, put, sqrt, stack, zeros
+from fedspec.arith import Scalar, Stack, Vector, put, stack, zeros
 from fedspec.client.adam import Adam
-from fedspec.client.adamw import general_adamw
+from fedspec.client.adamw import adamw
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading, Served
 from fedspec.facts import Fact
@@ -41,7 +41,6 @@ from fedspec.mixing.periodic import moment_mean
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Inbox, Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.preconditioner import complement
 from fedspec.readings import InnerState, MomentumForm, MomentumSum, Rated, Weighting
 from fedspec.records import record
 from fedspec.server.momentum import ServerMomentum
@@ -92,27 +91,6 @@ def init(h: DiLoCo, x: Vector, setup: Setup) -> State:
     return State(x=x, v=zeros(x), m_i=stack([zeros(x)] * n), v_i=stack([zeros(x)] * n), t=(0,) * n)
 
 
-def diloco(h: DiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading."""
-
-    def client(i: int, x: Vector, gradient: Oracle, H: int) -> tuple[Vector, Vector, Vector]:
-        x_i, m, v, seen = x, state.m_i[i], state.v_i[i], counted(state.t, i, x)
-        for k in range(1, H + 1):
-            g = gradient(k - 1, x_i)
-            m = h.beta1 * m + (1 - h.beta1) * g
-            v = h.beta2 * v + (1 - h.beta2) * g**2
-            m_hat = m / complement(h.beta1, seen + k, m)
-            v_hat = v / complement(h.beta2, seen + k, v)
-            x_i = x_i - h.eta_l * h.wd * x_i - h.eta_l * m_hat / (sqrt(v_hat) + h.eps)
-        return x_i - x, m, v
-
-    deltas, m_i, v_i = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, h.weights, plan.steps))
-    v = h.beta * state.v + delta
-    x = state.x + h.eta * (delta + h.beta * v)
-    return after(state, plan, x=x, v=v, m_i=m_i, v_i=v_i), {"delta": delta, "v": v, "m_i": m_i, "v_i": v_i}
-
-
 def after(state: State, plan: Plan, *, x: Vector, v: Vector, m_i: Stack, v_i: Stack) -> State:
     """The state after a round: what is new for the server, and for the clients that took part in it."""
     S, steps = list(plan.participants), dict(zip(plan.participants, plan.steps, strict=True))
@@ -134,7 +112,7 @@ def step(h: DiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, 
     def client(i: int, x: Vector, gradient: Oracle, H: int) -> tuple[Vector, Vector, Vector]:
         y = begin(h, state, i, x)
         for k in range(H):
-            y = general_adamw(y, gradient(k, y.x), **h.of(general_adamw))
+            y = adamw(y, gradient(k, y.x), **h.of(adamw))
         return y.x - x, y.m, y.v
 
     deltas, m_i, v_i = each(client, clients, plan, state.x)
@@ -167,7 +145,7 @@ ROW = Algorithm(
     source="external: Douillard et al. (2023), which names the outer optimiser and does not print it",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(general_adamw, moment_mean, weighted_mean, outer_momentum),
+    rules=(adamw, moment_mean, weighted_mean, outer_momentum),
     readings=(
         Reading(
             name="diloco",
@@ -214,7 +192,6 @@ ROW = Algorithm(
         hyper=DiLoCo,
         init=init,
         step=step,
-        plain=diloco,
         served=Served(init=init_server, server=server, shows=("delta", "v"), spares=("beta1", "beta2", "eps")),
     ),
     when={"inner=averaged": (moment_mean,)},

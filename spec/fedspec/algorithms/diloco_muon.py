@@ -29,7 +29,7 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, concatenate, flat, matrix, norm, numbers, put, sqrt, stack, zeros
-from fedspec.client.muon import QUINTICS, Muon, general_muon, general_newton_schulz, quintic
+from fedspec.client.muon import QUINTICS, Muon, muon, newton_schulz, quintic
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
@@ -99,23 +99,6 @@ def moved(x: Vector, m: Vector, shapes: Sequence[Sequence[int]], h: DiLoCoMuon) 
     return concatenate(new)
 
 
-def diloco_muon(h: DiLoCoMuon, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading."""
-
-    def client(i: int, x: Vector, gradient: Oracle, H: int) -> tuple[Vector, Vector]:
-        x_i, m = x, state.m_i[i]
-        for k in range(H):
-            m = h.rho * m + gradient(k, x_i)
-            x_i = moved(x_i, m, state.shapes, h)
-        return x_i - x, m
-
-    deltas, m_i = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, h.weights, plan.steps))
-    v = h.beta * state.v + delta
-    x = state.x + h.eta * (delta + h.beta * v)
-    return after(state, plan, x=x, v=v, m_i=m_i), {}
-
-
 def after(state: State, plan: Plan, *, x: Vector, v: Vector, m_i: Stack) -> State:
     """The state after a round: what is new for the server, and for the clients that took part in it."""
     return State(x=x, v=v, m_i=put(state.m_i, list(plan.participants), m_i), shapes=state.shapes)
@@ -127,7 +110,7 @@ def step(h: DiLoCoMuon, state: State, clients: Clients, plan: Plan) -> tuple[Sta
     def client(i: int, x: Vector, gradient: Oracle, H: int) -> tuple[Vector, Vector]:
         y = Muon(x=x, m=state.m_i[i])
         for k in range(H):
-            y = general_muon(y, gradient(k, y.x), state.shapes, **h.of(general_muon))
+            y = muon(y, gradient(k, y.x), state.shapes, **h.of(muon))
         return y.x - x, y.m
 
     deltas, m_i = each(client, clients, plan, state.x)
@@ -145,7 +128,7 @@ ROW = Algorithm(
     source="external: Therien et al. (2025), arXiv 2505.23725; as the codes of its authors have it",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(general_newton_schulz, general_muon, weighted_mean, outer_momentum),
+    rules=(newton_schulz, muon, weighted_mean, outer_momentum),
     readings=(
         Reading(
             name="muloco",
@@ -169,7 +152,7 @@ ROW = Algorithm(
         ),
     ),
     shows=(),
-    run=Program(hyper=DiLoCoMuon, init=init, step=step, plain=diloco_muon, takes=("layers",)),
+    run=Program(hyper=DiLoCoMuon, init=init, step=step, takes=("layers",)),
     costs=Costs(down="m d", up="m d", client="d", working="3 d", server="2 d"),
     traps=(
         phrases.DOWNHILL,

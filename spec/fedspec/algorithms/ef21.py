@@ -64,20 +64,6 @@ def init(h: Ef21, x: Vector, setup: Setup) -> State:
     return State(x=x, g_i=stack([zeros(x)] * setup.clients), t=0)
 
 
-def ef21(h: Ef21, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading: the k largest entries are sent, of the first gradients too."""
-    plan, g_i = one_gradient(plan, len(clients)), state.g_i
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
-        p_i = gradient(0, x) - g_i[i]
-        c_i = top_k(p_i, kept=h.kept)
-        return c_i, g_i[i] + c_i
-
-    c_i, g_i = each(client, clients, plan, state.x)
-    g = g_i.sum(axis=0) / g_i.shape[0]
-    return State(x=state.x - h.eta * g, g_i=g_i, t=state.t + 1), {"c_i": c_i, "g_i": g_i, "g": g}
-
-
 def step(h: Ef21, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round.
 
@@ -132,7 +118,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("c_i", "g_i", "g"),
-    run=Program(hyper=Ef21, init=init, step=step, plain=ef21, takes=("everyone", "one-step")),
+    run=Program(hyper=Ef21, init=init, step=step, takes=("everyone", "one-step")),
     when={"compressor=top-k": (top_k,), "compressor=scaled-sign": (scaled_sign,)},
     costs=Costs(
         down="n d",

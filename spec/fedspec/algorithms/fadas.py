@@ -28,7 +28,7 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, check_room, collected
-from fedspec.arith import Scalar, Vector, maximum, minimum, sqrt
+from fedspec.arith import Scalar, Vector, minimum
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
@@ -40,7 +40,7 @@ from fedspec.population import Clients, each_arrival
 from fedspec.readings import BiasCorrection, Epsilon, Normalise, Slowing
 from fedspec.records import record
 from fedspec.rules import rule
-from fedspec.server.amsgrad import AmsGrad, general_amsgrad
+from fedspec.server.amsgrad import amsgrad
 from fedspec.server.amsgrad import init as init_server
 
 
@@ -87,32 +87,6 @@ def init(h: Fadas, x: Vector, setup: Setup) -> Late:
     return Late(server=server, versions=(server.x,))
 
 
-def fadas(h: Fadas, state: Late, clients: Clients, *arrivals: Arrival) -> tuple[Late, dict[str, Any]]:
-    """Arrivals at FADAS in the canonical reading."""
-    check_room(h.buffer, state.pending, arrivals)
-
-    def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
-        x = x_mu
-        for k in range(K):
-            x = x - h.eta_l * gradient(k, x)
-        return x - x_mu
-
-    changes = each_arrival(client, clients, arrivals, state.versions)
-    pending, delta = collected(state.pending, changes, m=h.buffer, like=state.x)
-    delays, shown = (*state.delays, *(a.delay for a in arrivals)), {"delta_i": changes[-1]}
-    if delta is None:
-        return replace(state, pending=pending, delays=delays), shown
-    s, tau_max = state.server, max(delays)
-    t = s.t + 1
-    m = h.beta1 * s.m + (1 - h.beta1) * delta
-    v = h.beta2 * s.v + (1 - h.beta2) * delta**2
-    v_hat = maximum(s.v_hat, v)
-    eta_t = h.eta if tau_max <= h.tau_c else h.eta / tau_max
-    x = s.x + eta_t * (m / (1 - h.beta1**t)) / (sqrt(v_hat / (1 - h.beta2**t)) + h.eps)
-    state = Late(server=AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=t), versions=(*state.versions, x))
-    return state, shown | {"delta": delta, "m": m, "v": v, "v_hat": v_hat, "eta_t": eta_t}
-
-
 def step(h: Fadas, state: Late, clients: Clients, *arrivals: Arrival) -> tuple[Late, dict[str, Any]]:
     """Arrivals that fit the buffer, and one step of the server if they fill it.
 
@@ -133,7 +107,16 @@ def step(h: Fadas, state: Late, clients: Clients, *arrivals: Arrival) -> tuple[L
     if delta is None:
         return replace(state, pending=pending, delays=delays), shown
     eta_t = slowed(h.eta, tau_max=max(delays), tau_c=h.tau_c, slowing=h.slowing)
-    s = general_amsgrad(state.server, delta, **(h.of(general_amsgrad) | {"eta": eta_t}), epsilon=Epsilon.OUTSIDE)
+    s = amsgrad(
+        state.server,
+        delta,
+        eta=eta_t,
+        beta1=h.beta1,
+        beta2=h.beta2,
+        eps=h.eps,
+        bias_correction=h.bias_correction,
+        epsilon=Epsilon.OUTSIDE,
+    )
     state = Late(server=s, versions=(*state.versions, s.x))
     return state, shown | {"delta": delta, "m": s.m, "v": s.v, "v_hat": s.v_hat, "eta_t": eta_t}
 
@@ -146,7 +129,7 @@ ROW = Algorithm(
     source="external: Wang, Wang, Lu and Chen (2024), arXiv 2407.18365, as their code has it",
     basis=Basis.CODE,
     levels=("trace",),
-    rules=(sgd, local_change, weighted_mean, slowed, general_amsgrad),
+    rules=(sgd, local_change, weighted_mean, slowed, amsgrad),
     under={"normalise": "none", "epsilon": "outside", "maximum_of": "before-correction"},
     readings=(
         Reading(
@@ -166,7 +149,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta_i", "delta", "m", "v", "v_hat", "eta_t"),
-    run=Program(hyper=Fadas, init=init, step=step, plain=fadas, event="arrival"),
+    run=Program(hyper=Fadas, init=init, step=step, event="arrival"),
     denies={"standing": "a late update shortens the step of its whole buffer"},
     symbols={"buffer": "M", "x_mu": "x_(t - tau_i)", "delay": "tau_i"},
     costs=Costs(down="m d", up="m d", working="2 d", server="5 d", note=phrases.BUFFER_IS_A_SUM),

@@ -34,8 +34,8 @@ from typing import Any, ClassVar
 from fedspec import phrases
 from fedspec.algorithms.joint_local import JointLocal
 from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_update
-from fedspec.arith import Scalar, Vector, constant, sqrt
-from fedspec.client.delay import held, unless_short, warmed
+from fedspec.arith import Scalar, Vector
+from fedspec.client.delay import held, warmed
 from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_adam import average_ii, sm3_adam
 from fedspec.client.sm3_adam import begin as begin_adam
@@ -44,10 +44,10 @@ from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
-from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import Adaptivity, CoverName, Idle, Weighting
+from fedspec.readings import Adaptivity, CoverName, Idle
 from fedspec.server.adagrad import adagrad
 from fedspec.server.adam import adam
 
@@ -72,27 +72,6 @@ class FedAda2(JointLocal):
 def init(h: FedAda2, x: Vector, setup: Setup) -> Covered:
     """No momentum; second moment v_0, which the paper wants at least tau^2."""
     return covered(x, setup, v0=h.v0, cover=h.cover)
-
-
-def fedada2(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
-    """Lines 2-16 as they stand repaired: AdaGrad everywhere, a delay in steps, one client rate."""
-    S = state.cover
-
-    def client(i: int, x: Vector, gradient: Oracle, K: int) -> Vector:
-        x_i, mu = x, constant(h.v0_l, x, S.q)
-        for k in range(1, K + 1):
-            g = gradient(k - 1, x_i)
-            if (k - 1) % h.z == 0:
-                v = S.least(mu) + g**2
-                mu = S.greatest(v)
-            u = g / (sqrt(v) + h.eps)
-            x_i = x_i - h.eta_l * unless_short(u, u, h.eps_s)
-        return x_i - x
-
-    deltas = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
-    server = adagrad(state.server, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
-    return replace(state, server=server), {"delta": delta, "m": server.m, "v": server.v}
 
 
 def step(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
@@ -143,7 +122,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "m", "v"),
-    run=Program(hyper=FedAda2, init=init, step=step, plain=fedada2, takes=("layers", "repeats")),
+    run=Program(hyper=FedAda2, init=init, step=step, takes=("layers", "repeats")),
     when={
         "client=adagrad": (accumulate_ii, sm3_ii_delayed),
         "client=adam": (average_ii, sm3_adam),

@@ -24,18 +24,18 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.algorithms.server_update import SYMBOLS, server_update
-from fedspec.arith import Scalar, Vector, constant, sqrt
+from fedspec.arith import Scalar, Vector
 from fedspec.client.agdu import agdu, begin
-from fedspec.client.delay import held, unless_short, warmed
+from fedspec.client.delay import held, warmed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.scaled import scaled
-from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import WarmUp, Weighting
+from fedspec.readings import WarmUp
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 
@@ -61,25 +61,6 @@ class FedAdaAdagrad(Hyper):
 def init(h: FedAdaAdagrad, x: Vector, setup: Setup) -> Adaptive:
     """No momentum; second moment v_0, which the paper wants at least tau^2."""
     return init_adaptive(x, v0=h.v0)
-
-
-def fedadaadagrad(h: FedAdaAdagrad, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
-    """Alg. 10, lines 2-24, with a delay in steps and one client rate."""
-
-    def client(i: int, x: Vector, gradient: Oracle, K: int, Xi: Scalar = 1) -> Vector:
-        x_i, v = x, constant(h.v0_l, x)
-        for k in range(1, K + 1):
-            g = gradient(k - 1, x_i)
-            if (k - 1) % h.z == 0:
-                v = v + g**2
-            u = g / (sqrt(v) + h.eps)
-            x_i = x_i - h.eta_l * unless_short(u, u, h.eps_s)
-        return Xi * (x_i - x)
-
-    deltas = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
-    server = adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
-    return server, {"delta": delta, "m": server.m, "v": server.v}
 
 
 def step(h: FedAdaAdagrad, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
@@ -114,7 +95,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "m", "v"),
-    run=Program(hyper=FedAdaAdagrad, init=init, step=step, plain=fedadaadagrad, takes=("scales", "repeats")),
+    run=Program(hyper=FedAdaAdagrad, init=init, step=step, takes=("scales", "repeats")),
     costs=Costs(
         down="m d", up="m d", working="2 d", server="3 d", note="ceil(tau/z) updates of v in a round instead of tau"
     ),

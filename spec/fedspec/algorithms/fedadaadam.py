@@ -33,18 +33,18 @@ from typing import Any
 from fedspec import phrases
 from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
 from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, server_update
-from fedspec.arith import Scalar, Vector, constant, sqrt
+from fedspec.arith import Scalar, Vector
 from fedspec.client.admu import admu, begin
-from fedspec.client.delay import held, unless_short, warmed
+from fedspec.client.delay import held, warmed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.scaled import scaled
-from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import DeadZone, Weighting
+from fedspec.readings import DeadZone
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 
@@ -64,38 +64,16 @@ def init(h: FedAdaAdam, x: Vector, setup: Setup) -> Adaptive:
     return init_adaptive(x, v0=h.v0)
 
 
-def fedadaadam(h: FedAdaAdam, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
-    """Alg. 8, lines 2-26, repaired, with a delay in steps and one client rate."""
-
-    def client(i: int, x: Vector, gradient: Oracle, K: int, Xi: Scalar = 1) -> Vector:
-        x_i, m, v = x, constant(h.m0_l, x), constant(h.v0_l, x)
-        for k in range(1, K + 1):
-            g = gradient(k - 1, x_i)
-            m = h.beta1_l * m + (1 - h.beta1_l) * g
-            m_hat = m / (1 - h.beta1_l**k)
-            if (k - 1) % h.z == 0:
-                v = h.beta2_l * v + (1 - h.beta2_l) * g**2
-                v_hat = v / (1 - h.beta2_l ** ((k - 1) // h.z + 1))
-            u = m_hat / (sqrt(v_hat) + h.eps)
-            x_i = x_i - h.eta_l * unless_short(u, u, h.eps_s)
-        return Xi * (x_i - x)
-
-    deltas = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
-    server = adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
-    return server, {"delta": delta, "m": server.m, "v": server.v}
-
-
 def step(h: FedAdaAdam, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
     """One round: Alg. 8, lines 2-26."""
-    own: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l, "dead_zone": h.dead_zone}
+    own: dict[str, Any] = {"eps": h.eps, "beta1": h.beta1_l, "beta2": h.beta2_l}
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int, Xi: Scalar = 1) -> Vector:
         y = begin(x, v0=h.v0_l, m0=h.m0_l)
         for k in range(tau):
             g = gradient(k, y.x)
             eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
-            after = admu(y, g, **own, eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+            after = admu(y, g, **own, eta_l=eta_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s, dead_zone=h.dead_zone)
             y = held(y, after, k + 1, h.warm_up_from)
         return scaled(y.x - x, scale=Xi)
 
@@ -127,7 +105,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "m", "v"),
-    run=Program(hyper=FedAdaAdam, init=init, step=step, plain=fedadaadam, takes=("scales", "repeats")),
+    run=Program(hyper=FedAdaAdam, init=init, step=step, takes=("scales", "repeats")),
     costs=Costs(
         down="m d", up="m d", working="4 d", server="3 d", note="v_hat is v divided by a number: 3 d are enough"
     ),

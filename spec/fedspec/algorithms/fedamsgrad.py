@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
-from fedspec.arith import Scalar, Vector, maximum, sqrt
+from fedspec.arith import Scalar, Vector
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
@@ -27,7 +27,7 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum, Weighting
-from fedspec.server.amsgrad import AmsGrad, ams, amsgrad, general_amsgrad
+from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 
@@ -66,26 +66,10 @@ def init(h: FedAMSGrad | FedAMS, x: Vector) -> AmsGrad:
     return init_amsgrad(x)
 
 
-def plain_fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
-    """The canonical reading: average the changes; one step of server AMSGrad."""
-    delta = aggregate(messages, h.weights, state.x)
-    return amsgrad(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps), {"delta": delta}
-
-
 def fedamsgrad(h: FedAMSGrad, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
     """Average the changes; one step of server AMSGrad."""
     delta = aggregate(messages, h.weights, state.x)
-    return general_amsgrad(state, delta, **h.of(general_amsgrad)), {"delta": delta}
-
-
-def plain_fedams(h: FedAMS, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
-    """Option 1: average the changes; one step in which eps enters the maximum."""
-    delta = aggregate(messages, h.weights, state.x)
-    m = h.beta1 * state.m + (1 - h.beta1) * delta
-    v = h.beta2 * state.v + (1 - h.beta2) * delta**2
-    v_hat = maximum(maximum(state.v_hat, v), h.eps)
-    x = state.x + h.eta * m / sqrt(v_hat)
-    return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=state.t + 1), {"delta": delta}
+    return amsgrad(state, delta, **h.of(amsgrad)), {"delta": delta}
 
 
 def fedams(h: FedAMS, state: AmsGrad, messages: Inbox) -> tuple[AmsGrad, dict[str, Any]]:
@@ -103,7 +87,7 @@ ROWS = (
         source="AFGA, eq. (2) (L112-130)",
         basis=Basis.READ,
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, general_amsgrad),
+        rules=(sgd, weighted_mean, amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -127,9 +111,7 @@ ROWS = (
             ),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Method(
-            hyper=FedAMSGrad, init=init, server=fedamsgrad, plain=plain_fedamsgrad, local=local_sgd, norm=sgd_norm
-        ),
+        run=Method(hyper=FedAMSGrad, init=init, server=fedamsgrad, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="4 d"),
         traps=(
             phrases.EPS_INSIDE,
@@ -153,7 +135,7 @@ ROWS = (
             Reading(name="option-2", words="v_hat = max(v_hat, v), step over sqrt(v_hat + eps)", fixes={"option": "2"}),
         ),
         shows=("delta", "m", "v", "v_hat"),
-        run=Method(hyper=FedAMS, init=init, server=fedams, plain=plain_fedams, local=local_sgd, norm=sgd_norm),
+        run=Method(hyper=FedAMS, init=init, server=fedams, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="4 d"),
         traps=(
             "in option 1 eps enters the maximum and not the root, in option 2 the root",

@@ -62,20 +62,6 @@ def init(h: FedAsync, x: Vector, setup: Setup) -> Versions:
     return Versions((x,))
 
 
-def fedasync(h: FedAsync, state: Versions, clients: Clients, arrival: Arrival) -> tuple[Versions, dict[str, Any]]:
-    """One arrival in the canonical reading, whose weight does not fall with the delay."""
-
-    def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
-        x = x_mu
-        for k in range(K):
-            x = x - h.eta_l * (gradient(k, x) + h.mu * (x - x_mu))
-        return x
-
-    x_i = each_arrival(client, clients, [arrival], state.versions)[0]
-    x = (1 - h.mix) * state.x + h.mix * x_i
-    return Versions((*state.versions, x)), {"mix_t": h.mix}
-
-
 def step(h: FedAsync, state: Versions, clients: Clients, arrival: Arrival) -> tuple[Versions, dict[str, Any]]:
     """One arrival."""
 
@@ -126,7 +112,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("mix_t",),
-    run=Program(hyper=FedAsync, init=init, step=step, plain=fedasync, event="arrival"),
+    run=Program(hyper=FedAsync, init=init, step=step, event="arrival"),
     symbols={
         "eta_l": "gamma",
         "mu": "rho",

@@ -49,14 +49,6 @@ def init(h: FedAvgM, x: Vector) -> ServerMomentum:
     return init_momentum(x)
 
 
-def fedavgm(h: FedAvgM, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
-    """The canonical reading: average the changes, feed the buffer, step along it."""
-    delta = aggregate(messages, h.weights, state.x)
-    v = h.beta * state.v + delta
-    x = state.x + h.eta * v
-    return ServerMomentum(x=x, v=v), {"delta": delta}
-
-
 def server(h: FedAvgM, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
     """Average the changes, feed the buffer, step."""
     delta = aggregate(messages, h.weights, state.x)
@@ -87,7 +79,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "v"),
-    run=Method(hyper=FedAvgM, init=init, server=server, plain=fedavgm, local=local_sgd, norm=sgd_norm),
+    run=Method(hyper=FedAvgM, init=init, server=server, local=local_sgd, norm=sgd_norm),
     when={"momentum_sum=sum": (server_momentum,), "momentum_sum=average": (averaged_momentum,)},
     costs=Costs(down="m d", up="m d", server="2 d"),
     traps=(

@@ -24,7 +24,7 @@ from typing import Any
 from fedspec import phrases
 from fedspec.algorithms.fedadaadagrad import FedAdaAdagrad
 from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_update
-from fedspec.arith import Scalar, Vector, constant, sqrt, zeros
+from fedspec.arith import Scalar, Vector
 from fedspec.client.admu import admu
 from fedspec.client.admu import begin as begin_admu
 from fedspec.client.agdu import agdu
@@ -43,10 +43,10 @@ from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.scaled import scaled
-from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import CoverName, Strategy, WarmUp, Weighting, choice
+from fedspec.readings import CoverName, Strategy, WarmUp, choice
 from fedspec.server.adagrad import adagrad
 
 
@@ -63,53 +63,6 @@ class FedBlended(FedAdaAdagrad):
 def init(h: FedBlended, x: Vector, setup: Setup) -> Covered:
     """No momentum; second moment v_0, which the paper wants at least tau^2."""
     return covered(x, setup, v0=h.v0, cover=h.cover)
-
-
-def fedblended(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
-    """Alg. 5, lines 2-14, with a delay in steps and one client rate."""
-    check_strategies(plan)
-
-    def client(i: int, x: Vector, gradient: Oracle, K: int, strategy: str, Xi: Scalar = 1) -> Vector:
-        return Xi * (plain_optimize(h, Strategy(strategy), x, gradient, K, state.cover) - x)
-
-    deltas = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
-    server = adagrad(state.server, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
-    return replace(state, server=server), {"delta": delta, "m": server.m, "v": server.v}
-
-
-def plain_optimize(h: FedBlended, O: Strategy, x: Vector, gradient: Oracle, K: int, S: AnyCover) -> Vector:
-    """Optimize(O, i, x, Clip = True): K steps of a strategy, each along its own u; SM3's Adam starts from zero."""
-    m, v, mu = constant(h.m0_l, x), constant(h.v0_l, x), constant(h.v0_l, x, S.q)
-    if O is Strategy.SM3_ADAM:
-        m, mu = zeros(m), zeros(mu)
-    beta1, beta2 = h.beta1_l, h.beta2_l
-    for k in range(1, K + 1):
-        g = gradient(k - 1, x)
-        due, updates = (k - 1) % h.z == 0, (k - 1) // h.z + 1
-        match O:
-            case Strategy.SGD:
-                u = g
-            case Strategy.ADAGRAD:
-                v = v + g**2 if due else v
-                u = g / (sqrt(v) + h.eps)
-            case Strategy.SM3_ADAGRAD:
-                if due:
-                    v = S.least(mu) + g**2
-                    mu = S.greatest(v)
-                u = g / (sqrt(v) + h.eps)
-            case Strategy.ADAM:
-                m = beta1 * m + (1 - beta1) * g
-                v = beta2 * v + (1 - beta2) * g**2 if due else v
-                u = m / (1 - beta1**k) / (sqrt(v / (1 - beta2**updates)) + h.eps)
-            case Strategy.SM3_ADAM:
-                m = beta1 * m + (1 - beta1) * g
-                if due:
-                    v = beta2 * S.least(mu) + (1 - beta2) * g**2
-                    mu = S.greatest(v)
-                u = m / (1 - beta1**k) / (sqrt(v / (1 - beta2**updates)) + h.eps)
-        x = x - h.eta_l * unless_short(u, u, h.eps_s)
-    return x
 
 
 def optimize(
@@ -174,7 +127,6 @@ def step(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[C
         "beta1": h.beta1_l,
         "beta2": h.beta2_l,
         "warm_up": h.warm_up,
-        "warm_up_from": h.warm_up_from,
         "z": h.z,
         "epoch": h.epoch,
         "eps_s": h.eps_s,
@@ -183,7 +135,7 @@ def step(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[C
     }
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int, strategy: str, Xi: Scalar = 1) -> Vector:
-        y = optimize(Strategy(strategy), x, gradient, tau, state.cover, **own)
+        y = optimize(Strategy(strategy), x, gradient, tau, state.cover, warm_up_from=h.warm_up_from, **own)
         return scaled(y - x, scale=Xi)
 
     deltas = each(client, clients, plan, state.x)
@@ -221,9 +173,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "m", "v"),
-    run=Program(
-        hyper=FedBlended, init=init, step=step, plain=fedblended, takes=("layers", "strategies", "scales", "repeats")
-    ),
+    run=Program(hyper=FedBlended, init=init, step=step, takes=("layers", "strategies", "scales", "repeats")),
     costs=Costs(
         down="m d",
         up="m d",

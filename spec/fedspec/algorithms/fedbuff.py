@@ -52,25 +52,6 @@ def init(h: FedBuff, x: Vector, setup: Setup) -> Waiting:
     return begin(x)
 
 
-def fedbuff(h: FedBuff, state: Waiting, clients: Clients, *arrivals: Arrival) -> tuple[Waiting, dict[str, Any]]:
-    """Arrivals at FedBuff's box, where s = 1."""
-    check_room(h.buffer, state.pending, arrivals)
-
-    def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
-        x = x_mu
-        for k in range(K):
-            x = x - h.eta_l * gradient(k, x)
-        return x - x_mu
-
-    deltas = each_arrival(client, clients, arrivals, state.versions)
-    pending, delta = collected(state.pending, deltas, m=h.buffer, like=state.x)
-    if delta is None:
-        return replace(state, pending=pending), {"delta_i": deltas[-1]}
-    x = state.x + h.eta * delta
-    state = Waiting(server=x, versions=(*state.versions, x), pending=pending)
-    return state, {"delta_i": deltas[-1], "delta": delta}
-
-
 def step(h: FedBuff, state: Waiting, clients: Clients, *arrivals: Arrival) -> tuple[Waiting, dict[str, Any]]:
     """Arrivals that fit the buffer, and one step of the server if they fill it.
 
@@ -87,8 +68,11 @@ def step(h: FedBuff, state: Waiting, clients: Clients, *arrivals: Arrival) -> tu
         return local_change(x, x_mu, steps=K, normalise=Normalise.NONE)
 
     changes = each_arrival(client, clients, arrivals, state.versions)
-    s = [discount(one, delay=a.delay, **h.of(discount)) for a in arrivals]
-    deltas = [s_i * change for s_i, change in zip(s, changes, strict=True)]
+    if h.staleness is Staleness.CONSTANT:
+        deltas = changes
+    else:
+        s = [discount(one, delay=a.delay, **h.of(discount)) for a in arrivals]
+        deltas = [s_i * change for s_i, change in zip(s, changes, strict=True)]
     pending, delta = collected(state.pending, deltas, m=h.buffer, like=state.x)
     if delta is None:
         return replace(state, pending=pending), {"delta_i": deltas[-1]}
@@ -125,7 +109,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta_i", "delta"),
-    run=Program(hyper=FedBuff, init=init, step=step, plain=fedbuff, event="arrival"),
+    run=Program(hyper=FedBuff, init=init, step=step, event="arrival"),
     symbols={"buffer": "K", "eta": "eta_g", "K": "Q", "delta": "-Delta", "u": "tau_i", "twice_a": "2 a"},
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),
     traps=(phrases.OLD_MODEL, "changes are not divided by K", "the buffer is emptied after a step, not slid along"),

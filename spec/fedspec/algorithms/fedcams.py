@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fedspec import phrases
-from fedspec.arith import Scalar, Stack, Vector, constant, maximum, put, sqrt, stack, zeros
+from fedspec.arith import Scalar, Stack, Vector, constant, put, stack, zeros
 from fedspec.client.compress import compensated, compress, owed, scaled_sign, top_k
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
@@ -81,29 +81,6 @@ def init(h: FedCams, x: Vector, setup: Setup) -> State:
     return State(server=server, e_i=stack([zeros(x)] * setup.clients))
 
 
-def fedcams(h: FedCams, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading; of e_i those of the participants are shown, in their order."""
-    server, e_i = state.server, state.e_i
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
-        x_i = x
-        for k in range(tau):
-            x_i = x_i - h.eta_l * gradient(k, x_i)
-        p_i = x_i - x + e_i[i]
-        c_i = top_k(p_i, kept=h.kept)
-        return c_i, p_i - c_i
-
-    sent, owing = each(client, clients, plan, state.x)
-    e_i = put(e_i, plan.participants, owing)
-    delta = weighted_mean(sent, shares(plan.examples, state.x, Weighting.UNIFORM))
-    m = h.beta1 * server.m + (1 - h.beta1) * delta
-    v = h.beta2 * server.v + (1 - h.beta2) * delta**2
-    v_hat = maximum(maximum(server.v_hat, v), h.eps)
-    x = server.x + h.eta * m / sqrt(v_hat)
-    server = AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=server.t + 1)
-    return State(server=server, e_i=e_i), {"delta": delta, "e_i": owing, "m": m, "v": v, "v_hat": v_hat}
-
-
 def step(h: FedCams, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round; of e_i those of the participants are shown, in their order."""
     e_i = state.e_i
@@ -148,7 +125,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "e_i", "m", "v", "v_hat"),
-    run=Program(hyper=FedCams, init=init, step=step, plain=fedcams),
+    run=Program(hyper=FedCams, init=init, step=step),
     when={
         "compressor=top-k": (top_k,),
         "compressor=scaled-sign": (scaled_sign,),

@@ -102,23 +102,6 @@ def init(h: FedCM, x: Vector, setup: Setup) -> State:
     return State(x=x, D=zeros(x))
 
 
-def fedcm(h: FedCM, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading: the direction is a gradient."""
-    pull = h.rho * state.D
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        y = x
-        for k in range(tau):
-            y = y - h.eta_l * ((1 - h.rho) * gradient(k, y) + pull)
-        return y - x
-
-    p = shares(plan.examples, state.x, h.weights)
-    delta = weighted_mean(each(client, clients, plan, state.x), p)
-    x = state.x + h.eta * delta
-    D = -delta / (h.eta_l * (p @ numbers(plan.steps, p)))
-    return State(x=x, D=D), {"delta": delta, "D": D}
-
-
 def step(h: FedCM, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
 
@@ -160,7 +143,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "D"),
-    run=Program(hyper=FedCM, init=init, step=step, plain=fedcm),
+    run=Program(hyper=FedCM, init=init, step=step),
     when={"direction=change": (own_direction,)},
     costs=Costs(down="2 m d", up="m d", working="2 d", server="2 d"),
     facts=(Fact.ISOTROPIC,),

@@ -40,16 +40,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fedspec import phrases
-from fedspec.algorithms.local_ams import SYMBOLS, FedAms, State, after, counted, init, run
-from fedspec.arith import Scalar, Vector, concatenate, maximum, norm, ratio, sqrt
+from fedspec.algorithms.local_ams import SYMBOLS, FedAms, State, init, run
+from fedspec.arith import Scalar, Vector, concatenate
 from fedspec.client.lamb import check_ends, layer_step, precondition, sent_moment
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.periodic import model_mean, moment_maximum
-from fedspec.plan import Oracle, Plan
-from fedspec.population import Clients, each
-from fedspec.preconditioner import complement
+from fedspec.plan import Plan
+from fedspec.population import Clients
 from fedspec.readings import Normalisation, Phi
 
 __all__ = ["FedLamb", "init", "step"]
@@ -78,32 +77,6 @@ class FedLamb(FedAms):
         super().__post_init__()
         if self.phi is Phi.CLIP:
             check_ends(self.phi_m, self.phi_M)
-
-
-def fed_lamb(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading with phi the identity."""
-    v_hat = state.v_hat
-
-    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Vector, Vector, Vector]:
-        m, v, seen = state.m_i[i], state.v_i[i], counted(state.t, i, state.x)
-        for t in range(1, T + 1):
-            g = gradient(t - 1, x)
-            m = h.beta1 * m + (1 - h.beta1) * g
-            v = h.beta2 * v + (1 - h.beta2) * g**2
-            p = m / complement(h.beta1, seen + t, m) / (sqrt(v_hat) + h.eps)
-            new = []
-            for l in state.layers:
-                x_l = x[..., l]
-                q = p[..., l] + h.lam * x_l
-                new.append(x_l - h.eta_l * (ratio(q, norm(q)) * norm(x_l)))
-            x = concatenate(new)
-        return x, m, v
-
-    D = list(plan.participants)
-    x_i, m_i, v_i = each(client, clients, plan, state.x)
-    x = x_i.sum(axis=0) / len(D)
-    v_hat = maximum(v_hat, v_i.sum(axis=0) / len(D))
-    return after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), {"m_i": m_i, "s_i": v_i, "v_hat": v_hat}
 
 
 def step(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
@@ -181,7 +154,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m_i", "s_i", "v_hat"),
-    run=Program(hyper=FedLamb, init=init, step=step, plain=fed_lamb, takes=("layers",)),
+    run=Program(hyper=FedLamb, init=init, step=step, takes=("layers",)),
     costs=Costs(
         down="2 m d",
         up="2 m d",

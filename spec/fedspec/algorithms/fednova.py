@@ -62,16 +62,6 @@ def init(h: FedNova, x: Vector) -> Vector:
     return x
 
 
-def fednova(h: FedNova, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
-    """The canonical reading: normalise each change by its own ||a_i||_1, average, and step by tau_eff."""
-    p, deltas = stacked(messages, h.weights, x)
-    a = a_norms(messages, x)
-    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
-    tau_eff = sum(p * a)
-    x = general_update(x, d, p, tau_eff=tau_eff, eta_l=h.eta_l)
-    return x, {"tau_eff": tau_eff, "w": p}
-
-
 def server(h: FedNova, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
     """Normalise each change by its own ||a_i||_1, average, and step by tau_eff."""
     p, deltas = stacked(messages, h.weights, x)
@@ -149,7 +139,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("tau_eff",),
-    run=Method(hyper=FedNova, init=init, server=server, plain=fednova, local=local_run, norm=norm_of),
+    run=Method(hyper=FedNova, init=init, server=server, local=local_run, norm=norm_of),
     when={**RUN_BY, "norm=entries": (accumulation,), "norm=code": (code_norm,)},
     costs=Costs(
         down="m d", up="m (d + 1)", server="d", note="a client sends ||a_i||_1 too; of the vector a_i nothing is sent"

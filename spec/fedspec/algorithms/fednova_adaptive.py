@@ -30,10 +30,10 @@ from fedspec.mixing.nova import effective_steps, general_change, normalised_grad
 from fedspec.plan import Inbox
 from fedspec.population import rowwise
 from fedspec.readings import NovaServer, Solver, TauEff, Weighting
-from fedspec.server.adagrad import Adaptive, general_adagrad
+from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam, general_adam
-from fedspec.server.yogi import general_yogi
+from fedspec.server.adam import adam
+from fedspec.server.yogi import yogi
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,6 @@ def init(h: FedNovaAdaptive, x: Vector) -> Adaptive:
     return init_adaptive(x, v0=h.v0)
 
 
-def fednova_adam(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
-    """The canonical reading: FedNova's change into server Adam."""
-    p, deltas = stacked(messages, h.weights, state.x)
-    a = a_norms(messages, state.x)
-    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
-    tau_eff = sum(p * a)
-    delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
-    state = adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
-    return state, {"delta": delta, "tau_eff": tau_eff}
-
-
 def server(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """FedNova's change into the moments, these into the model."""
     p, deltas = stacked(messages, h.weights, state.x)
@@ -81,11 +70,11 @@ def server(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adapti
     delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
     match h.server:
         case NovaServer.ADAM:
-            state = general_adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
+            state = adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
         case NovaServer.ADAGRAD:
-            state = general_adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
+            state = adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
         case NovaServer.YOGI:
-            state = general_yogi(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
+            state = yogi(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
     return state, {"delta": delta, "tau_eff": tau_eff}
 
 
@@ -111,9 +100,9 @@ ROW = Algorithm(
         normalised_gradient,
         effective_steps,
         general_change,
-        general_adam,
-        general_adagrad,
-        general_yogi,
+        adam,
+        adagrad,
+        yogi,
     ),
     readings=(
         _reading(NovaServer.ADAM, "Adam"),
@@ -121,12 +110,12 @@ ROW = Algorithm(
         _reading(NovaServer.YOGI, "Yogi"),
     ),
     shows=("tau_eff", "delta", "m", "v"),
-    run=Method(hyper=FedNovaAdaptive, init=init, server=server, plain=fednova_adam, local=local_run, norm=local_norm),
+    run=Method(hyper=FedNovaAdaptive, init=init, server=server, local=local_run, norm=local_norm),
     when={
         **RUN_BY,
-        "server=adam": (general_adam,),
-        "server=adagrad": (general_adagrad,),
-        "server=yogi": (general_yogi,),
+        "server=adam": (adam,),
+        "server=adagrad": (adagrad,),
+        "server=yogi": (yogi,),
     },
     costs=Costs(down="m d", up="m (d + 1)", server="3 d"),
     traps=(

@@ -25,7 +25,7 @@ from typing import Any
 from fedspec import phrases
 from fedspec.algorithms.fednova import SYMBOLS
 from fedspec.algorithms.fednova_vr import State, init
-from fedspec.arith import Scalar, Vector, numbers, zeros
+from fedspec.arith import Scalar, Vector, numbers
 from fedspec.client.controlled import corrected_gradient
 from fedspec.client.momentum import begin, momentum
 from fedspec.costs import Costs
@@ -51,25 +51,6 @@ class FedNovaAlg2(Hyper):
     weights: Shares = Shares.EXAMPLES
     stored: Stored = Stored.UNCORRECTED
     loop: Loop = Loop.SHIFTED
-
-
-def fednova_alg2(h: FedNovaAlg2, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of Algorithm 2, repaired."""
-    plan, p = plan.of_everyone(len(clients)), state.p
-    c_i = cross_client(state.d, p)
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Scalar]:
-        x_i, u = x, zeros(x)
-        for k in range(tau):
-            u = h.rho * u + (gradient(k, x_i) + c_i[i])
-            x_i = x_i - h.eta_l * u
-        a_i = momentum_norm(tau, rho=h.rho)
-        return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i) - c_i[i], a_i
-
-    d, a = each(client, clients, plan, state.x)
-    tau_eff = sum(p * numbers(a, p))
-    x = general_update(state.x, d, p, tau_eff=tau_eff, eta_l=h.eta_l)
-    return replace(state, x=x, d=d), {"c_i": c_i, "tau_eff": tau_eff}
 
 
 def step(h: FedNovaAlg2, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
@@ -132,7 +113,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("c_i", "tau_eff"),
-    run=Program(hyper=FedNovaAlg2, init=init, step=step, plain=fednova_alg2, takes=("everyone",)),
+    run=Program(hyper=FedNovaAlg2, init=init, step=step, takes=("everyone",)),
     costs=Costs(
         down="2 n d",
         up="n (d + 1)",

@@ -52,20 +52,6 @@ def init(h: FedNovaMomentum, x: Vector) -> ServerMomentum:
     return init_momentum(x)
 
 
-def fednova_momentum(
-    h: FedNovaMomentum, state: ServerMomentum, messages: Inbox
-) -> tuple[ServerMomentum, dict[str, Any]]:
-    """The canonical reading: FedNova's change into the buffer, the buffer into the model."""
-    p, deltas = stacked(messages, h.weights, state.x)
-    a = a_norms(messages, state.x)
-    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
-    tau_eff = sum(p * a)
-    delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
-    v = h.beta * state.v + delta
-    x = state.x + v
-    return ServerMomentum(x=x, v=v), {"delta": delta, "tau_eff": tau_eff}
-
-
 def server(h: FedNovaMomentum, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
     """FedNova's change into the buffer, the buffer into the model."""
     p, deltas = stacked(messages, h.weights, state.x)
@@ -98,9 +84,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("tau_eff", "delta", "v"),
-    run=Method(
-        hyper=FedNovaMomentum, init=init, server=server, plain=fednova_momentum, local=local_run, norm=local_norm
-    ),
+    run=Method(hyper=FedNovaMomentum, init=init, server=server, local=local_run, norm=local_norm),
     when=RUN_BY,
     costs=Costs(down="m d", up="m (d + 1)", server="2 d"),
     traps=(

@@ -31,7 +31,7 @@ from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import normalised_gradient
-from fedspec.mixing.sampling import check_somebody, sampled_steps, sampled_update, sampled_weights
+from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weights
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
@@ -66,24 +66,6 @@ class State:
 def init(h: FedNovaSampled, x: Vector, setup: Setup) -> State:
     """The server keeps its model and nothing else; the shares do not change."""
     return State(x=x, p=shares(setup.examples, x))
-
-
-def fednova_sampled(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the box: Alg. 1."""
-    check_distinct(plan)
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Scalar]:
-        x_i = local_run(h, x, gradient, tau)
-        a_i = local_norm(h, tau)
-        return normalised_gradient(x_i - x, eta_l=h.eta_l, a_norm=a_i), a_i
-
-    p = state.p[numbered(plan.participants, state.p)]
-    check_somebody(p)
-    d, a = each(client, clients, plan, state.x)
-    w = p / sum(p)
-    tau_eff = sum(w * numbers(a, p))
-    x = sampled_update(state.x, d, w, tau_eff=tau_eff, eta_l=h.eta_l)
-    return replace(state, x=x), {"w": w, "tau_eff": tau_eff}
 
 
 def check_distinct(plan: Plan) -> None:
@@ -161,7 +143,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("w", "tau_eff"),
-    run=Program(hyper=FedNovaSampled, init=init, step=step, plain=fednova_sampled, takes=("repeats",)),
+    run=Program(hyper=FedNovaSampled, init=init, step=step, takes=("repeats",)),
     when=RUN_BY,
     costs=Costs(
         down="m d",

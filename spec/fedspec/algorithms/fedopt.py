@@ -29,10 +29,10 @@ from fedspec.hyper import Hyper
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment, Weighting
-from fedspec.server.adagrad import Adaptive, adagrad, check_summed, general_adagrad
+from fedspec.server.adagrad import Adaptive, adagrad, check_summed
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam, general_adam
-from fedspec.server.yogi import general_yogi, yogi
+from fedspec.server.adam import adam
+from fedspec.server.yogi import yogi
 
 
 @dataclass(frozen=True)
@@ -84,40 +84,22 @@ def init(h: FedAdagrad | FedAdam, x: Vector) -> Adaptive:
     return init_adaptive(x, v0=h.v0)
 
 
-def plain_fedadagrad(h: FedAdagrad, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
-    """The canonical reading: average the changes; one step of server AdaGrad."""
-    delta = aggregate(messages, h.weights, state.x)
-    return adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau), {"delta": delta}
-
-
 def fedadagrad(h: FedAdagrad, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server AdaGrad."""
     delta = aggregate(messages, h.weights, state.x)
-    return general_adagrad(state, delta, **h.of(general_adagrad)), {"delta": delta}
-
-
-def plain_fedadam(h: FedAdam, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
-    """The canonical reading: average the changes; one step of server Adam."""
-    delta = aggregate(messages, h.weights, state.x)
-    return adam(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau), {"delta": delta}
+    return adagrad(state, delta, **h.of(adagrad)), {"delta": delta}
 
 
 def fedadam(h: FedAdam, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server Adam."""
     delta = aggregate(messages, h.weights, state.x)
-    return general_adam(state, delta, **h.of(general_adam)), {"delta": delta}
-
-
-def plain_fedyogi(h: FedYogi, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
-    """The canonical reading: average the changes; one step of server Yogi."""
-    delta = aggregate(messages, h.weights, state.x)
-    return yogi(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau), {"delta": delta}
+    return adam(state, delta, **h.of(adam)), {"delta": delta}
 
 
 def fedyogi(h: FedYogi, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """Average the changes; one step of server Yogi."""
     delta = aggregate(messages, h.weights, state.x)
-    return general_yogi(state, delta, **h.of(general_yogi)), {"delta": delta}
+    return yogi(state, delta, **h.of(yogi)), {"delta": delta}
 
 
 _PLAIN = {"bias_correction": "none", "epsilon": "outside", "second_moment": "pseudo-gradient"}
@@ -166,7 +148,7 @@ ROWS = (
         source="FedAda2, eq. (SU) (L100); external: Reddi et al. (2021)",
         basis=Basis.READ,
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, general_adagrad),
+        rules=(sgd, weighted_mean, adagrad),
         readings=(
             *_readings("fedadagrad")[:3],
             Reading(
@@ -176,9 +158,7 @@ ROWS = (
             ),
         ),
         shows=("delta", "m", "v"),
-        run=Method(
-            hyper=FedAdagrad, init=init, server=fedadagrad, plain=plain_fedadagrad, local=local_sgd, norm=sgd_norm
-        ),
+        run=Method(hyper=FedAdagrad, init=init, server=fedadagrad, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="3 d"),
         traps=(phrases.TAU_OUTSIDE, phrases.NO_CORRECTION, phrases.DOWNHILL, phrases.V_IS_NEW),
     ),
@@ -190,10 +170,10 @@ ROWS = (
         source="FedAda2, App. C.2 (L1136); external: Reddi et al. (2021)",
         basis=Basis.READ,
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, general_adam),
+        rules=(sgd, weighted_mean, adam),
         readings=_readings("fedadam"),
         shows=("delta", "m", "v"),
-        run=Method(hyper=FedAdam, init=init, server=fedadam, plain=plain_fedadam, local=local_sgd, norm=sgd_norm),
+        run=Method(hyper=FedAdam, init=init, server=fedadam, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="3 d"),
         traps=(
             phrases.TAU_OUTSIDE,
@@ -210,10 +190,10 @@ ROWS = (
         source="external: Reddi et al. (2021)",
         basis=Basis.MEMORY,
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, general_yogi),
+        rules=(sgd, weighted_mean, yogi),
         readings=_readings("fedyogi"),
         shows=("delta", "m", "v"),
-        run=Method(hyper=FedYogi, init=init, server=fedyogi, plain=plain_fedyogi, local=local_sgd, norm=sgd_norm),
+        run=Method(hyper=FedYogi, init=init, server=fedyogi, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="3 d"),
         traps=(phrases.TAU_OUTSIDE, "the sign is that of v - Delta^2", phrases.NO_CORRECTION, phrases.DOWNHILL),
     ),

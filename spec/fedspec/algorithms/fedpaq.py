@@ -54,21 +54,6 @@ def init(h: FedPaq, x: Vector, setup: Setup) -> State:
     return State(x=x)
 
 
-def fedpaq(h: FedPaq, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading."""
-    check_draws(plan)
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int, u: Vector) -> Vector:
-        x_i = x
-        for k in range(tau):
-            x_i = x_i - h.eta_l * gradient(k, x_i)
-        return quantise(x_i - x, u, levels=h.levels)
-
-    deltas = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
-    return State(x=state.x + delta), {"delta": delta}
-
-
 def step(h: FedPaq, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round.
 
@@ -121,7 +106,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta",),
-    run=Program(hyper=FedPaq, init=init, step=step, plain=fedpaq, takes=("draws",)),
+    run=Program(hyper=FedPaq, init=init, step=step, takes=("draws",)),
     when={"unit=length": (quantise,), "unit=largest": (quantise_by_largest,)},
     costs=Costs(
         down="m d",

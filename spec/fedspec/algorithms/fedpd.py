@@ -110,20 +110,6 @@ def init(h: FedPD, x: Vector, setup: Setup) -> State:
     return State(x=x, x_i=stack([x] * setup.clients), lam_i=stack([zeros(x)] * setup.clients))
 
 
-def fedpd(h: FedPD, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading."""
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
-        x_i, lam_i = state.x_i[i], state.lam_i[i]
-        for k in range(tau):
-            x_i = x_i - h.eta_l * (gradient(k, x_i) + lam_i + h.mu * (x_i - x))
-        return x_i, lam_i + h.mu * (x_i - x)
-
-    x_i, lam_i = each(client, clients, plan.of_everyone(len(clients)), state.x)
-    x = (sum(x_i) + sum(lam_i) / h.mu) / len(lam_i)
-    return State(x=x, x_i=x_i, lam_i=lam_i), {"lam_i": lam_i}
-
-
 def step(h: FedPD, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round.
 
@@ -165,7 +151,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("lam_i",),
-    run=Program(hyper=FedPD, init=init, step=step, plain=fedpd, takes=("everyone",)),
+    run=Program(hyper=FedPD, init=init, step=step, takes=("everyone",)),
     costs=Costs(
         down="n d",
         up="n d",

@@ -74,21 +74,6 @@ def init(h: FedSam, x: Vector, setup: Setup) -> State:
     return State(x=x)
 
 
-def fedsam(h: FedSam, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round, as printed."""
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        y = x
-        for k in range(tau):
-            g = gradient(k, y)
-            z = y + h.radius * (g / (norm(g) + h.eps))
-            y = y - h.eta_l * gradient(k, z)
-        return y - x
-
-    delta = weighted_mean(each(client, clients, plan, state.x), shares(plan.examples, state.x, h.weights))
-    return State(x=state.x + h.eta * delta), {"delta": delta}
-
-
 def step(h: FedSam, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
 
@@ -126,7 +111,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta",),
-    run=Program(hyper=FedSam, init=init, step=step, plain=fedsam),
+    run=Program(hyper=FedSam, init=init, step=step),
     costs=Costs(
         down="m d",
         up="m d",

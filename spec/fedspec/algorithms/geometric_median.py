@@ -51,17 +51,6 @@ def init(h: GeometricMedian, x: Vector) -> Vector:
     return x
 
 
-def geometric_median(h: GeometricMedian, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
-    """The canonical reading: a few passes from the mean of the changes."""
-    sent = together(messages)
-    p, deltas = shares(sent.examples, x, h.weights, sent.steps), sent.deltas
-    delta = weighted_mean(deltas, p)
-    for _ in range(h.passes):
-        delta = weiszfeld(delta, deltas, p, smooth=h.smooth)
-    x = average(x, delta, eta=h.eta)
-    return x, {"delta": delta}
-
-
 def server(h: GeometricMedian, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
     """A few passes from the mean of the changes, or from no change."""
     sent = together(messages)
@@ -99,7 +88,6 @@ ROW = Algorithm(
         hyper=GeometricMedian,
         init=init,
         server=server,
-        plain=geometric_median,
         local=local_sgd,
         norm=sgd_norm,
         whole=True,

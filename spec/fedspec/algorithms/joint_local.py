@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, server_update
-from fedspec.arith import Scalar, Vector, sqrt, zeros
+from fedspec.arith import Scalar, Vector
 from fedspec.client.admu import admu
 from fedspec.client.admu import begin as begin_adam
 from fedspec.client.agdu import agdu
@@ -31,10 +31,10 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN, Hyper
-from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.readings import Adaptivity, WarmUp, Weighting
+from fedspec.readings import Adaptivity, WarmUp
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
 from fedspec.server.adam import adam
@@ -68,23 +68,6 @@ class JointLocal(Hyper):
 def init(h: JointLocal, x: Vector, setup: Setup) -> Adaptive:
     """No momentum; second moment v_0, which the paper wants at least tau^2."""
     return init_adaptive(x, v0=h.v0)
-
-
-def joint_local(h: JointLocal, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
-    """One round with AdaGrad everywhere and one client rate."""
-
-    def client(i: int, x: Vector, gradient: Oracle, K: int) -> Vector:
-        x_i, v = x, zeros(x)
-        for k in range(1, K + 1):
-            g = gradient(k - 1, x_i)
-            v = v + g**2
-            x_i = x_i - h.eta_l * (g / (sqrt(v) + h.eps))
-        return x_i - x
-
-    deltas = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
-    server = adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
-    return server, {"delta": delta, "m": server.m, "v": server.v}
 
 
 def step(h: JointLocal, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
@@ -127,7 +110,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "m", "v"),
-    run=Program(hyper=JointLocal, init=init, step=step, plain=joint_local, takes=("repeats",)),
+    run=Program(hyper=JointLocal, init=init, step=step, takes=("repeats",)),
     when={"client=adagrad": (agdu,), "client=adam": (admu,), "server=adagrad": (adagrad,), "server=adam": (adam,)},
     costs=Costs(
         down="m d",

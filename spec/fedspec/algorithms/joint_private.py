@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from fedspec import phrases
 from fedspec.algorithms.private import check_noise
 from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_step
-from fedspec.arith import Scalar, Shared, Vector, array, sqrt, zeros
+from fedspec.arith import Scalar, Shared, Vector, array, zeros
 from fedspec.client.admu import Admu, admu
 from fedspec.client.agdu import Agdu, agdu
 from fedspec.client.delay import held, warmed
@@ -80,26 +80,6 @@ class DpJoint(Hyper):
 def init(h: DpJoint, x: Vector, setup: Setup) -> Covered:
     """No momentum; second moment v_0, which the paper wants at least tau^2."""
     return covered(x, setup, v0=h.v0, cover=h.cover)
-
-
-def dp_joint(h: DpJoint, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
-    """One round of the canonical reading: AdaGrad everywhere, over SM3, and one client rate."""
-    check_noise(plan, state.x)
-    S = state.cover
-
-    def client(i: int, x: Vector, gradient: Oracle, K: int) -> Vector:
-        x_i, mu = x, zeros(x, S.q)
-        for k in range(1, K + 1):
-            g = gradient(k - 1, x_i)
-            v = S.least(mu) + g**2
-            mu = S.greatest(v)
-            x_i = x_i - h.eta_l * (g / (sqrt(v) + h.eps))
-        return clip(x_i - x, clip_norm=h.clip_norm)
-
-    deltas = each(client, clients, plan, state.x)
-    delta = noisy_mean(deltas, array(plan.noise, state.x), clip_norm=h.clip_norm, sigma=h.sigma)
-    server = adagrad(state.server, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
-    return replace(state, server=server), {"delta": delta, "m": server.m, "v": server.v}
 
 
 def solver(h: DpJoint, x: Vector, sent: Shared, S: AnyCover) -> tuple[Any, Callable[..., Any]]:
@@ -178,7 +158,7 @@ ROW = Algorithm(
         _reading("gradient-clip", "c clips every local gradient (L1647), and no change", clipped="gradients"),
     ),
     shows=("delta", "m", "v"),
-    run=Program(hyper=DpJoint, init=init, step=step, plain=dp_joint, takes=("layers", "noise", "repeats")),
+    run=Program(hyper=DpJoint, init=init, step=step, takes=("layers", "noise", "repeats")),
     when={
         "preconditioner=sent": (agdu, admu),
         "preconditioner=compressed": (accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam),

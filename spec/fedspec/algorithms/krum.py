@@ -26,7 +26,7 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.nearest import general_krum_scores, krum, krum_scores
+from fedspec.mixing.nearest import krum, krum_scores
 from fedspec.plan import Inbox
 from fedspec.readings import Distance, Neighbours
 from fedspec.server.average import average
@@ -48,19 +48,10 @@ def init(h: Krum, x: Vector) -> Vector:
     return x
 
 
-def plain(h: Krum, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
-    """The canonical reading: take the change with the nearest neighbours and add it."""
-    deltas = together(messages).deltas
-    s = krum_scores(deltas, f=h.f)
-    delta = krum(deltas, s)
-    x = average(x, delta, eta=h.eta)
-    return x, {"delta": delta}
-
-
 def server(h: Krum, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
     """Take the change with the nearest neighbours and add it."""
     deltas = together(messages).deltas
-    s = general_krum_scores(deltas, f=h.f, neighbours=h.neighbours, distance=h.distance)
+    s = krum_scores(deltas, f=h.f, neighbours=h.neighbours, distance=h.distance)
     delta = krum(deltas, s)
     return average(x, delta, eta=h.eta), {"delta": delta}
 
@@ -93,7 +84,7 @@ ROW = Algorithm(
     source="external: Blanchard et al. (2017)",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(sgd, general_krum_scores, krum, average),
+    rules=(sgd, krum_scores, krum, average),
     readings=(
         Reading(
             name="blanchard-2017",
@@ -104,7 +95,7 @@ ROW = Algorithm(
         PLAIN,
     ),
     shows=("delta",),
-    run=Method(hyper=Krum, init=init, server=server, plain=plain, local=local_sgd, norm=sgd_norm, whole=True),
+    run=Method(hyper=Krum, init=init, server=server, local=local_sgd, norm=sgd_norm, whole=True),
     costs=Costs(down="m d", up="m d", server="d"),
     facts=(Fact.ISOTROPIC,),
     traps=(

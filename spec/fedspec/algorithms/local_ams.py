@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fedspec import phrases
-from fedspec.arith import Count, Scalar, Stack, Vector, array, constant, maximum, put, sqrt, stack, zeros
+from fedspec.arith import Count, Scalar, Stack, Vector, array, constant, put, stack, zeros
 from fedspec.client.lamb import Moments, precondition, ratio_step, sent_moment
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
@@ -42,7 +42,6 @@ from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.params import layers
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.preconditioner import complement
 from fedspec.readings import Averaged, ClientMemory, Exponent, LocalCorrection, LocalGradient, Sent
 from fedspec.records import record
 
@@ -116,27 +115,6 @@ def init(h: FedAms, x: Vector, setup: Setup) -> State:
     m_i, v_i = stack([zeros(x)] * n), stack([v_0] * n)
     sent = (stack([x] * n), v_i) if h.averaged is Averaged.LAST_SENT else ()
     return State(x=x, v_hat=v_0, m_i=m_i, v_i=v_i, t=(0,) * n, layers=layers(setup.shapes), sent=sent)
-
-
-def fed_ams(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading."""
-    v_hat = state.v_hat
-
-    def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Vector, Vector, Vector]:
-        m, v, seen = state.m_i[i], state.v_i[i], counted(state.t, i, state.x)
-        for t in range(1, T + 1):
-            g = gradient(t - 1, x)
-            m = h.beta1 * m + (1 - h.beta1) * g
-            v = h.beta2 * v + (1 - h.beta2) * g**2
-            p = m / complement(h.beta1, seen + t, m) / (sqrt(v_hat) + h.eps)
-            x = x - h.eta_l * p
-        return x, m, v
-
-    D = list(plan.participants)
-    x_i, m_i, v_i = each(client, clients, plan, state.x)
-    x = x_i.sum(axis=0) / len(D)
-    v_hat = maximum(v_hat, v_i.sum(axis=0) / len(D))
-    return after(state, plan, x=x, v_hat=v_hat, m_i=m_i, v_i=v_i), {"m_i": m_i, "s_i": v_i, "v_hat": v_hat}
 
 
 def after(state: State, plan: Plan, *, x: Vector, v_hat: Vector, m_i: Stack, v_i: Stack) -> State:
@@ -244,7 +222,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m_i", "s_i", "v_hat"),
-    run=Program(hyper=FedAms, init=init, step=step, plain=fed_ams, takes=("layers",)),
+    run=Program(hyper=FedAms, init=init, step=step, takes=("layers",)),
     costs=Costs(
         down="2 m d",
         up="2 m d",

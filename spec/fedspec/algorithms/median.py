@@ -42,13 +42,6 @@ def init(h: Median, x: Vector) -> Vector:
     return x
 
 
-def median(h: Median, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
-    """The canonical reading: take the median of the changes and add it."""
-    delta = coordinate_median(together(messages).deltas)
-    x = average(x, delta, eta=h.eta)
-    return x, {"delta": delta}
-
-
 def server(h: Median, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
     """Take the median of the changes and add it."""
     deltas = together(messages).deltas
@@ -79,7 +72,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta",),
-    run=Method(hyper=Median, init=init, server=server, plain=median, local=local_sgd, norm=sgd_norm, whole=True),
+    run=Method(hyper=Median, init=init, server=server, local=local_sgd, norm=sgd_norm, whole=True),
     when={"middle=mean": (coordinate_median,), "middle=lower": (lower_median,)},
     costs=Costs(down="m d", up="m d", server="d"),
     traps=(

@@ -52,25 +52,6 @@ from fedspec.server.average import average
 from fedspec.server.mimicked import mimicked_momentum
 
 
-def mime(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading: momentum that averages."""
-    frozen = h.beta * state.m
-    p = shares(plan.examples, state.x, h.weights)
-    g_x = mean_at(state.x, clients, plan, p)
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        y = x
-        for k in range(tau):
-            c_i = g_x - gradient(k, x)
-            y = y - h.eta_l * ((1 - h.beta) * (gradient(k, y) + c_i) + frozen)
-        return y - x
-
-    delta = weighted_mean(each(client, clients, plan, state.x), p)
-    x = state.x + h.eta * delta
-    m = (1 - h.beta) * g_x + frozen
-    return State(x=x, m=m), {"delta": delta, "g_x": g_x, "m": m}
-
-
 def step(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
     p = shares(plan.examples, state.x, h.weights)
@@ -108,7 +89,7 @@ ROW = Algorithm(
     ),
     readings=READINGS,
     shows=("delta", "g_x", "m"),
-    run=Program(hyper=MimeLite, init=init, step=step, plain=mime),
+    run=Program(hyper=MimeLite, init=init, step=step),
     costs=Costs(
         down="3 m d",
         up="2 m d",

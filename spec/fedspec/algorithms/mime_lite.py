@@ -77,24 +77,6 @@ def mean_at(x: Vector, clients: Clients, plan: Plan, p: Weights) -> Vector:
     return g_x
 
 
-def mime_lite(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading: momentum that averages."""
-    frozen = h.beta * state.m
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        y = x
-        for k in range(tau):
-            y = y - h.eta_l * ((1 - h.beta) * gradient(k, y) + frozen)
-        return y - x
-
-    p = shares(plan.examples, state.x, h.weights)
-    delta = weighted_mean(each(client, clients, plan, state.x), p)
-    g_x = mean_at(state.x, clients, plan, p)
-    x = state.x + h.eta * delta
-    m = (1 - h.beta) * g_x + frozen
-    return State(x=x, m=m), {"delta": delta, "g_x": g_x, "m": m}
-
-
 def step(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
 
@@ -149,7 +131,7 @@ ROW = Algorithm(
     rules=(mimicked_sgd, weighted_mean, gradient_at_x, average, mimicked_momentum),
     readings=READINGS,
     shows=("delta", "g_x", "m"),
-    run=Program(hyper=MimeLite, init=init, step=step, plain=mime_lite),
+    run=Program(hyper=MimeLite, init=init, step=step),
     costs=Costs(
         down="2 m d",
         up="2 m d",

@@ -27,7 +27,7 @@ from typing import Any
 from fedspec import phrases
 from fedspec.algorithms.fedcm import State, init, last_direction, mixed_sgd
 from fedspec.algorithms.fedsam import uphill
-from fedspec.arith import Scalar, Vector, norm, numbers
+from fedspec.arith import Scalar, Vector, numbers
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
@@ -49,24 +49,6 @@ class MoFedSam(Hyper):
     rho: Scalar
     eta: Scalar = 1
     weights: Shares = Shares.UNIFORM
-
-
-def mofedsam(h: MoFedSam, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round, as printed."""
-    pull = h.rho * state.D
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        y = x
-        for k in range(tau):
-            g = gradient(k, y)
-            z = y + h.radius * (g / (norm(g) + h.eps))
-            y = y - h.eta_l * ((1 - h.rho) * gradient(k, z) + pull)
-        return y - x
-
-    p = shares(plan.examples, state.x, h.weights)
-    delta = weighted_mean(each(client, clients, plan, state.x), p)
-    D = -delta / (h.eta_l * (p @ numbers(plan.steps, p)))
-    return State(x=state.x + h.eta * delta, D=D), {"delta": delta, "D": D}
 
 
 def step(h: MoFedSam, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
@@ -103,7 +85,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta", "D"),
-    run=Program(hyper=MoFedSam, init=init, step=step, plain=mofedsam),
+    run=Program(hyper=MoFedSam, init=init, step=step),
     costs=Costs(
         down="2 m d",
         up="m d",

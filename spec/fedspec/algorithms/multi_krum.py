@@ -26,7 +26,7 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.nearest import general_krum_scores, krum_scores, multi_krum
+from fedspec.mixing.nearest import krum_scores, multi_krum
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Inbox
 from fedspec.readings import Distance, Neighbours, Weighting
@@ -51,21 +51,11 @@ def init(h: MultiKrum, x: Vector) -> Vector:
     return x
 
 
-def plain(h: MultiKrum, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
-    """The canonical reading: add the mean of the changes with the nearest neighbours."""
-    sent = together(messages)
-    p, deltas = shares(sent.examples, x, h.weights, sent.steps), sent.deltas
-    s = krum_scores(deltas, f=h.f)
-    delta = multi_krum(deltas, s, p, keep=h.keep)
-    x = average(x, delta, eta=h.eta)
-    return x, {"delta": delta}
-
-
 def server(h: MultiKrum, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
     """Add the mean of the changes with the nearest neighbours."""
     sent = together(messages)
     p, deltas = shares(sent.examples, x, h.weights, sent.steps), sent.deltas
-    s = general_krum_scores(deltas, f=h.f, neighbours=h.neighbours, distance=h.distance)
+    s = krum_scores(deltas, f=h.f, neighbours=h.neighbours, distance=h.distance)
     delta = multi_krum(deltas, s, p, keep=h.keep)
     return average(x, delta, eta=h.eta), {"delta": delta}
 
@@ -79,7 +69,7 @@ ROW = Algorithm(
     source="external: Blanchard et al. (2017)",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, general_krum_scores, multi_krum, average),
+    rules=(sgd, krum_scores, multi_krum, average),
     readings=(
         Reading(
             name="one-scoring",
@@ -96,7 +86,7 @@ ROW = Algorithm(
         Reading(name=PLAIN.name, words=PLAIN.words, fixes={**PLAIN.fixes, **UNIFORM}),
     ),
     shows=("delta",),
-    run=Method(hyper=MultiKrum, init=init, server=server, plain=plain, local=local_sgd, norm=sgd_norm, whole=True),
+    run=Method(hyper=MultiKrum, init=init, server=server, local=local_sgd, norm=sgd_norm, whole=True),
     costs=Costs(down="m d", up="m d", server="d"),
     facts=(Fact.ISOTROPIC,),
     denies={"client-split": "two halves of a client are each other's nearest"},

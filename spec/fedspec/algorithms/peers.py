@@ -88,15 +88,6 @@ def init(h: Hyper, x: Vector, setup: Setup) -> Peers:
     return Peers(rows(x, setup))
 
 
-def plain_dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
-    """Some steps of decentralised SGD in the canonical reading."""
-    check_everyone(plan, clients)
-    X, W, everyone = state.X, plan.mixing, range(len(clients))
-    for t in range(len(plan.computing)):
-        X = gossip(X, W) - h.eta_l * gradients(clients, everyone, t, X)
-    return Peers(X), {}
-
-
 def dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
     """Some steps of decentralised SGD."""
     check_everyone(plan, clients)
@@ -141,7 +132,7 @@ ROWS = (
             ),
         ),
         shows=(),
-        run=Program(hyper=Dsgd, init=init, step=dsgd, plain=plain_dsgd, event="exchange", takes=("peers",)),
+        run=Program(hyper=Dsgd, init=init, step=dsgd, event="exchange", takes=("peers",)),
         when={"order=gradient-at-combined": (gossip,)},
         costs=Costs(gossip="|E| tau d", client="d"),
         traps=(

@@ -60,22 +60,6 @@ def init(h: DpFedAvg, x: Vector, setup: Setup) -> Adaptive:
     return init_adaptive(x, v0=0 if h.server is PrivateServer.AVERAGE else h.v0)
 
 
-def dp_fedavg(h: DpFedAvg, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
-    """One round of the canonical reading under a server that averages."""
-    check_noise(plan, state.x)
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
-        x_i = x
-        for k in range(tau):
-            x_i = x_i - h.eta_l * gradient(k, x_i)
-        return clip(x_i - x, clip_norm=h.clip_norm)
-
-    deltas = each(client, clients, plan, state.x)
-    delta = noisy_mean(deltas, array(plan.noise, state.x), clip_norm=h.clip_norm, sigma=h.sigma)
-    x = state.x + h.eta * delta
-    return replace(state, x=x, t=state.t + 1), {"delta": delta}
-
-
 def step(h: DpFedAvg, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
     """One round.
 
@@ -140,7 +124,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("delta",),
-    run=Program(hyper=DpFedAvg, init=init, step=step, plain=dp_fedavg, takes=("noise", "repeats")),
+    run=Program(hyper=DpFedAvg, init=init, step=step, takes=("noise", "repeats")),
     when={"server=average": (average,), "server=adagrad": (adagrad,), "server=adam": (adam,)},
     costs=Costs(down="m d", up="m d", server="d", note="under the server that averages; adaptive ones keep 3 d"),
     traps=(

@@ -60,25 +60,6 @@ def init(h: Scaffold, x: Vector, setup: Setup) -> State:
     return State(x=x, c=zeros(x), c_i=stack([zeros(x)] * setup.clients), p=p)
 
 
-def scaffold(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading, option II."""
-    c, c_i = state.c, state.c_i
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
-        y = x
-        for k in range(tau):
-            y = y - h.eta_l * (gradient(k, y) - c_i[i] + c)
-        return y - x, c_i[i] - c - (y - x) / (h.eta_l * tau)
-
-    S = numbered(plan.participants, c_i)
-    deltas, kept = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, h.weights))
-    x = state.x + h.eta * delta
-    c = server_control(c, kept - c_i[S], state.p[S])
-    c_i = put(c_i, S, kept)
-    return replace(state, x=x, c=c, c_i=c_i), {"delta": delta, "c_i": c_i, "c": c}
-
-
 def step(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
     """One round."""
     c, c_i = state.c, state.c_i
@@ -163,7 +144,6 @@ ROW = Algorithm(
         hyper=Scaffold,
         init=init,
         step=step,
-        plain=scaffold,
         served=Served(init=init_server, server=server, shows=("delta", "c"), controls=True),
     ),
     costs=Costs(

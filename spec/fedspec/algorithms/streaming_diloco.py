@@ -33,9 +33,9 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.algorithms.local_ams import counted
-from fedspec.arith import Scalar, Shared, Stack, Vector, concatenate, sqrt, stack, zeros
+from fedspec.arith import Scalar, Shared, Stack, Vector, concatenate, stack, zeros
 from fedspec.client.adam import Adam
-from fedspec.client.adamw import general_adamw
+from fedspec.client.adamw import adamw
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
@@ -45,7 +45,6 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.params import layers
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
-from fedspec.preconditioner import complement
 from fedspec.readings import Against, Weighting
 from fedspec.records import record
 from fedspec.rules import rule
@@ -133,33 +132,6 @@ def check_overlap(overlap: int, plan: Plan) -> None:
             raise PlanError(f"steps: client {i} takes {K}, but a fragment travels for {overlap}; give overlap or more")
 
 
-def streaming_diloco(h: StreamingDiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One exchange, with AdamW and the outer step written out."""
-    plan = plan.of_everyone(len(clients))
-    check_overlap(h.overlap, plan)
-    fragment = state.layers[state.r % h.P :: h.P]
-
-    def client(i: int, x: Vector, gradient: Oracle, K: int) -> tuple[Vector, Vector, Vector, Vector]:
-        x_i, m, v, seen = state.x_i[i], state.m_i[i], state.v_i[i], counted(state.t, i, x)
-        delta_i = x_i - x
-        for k in range(1, K + 1):
-            g = gradient(k - 1, x_i)
-            m = h.beta1 * m + (1 - h.beta1) * g
-            v = h.beta2 * v + (1 - h.beta2) * g**2
-            m_hat = m / complement(h.beta1, seen + k, m)
-            v_hat = v / complement(h.beta2, seen + k, v)
-            x_i = x_i - h.eta_l * h.wd * x_i - h.eta_l * m_hat / (sqrt(v_hat) + h.eps)
-            delta_i = x_i - x if k <= K - h.overlap else delta_i
-        return delta_i, x_i, m, v
-
-    deltas, x_i, m_i, v_i = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, shares(plan.examples, state.x, Weighting.UNIFORM))
-    v = within(fragment, state.layers, h.beta * state.v + delta, state.v)
-    x = within(fragment, state.layers, state.x + h.eta * (delta + h.beta * v), state.x)
-    x_i = within(fragment, state.layers, h.own * x_i + (1 - h.own) * x, x_i)
-    return after(state, plan, x=x, v=v, x_i=x_i, m_i=m_i, v_i=v_i), {"v": v, "x_i": x_i}
-
-
 def after(state: State, plan: Plan, **new: Any) -> State:
     """The state after an exchange, in which everybody has taken its steps."""
     t = tuple(count + K for count, K in zip(state.t, plan.steps, strict=True))
@@ -181,10 +153,10 @@ def step(h: StreamingDiLoCo, state: State, clients: Clients, plan: Plan) -> tupl
         x = state.sent[i] if own else x
         y = Adam(x=state.x_i[i], m=state.m_i[i], v=state.v_i[i], t=counted(state.t, i, x))
         for k in range(K - h.overlap):
-            y = general_adamw(y, gradient(k, y.x), **h.of(general_adamw))
+            y = adamw(y, gradient(k, y.x), **h.of(adamw))
         delta_i = y.x - x
         for k in range(K - h.overlap, K):
-            y = general_adamw(y, gradient(k, y.x), **h.of(general_adamw))
+            y = adamw(y, gradient(k, y.x), **h.of(adamw))
         return delta_i, y.x, y.m, y.v
 
     deltas, x_i, m_i, v_i = each(client, clients, plan, state.x)
@@ -210,7 +182,7 @@ ROW = Algorithm(
     source="external: Douillard et al. (2025), arXiv 2501.18512, Algorithm 2 with secs. 2.3 and 2.5",
     basis=Basis.READ,
     levels=("round",),
-    rules=(general_adamw, weighted_mean, outer_momentum, received),
+    rules=(adamw, weighted_mean, outer_momentum, received),
     readings=(
         Reading(
             name="douillard-2025",
@@ -228,7 +200,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("v", "x_i"),
-    run=Program(hyper=StreamingDiLoCo, init=init, step=step, plain=streaming_diloco, takes=("everyone", "layers")),
+    run=Program(hyper=StreamingDiLoCo, init=init, step=step, takes=("everyone", "layers")),
     costs=Costs(
         down="n p",
         up="n p",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec import phrases
-from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, stack, zeros
+from fedspec.arith import Scalar, Stack, Vector, Weights, stack, zeros
 from fedspec.client.controlled import drift_free_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
@@ -51,24 +51,6 @@ class State:
 def init(h: VrlSgd, x: Vector, setup: Setup) -> State:
     """Nothing is subtracted in the first round."""
     return State(x=x, v_i=stack([zeros(x)] * setup.clients), p=shares(setup.examples, x, h.weights))
-
-
-def vrl_sgd(h: VrlSgd, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of the canonical reading: each client's drift is divided by its own number of steps."""
-    plan, v_i = plan.of_everyone(len(clients)), state.v_i
-
-    def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
-        x_i = x
-        for k in range(tau):
-            x_i = x_i - h.eta_l * (gradient(k, x_i) - v_i[i])
-        return x_i, x_i - x
-
-    x_i, deltas = each(client, clients, plan, state.x)
-    delta = weighted_mean(deltas, state.p)
-    x = state.x + delta
-    tau = numbers(plan.steps, x)
-    v_i = v_i + (x - x_i) / (h.eta_l * tau[:, None])
-    return replace(state, x=x, v_i=v_i), {"delta": delta, "v_i": v_i}
 
 
 def step(h: VrlSgd, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
@@ -111,7 +93,7 @@ ROW = Algorithm(
         Reading(name="mean-steps", words="it is divided by the mean of all tau_i", fixes={"divisor": "mean-steps"}),
     ),
     shows=("delta", "v_i"),
-    run=Program(hyper=VrlSgd, init=init, step=step, plain=vrl_sgd, takes=("everyone",)),
+    run=Program(hyper=VrlSgd, init=init, step=step, takes=("everyone",)),
     costs=Costs(down="n d", up="n d", client="d", working="2 d", server="d"),
     traps=(
         phrases.EVERYONE,

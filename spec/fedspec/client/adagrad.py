@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, constant, sqrt
+from fedspec.arith import Scalar, Vector, constant
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.preconditioner import root
 from fedspec.readings import Epsilon
 from fedspec.records import record
-from fedspec.rules import checked, general, rule
+from fedspec.rules import checked, rule
 
 
 @record
@@ -27,28 +27,14 @@ def begin(x: Vector, *, v0: Scalar = 0) -> AdaGrad:
 
 
 @rule
-def adagrad(state: AdaGrad, g: Vector, *, eta_l: Scalar, eps: Scalar) -> AdaGrad:
+def adagrad(state: AdaGrad, g: Vector, *, eta_l: Scalar, eps: Scalar, epsilon: Epsilon = Epsilon.OUTSIDE) -> AdaGrad:
     """One local step of AdaGrad.
 
-        v = v + g^2                                adagrad.v
-        x = x - eta_l g / (sqrt(v) + eps)          adagrad.step
+        v = v + g^2                        adagrad.v
+        x = x - eta_l g / (sqrt(v) + eps)  adagrad.step
+        x = x - eta_l g / sqrt(v + eps)    adagrad.step [epsilon=inside]
 
     The step uses the new v. Source: FedAda2, Alg. 9 with z = 1 (L1490).
-    """
-    v = state.v + g**2
-    x = state.x - eta_l * g / (sqrt(v) + eps)
-    return AdaGrad(x=x, v=v)
-
-
-@general(adagrad)
-def general_adagrad(
-    state: AdaGrad, g: Vector, *, eta_l: Scalar, eps: Scalar, epsilon: Epsilon = Epsilon.OUTSIDE
-) -> AdaGrad:
-    """:func:`adagrad` in every reading; its defaults are the rule as it is printed.
-
-        x = x - eta_l g / sqrt(v + eps)  adagrad.step [epsilon=inside]
-
-    Source: FedAda2, Alg. 9 with z = 1 (L1490).
     """
     v = state.v + g**2
     x = state.x - eta_l * g / root(v, eps, epsilon)
@@ -63,13 +49,13 @@ ROW = Algorithm(
     source="FedAda2, Alg. 9 with z = 1 (L1490)",
     basis=Basis.READ,
     levels=("client",),
-    rules=(general_adagrad,),
+    rules=(adagrad,),
     readings=(
         Reading(name="fedada2", words="eps outside the root, any v_0 >= 0", fixes={"epsilon": "outside"}),
         Reading(name="epsilon-inside", words="sqrt(v + eps)", fixes={"epsilon": "inside"}),
     ),
     shows=("v",),
-    run=LocalSolver(rule=general_adagrad, plain=adagrad, begin=begin),
+    run=LocalSolver(rule=adagrad, begin=begin),
     costs=Costs(working="2 d"),
     traps=(phrases.V_IS_NEW, phrases.EPS_OUTSIDE),
 )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fedspec import phrases
-from fedspec.arith import Count, Scalar, Vector, sqrt, zeros
+from fedspec.arith import Count, Scalar, Vector, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
 from fedspec.records import record
-from fedspec.rules import general, rule
+from fedspec.rules import rule
 
 
 @record
@@ -28,28 +28,7 @@ def begin(x: Vector) -> Adam:
 
 
 @rule
-def adam(state: Adam, g: Vector, *, eta_l: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> Adam:
-    """One local step of Adam; t = 1 at the first.
-
-        m = beta1 m + (1 - beta1) g                adam.m
-        v = beta2 v + (1 - beta2) g^2              adam.v
-        m_hat = m / (1 - beta1^t)                  adam.m_hat
-        v_hat = v / (1 - beta2^t)                  adam.v_hat
-        x = x - eta_l m_hat / (sqrt(v_hat) + eps)  adam.step
-
-    Source: FedAda2, Alg. 6 (L1335).
-    """
-    t = state.t + 1
-    m = beta1 * state.m + (1 - beta1) * g
-    v = beta2 * state.v + (1 - beta2) * g**2
-    m_hat = m / (1 - beta1**t)
-    v_hat = v / (1 - beta2**t)
-    x = state.x - eta_l * m_hat / (sqrt(v_hat) + eps)
-    return Adam(x=x, m=m, v=v, t=t)
-
-
-@general(adam)
-def general_adam(
+def adam(
     state: Adam,
     g: Vector,
     *,
@@ -60,8 +39,13 @@ def general_adam(
     bias_correction: BiasCorrection = BiasCorrection.MOMENTS,
     epsilon: Epsilon = Epsilon.OUTSIDE,
 ) -> Adam:
-    """:func:`adam` in every reading; its defaults are the rule as it is printed.
+    """One local step of Adam; t = 1 at the first.
 
+        m = beta1 m + (1 - beta1) g                  adam.m
+        v = beta2 v + (1 - beta2) g^2                adam.v
+        m_hat = m / (1 - beta1^t)                    adam.m_hat
+        v_hat = v / (1 - beta2^t)                    adam.v_hat
+        x = x - eta_l m_hat / (sqrt(v_hat) + eps)    adam.step
         m_hat = m                                    adam.m_hat [bias_correction=none]
         v_hat = v                                    adam.v_hat [bias_correction=none]
         m_hat = sqrt(1 - beta2^t) / (1 - beta1^t) m  adam.m_hat [bias_correction=step]
@@ -87,7 +71,7 @@ ROW = Algorithm(
     source="FedAda2, Alg. 6 (L1335)",
     basis=Basis.READ,
     levels=("client",),
-    rules=(general_adam,),
+    rules=(adam,),
     readings=(
         Reading(
             name="kingma-2015",
@@ -107,7 +91,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=general_adam, plain=adam, begin=begin),
+    run=LocalSolver(rule=adam, begin=begin),
     costs=Costs(working="3 d"),
     traps=(
         "the exponent t of the correction is 1 at the first step",

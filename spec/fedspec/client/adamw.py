@@ -9,40 +9,19 @@ what the name stands for in code, DiLoCo's included.
 from __future__ import annotations
 
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, sqrt
+from fedspec.arith import Scalar, Vector
 from fedspec.client.adam import Adam, begin
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Decay, Epsilon
-from fedspec.rules import general, rule
+from fedspec.rules import rule
 
-__all__ = ["ROW", "adamw", "begin", "general_adamw"]
+__all__ = ["ROW", "adamw", "begin"]
 
 
 @rule
-def adamw(state: Adam, g: Vector, *, eta_l: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar, wd: Scalar) -> Adam:
-    """One local step of AdamW; t = 1 at the first.
-
-        m = beta1 m + (1 - beta1) g                               adamw.m
-        v = beta2 v + (1 - beta2) g^2                             adamw.v
-        m_hat = m / (1 - beta1^t)                                 adamw.m_hat
-        v_hat = v / (1 - beta2^t)                                 adamw.v_hat
-        x = x - eta_l wd x - eta_l m_hat / (sqrt(v_hat) + eps)    adamw.step
-
-    External: Loshchilov and Hutter (2019), Algorithm 2; torch 2.13, torch/optim/adam.py:416-546.
-    """
-    t = state.t + 1
-    m = beta1 * state.m + (1 - beta1) * g
-    v = beta2 * state.v + (1 - beta2) * g**2
-    m_hat = m / (1 - beta1**t)
-    v_hat = v / (1 - beta2**t)
-    x = state.x - eta_l * wd * state.x - eta_l * m_hat / (sqrt(v_hat) + eps)
-    return Adam(x=x, m=m, v=v, t=t)
-
-
-@general(adamw)
-def general_adamw(
+def adamw(
     state: Adam,
     g: Vector,
     *,
@@ -55,19 +34,24 @@ def general_adamw(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     decay: Decay = Decay.RATE,
 ) -> Adam:
-    """:func:`adamw` in every reading; its defaults are the rule as it is printed.
+    """One local step of AdamW; t = 1 at the first.
 
-        m_hat = m                                                     adamw.m_hat [bias_correction=none]
-        v_hat = v                                                     adamw.v_hat [bias_correction=none]
-        m_hat = sqrt(1 - beta2^t) / (1 - beta1^t) m                   adamw.m_hat [bias_correction=step]
-        v_hat = v                                                     adamw.v_hat [bias_correction=step]
-        x = x - eta_l wd x - eta_l m_hat / sqrt(v_hat + eps)          adamw.step [epsilon=inside]
-        x = x - wd x - eta_l m_hat / (sqrt(v_hat) + eps)              adamw.step [decay=alone]
-        x = (1 - eta_l wd) (x - eta_l m_hat / (sqrt(v_hat) + eps))    adamw.step [decay=after]
-        x = x - wd x - eta_l m_hat / sqrt(v_hat + eps)                adamw.step [epsilon=inside, decay=alone]
-        x = (1 - eta_l wd) (x - eta_l m_hat / sqrt(v_hat + eps))      adamw.step [epsilon=inside, decay=after]
+        m = beta1 m + (1 - beta1) g                                 adamw.m
+        v = beta2 v + (1 - beta2) g^2                               adamw.v
+        m_hat = m / (1 - beta1^t)                                   adamw.m_hat
+        v_hat = v / (1 - beta2^t)                                   adamw.v_hat
+        x = x - eta_l wd x - eta_l m_hat / (sqrt(v_hat) + eps)      adamw.step
+        m_hat = m                                                   adamw.m_hat [bias_correction=none]
+        v_hat = v                                                   adamw.v_hat [bias_correction=none]
+        m_hat = sqrt(1 - beta2^t) / (1 - beta1^t) m                 adamw.m_hat [bias_correction=step]
+        v_hat = v                                                   adamw.v_hat [bias_correction=step]
+        x = x - eta_l wd x - eta_l m_hat / sqrt(v_hat + eps)        adamw.step [epsilon=inside]
+        x = x - wd x - eta_l m_hat / (sqrt(v_hat) + eps)            adamw.step [decay=alone]
+        x = (1 - eta_l wd) (x - eta_l m_hat / (sqrt(v_hat) + eps))  adamw.step [decay=after]
+        x = x - wd x - eta_l m_hat / sqrt(v_hat + eps)              adamw.step [epsilon=inside, decay=alone]
+        x = (1 - eta_l wd) (x - eta_l m_hat / sqrt(v_hat + eps))    adamw.step [epsilon=inside, decay=after]
 
-    External: Loshchilov and Hutter (2019), Algorithm 2; the readings say whose the others are.
+    External: Loshchilov and Hutter (2019), Algorithm 2; torch 2.13, torch/optim/adam.py:416-546.
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * g
@@ -88,7 +72,7 @@ ROW = Algorithm(
     source="external: Loshchilov and Hutter (2019), Algorithm 2, as torch has it",
     basis=Basis.READ,
     levels=("client",),
-    rules=(general_adamw,),
+    rules=(adamw,),
     readings=(
         Reading(
             name="torch",
@@ -126,7 +110,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=general_adamw, plain=adamw, begin=begin),
+    run=LocalSolver(rule=adamw, begin=begin),
     costs=Costs(working="3 d"),
     traps=(
         "the decay is no part of the gradient: added to g it enters both moments, which is Adam under L2",

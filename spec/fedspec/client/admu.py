@@ -29,29 +29,6 @@ def begin(x: Vector, *, v0: Scalar = 0, m0: Scalar = 0) -> Admu:
     return Admu(x=x, m=constant(m0, x), v=constant(v0, x), v_hat=zeros(x), t=0)
 
 
-def plain_admu(
-    state: Admu,
-    g: Vector,
-    *,
-    eta_l: Scalar,
-    beta1: Scalar,
-    beta2: Scalar,
-    eps: Scalar,
-    z: int = 1,
-    eps_s: Scalar = 0,
-) -> Admu:
-    """The canonical reading of :func:`admu`, with a delay in steps."""
-    t, v, v_hat = state.t + 1, state.v, state.v_hat
-    m = beta1 * state.m + (1 - beta1) * g
-    m_hat = m / (1 - beta1**t)
-    if (t - 1) % z == 0:
-        v = beta2 * v + (1 - beta2) * g**2
-        v_hat = v / (1 - beta2 ** ((t - 1) // z + 1))
-    u = m_hat / (sqrt(v_hat) + eps)
-    x = state.x - eta_l * unless_short(u, u, eps_s)
-    return Admu(x=x, m=m, v=v, v_hat=v_hat, t=t)
-
-
 @rule
 def admu(
     state: Admu,
@@ -116,7 +93,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v", "v_hat"),
-    run=LocalSolver(rule=admu, plain=plain_admu, begin=begin),
+    run=LocalSolver(rule=admu, begin=begin),
     costs=Costs(working="4 d", note="v_hat is v divided by a number: 3 d are enough"),
     traps=(
         phrases.FIRST_OF_EVERY_Z,

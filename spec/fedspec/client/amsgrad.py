@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Count, Scalar, Vector, maximum, sqrt, zeros
+from fedspec.arith import Count, Scalar, Vector, maximum, zeros
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
-from fedspec.preconditioner import around, corrected, rate, root
+from fedspec.preconditioner import after_maximum, before_maximum, check_maximum, corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon, Maximum
 from fedspec.records import record
-from fedspec.rules import general, rule
+from fedspec.rules import rule
 
 
 @record
@@ -28,25 +28,7 @@ def begin(x: Vector) -> AmsGrad:
 
 
 @rule
-def amsgrad(state: AmsGrad, g: Vector, *, eta_l: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> AmsGrad:
-    """One local step of AMSGrad.
-
-        m = beta1 m + (1 - beta1) g                amsgrad.m
-        v = beta2 v + (1 - beta2) g^2              amsgrad.v
-        v_hat = max(v_hat, v)                      amsgrad.v_hat
-        x = x - eta_l m / (sqrt(v_hat) + eps)      amsgrad.step
-
-    External: Reddi, Kale and Kumar (2018), Algorithm 2, which has no correction and no eps.
-    """
-    m = beta1 * state.m + (1 - beta1) * g
-    v = beta2 * state.v + (1 - beta2) * g**2
-    v_hat = maximum(state.v_hat, v)
-    x = state.x - eta_l * m / (sqrt(v_hat) + eps)
-    return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=state.t + 1)
-
-
-@general(amsgrad)
-def general_amsgrad(
+def amsgrad(
     state: AmsGrad,
     g: Vector,
     *,
@@ -58,28 +40,31 @@ def general_amsgrad(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     maximum_of: Maximum = Maximum.BEFORE,
 ) -> AmsGrad:
-    """:func:`amsgrad` in every reading; its defaults are the rule as it is printed.
+    """One local step of AMSGrad.
 
-        m_hat = m / (1 - beta1^t)                  amsgrad.m_hat [bias_correction=moments]
-        v_hat = max(v_hat, v / (1 - beta2^t))      amsgrad.v_hat [bias_correction=moments, maximum_of=after-correction]
-        v_step = v_hat / (1 - beta2^t)             amsgrad.v_step [bias_correction=moments]
-        v_step = v_hat                             amsgrad.v_step [bias_correction=moments, maximum_of=after-correction]
-        x = x - eta_l m / sqrt(v_hat + eps)        amsgrad.step [epsilon=inside]
-        x = x - eta_l m_hat / (sqrt(v_step) + eps)  amsgrad.step [bias_correction=moments]
-        x = x - eta_l m_hat / sqrt(v_step + eps)   amsgrad.step [bias_correction=moments, epsilon=inside]
+        m = beta1 m + (1 - beta1) g                      amsgrad.m
+        v = beta2 v + (1 - beta2) g^2                    amsgrad.v
+        v_hat = max(v_hat, v)                            amsgrad.v_hat
+        x = x - eta_l m / (sqrt(v_hat) + eps)            amsgrad.step
+        m_hat = m / (1 - beta1^t)                        amsgrad.m_hat [bias_correction=moments]
+        v_hat = max(v_hat, v / (1 - beta2^t))  amsgrad.v_hat [bias_correction=moments, maximum_of=after-correction]
+        v_step = v_hat / (1 - beta2^t)                   amsgrad.v_step [bias_correction=moments]
+        v_step = v_hat  amsgrad.v_step [bias_correction=moments, maximum_of=after-correction]
+        x = x - eta_l m / sqrt(v_hat + eps)              amsgrad.step [epsilon=inside]
+        x = x - eta_l m_hat / (sqrt(v_step) + eps)       amsgrad.step [bias_correction=moments]
+        x = x - eta_l m_hat / sqrt(v_step + eps)         amsgrad.step [bias_correction=moments, epsilon=inside]
         eta_t = eta_l sqrt(1 - beta2^t) / (1 - beta1^t)  amsgrad.eta_t [bias_correction=step]
-        x = x - eta_t m / (sqrt(v_hat) + eps)      amsgrad.step [bias_correction=step]
-        x = x - eta_t m / sqrt(v_hat + eps)        amsgrad.step [bias_correction=step, epsilon=inside]
+        x = x - eta_t m / (sqrt(v_hat) + eps)            amsgrad.step [bias_correction=step]
+        x = x - eta_t m / sqrt(v_hat + eps)              amsgrad.step [bias_correction=step, epsilon=inside]
 
-    The corrected readings divide m by 1 - beta1^t, and v by 1 - beta2^t either before or after the maximum is taken.
-    External: Reddi, Kale and Kumar (2018), Algorithm 2.
+    External: Reddi, Kale and Kumar (2018), Algorithm 2, which has no correction and no eps.
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * g
     v = beta2 * state.v + (1 - beta2) * g**2
-    before, after = around(maximum_of, bias_correction)
-    v_hat = maximum(state.v_hat, corrected(v, beta2, t, before))
-    v_step = corrected(v_hat, beta2, t, after)
+    check_maximum(maximum_of, bias_correction)
+    v_hat = maximum(state.v_hat, before_maximum(v, beta2, t, bias_correction, maximum_of))
+    v_step = after_maximum(v_hat, beta2, t, bias_correction, maximum_of)
     m_hat = corrected(m, beta1, t, bias_correction)
     x = state.x - rate(eta_l, beta1, beta2, t, bias_correction) * m_hat / root(v_step, eps, epsilon)
     return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=t)
@@ -93,7 +78,7 @@ ROW = Algorithm(
     source="external: Reddi, Kale and Kumar (2018)",
     basis=Basis.MEMORY,
     levels=("client",),
-    rules=(general_amsgrad,),
+    rules=(amsgrad,),
     readings=(
         Reading(
             name="reddi-2018",
@@ -117,9 +102,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v", "v_hat"),
-    run=LocalSolver(
-        rule=general_amsgrad, plain=amsgrad, begin=begin, plays={"maximum_of": ("bias_correction=moments",)}
-    ),
+    run=LocalSolver(rule=amsgrad, begin=begin, plays={"maximum_of": ("bias_correction=moments",)}),
     costs=Costs(working="4 d"),
     traps=(
         "v is updated from v, not from v_hat",

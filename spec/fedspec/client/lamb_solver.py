@@ -6,7 +6,7 @@ Fed-LAMB compares itself with it (sec. 3.2, L258) and does not print it.
 
 from __future__ import annotations
 
-from fedspec.arith import Count, Scalar, Vector, concatenate, norm, ratio, sqrt, where_less, zeros
+from fedspec.arith import Count, Scalar, Vector, concatenate, norm, sqrt, where_less, zeros
 from fedspec.client.lamb import layer_step
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
@@ -79,30 +79,6 @@ class Lamb:
 def begin(x: Vector) -> Lamb:
     """The state at the start of a round: moments at zero."""
     return Lamb(x=x, m=zeros(x), v=zeros(x), t=0)
-
-
-def plain_lamb(
-    state: Lamb,
-    g: Vector,
-    layers: tuple[slice, ...],
-    *,
-    eta_l: Scalar,
-    beta1: Scalar,
-    beta2: Scalar,
-    eps: Scalar,
-    lam: Scalar = 0,
-) -> Lamb:
-    """The canonical reading of :func:`lamb`, with phi the identity."""
-    t = state.t + 1
-    m = beta1 * state.m + (1 - beta1) * g
-    v = beta2 * state.v + (1 - beta2) * g**2
-    r = m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps)
-    new = []
-    for l in layers:
-        x_l = state.x[..., l]
-        q = r[..., l] + lam * x_l
-        new.append(x_l - eta_l * (ratio(q, norm(q)) * norm(x_l)))
-    return Lamb(x=concatenate(new), m=m, v=v, t=t)
 
 
 def lamb(
@@ -182,7 +158,6 @@ ROW = Algorithm(
     shows=("m", "v"),
     run=LocalSolver(
         rule=lamb,
-        plain=plain_lamb,
         begin=begin,
         plays={"phi_m": ("phi=clip",), "phi_M": ("phi=clip",), "zero_layer": ("phi=identity",)},
     ),

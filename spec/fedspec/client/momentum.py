@@ -54,13 +54,6 @@ def nesterov(state: Momentum, g: Vector, *, eta_l: Scalar, rho: Scalar) -> Momen
     return Momentum(x=x, u=u)
 
 
-def plain_dampened(state: Momentum, g: Vector, *, k: Count, eta_l: Scalar, rho: Scalar) -> Momentum:
-    """The canonical reading of :func:`dampened`."""
-    u = rho * state.u + (1 - rho) * g
-    x = state.x - eta_l * u
-    return Momentum(x=x, u=u)
-
-
 @rule
 def dampened(
     state: Momentum, g: Vector, *, k: Count, eta_l: Scalar, rho: Scalar, start: BufferStart = BufferStart.ZERO
@@ -166,7 +159,7 @@ ROWS = (
             ),
         ),
         shows=("u",),
-        run=LocalSolver(rule=dampened, plain=plain_dampened, begin=begin),
+        run=LocalSolver(rule=dampened, begin=begin),
         costs=Costs(working="2 d"),
         traps=(_RESET, "whether the first gradient enters whole or by 1 - rho is a reading"),
         facts=(Fact.ISOTROPIC,),

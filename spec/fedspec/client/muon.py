@@ -29,7 +29,7 @@ from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.params import matrices
 from fedspec.readings import Coefficients, LookAhead, MatrixLength, MatrixScale, Summed
 from fedspec.records import record
-from fedspec.rules import general, rule
+from fedspec.rules import rule
 
 QUINTICS: dict[Coefficients, tuple[tuple[int, int, int], ...]] = {
     Coefficients.JORDAN: ((34445, -47750, 20315),),
@@ -70,22 +70,7 @@ def quintic(X: Array, a: int, b: int, c: int) -> Array:
 
 
 @rule
-def newton_schulz(u: Vector, shape: tuple[int, int], *, eps: Scalar, ns_steps: int) -> Vector:
-    """The matrix u with other singular values: the odd quintic of each, over the Frobenius norm, ns_steps times.
-
-        X = u / max(||u||, eps)                                          muon.X
-        O = X after ns_steps times X = a X + (b X X' + c (X X')^2) X     muon.O
-
-    a = 3.4445, b = -4.7750, c = 2.0315. External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:31-70.
-    """
-    X = matrix(u / maximum(norm(u), eps), shape)
-    for _ in range(ns_steps):
-        X = quintic(X, 34445, -47750, 20315)
-    return flat(X)
-
-
-@general(newton_schulz)
-def general_newton_schulz(
+def newton_schulz(
     u: Vector,
     shape: tuple[int, int],
     *,
@@ -94,12 +79,14 @@ def general_newton_schulz(
     length: MatrixLength = MatrixLength.AT_LEAST,
     coefficients: Coefficients = Coefficients.JORDAN,
 ) -> Vector:
-    """:func:`newton_schulz` in every reading; its defaults are the rule as it is printed.
+    """The matrix u with other singular values: the odd quintic of each, over the Frobenius norm, ns_steps times.
 
-        X = u / (||u|| + eps)                                                  muon.X [length=plus-eps]
-        O = X after ns_steps times X = a_k X + (b_k X X' + c_k (X X')^2) X     muon.O [coefficients=muloco]
+        X = u / max(||u||, eps)                                             muon.X
+        O = X after ns_steps times X = a X + (b X X' + c (X X')^2) X        muon.O
+        X = u / (||u|| + eps)                                               muon.X [length=plus-eps]
+        O = X after ns_steps times X = a_k X + (b_k X X' + c_k (X X')^2) X  muon.O [coefficients=muloco]
 
-    k counts these times. External: Jordan et al. (2024); the readings of the row say whose the others are.
+    a = 3.4445, b = -4.7750, c = 2.0315. External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:31-70.
     """
     size = norm(u)
     X = matrix(u / (size + eps if length is MatrixLength.PLUS else maximum(size, eps)), shape)
@@ -112,54 +99,17 @@ def general_newton_schulz(
 def factor(shape: tuple[int, int], scale: MatrixScale, like: Vector) -> Array:
     """What multiplies a step beside the rate, by the numbers of rows and columns."""
     rows, columns = shape
-    larger, first = numbers([max(shape)], like), numbers([rows], like)
     match scale:
         case MatrixScale.ORIGINAL:
-            return sqrt(larger / columns)
+            return sqrt(numbers([max(shape)], like) / columns)
         case MatrixScale.MATCH_RMS:
-            return sqrt(larger) / 5
+            return sqrt(numbers([max(shape)], like)) / 5
         case MatrixScale.SPECTRAL:
-            return sqrt(first / columns)
+            return sqrt(numbers([rows], like) / columns)
 
 
 @rule
 def muon(
-    state: Muon,
-    g: Vector,
-    shapes: Sequence[Sequence[int]],
-    *,
-    eta_l: Scalar,
-    rho: Scalar,
-    eps: Scalar,
-    wd: Scalar,
-    ns_steps: int,
-) -> Muon:
-    """One local step of Muon; x, u and O are those of one block, a matrix of r rows and c columns.
-
-        m = rho m + (1 - rho) g                                  muon.m
-        u = rho m + (1 - rho) g                                  muon.u
-        x = x - eta_l wd x - eta_l sqrt(max(1, r / c)) O         muon.step
-
-    O is u after newton_schulz. The new m stands in u, where the gradient comes in once more (Nesterov). Each step is
-    that of torch's code, whose docstring prints m = rho m + g, and eps added to the norm.
-
-    Raises:
-        ShapeError: a block is no matrix.
-
-    External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:308-341.
-    """
-    m = rho * state.m + (1 - rho) * g
-    u = rho * m + (1 - rho) * g
-    new = []
-    for l, (r, c) in matrices(shapes, g.shape[-1]):
-        x_l = state.x[..., l]
-        O = newton_schulz(u[..., l], (r, c), eps=eps, ns_steps=ns_steps)
-        new.append(x_l - eta_l * wd * x_l - eta_l * sqrt(numbers([max(r, c)], O) / c) * O)
-    return Muon(x=concatenate(new), m=m)
-
-
-@general(muon)
-def general_muon(
     state: Muon,
     g: Vector,
     shapes: Sequence[Sequence[int]],
@@ -175,19 +125,25 @@ def general_muon(
     coefficients: Coefficients = Coefficients.JORDAN,
     scale: MatrixScale = MatrixScale.ORIGINAL,
 ) -> Muon:
-    """:func:`muon` in every reading; its defaults are the rule as it is printed.
+    """One local step of Muon; x, u and O are those of one block, a matrix of r rows and c columns.
 
-        m = rho m + g                                            muon.m [momentum=sum]
-        u = rho m + g                                            muon.u [momentum=sum]
-        u = m                                                    muon.u [ahead=none]
-        u = m                                                    muon.u [ahead=none, momentum=sum]
-        x = x - eta_l wd x - eta_l sqrt(max(r, c)) / 5 O         muon.step [scale=match-rms-adamw]
-        x = x - eta_l wd x - eta_l sqrt(r / c) O                 muon.step [scale=spectral]
+        m = rho m + (1 - rho) g                           muon.m
+        u = rho m + (1 - rho) g                           muon.u
+        x = x - eta_l wd x - eta_l sqrt(max(1, r / c)) O  muon.step
+        m = rho m + g                                     muon.m [momentum=sum]
+        u = rho m + g                                     muon.u [momentum=sum]
+        u = m                                             muon.u [ahead=none]
+        u = m                                             muon.u [ahead=none, momentum=sum]
+        x = x - eta_l wd x - eta_l sqrt(max(r, c)) / 5 O  muon.step [scale=match-rms-adamw]
+        x = x - eta_l wd x - eta_l sqrt(r / c) O          muon.step [scale=spectral]
+
+    O is u after newton_schulz. The new m stands in u, where the gradient comes in once more (Nesterov). Each step is
+    that of torch's code, whose docstring prints m = rho m + g, and eps added to the norm.
 
     Raises:
         ShapeError: a block is no matrix.
 
-    External: Jordan et al. (2024); the readings say whose the others are.
+    External: Jordan et al. (2024); torch 2.13, torch/optim/_muon.py:308-341.
     """
     new_g = g if momentum is Summed.SUM else (1 - rho) * g
     m = rho * state.m + new_g
@@ -195,9 +151,7 @@ def general_muon(
     new = []
     for l, shape in matrices(shapes, g.shape[-1]):
         x_l = state.x[..., l]
-        O = general_newton_schulz(
-            u[..., l], shape, eps=eps, ns_steps=ns_steps, length=length, coefficients=coefficients
-        )
+        O = newton_schulz(u[..., l], shape, eps=eps, ns_steps=ns_steps, length=length, coefficients=coefficients)
         new.append(x_l - eta_l * wd * x_l - eta_l * factor(shape, scale, O) * O)
     return Muon(x=concatenate(new), m=m)
 
@@ -210,7 +164,7 @@ ROW = Algorithm(
     source="external: Jordan et al. (2024), as torch has it",
     basis=Basis.CODE,
     levels=("client",),
-    rules=(general_newton_schulz, general_muon),
+    rules=(newton_schulz, muon),
     readings=(
         Reading(
             name="torch",
@@ -255,7 +209,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m",),
-    run=LocalSolver(rule=general_muon, plain=muon, begin=begin),
+    run=LocalSolver(rule=muon, begin=begin),
     costs=Costs(working="2 d"),
     traps=(
         "the norm before the iteration is Frobenius's: the spectral one makes the largest singular value 1, and is not "

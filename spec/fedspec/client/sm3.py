@@ -61,14 +61,6 @@ def _ratio(g: Vector, nu: Vector, eps: Scalar, zero: Sm3Zero) -> Vector:
     return ratio(g, sqrt(nu))
 
 
-def plain_sm3_i(state: Sm3, g: Vector, cover: AnyCover, *, eta_l: Scalar, eps: Scalar = 0) -> Sm3:
-    """The canonical reading of :func:`sm3_i`."""
-    mu = state.mu + cover.greatest(g**2)
-    nu = cover.least(mu)
-    x = state.x - eta_l * (g / (sqrt(nu) + eps))
-    return Sm3(x=x, mu=mu, nu=nu)
-
-
 @rule
 def sm3_i(
     state: Sm3,
@@ -88,14 +80,6 @@ def sm3_i(
     """
     mu, nu = accumulate_i(state.mu, g**2, cover)
     x = state.x - eta_l * _ratio(g, nu, eps, zero)
-    return Sm3(x=x, mu=mu, nu=nu)
-
-
-def plain_sm3_ii(state: Sm3, g: Vector, cover: AnyCover, *, eta_l: Scalar, eps: Scalar = 0) -> Sm3:
-    """The canonical reading of :func:`sm3_ii`."""
-    nu = cover.least(state.mu) + g**2
-    mu = cover.greatest(nu)
-    x = state.x - eta_l * (g / (sqrt(nu) + eps))
     return Sm3(x=x, mu=mu, nu=nu)
 
 
@@ -136,7 +120,7 @@ ROWS = (
             Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
         ),
         shows=("nu",),
-        run=LocalSolver(rule=sm3_i, plain=plain_sm3_i, begin=begin, plays={"eps": ("zero=epsilon",)}),
+        run=LocalSolver(rule=sm3_i, begin=begin, plays={"eps": ("zero=epsilon",)}),
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(
             "a coordinate takes the least of its sets' sums; a set adds its largest square",
@@ -158,7 +142,7 @@ ROWS = (
             Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
         ),
         shows=("nu",),
-        run=LocalSolver(rule=sm3_ii, plain=plain_sm3_ii, begin=begin, plays={"eps": ("zero=epsilon",)}),
+        run=LocalSolver(rule=sm3_ii, begin=begin, plays={"eps": ("zero=epsilon",)}),
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(
             "first the bound with this gradient, then the sets take its maximum",

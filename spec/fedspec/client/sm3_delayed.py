@@ -63,19 +63,6 @@ def sm3_i_delayed(
     return DelayedSm3(x=x, mu=mu, nu=nu, t=t)
 
 
-def plain_sm3_ii_delayed(
-    state: DelayedSm3, g: Vector, cover: AnyCover, *, eta_l: Scalar, eps: Scalar, z: int = 1, eps_s: Scalar = 0
-) -> DelayedSm3:
-    """The canonical reading of :func:`sm3_ii_delayed`, with a delay in steps."""
-    t, mu, nu = state.t + 1, state.mu, state.nu
-    if (t - 1) % z == 0:
-        nu = cover.least(mu) + g**2
-        mu = cover.greatest(nu)
-    u = g / (sqrt(nu) + eps)
-    x = state.x - eta_l * unless_short(u, u, eps_s)
-    return DelayedSm3(x=x, mu=mu, nu=nu, t=t)
-
-
 @rule
 def sm3_ii_delayed(
     state: DelayedSm3,
@@ -168,7 +155,7 @@ ROWS = (
             ),
         ),
         shows=("nu",),
-        run=LocalSolver(rule=sm3_ii_delayed, plain=plain_sm3_ii_delayed, begin=begin),
+        run=LocalSolver(rule=sm3_ii_delayed, begin=begin),
         costs=Costs(working="2 d + q", note=f"{phrases.NU_IS_SPARE}, which is another rule"),
         traps=(
             phrases.FIRST_OF_EVERY_Z,

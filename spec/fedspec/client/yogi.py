@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Vector, constant, sign, sqrt, zeros
+from fedspec.arith import Scalar, Vector, constant, sign, zeros
 from fedspec.client.adam import Adam
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, LocalSolver, Reading
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon
-from fedspec.rules import checked, general, rule
+from fedspec.rules import checked, rule
 
 
 @checked
@@ -18,23 +18,7 @@ def begin(x: Vector, *, v0: Scalar) -> Adam:
 
 
 @rule
-def yogi(state: Adam, g: Vector, *, eta_l: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> Adam:
-    """One local step of Yogi: the second moment moves by at most (1 - beta2) g^2, whatever its size.
-
-        m = beta1 m + (1 - beta1) g                yogi.m
-        v = v - (1 - beta2) g^2 sign(v - g^2)      yogi.v
-        x = x - eta_l m / (sqrt(v) + eps)          yogi.step
-
-    External: Zaheer et al. (2018), Algorithm 2.
-    """
-    m = beta1 * state.m + (1 - beta1) * g
-    v = state.v - (1 - beta2) * g**2 * sign(state.v - g**2)
-    x = state.x - eta_l * m / (sqrt(v) + eps)
-    return Adam(x=x, m=m, v=v, t=state.t + 1)
-
-
-@general(yogi)
-def general_yogi(
+def yogi(
     state: Adam,
     g: Vector,
     *,
@@ -45,8 +29,11 @@ def general_yogi(
     bias_correction: BiasCorrection = BiasCorrection.NONE,
     epsilon: Epsilon = Epsilon.OUTSIDE,
 ) -> Adam:
-    """:func:`yogi` in every reading; its defaults are the rule as it is printed.
+    """One local step of Yogi: the second moment moves by at most (1 - beta2) g^2, whatever its size.
 
+        m = beta1 m + (1 - beta1) g                      yogi.m
+        v = v - (1 - beta2) g^2 sign(v - g^2)            yogi.v
+        x = x - eta_l m / (sqrt(v) + eps)                yogi.step
         m_hat = m / (1 - beta1^t)                        yogi.m_hat [bias_correction=moments]
         v_hat = v / (1 - beta2^t)                        yogi.v_hat [bias_correction=moments]
         x = x - eta_l m / sqrt(v + eps)                  yogi.step [epsilon=inside]
@@ -75,7 +62,7 @@ ROW = Algorithm(
     source="external: Zaheer et al. (2018)",
     basis=Basis.MEMORY,
     levels=("client",),
-    rules=(general_yogi,),
+    rules=(yogi,),
     readings=(
         Reading(
             name="zaheer-2018",
@@ -94,7 +81,7 @@ ROW = Algorithm(
         ),
     ),
     shows=("m", "v"),
-    run=LocalSolver(rule=general_yogi, plain=yogi, begin=begin),
+    run=LocalSolver(rule=yogi, begin=begin),
     costs=Costs(working="3 d"),
     traps=(
         "the sign is that of v - g^2: turned round, v runs away",

@@ -6,7 +6,7 @@ from typing import Any
 
 from fedspec.arith import Column, Stack, Vector, Weights, ascending, foremost, norm, stack, total
 from fedspec.readings import Distance, Neighbours
-from fedspec.rules import general, rule
+from fedspec.rules import rule
 
 
 def how_many(f: int, clients: int, which: Neighbours = Neighbours.PUBLISHED) -> int:
@@ -15,35 +15,22 @@ def how_many(f: int, clients: int, which: Neighbours = Neighbours.PUBLISHED) -> 
 
 
 @rule
-def krum_scores(deltas: Stack, *, f: int) -> Column:
-    """How far each of the n changes is from the others that are nearest to it.
-
-        s_i = sum_(k = 1 .. max(1, n - f - 2)) ||Delta_i - Delta_(i, k)||^2        krum.s
-
-    Delta_(i, k) is the k-th nearest to Delta_i of the others. One that is alone has 0.
-    External: Blanchard et al. (2017), arXiv 1703.02757; n - f - 2 and squares as in flwr and FedML.
-    """
-    N = how_many(f, deltas.shape[0])
-    apart: list[Any] = [total((deltas - delta) ** 2) for delta in deltas]
-    # The nearest of all is the change itself, at distance 0.
-    return stack([ascending(u)[1 : N + 1].sum(axis=0) for u in apart])
-
-
-@general(krum_scores)
-def general_krum_scores(
+def krum_scores(
     deltas: Stack,
     *,
     f: int,
     neighbours: Neighbours = Neighbours.PUBLISHED,
     distance: Distance = Distance.SQUARED,
 ) -> Column:
-    """:func:`krum_scores` in every reading; its defaults are the rule as it is printed.
+    """How far each of the n changes is from the others that are nearest to it.
 
+        s_i = sum_(k = 1 .. max(1, n - f - 2)) ||Delta_i - Delta_(i, k)||^2  krum.s
         s_i = sum_(k = 1 .. max(1, n - f - 1)) ||Delta_i - Delta_(i, k)||^2  krum.s [neighbours=n-f-1]
         s_i = sum_(k = 1 .. max(1, n - f - 2)) ||Delta_i - Delta_(i, k)||    krum.s [distance=plain]
         s_i = sum_(k = 1 .. max(1, n - f - 1)) ||Delta_i - Delta_(i, k)||    krum.s [neighbours=n-f-1, distance=plain]
 
-    External: byzfl 0.0.11 has n - f - 1; LPD-EPFL/ByzantineMomentum, by authors of the paper, has that without squares.
+    Delta_(i, k) is the k-th nearest to Delta_i of the others. One that is alone has 0.
+    External: Blanchard et al. (2017), arXiv 1703.02757; n - f - 2 and squares as in flwr and FedML.
     """
     N = how_many(f, deltas.shape[0], neighbours)
     squared = distance is Distance.SQUARED

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Count, Scalar, Vector, constant, sqrt, zeros
+from fedspec.arith import Count, Scalar, Vector, constant, zeros
 from fedspec.errors import ParameterError
 from fedspec.preconditioner import corrected, root
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
 from fedspec.records import record
-from fedspec.rules import checked, general, rule
+from fedspec.rules import checked, rule
 
 
 @record
@@ -26,22 +26,6 @@ def init(x: Vector, *, v0: Scalar) -> Adaptive:
     return Adaptive(x=x, m=zeros(x), v=constant(v0, x), t=0)
 
 
-@rule
-def adagrad(state: Adaptive, delta: Vector, *, eta: Scalar, beta1: Scalar, tau: Scalar) -> Adaptive:
-    """One server step of FedAdagrad.
-
-        m = beta1 m + (1 - beta1) Delta            fedadagrad.m
-        v = v + Delta^2                            fedadagrad.v
-        x = x + eta m / (sqrt(v) + tau)            fedadagrad.step
-
-    Delta points downhill, so the step is added. Source: FedAda2, eq. (SU) (L100) and Alg. 2; Reddi et al. (2021).
-    """
-    m = beta1 * state.m + (1 - beta1) * delta
-    v = state.v + delta**2
-    x = state.x + eta * m / (sqrt(v) + tau)
-    return Adaptive(x=x, m=m, v=v, t=state.t + 1)
-
-
 def check_summed(correction: BiasCorrection) -> None:
     """Refuse a correction that needs the decay of v, which is a sum here.
 
@@ -55,8 +39,8 @@ def check_summed(correction: BiasCorrection) -> None:
         )
 
 
-@general(adagrad)
-def general_adagrad(
+@rule
+def adagrad(
     state: Adaptive,
     delta: Vector,
     *,
@@ -67,17 +51,17 @@ def general_adagrad(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT,
 ) -> Adaptive:
-    """:func:`adagrad` in every reading; its defaults are the rule as it is printed.
+    """One server step of FedAdagrad.
 
+        m = beta1 m + (1 - beta1) Delta                  fedadagrad.m
+        v = v + Delta^2                                  fedadagrad.v
+        x = x + eta m / (sqrt(v) + tau)                  fedadagrad.step
         v = v + m^2                                      fedadagrad.v [second_moment=momentum]
         x = x + eta m / sqrt(v + tau)                    fedadagrad.step [epsilon=inside]
         x = x + eta m / (1 - beta1^t) / (sqrt(v) + tau)  fedadagrad.step [bias_correction=moments]
         x = x + eta m / (1 - beta1^t) / sqrt(v + tau)    fedadagrad.step [bias_correction=moments, epsilon=inside]
 
-    Raises:
-        ParameterError: bias_correction is that of the step.
-
-    Source: FedAda2, eq. (SU) (L100) and Alg. 2; Reddi et al. (2021).
+    Delta points downhill, so the step is added. Source: FedAda2, eq. (SU) (L100) and Alg. 2; Reddi et al. (2021).
     """
     check_summed(bias_correction)
     t = state.t + 1

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Vector, sqrt
+from fedspec.arith import Scalar, Vector
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
-from fedspec.rules import general, rule
+from fedspec.rules import rule
 from fedspec.server.adagrad import Adaptive
 
 
 @rule
-def adam(state: Adaptive, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, tau: Scalar) -> Adaptive:
-    """One server step of FedAdam; no bias correction in the published box.
-
-        m = beta1 m + (1 - beta1) Delta            fedadam.m
-        v = beta2 v + (1 - beta2) Delta^2          fedadam.v
-        x = x + eta m / (sqrt(v) + tau)            fedadam.step
-
-    Source: FedAda2, App. C.2 (L1136); Reddi et al. (2021), Algorithm 2.
-    """
-    m = beta1 * state.m + (1 - beta1) * delta
-    v = beta2 * state.v + (1 - beta2) * delta**2
-    x = state.x + eta * m / (sqrt(v) + tau)
-    return Adaptive(x=x, m=m, v=v, t=state.t + 1)
-
-
-@general(adam)
-def general_adam(
+def adam(
     state: Adaptive,
     delta: Vector,
     *,
@@ -38,8 +22,11 @@ def general_adam(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT,
 ) -> Adaptive:
-    """:func:`adam` in every reading; its defaults are the rule as it is printed.
+    """One server step of FedAdam; no bias correction in the published box.
 
+        m = beta1 m + (1 - beta1) Delta                fedadam.m
+        v = beta2 v + (1 - beta2) Delta^2              fedadam.v
+        x = x + eta m / (sqrt(v) + tau)                fedadam.step
         m_hat = m / (1 - beta1^t)                      fedadam.m_hat [bias_correction=moments]
         v_hat = v / (1 - beta2^t)                      fedadam.v_hat [bias_correction=moments]
         v = beta2 v + (1 - beta2) m^2                  fedadam.v [second_moment=momentum]

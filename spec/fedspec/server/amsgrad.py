@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fedspec.arith import Count, Scalar, Vector, maximum, sqrt, zeros
-from fedspec.preconditioner import around, corrected, rate, root
+from fedspec.preconditioner import after_maximum, before_maximum, check_maximum, corrected, rate, root
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum
 from fedspec.records import record
-from fedspec.rules import general, rule
+from fedspec.rules import rule
 
 
 @record
@@ -26,25 +26,7 @@ def init(x: Vector) -> AmsGrad:
 
 
 @rule
-def amsgrad(state: AmsGrad, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> AmsGrad:
-    """One server step of FedAMSGrad; eps stands inside the root and there is no bias correction.
-
-        m = beta1 m + (1 - beta1) Delta            fedamsgrad.m
-        v = beta2 v + (1 - beta2) Delta^2          fedamsgrad.v
-        v_hat = max(v_hat, v)                      fedamsgrad.v_hat
-        x = x + eta m / sqrt(v_hat + eps)          fedamsgrad.step
-
-    Delta points downhill, so the step is added. Source: AFGA, eq. (2) (L112-130).
-    """
-    m = beta1 * state.m + (1 - beta1) * delta
-    v = beta2 * state.v + (1 - beta2) * delta**2
-    v_hat = maximum(state.v_hat, v)
-    x = state.x + eta * m / sqrt(v_hat + eps)
-    return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=state.t + 1)
-
-
-@general(amsgrad)
-def general_amsgrad(
+def amsgrad(
     state: AmsGrad,
     delta: Vector,
     *,
@@ -56,27 +38,31 @@ def general_amsgrad(
     epsilon: Epsilon = Epsilon.INSIDE,
     maximum_of: Maximum = Maximum.BEFORE,
 ) -> AmsGrad:
-    """:func:`amsgrad` in every reading; its defaults are the rule as it is printed.
+    """One server step of FedAMSGrad; eps stands inside the root and there is no bias correction.
 
-        m_hat = m / (1 - beta1^t)               fedamsgrad.m_hat [bias_correction=moments]
-        v_hat = max(v_hat, v / (1 - beta2^t))   fedamsgrad.v_hat [bias_correction=moments, maximum_of=after-correction]
-        v_step = v_hat / (1 - beta2^t)          fedamsgrad.v_step [bias_correction=moments]
-        v_step = v_hat                          fedamsgrad.v_step [bias_correction=moments, maximum_of=after-correction]
-        x = x + eta m / (sqrt(v_hat) + eps)     fedamsgrad.step [epsilon=outside]
-        x = x + eta m_hat / sqrt(v_step + eps)  fedamsgrad.step [bias_correction=moments]
-        x = x + eta m_hat / (sqrt(v_step) + eps)  fedamsgrad.step [bias_correction=moments, epsilon=outside]
+        m = beta1 m + (1 - beta1) Delta                fedamsgrad.m
+        v = beta2 v + (1 - beta2) Delta^2              fedamsgrad.v
+        v_hat = max(v_hat, v)                          fedamsgrad.v_hat
+        x = x + eta m / sqrt(v_hat + eps)              fedamsgrad.step
+        m_hat = m / (1 - beta1^t)                      fedamsgrad.m_hat [bias_correction=moments]
+        v_hat = max(v_hat, v / (1 - beta2^t))  fedamsgrad.v_hat [bias_correction=moments, maximum_of=after-correction]
+        v_step = v_hat / (1 - beta2^t)                 fedamsgrad.v_step [bias_correction=moments]
+        v_step = v_hat  fedamsgrad.v_step [bias_correction=moments, maximum_of=after-correction]
+        x = x + eta m / (sqrt(v_hat) + eps)            fedamsgrad.step [epsilon=outside]
+        x = x + eta m_hat / sqrt(v_step + eps)         fedamsgrad.step [bias_correction=moments]
+        x = x + eta m_hat / (sqrt(v_step) + eps)       fedamsgrad.step [bias_correction=moments, epsilon=outside]
         eta_t = eta sqrt(1 - beta2^t) / (1 - beta1^t)  fedamsgrad.eta_t [bias_correction=step]
-        x = x + eta_t m / sqrt(v_hat + eps)     fedamsgrad.step [bias_correction=step]
-        x = x + eta_t m / (sqrt(v_hat) + eps)   fedamsgrad.step [bias_correction=step, epsilon=outside]
+        x = x + eta_t m / sqrt(v_hat + eps)            fedamsgrad.step [bias_correction=step]
+        x = x + eta_t m / (sqrt(v_hat) + eps)          fedamsgrad.step [bias_correction=step, epsilon=outside]
 
-    Source: AFGA, eq. (2) (L112-130).
+    Delta points downhill, so the step is added. Source: AFGA, eq. (2) (L112-130).
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta
     v = beta2 * state.v + (1 - beta2) * delta**2
-    before, after = around(maximum_of, bias_correction)
-    v_hat = maximum(state.v_hat, corrected(v, beta2, t, before))
-    v_step = corrected(v_hat, beta2, t, after)
+    check_maximum(maximum_of, bias_correction)
+    v_hat = maximum(state.v_hat, before_maximum(v, beta2, t, bias_correction, maximum_of))
+    v_step = after_maximum(v_hat, beta2, t, bias_correction, maximum_of)
     m_hat = corrected(m, beta1, t, bias_correction)
     x = state.x + rate(eta, beta1, beta2, t, bias_correction) * m_hat / root(v_step, eps, epsilon)
     return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=t)

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from fedspec.arith import Scalar, Vector, sign, sqrt
+from fedspec.arith import Scalar, Vector, sign
 from fedspec.preconditioner import corrected, rate, root
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
-from fedspec.rules import general, rule
+from fedspec.rules import rule
 from fedspec.server.adagrad import Adaptive
 
 
 @rule
-def yogi(state: Adaptive, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, tau: Scalar) -> Adaptive:
-    """One server step of FedYogi.
-
-        m = beta1 m + (1 - beta1) Delta                    fedyogi.m
-        v = v - (1 - beta2) Delta^2 sign(v - Delta^2)      fedyogi.v
-        x = x + eta m / (sqrt(v) + tau)                    fedyogi.step
-
-    A zero Delta leaves v as it is (FedAdam's would decay). External: Reddi et al. (2021), Algorithm 2.
-    """
-    m = beta1 * state.m + (1 - beta1) * delta
-    v = state.v - (1 - beta2) * delta**2 * sign(state.v - delta**2)
-    x = state.x + eta * m / (sqrt(v) + tau)
-    return Adaptive(x=x, m=m, v=v, t=state.t + 1)
-
-
-@general(yogi)
-def general_yogi(
+def yogi(
     state: Adaptive,
     delta: Vector,
     *,
@@ -38,8 +22,11 @@ def general_yogi(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT,
 ) -> Adaptive:
-    """:func:`yogi` in every reading; its defaults are the rule as it is printed.
+    """One server step of FedYogi.
 
+        m = beta1 m + (1 - beta1) Delta                fedyogi.m
+        v = v - (1 - beta2) Delta^2 sign(v - Delta^2)  fedyogi.v
+        x = x + eta m / (sqrt(v) + tau)                fedyogi.step
         m_hat = m / (1 - beta1^t)                      fedyogi.m_hat [bias_correction=moments]
         v_hat = v / (1 - beta2^t)                      fedyogi.v_hat [bias_correction=moments]
         v = v - (1 - beta2) m^2 sign(v - m^2)          fedyogi.v [second_moment=momentum]
@@ -50,7 +37,7 @@ def general_yogi(
         x = x + eta_t m / (sqrt(v) + tau)              fedyogi.step [bias_correction=step]
         x = x + eta_t m / sqrt(v + tau)                fedyogi.step [bias_correction=step, epsilon=inside]
 
-    External: Reddi et al. (2021), Algorithm 2.
+    A zero Delta leaves v as it is (FedAdam's would decay). External: Reddi et al. (2021), Algorithm 2.
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta

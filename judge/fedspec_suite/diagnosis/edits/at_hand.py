@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import cache, cached_property
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 
-from fedspec_suite.mutants import parsed, source_of
+from fedspec_suite.mutants import Mutant, edited, parsed, source_of
 
 
 class Choice(NamedTuple):
@@ -43,17 +43,18 @@ class Text:
     """A function as text, with what was at hand at each of its statements once it has run.
 
     Attributes:
-        function: the function.
+        function: the function, or what stands for it with the options of a reading folded away.
         source: its text, without the indentation of its first line.
         tree: the text parsed.
         kinds: by statement, what there is in it and at hand, in the words of the text.
         passed_over: what an option leaves out, of two expressions that it chooses between.
     """
 
-    def __init__(self, function: FunctionType) -> None:
-        self.function = inspect.unwrap(function)
+    def __init__(self, function: FunctionType, folded: Mutant | None = None) -> None:
         self.name = f"{function.__module__}.{function.__name__}"
-        self.source = source_of(function)
+        self.function = edited(folded)[1] if folded else inspect.unwrap(function)
+        self.source = folded.new if folded else source_of(function)
+        self.folded = bool(folded)
         self.tree = parsed(self.source)
         self.kinds: dict[ast.stmt, dict[str, Kind]] = {}
         self.passed_over: set[ast.AST] = set()
@@ -243,9 +244,8 @@ def kind_of(value: Any) -> Kind | None:
     return None
 
 
-def seen_running(functions: Sequence[FunctionType], run: Callable[[], None]) -> list[Text]:
-    """The functions as text, with what was at hand at the statements that ran."""
-    texts = [Text(f) for f in functions]
+def seen_running(texts: list[Text], run: Callable[[], None]) -> list[Text]:
+    """Texts with what was at hand at the statements that ran."""
     of_code: Mapping[CodeType, Text] = {code: text for text in texts for code in text.codes}
 
     def called(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import combinations, permutations, product
 from typing import TypeGuard
 
+from fedspec.folding import copied
 from fedspec_suite.diagnosis.edits.at_hand import CHAIN, Kind, Text, is_array, is_list
 from fedspec_suite.diagnosis.edits.changes import as_given, earlier, exchanged, scaled
 from fedspec_suite.diagnosis.edits.edit import Change, Edit, Rebuilt, unparsed
@@ -21,7 +22,6 @@ from fedspec_suite.diagnosis.edits.rewrites import at, bodies
 from fedspec_suite.diagnosis.edits.slips import ORDINAL, is_decay, said
 from fedspec_suite.diagnosis.edits.structural import rebuilt
 from fedspec_suite.diagnosis.edits.systematic import LENGTH, symbol_of
-from fedspec_suite.diagnosis.edits.trees import copied
 from fedspec_suite.diagnosis.edits.turned import turned
 from fedspec_suite.diagnosis.edits.unguarded import CHECKS
 from fedspec_suite.mutants import Mutant
@@ -71,6 +71,7 @@ def _edit(text: Text, words: str, new: str, rank: int, symbol: str) -> Edit:
         rule=text.name,
         old=text.source,
         new=new,
+        within=text.source if text.folded else "",
         given=GIVEN,
         asking=ASKING,
     )

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from fedspec.folding import copied
 from fedspec_suite.diagnosis.edits.edit import Rebuilt
 from fedspec_suite.diagnosis.edits.rewrites import at, bodies
 from fedspec_suite.diagnosis.edits.slips import said
 from fedspec_suite.diagnosis.edits.systematic import symbol_of
-from fedspec_suite.diagnosis.edits.trees import copied
 from fedspec_suite.mutants.mutant import loaded, stored
 
 

@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
+from fedspec.folding import copied
 from fedspec_suite.diagnosis.edits.at_hand import asks_option
 from fedspec_suite.diagnosis.edits.edit import Rebuilt
 from fedspec_suite.diagnosis.edits.moved import Put, assigned, reads, waits
 from fedspec_suite.diagnosis.edits.slips import said
-from fedspec_suite.diagnosis.edits.trees import copied
 
 MOMENTA = ("m", "m_i", "u")
 """What a momentum is called."""

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from fedspec.folding import copied
 from fedspec_suite.diagnosis.edits.slips import said
-from fedspec_suite.diagnosis.edits.trees import copied
 
 STABILISERS = ("eps", "tau")
 

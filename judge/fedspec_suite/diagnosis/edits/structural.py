@@ -6,11 +6,11 @@ import ast
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
+from fedspec.folding import copied
 from fedspec_suite.diagnosis.edits.edit import Rebuilt
 from fedspec_suite.diagnosis.edits.moved import assigned, gathering, in_some_turns, moved
 from fedspec_suite.diagnosis.edits.restated import restated
 from fedspec_suite.diagnosis.edits.slips import said
-from fedspec_suite.diagnosis.edits.trees import copied
 
 HANDED = {
     "client": "{n} of a client begins a round as that client's last one left it",

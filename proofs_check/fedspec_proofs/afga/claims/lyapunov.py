@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fedspec.server.amsgrad import AmsGrad, general_amsgrad
+from fedspec.server.amsgrad import AmsGrad, amsgrad
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
@@ -26,7 +26,7 @@ def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
     x, m, v, v_hat, delta = (draw(name, 1) for name in ("x", "m", "v", "v_hat", "Delta"))
     before = AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=1)
     new_root, old_root = draw("root", positive=True), draw("root_before", positive=True)
-    after = dividing(general_amsgrad, new_root)(before, delta, **h)
+    after = dividing(amsgrad, new_root)(before, delta, **h)
     old, new, factor = h["eta"] / old_root, h["eta"] / new_root, kappa(h["beta1"])
     # x_(r-1), from the round before.
     x_before = before.x[0] - old * before.m[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.algorithms.mime_lite import MimeLite, State, mime_lite
+from fedspec.algorithms.mime_lite import MimeLite, State, step
 from fedspec.catalogue import CATALOGUE
 from fedspec.costs import floats
 from fedspec.plan import Oracle, Plan
@@ -103,7 +103,7 @@ def agrees(**spoiled: bool) -> tuple[bool, int]:
     same, most = True, 0
     for h, clients, x, m in instances():
         plan = Plan(tuple(range(len(clients))), (TAU,) * len(clients), (1,) * len(clients))
-        after, _ = mime_lite(h, State(x=x, m=m), clients, plan)
+        after, _ = step(h, State(x=x, m=m), clients, plan)
         told = [frugal(oracle, x, m, h, **spoiled) for oracle in clients]
         g_x, y = (sum(t[j] for t in told) / len(told) for j in (0, 1))
         same &= bool((y == after.x).all() and ((1 - h.beta) * g_x + h.beta * m == after.m).all())

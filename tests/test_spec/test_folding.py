@@ -1,40 +1,38 @@
-"""The canonical readings that stand plain beside a form with options: which rows have one, and that the two agree."""
+"""Texts folded under a reading: no option is left in them, and they compute what the text with options computes."""
 
 from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import partial
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-import fedspec.readings
+from fedspec import arith
 from fedspec.algorithms.synchronous import run_round
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program
 from fedspec.covers import named_cover
-from fedspec.entry import LEFT_OPEN
+from fedspec.folding import FOLDED, LEFT_OPEN, Folding, folding_of
 from fedspec.hyper import plays_part
 from fedspec.params import layers
 from fedspec.plan import Arrival, Exchange, Oracle, Plan, Setup
 from fedspec.population import Clients
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName
-from fedspec.rules import PLAIN
 from fedspec_suite.measure.parts import lengths
 from fedspec_suite.report.source import text_of
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients as Stacked
 
 pytestmark = pytest.mark.table(10)
-
-BY_PLAN = {"Strategy"}
-"""What a plan names for each client: a box that tells these apart follows its paper."""
 
 NUMBERS: dict[str, Any] = {
     **{"eta_l": 0.3, "eta": 0.7, "beta1": 0.9, "beta2": 0.75, "beta3": 0.25, "beta": 0.5, "eps": 0.25, "tau": 0.5},
@@ -63,6 +61,14 @@ NUMBERS: dict[str, Any] = {
         "passes": 2,
         "radius": 0.7,
         "ns_steps": 3,
+        "v_hat0": 0.2,
+        "q": 1.0,
+        "trim": 0.25,
+        "gamma": 0.9,
+        "twice_a": 1,
+        "hinge_a": 2.0,
+        "hinge_b": 1,
+        "N": 2,
     },
 }
 SETUP = Setup((1, 2, 3, 4), {"w": (2, 2), "b": (1, 1)})
@@ -71,25 +77,55 @@ CLUSTERS = ((0, 2, 1), (3,))
 STRATEGIES = ("sgd", "adam", "sm3-adagrad", "adagrad", "sm3-adam")
 
 
-def with_plain() -> list[str]:
-    return [a.id for a in CATALOGUE.values() if a.run.plain]
+READINGS = [(a.id, r.name) for a in CATALOGUE.values() for r in a.readings if a.options.keys() - LEFT_OPEN.keys()]
 
 
-@pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
-def test_a_row_with_options_has_a_plain_form(a: Algorithm) -> None:
-    assert a.run.plain or a.options.keys() <= LEFT_OPEN.keys()
+def text(run: Any) -> Callable[..., Any]:
+    """The text of a row: of its rule, its server or its step."""
+    found: Callable[..., Any] = (
+        run.rule if isinstance(run, LocalSolver) else run.server if isinstance(run, Method) else run.step
+    )
+    return found
 
 
-@pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
-def test_no_page_shows_a_switch(a: Algorithm) -> None:
-    """No option is compared, matched, defaulted or fished out of the record; nothing is called that switches within."""
-    switching = {"h.of", "corrected", "root", "rate", "around", "warmed", *(name.rpartition(".")[2] for name in PLAIN)}
-    readings = {n for n in vars(fedspec.readings) if n[0].isupper()} - BY_PLAN
-    for node in ast.walk(ast.parse(text_of(a).code)):
-        if isinstance(node, ast.Compare | ast.match_case | ast.arguments):
+def linked(folding: Folding) -> dict[FunctionType, FunctionType]:
+    """Every function of the specification over names in which the folded ones stand."""
+    modules = {name: vars(module) for name, module in [*sys.modules.items()] if f"{name}.".startswith(FOLDED)}
+    # Another text may compute with whatever fedspec.arith has.
+    spaces = {name: {**vars(arith), **names} for name, names in modules.items()}
+    made: dict[FunctionType, FunctionType] = {}
+    for names in modules.values():
+        for f in (inspect.unwrap(v) for v in names.values() if isinstance(v, FunctionType)):
+            if f.__module__ in spaces and f not in made:
+                made[f] = FunctionType(f.__code__, spaces[f.__module__], f.__name__, f.__defaults__, f.__closure__)
+                made[f].__kwdefaults__ = f.__kwdefaults__
+    for f, source in folding.texts.items():
+        exec(compile(f"from __future__ import annotations\n{source}", "<folded>", "exec"), spaces[f.__module__])
+        made[f] = spaces[f.__module__].pop(f.__name__)
+    for name, names in modules.items():
+        spaces[name].update(
+            {n: made[g] for n, v in names.items() if isinstance(v, FunctionType) and (g := inspect.unwrap(v)) in made}
+        )
+    return made
+
+
+def folded(a: Algorithm, reading: str) -> Callable[..., Any]:
+    """The text of a row as a reading runs it."""
+    runs, folding = text(a.run), folding_of(a, reading)
+    folding.add(runs)
+    return linked(folding)[inspect.unwrap(runs)]
+
+
+@pytest.mark.parametrize(("name", "reading"), READINGS)
+def test_no_text_under_a_reading_looks_at_an_option(name: str, reading: str) -> None:
+    a = CATALOGUE[name]
+    kinds = {a.options[n].__name__ for n in a.options.keys() - LEFT_OPEN.keys()}
+    for node in ast.walk(ast.parse(text_of(a, reading).code)):
+        if isinstance(node, ast.Compare | ast.match_case):
             named = [n.value for n in ast.walk(node) if isinstance(n, ast.Attribute)]
-            assert not {n.id for n in named if isinstance(n, ast.Name)} & readings
-        assert not isinstance(node, ast.Call) or ast.unparse(node.func) not in switching
+            assert not {n.id for n in named if isinstance(n, ast.Name)} & kinds
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "h":
+            assert node.attr not in a.options.keys() - LEFT_OPEN.keys()
 
 
 def same(one: Any, two: Any) -> bool:
@@ -150,7 +186,7 @@ def plans(run: Program | Method) -> list[Plan]:
             who,
             steps,
             tuple(SETUP.examples[i] for i in who),
-            strategies=STRATEGIES[-len(who) :] if "strategies" in takes else (),
+            strategies=(*STRATEGIES, *run.strategies)[-len(who) :] if "strategies" in takes else (),
             scales=(0.5, 1.0, 0.25, 1.5, 0.75)[: len(who)] if "scales" in takes else (),
             noise=(0.3, -1.2, 0.8, 0.1, -0.4) if "noise" in takes else (),
             draws=((0.3, 0.9, 0.8, 0.1, 0.4),) * len(who) if "draws" in takes else (),
@@ -177,21 +213,24 @@ def arrivals(run: Program) -> list[tuple[Arrival, ...]]:
     """Single updates and pairs that fit the buffer, some from old versions."""
     one, two, three = Arrival(0, 2, 0), Arrival(3, 3, 0), Arrival(1, 1, 1)
     return (
-        [(one,), (two,), (three,), (one,)] if run.init.__module__.endswith("async") else [(one,), (two,), (three, one)]
+        [(one,), (two,), (three,), (one,)]
+        if len(inspect.signature(run.step).parameters) == 4 and "arrivals" not in inspect.signature(run.step).parameters
+        else [(one,), (two,), (three, one)]
     )
 
 
-def both(run: Program | Method, clients: Clients, x: Any, array: Any, h: Any) -> list[tuple[Any, Any]]:
-    """After every event, what the plain form has and what the one with options has."""
-    assert run.plain
+def both(
+    run: Program | Method, other: Callable[..., Any], clients: Clients, x: Any, array: Any, h: Any
+) -> list[tuple[Any, Any]]:
+    """After every event, what another text has and what that of the row has."""
     steps: tuple[Any, ...]
     events: list[tuple[Any, ...]]
     if isinstance(run, Method):
-        servers = (run.plain, run.server)
+        servers = (other, run.server)
         steps = tuple(partial(_round, server=server, local=run.local, norm=run.norm) for server in servers)
         start, events = run.init(h, x), [(p,) for p in plans(run)]
     else:
-        steps, peers = (run.plain, run.step), "peers" in run.takes
+        steps, peers = (other, run.step), "peers" in run.takes
         start = run.init(h, array(np.linspace(-1, 1, 20)) if peers else x, SETUP)
         match run.event:
             case "round":
@@ -213,55 +252,44 @@ def _round(h: Any, state: Any, clients: Clients, plan: Plan, **functions: Any) -
     return trace.state, trace.values
 
 
+ROUNDS = [(n, r) for n, r in READINGS if not isinstance(CATALOGUE[n].run, LocalSolver)]
+STEPS = [(n, r) for n, r in READINGS if isinstance(CATALOGUE[n].run, LocalSolver)]
+
+
 @pytest.mark.parametrize("library", ["numpy", "torch"])
-@pytest.mark.parametrize("name", [n for n in with_plain() if not isinstance(CATALOGUE[n].run, LocalSolver)])
-def test_the_plain_box_is_the_form_with_options_at_its_defaults(name: str, library: str) -> None:
+@pytest.mark.parametrize(("name", "reading"), ROUNDS)
+def test_rounds_of_a_folded_text_are_those_of_the_text(name: str, reading: str, library: str) -> None:
     """Bit for bit, whole states and all that is shown, after every event."""
-    run = CATALOGUE[name].run
+    a = CATALOGUE[name]
+    run, other = a.run, folded(a, reading)
     assert not isinstance(run, LocalSolver)
     clients, x, array = problem(library, whole=isinstance(run, Method) and run.whole)
-    delays = [1, 3] if "z" in CATALOGUE[name].numbers else [1]
-    for z in delays:
-        pairs = both(run, clients, x, array, hyper(run, z=z))
+    for z in [1, 3] if "z" in a.numbers else [1]:
+        pairs = both(run, other, clients, x, array, hyper(run, z=z, **a.reading(reading).fixes))
         assert all(same(one, two) for one, two in pairs)
         assert not same(pairs[0][0], pairs[-1][0])
 
 
-BOXES = [(a.id, name) for a in CATALOGUE.values() if isinstance(a.run, Program) for name in a.run.boxes]
-
-
-def test_a_second_box_belongs_to_a_reading() -> None:
-    assert ("dadam", "chen-2021") in BOXES
-    assert all(name in {r.name for r in CATALOGUE[a].readings[1:]} for a, name in BOXES)
-
-
 @pytest.mark.parametrize("library", ["numpy", "torch"])
-@pytest.mark.parametrize(("name", "reading"), BOXES)
-def test_another_box_is_the_form_with_options_at_its_readings(name: str, reading: str, library: str) -> None:
-    """Bit for bit, and not what the canonical reading gives."""
-    a, (clients, x, array) = CATALOGUE[name], problem(library)
-    assert isinstance(a.run, Program)
-    h = hyper(a.run, **a.reading(reading).fixes)
-    pairs = both(replace(a.run, plain=a.run.boxes[reading]), clients, x, array, h)
-    assert all(same(one, two) for one, two in pairs)
-    assert not same(pairs[-1][0], both(a.run, clients, x, array, hyper(a.run))[-1][0])
-
-
-@pytest.mark.parametrize("library", ["numpy", "torch"])
-@pytest.mark.parametrize("name", [n for n in with_plain() if isinstance(CATALOGUE[n].run, LocalSolver)])
-def test_the_plain_rule_is_the_rule_with_options_at_its_defaults(name: str, library: str) -> None:
+@pytest.mark.parametrize(("name", "reading"), STEPS)
+def test_steps_of_a_folded_rule_are_those_of_the_rule(name: str, reading: str, library: str) -> None:
     """Bit for bit, over five local steps; every second one updates a delayed preconditioner, and some are short."""
-    run, (clients, x, _) = CATALOGUE[name].run, problem(library)
-    assert isinstance(run, LocalSolver) and run.plain and run.begin
+    a, (clients, x, _) = CATALOGUE[name], problem(library)
+    run, other = a.run, folded(a, reading)
+    assert isinstance(run, LocalSolver)
     known = {**NUMBERS, "z": 2, "cover": named_cover(CoverName.AXES, SETUP.shapes), "layers": layers(SETUP.shapes)}
-    known = {**known, **{"v0": 0.25, "m0": 0.5, "shapes": ((2, 2), (1, 1))}}
-    given = {n: known[n] for n in inspect.signature(run.plain).parameters if n in known}
-    start = {n: known[n] for n in inspect.signature(run.begin).parameters if n in known}
-    state = other = run.begin(x, **start)
-    oracle = clients[2]  # type: ignore[index]
+    known = {**known, **{"v0": 0.25, "m0": 0.5, "shapes": ((2, 2), (1, 1)), "anchor": x / 2}}
+    numbers = {n: known[n] for n in inspect.signature(run.rule).parameters if n in known}
+    named = {**folding_of(a, reading).options}
+    options = {n: v for n, v in named.items() if n in inspect.signature(run.rule).parameters}
+    begin = run.begin or (lambda x: x)
+    start = {n: known[n] for n in inspect.signature(begin).parameters if n in known}
+    state = also = begin(x, **start)
+    oracle, taken = clients[2], inspect.signature(other).parameters  # type: ignore[index]
     for k in range(5):
-        g, at = oracle(k, state.x), {"k": k} if "k" in inspect.signature(run.plain).parameters else {}
-        before = state
-        state, other = run.plain(state, g, **given, **at), run.rule(other, g, **given, **at)
-        assert same(state, other)
+        g, before = oracle(k, getattr(state, "x", state)), state
+        numbers = {**numbers, **({"k": k} if "k" in inspect.signature(run.rule).parameters else {})}
+        state = other(state, g, **{n: v for n, v in numbers.items() if n in taken})
+        also = run.rule(also, g, **numbers, **options)
+        assert same(state, also)
         assert not same(before, state)

@@ -1,0 +1,562 @@
+"""The text of a function under one reading: its source with the options of the reading folded away.
+
+Each rule has one text, with an option for each choice that its readings make. :func:`folded` prints that text as one
+reading runs it: a test of an option disappears with the branch that is not taken, an option is no parameter any more,
+and a helper that is then one expression (``root``, ``corrected``) stands where it is called. Nothing else is changed,
+so that the folded functions compute the same numbers, bit for bit.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from types import FunctionType
+from typing import Any, TypeAlias, TypeVar
+
+from fedspec import arith
+from fedspec.hyper import keywords, plays_part
+from fedspec.rules import printed
+
+T = TypeVar("T", bound=ast.AST)
+
+Known: TypeAlias = Mapping[str, Any]
+"""The parameters and local names whose value the reading decides."""
+
+FOLDED = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
+"""The modules whose functions have options."""
+
+INLINED = ("fedspec.client.", "fedspec.server.", "fedspec.preconditioner")
+"""The modules whose functions stand where they are called, if they are one expression."""
+
+UNKNOWN: Any = object()
+"""The value of an expression that the reading does not decide."""
+
+
+@dataclass
+class Folding:
+    """The functions of an algorithm under one reading.
+
+    Attributes:
+        options: the options that the reading decides.
+        numbers: the names of the algorithm's hyper-parameters that play a part under these options.
+        whole: true if functions keep their options as parameters that they do not read: a folded function can then
+            stand for the function that it is folded from.
+        known: of each function that is folded, the parameters that the reading decides.
+        texts: the text of each function that the reading changes.
+        kept: the functions that keep their options, since two calls decide differently.
+        found: the functions that were looked at, by what a call decides of them.
+    """
+
+    options: Known
+    numbers: Collection[str] = ()
+    whole: bool = False
+    known: dict[FunctionType, Known] = field(default_factory=dict)
+    texts: dict[FunctionType, str] = field(default_factory=dict)
+    kept: set[FunctionType] = field(default_factory=set)
+    found: dict[tuple[FunctionType, Any], _Function] = field(default_factory=dict, repr=False)
+
+    def add(self, *functions: Callable[..., Any]) -> None:
+        """Fold functions that no other calls, with all that they call; their options are those of the reading."""
+        before = -1
+        while before < len(self.kept):
+            # A function whose calls decide differently keeps its options: what was folded for one call is folded again.
+            before = len(self.kept)
+            self.known.clear()
+            self.texts.clear()
+            self.found.clear()
+            for f in map(inspect.unwrap, functions):
+                assert isinstance(f, FunctionType)
+                self.fold(f, {n: self.options[n] for n in options_of(f) if n in self.options})
+
+    def fold(self, f: FunctionType, known: Known) -> bool:
+        """Fold a function for a call that decides some of its parameters; false if it keeps them."""
+        if f in self.known and self.known[f] != known:
+            self.kept.add(f)
+        if f in self.kept:
+            return False
+        if f not in self.known:
+            self.known[f] = known
+            node = self.within(f, known).node
+            if ast.dump(node) != ast.dump(_bare(source_of(f))):
+                self.texts[f] = _written(node)
+        return True
+
+    def within(self, f: FunctionType, known: Known) -> _Function:
+        """A function for a call that decides some of its parameters."""
+        key = f, tuple(known.items())
+        if key not in self.found:
+            self.found[key] = _Function(self, f, known)
+        return self.found[key]
+
+
+def folding_of(a: Any, reading: str = "", options: Mapping[str, str] | None = None) -> Folding:
+    """The folding of an algorithm (a row of the catalogue) under a reading, the canonical one by default."""
+    chosen = a.resolve(reading or a.readings[0].name, options or {})
+    values = {n: a.options[n](v) for n, v in chosen.items() if n not in LEFT_OPEN}
+    numbers = [n for n in a.numbers if plays_part(a.plays, n, chosen)]
+    return Folding(values, numbers)
+
+
+LEFT_OPEN = {
+    "weights": "the p_i of the box, which the text passes on to the average",
+    "solver": "FedNova's box asks for a solver and names none",
+    "cover": "SM3's sets, which are data",
+}
+"""Options that a printed text leaves open."""
+
+
+@cache
+def options_of(function: FunctionType) -> dict[str, type[StrEnum]]:
+    """The parameters of a function that are options."""
+    space = function.__globals__
+    named = {n: space.get(str(note)) for n, note in function.__annotations__.items() if n != "return"}
+    return {n: kind for n, kind in named.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
+
+
+def source_of(function: FunctionType) -> ast.FunctionDef:
+    """The definition of a function, each statement with its source."""
+    return copied(_source_of(function))
+
+
+def copied(node: T) -> T:
+    """A copy that shares only what has no fields, such as an operator; ten times quicker than ``copy.deepcopy``."""
+    if not node._fields:
+        return node
+    new = type(node)()
+    for name, value in vars(node).items():
+        setattr(new, name, [_one(v) for v in value] if isinstance(value, list) else _one(value))
+    return new
+
+
+def _one(value: object) -> object:
+    return copied(value) if isinstance(value, ast.AST) else value
+
+
+@cache
+def _source_of(function: FunctionType) -> ast.FunctionDef:
+    source = textwrap.dedent(inspect.getsource(function))
+    (node,) = ast.parse(source).body
+    assert isinstance(node, ast.FunctionDef)
+    lines = source.splitlines()
+    for s in ast.walk(node):
+        if isinstance(s, ast.stmt):
+            vars(s)["source"] = textwrap.dedent("\n".join(lines[s.lineno - 1 : s.end_lineno]))
+            vars(s)["dump"] = ast.dump(s)
+    return node
+
+
+def _bare(node: ast.FunctionDef) -> ast.FunctionDef:
+    """A definition without its decorators and its docstring."""
+    node.decorator_list = []
+    if ast.get_docstring(node) is not None:
+        node.body = node.body[1:]
+    return node
+
+
+def _leave_out(args: ast.arguments, names: Collection[str]) -> None:
+    """Take parameters away."""
+    first = len(args.args) - len(args.defaults)
+    defaults = {a.arg: d for a, d in zip(args.args[first:], args.defaults, strict=True)}
+    named = [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if a.arg not in names]
+    args.args = [a for a in args.args if a.arg not in names]
+    args.defaults = [defaults[a.arg] for a in args.args if a.arg in defaults]
+    args.kwonlyargs, args.kw_defaults = [a for a, _ in named], [d for _, d in named]
+
+
+@cache
+def _defaults(function: FunctionType) -> dict[str, Any]:
+    """The default of each parameter."""
+    return {n: p.default for n, p in inspect.signature(function).parameters.items()}
+
+
+class _Function(ast.NodeTransformer):
+    """One function under a reading."""
+
+    def __init__(self, of: Folding, function: FunctionType, known: Known) -> None:
+        self.of, self.function, self.space = of, function, function.__globals__
+        self.known: dict[str, Any] = dict(known)
+        self.same: dict[str, str] = {}
+        self.idle: set[str] = set()
+        self.made: Counter[str] = Counter()
+        self.node = self.tree()
+
+    def tree(self) -> ast.FunctionDef:
+        node = _bare(source_of(self.function))
+        self.made.update(_assigned(node))
+        read = _read(node)
+        node.body = self.block(node.body)
+        _drop_unread(node)
+        if not self.of.whole:
+            self.idle = {a.arg for a in node.args.kwonlyargs} & (read - _read(node))
+            _leave_out(node.args, {*self.known, *self.idle})
+        return node
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        found = [new for s in body for new in self._several(self.visit(s))]
+        end = next((k for k, s in enumerate(found) if isinstance(s, ast.Return)), len(found))
+        return found[: end + 1]
+
+    @staticmethod
+    def _several(found: Any) -> list[ast.stmt]:
+        return found if isinstance(found, list) else [] if found is None else [found]
+
+    def value(self, node: ast.expr) -> Any:
+        """The value of an expression that the reading decides: an option's, or whether it has one of several."""
+        match node:
+            case ast.Constant(value=bool(value)):
+                return value
+            case ast.Tuple(elts=elts) if elts:
+                values = tuple(map(self.value, elts))
+                return UNKNOWN if UNKNOWN in values else values
+            case ast.Name(id=name) if name in self.known:
+                return self.known[name]
+            case ast.Attribute(value=ast.Name(id="h"), attr=name) if name in self.of.options:
+                return self.of.options[name]
+            case ast.Attribute(value=ast.Name(id=kind), attr=name):
+                found = self.space.get(kind)
+                return getattr(found, name) if isinstance(found, type) and issubclass(found, StrEnum) else UNKNOWN
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return self._compared(self.value(left), op, right)
+            case ast.UnaryOp(op=ast.Not(), operand=inner):
+                value = self.value(inner)
+                return UNKNOWN if value is UNKNOWN else not value
+            case ast.BoolOp(op=op, values=values):
+                found, end = [self.value(v) for v in values], isinstance(op, ast.Or)
+                if any(v is end for v in found):
+                    return end
+                return UNKNOWN if UNKNOWN in found else not end
+        return UNKNOWN
+
+    def _compared(self, left: Any, op: ast.cmpop, right: ast.expr) -> Any:
+        if isinstance(right, ast.Tuple | ast.Set):
+            values = [self.value(v) for v in right.elts]
+            if left is UNKNOWN or UNKNOWN in values or not isinstance(op, ast.In | ast.NotIn):
+                return UNKNOWN
+            return (left in values) is isinstance(op, ast.In)
+        value = self.value(right)
+        if left is UNKNOWN or value is UNKNOWN:
+            return UNKNOWN
+        return (left == value) is isinstance(op, ast.Is | ast.Eq)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if isinstance(node.ctx, ast.Load) and node.id in self.known:
+            return _as_text(self.known[node.id])
+        return ast.Name(self.same[node.id], node.ctx) if node.id in self.same else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        value = self.value(node)
+        if isinstance(value, StrEnum) and isinstance(node.value, ast.Name) and node.value.id == "h":
+            return _as_text(value)
+        self.generic_visit(node)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        value = self.value(node.test)
+        if value is UNKNOWN:
+            self.generic_visit(node)
+            return node
+        taken: ast.expr = self.visit(node.body if value else node.orelse)
+        return taken
+
+    def visit_If(self, node: ast.If) -> Any:
+        value = self.value(node.test)
+        if value is not UNKNOWN:
+            return self.block(node.body if value else node.orelse)
+        node.test, before = self._rest(node.test), dict(self.known)
+        node.body = self.block(node.body)
+        self.known = dict(before)
+        node.orelse = self.block(node.orelse)
+        self.known = before
+        return node if node.body else None
+
+    def _rest(self, test: ast.expr) -> ast.expr:
+        """A test without the parts that the reading decides."""
+        if isinstance(test, ast.BoolOp):
+            test.values = [v for v in test.values if self.value(v) is UNKNOWN]
+            test = test.values[0] if len(test.values) == 1 else test
+        found: ast.expr = self.visit(test)
+        return found
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        value = self.value(node)
+        if value is not UNKNOWN:
+            return ast.Constant(value)
+        node.values = [v for v in node.values if self.value(v) is UNKNOWN]
+        self.generic_visit(node)
+        return node.values[0] if len(node.values) == 1 else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        value = self.value(node)
+        if value is not UNKNOWN:
+            return ast.Constant(value)
+        self.generic_visit(node)
+        return node
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        value = self.value(node.subject)
+        if value is UNKNOWN:
+            node.subject = self.visit(node.subject)
+            for case in node.cases:
+                case.body = self.block(case.body)
+            return node
+        return next((self.block(case.body) for case in node.cases if self._fits(case.pattern, value)), [])
+
+    def _fits(self, pattern: ast.pattern, value: Any) -> bool:
+        match pattern:
+            case ast.MatchValue(value=wanted):
+                return bool(self.value(wanted) == value)
+            case ast.MatchOr(patterns=patterns):
+                return any(self._fits(p, value) for p in patterns)
+            case ast.MatchSequence(patterns=patterns):
+                return all(self._fits(p, v) for p, v in zip(patterns, value, strict=True))
+        return isinstance(pattern, ast.MatchAs)
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        match node.value:
+            # A reading that can be claimed passes the checks of its options.
+            case ast.Call(func=ast.Name(id=name), args=args) if name.startswith("check_"):
+                if args and all(self.value(a) is not UNKNOWN for a in args):
+                    return None
+        self.generic_visit(node)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        was = ast.dump(node.value)
+        self.generic_visit(node)
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)) if name == other:
+                return None
+            case ast.Assign(targets=[ast.Name(id=name)]) if self.made[name] == 1 and self._settles(name, node, was):
+                return None
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                found = [self.value(v) for v in values]
+                if UNKNOWN not in found and all(isinstance(n, ast.Name) and self.made[n.id] == 1 for n in names):
+                    self.known.update({n.id: v for n, v in zip(names, found, strict=True) if isinstance(n, ast.Name)})
+                    return None
+        return node
+
+    def _settles(self, name: str, node: ast.Assign, was: str) -> bool:
+        """True if an assignment is not needed: the reading decides the value, or another name has it."""
+        value = self.value(node.value)
+        if value is not UNKNOWN and not isinstance(value, tuple):
+            self.known[name] = value
+            return True
+        if isinstance(node.value, ast.Name) and ast.dump(node.value) != was and self.made[node.value.id] <= 1:
+            self.same[name] = node.value.id
+            return True
+        return False
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        own = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
+        before, self.known = self.known, {n: v for n, v in self.known.items() if n not in own}
+        node.body = self.block(node.body)
+        _drop_unread(node)
+        self.known = before
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.func, node.args = self.visit(node.func), [self._argument(a) for a in node.args]
+        node.keywords = [new for k in node.keywords for new in self._keywords(k)]
+        f = self.space.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        f = inspect.unwrap(f) if isinstance(f, FunctionType) else None
+        if isinstance(node.func, ast.Name) and node.func.id == "partial" and isinstance(node.args[0], ast.Name):
+            self._held(node.args[0].id, node.keywords)
+        if f is None or not f.__module__.startswith(FOLDED) or f is self.function:
+            return self._with_text(node)
+        return self._folded_call(node, f)
+
+    def _held(self, name: str, given: Sequence[ast.keyword]) -> None:
+        """Fold a function that ``partial`` holds, if nothing but its defaults decides its options."""
+        f = inspect.unwrap(self.space[name]) if name in self.space else None
+        if isinstance(f, FunctionType) and f.__module__.startswith(FOLDED):
+            default = {n: inspect.signature(f).parameters[n].default for n in options_of(f)}
+            if not default.keys() & {k.arg for k in given} and inspect.Parameter.empty not in default.values():
+                self.of.fold(f, default)
+
+    def _argument(self, node: ast.expr) -> ast.expr:
+        # An option is looked at by the function that is called.
+        return node if self.value(node) is not UNKNOWN else self.visit(node)
+
+    def _keywords(self, k: ast.keyword) -> list[ast.keyword]:
+        match k:
+            case ast.keyword(arg=None, value=ast.Call(func=ast.Attribute(value=ast.Name(id="h"), attr="of"), args=[r])):
+                rule = self.space.get(r.id) if isinstance(r, ast.Name) else None
+                assert isinstance(rule, FunctionType)
+                held = [n for n in keywords(inspect.unwrap(rule)) if n in self.of.options or n in self.of.numbers]
+                read = ast.Name("h", ast.Load())
+                return [ast.keyword(n, ast.Attribute(read, n, ast.Load())) for n in held]
+        return [ast.keyword(k.arg, self._argument(k.value))]
+
+    def _with_text(self, node: ast.Call) -> ast.Call:
+        """A call whose options are text."""
+        node.args = [self._option(a) for a in node.args]
+        node.keywords = [ast.keyword(k.arg, self._option(k.value)) for k in node.keywords]
+        return node
+
+    def _option(self, node: ast.expr) -> ast.expr:
+        return node if self.value(node) is UNKNOWN else self.visit(node)
+
+    def _folded_call(self, node: ast.Call, f: FunctionType) -> ast.expr:
+        """A call without the options that it decides, or the one expression that is then left of the function."""
+        names = list(_defaults(f))
+        given = self._bound(node, names)
+        whole = not any(k.arg is None for k in node.keywords) and not any(isinstance(a, ast.Starred) for a in node.args)
+        default = _defaults(f)
+        # What ``**`` hands over may be an option too.
+        absent = default if whole else dict.fromkeys(default, UNKNOWN)
+        chosen = {n: self.value(given[n]) if n in given else absent[n] for n in options_of(f)}
+        known = {n: v for n, v in chosen.items() if v is not UNKNOWN and v is not inspect.Parameter.empty}
+        known |= {
+            n: v for n, a in given.items() if f.__annotations__.get(n) == "bool" and (v := self.value(a)) is not UNKNOWN
+        }
+        call = self._with_text(copied(node))
+        left = {n: a for n, a in self._bound(call, names).items() if n not in known}
+        within = self.of.within(f, known)
+        match within.node.body:
+            case [ast.Return(value=ast.expr() as value)] if whole and (known or self._is_equation(f)):
+                more = {n: ast.Constant(default[n]) for n in names if n not in left and n not in known}
+                if (found := _inlined(value, {**left, **more}, self.space, f)) is not None:
+                    return found
+        if not self.of.fold(f, known) or self.of.whole:
+            return call
+        call.args = [a for n, a in zip(names, call.args, strict=False) if n not in known]
+        call.keywords = [k for k in call.keywords if k.arg not in {*known, *within.idle}]
+        return call
+
+    @staticmethod
+    def _is_equation(f: FunctionType) -> bool:
+        return f.__module__.startswith(INLINED) and bool(printed(f))
+
+    @staticmethod
+    def _bound(node: ast.Call, names: Collection[str]) -> dict[str, ast.expr]:
+        return dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords if k.arg}
+
+
+def _inlined(value: ast.expr, given: Mapping[str, ast.expr], space: Known, f: FunctionType) -> ast.expr | None:
+    """The expression of a function at its arguments; None if one would be computed twice, or a name is lacking."""
+    read = Counter(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
+    if any(read[n] != 1 and not _is_simple(a, read[n]) for n, a in given.items()):
+        return None
+    if any(isinstance(n, ast.Lambda | ast.comprehension) for n in ast.walk(value)):
+        return None
+    free = [n for n in read if n not in given]
+    if any(n in f.__globals__ and {**vars(arith), **space}.get(n) is not f.__globals__[n] for n in free):
+        return None
+    found: ast.expr = _Put(given).visit(copied(value))
+    return found
+
+
+def _is_simple(node: ast.expr, times: int) -> bool:
+    """True if an argument may be left out, or stand more than once, where an expression reads it that often."""
+    if times > 1:
+        return isinstance(node, ast.Name | ast.Attribute | ast.Constant)
+    return not any(isinstance(n, ast.Call) for n in ast.walk(node))
+
+
+def _read(node: ast.AST) -> set[str]:
+    """The names that are read."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+class _Put(ast.NodeTransformer):
+    """Puts arguments where an expression reads parameters; a factor of 1 is left out."""
+
+    def __init__(self, given: Mapping[str, ast.expr]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return copied(self.given.get(node.id, node))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.BinOp(left=ast.Constant(value=1), op=ast.Mult(), right=other):
+                return other
+        return node
+
+
+def _as_text(value: Any) -> ast.expr:
+    """A value that the reading decides, as text."""
+    if isinstance(value, StrEnum):
+        return ast.Attribute(ast.Name(type(value).__name__, ast.Load()), value.name, ast.Load())
+    return ast.Constant(value)
+
+
+def _assigned(node: ast.AST) -> Iterator[str]:
+    """Every name that a function assigns, as often as it does; its parameters too."""
+    for n in ast.walk(node):
+        match n:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+
+
+def _drop_unread(node: ast.FunctionDef) -> None:
+    """Leave out the functions and numbers within a function that nothing reads any more."""
+    while True:
+        read = _read(node)
+        kept = [s for s in node.body if not _is_unread(s, read)]
+        if len(kept) == len(node.body):
+            return
+        node.body = kept
+
+
+def _is_unread(s: ast.stmt, read: Collection[str]) -> bool:
+    match s:
+        case ast.FunctionDef(name=name):
+            return name not in read
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name not in read
+    return False
+
+
+WIDTH = 100
+"""Columns that a line of a folded text takes, where it can be divided."""
+
+
+def _written(node: ast.FunctionDef) -> str:
+    """A definition as text: statements that are what they were keep their source."""
+    lines = _lines(node)
+    return "\n".join(line for before, line in zip(["", *lines], lines, strict=False) if line or before)
+
+
+def _lines(node: ast.stmt) -> list[str]:
+    if ast.dump(node) == getattr(node, "dump", "") and not isinstance(node, ast.FunctionDef):
+        return str(vars(node)["source"]).splitlines()
+    blocks = [(n, getattr(node, n)) for n in ("body", "orelse") if getattr(node, n, None)]
+    if not blocks or isinstance(node, ast.Match):
+        return _unparsed(node)
+    short: Any = copied(node)
+    short.body, lines = [ast.Pass()], list[str]()
+    if hasattr(short, "orelse"):
+        short.orelse = []
+    lines += ast.unparse(ast.fix_missing_locations(short)).splitlines()[:-1]
+    for name, block in blocks:
+        lines += ["else:"] if name == "orelse" else []
+        lines += [f"    {line}" if line else "" for s in block for line in _spaced(s, s is block[0])]
+    return [_tidy(line) if k == 0 else line for k, line in enumerate(lines)]
+
+
+def _spaced(s: ast.stmt, first: bool) -> list[str]:
+    """The lines of a statement; a function within another one stands between empty lines."""
+    return [*[""] * (not first), *_lines(s), ""] if isinstance(s, ast.FunctionDef) else _lines(s)
+
+
+def _unparsed(node: ast.stmt) -> list[str]:
+    text = ast.unparse(ast.fix_missing_locations(node))
+    match node:
+        case ast.Return(value=ast.Tuple() as value):
+            text = f"return {ast.unparse(value)[1:-1]}"
+        case ast.Assign(value=ast.Tuple() as value):
+            text = f"{text[: -len(ast.unparse(value))]}{ast.unparse(value)[1:-1]}"
+    return [_tidy(line) for line in text.splitlines()]
+
+
+def _tidy(line: str) -> str:
+    """A line as the project formats it."""
+    return line.replace(" ** ", "**").replace("'", '"')
