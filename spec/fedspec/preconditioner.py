@@ -17,16 +17,6 @@ def corrected(moment: Vector, beta: Scalar, t: Count, correction: BiasCorrection
     return moment / complement(beta, t, moment) if correction is BiasCorrection.MOMENTS else moment
 
 
-def before_maximum(v: Vector, beta: Scalar, t: Count, correction: BiasCorrection, maximum_of: Maximum) -> Vector:
-    """The second moment that AMSGrad takes the maximum of."""
-    return corrected(v, beta, t, correction) if maximum_of is Maximum.AFTER else v
-
-
-def after_maximum(v_hat: Vector, beta: Scalar, t: Count, correction: BiasCorrection, maximum_of: Maximum) -> Vector:
-    """The maximum that AMSGrad divides by."""
-    return v_hat if maximum_of is Maximum.AFTER else corrected(v_hat, beta, t, correction)
-
-
 def complement(beta: Scalar, t: Count, like: Vector) -> Scalar:
     """1 - beta^t; of a stack whose clients count their own steps, a column with a number for each.
 
@@ -39,8 +29,8 @@ def complement(beta: Scalar, t: Count, like: Vector) -> Scalar:
     return powers
 
 
-def check_maximum(maximum_of: Maximum, correction: BiasCorrection) -> None:
-    """Refuse a maximum after a correction that is not made.
+def around(maximum_of: Maximum, correction: BiasCorrection) -> tuple[BiasCorrection, BiasCorrection]:
+    """The correction of AMSGrad's second moment before its maximum is taken, and after.
 
     Raises:
         ParameterError: the maximum is to be taken after a correction that is none of the moments.
@@ -50,6 +40,8 @@ def check_maximum(maximum_of: Maximum, correction: BiasCorrection) -> None:
             f"maximum_of: got {maximum_of}, which plays no part under bias_correction={correction}; "
             f"leave it out, or choose bias_correction=moments"
         )
+    none = BiasCorrection.NONE
+    return (correction, none) if maximum_of is Maximum.AFTER else (none, correction)
 
 
 def rate(eta: Scalar, beta1: Scalar, beta2: Scalar, t: Count, correction: BiasCorrection) -> Scalar:

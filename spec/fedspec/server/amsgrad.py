@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedspec.arith import Count, Scalar, Vector, maximum, sqrt, zeros
-from fedspec.preconditioner import after_maximum, before_maximum, check_maximum, corrected, rate, root
+from fedspec.preconditioner import around, corrected, rate, root
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum
 from fedspec.records import record
 from fedspec.rules import rule
@@ -60,9 +60,9 @@ def amsgrad(
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta
     v = beta2 * state.v + (1 - beta2) * delta**2
-    check_maximum(maximum_of, bias_correction)
-    v_hat = maximum(state.v_hat, before_maximum(v, beta2, t, bias_correction, maximum_of))
-    v_step = after_maximum(v_hat, beta2, t, bias_correction, maximum_of)
+    before, after = around(maximum_of, bias_correction)
+    v_hat = maximum(state.v_hat, corrected(v, beta2, t, before))
+    v_step = corrected(v_hat, beta2, t, after)
     m_hat = corrected(m, beta1, t, bias_correction)
     x = state.x + rate(eta, beta1, beta2, t, bias_correction) * m_hat / root(v_step, eps, epsilon)
     return AmsGrad(x=x, m=m, v=v, v_hat=v_hat, t=t)
