@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from types import FunctionType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from fedspec import arith
 from fedspec.hyper import keywords, plays_part
 from fedspec.rules import printed
-
-T = TypeVar("T", bound=ast.AST)
+from fedspec.source_text import assigned_in, bare, copied, drop_unread, leave_out, read_in, source_of, written
 
 Known: TypeAlias = Mapping[str, Any]
 """The parameters and local names whose value the reading decides."""
@@ -83,8 +81,8 @@ class Folding:
         if f not in self.known:
             self.known[f] = known
             node = self.within(f, known).node
-            if ast.dump(node) != ast.dump(_bare(source_of(f))):
-                self.texts[f] = _written(node)
+            if ast.dump(node) != ast.dump(bare(source_of(f))):
+                self.texts[f] = written(node)
         return True
 
     def within(self, f: FunctionType, known: Known) -> _Function:
@@ -119,56 +117,6 @@ def options_of(function: FunctionType) -> dict[str, type[StrEnum]]:
     return {n: kind for n, kind in named.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
 
 
-def source_of(function: FunctionType) -> ast.FunctionDef:
-    """The definition of a function, each statement with its source."""
-    return copied(_source_of(function))
-
-
-def copied(node: T) -> T:
-    """A copy that shares only what has no fields, such as an operator; ten times quicker than ``copy.deepcopy``."""
-    if not node._fields:
-        return node
-    new = type(node)()
-    for name, value in vars(node).items():
-        setattr(new, name, [_one(v) for v in value] if isinstance(value, list) else _one(value))
-    return new
-
-
-def _one(value: object) -> object:
-    return copied(value) if isinstance(value, ast.AST) else value
-
-
-@cache
-def _source_of(function: FunctionType) -> ast.FunctionDef:
-    source = textwrap.dedent(inspect.getsource(function))
-    (node,) = ast.parse(source).body
-    assert isinstance(node, ast.FunctionDef)
-    lines = source.splitlines()
-    for s in ast.walk(node):
-        if isinstance(s, ast.stmt):
-            vars(s)["source"] = textwrap.dedent("\n".join(lines[s.lineno - 1 : s.end_lineno]))
-            vars(s)["dump"] = ast.dump(s)
-    return node
-
-
-def _bare(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A definition without its decorators and its docstring."""
-    node.decorator_list = []
-    if ast.get_docstring(node) is not None:
-        node.body = node.body[1:]
-    return node
-
-
-def _leave_out(args: ast.arguments, names: Collection[str]) -> None:
-    """Take parameters away."""
-    first = len(args.args) - len(args.defaults)
-    defaults = {a.arg: d for a, d in zip(args.args[first:], args.defaults, strict=True)}
-    named = [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if a.arg not in names]
-    args.args = [a for a in args.args if a.arg not in names]
-    args.defaults = [defaults[a.arg] for a in args.args if a.arg in defaults]
-    args.kwonlyargs, args.kw_defaults = [a for a, _ in named], [d for _, d in named]
-
-
 @cache
 def _defaults(function: FunctionType) -> dict[str, Any]:
     """The default of each parameter."""
@@ -187,14 +135,14 @@ class _Function(ast.NodeTransformer):
         self.node = self.tree()
 
     def tree(self) -> ast.FunctionDef:
-        node = _bare(source_of(self.function))
-        self.made.update(_assigned(node))
-        read = _read(node)
+        node = bare(source_of(self.function))
+        self.made.update(assigned_in(node))
+        read = read_in(node)
         node.body = self.block(node.body)
-        _drop_unread(node)
+        drop_unread(node)
         if not self.of.whole:
-            self.idle = {a.arg for a in node.args.kwonlyargs} & (read - _read(node))
-            _leave_out(node.args, {*self.known, *self.idle})
+            self.idle = {a.arg for a in node.args.kwonlyargs} & (read - read_in(node))
+            leave_out(node.args, {*self.known, *self.idle})
         return node
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -356,7 +304,7 @@ class _Function(ast.NodeTransformer):
         own = {a.arg for a in (*node.args.args, *node.args.kwonlyargs)}
         before, self.known = self.known, {n: v for n, v in self.known.items() if n not in own}
         node.body = self.block(node.body)
-        _drop_unread(node)
+        drop_unread(node)
         self.known = before
         return node
 
@@ -459,11 +407,6 @@ def _is_simple(node: ast.expr, times: int) -> bool:
     return not any(isinstance(n, ast.Call) for n in ast.walk(node))
 
 
-def _read(node: ast.AST) -> set[str]:
-    """The names that are read."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-
-
 class _Put(ast.NodeTransformer):
     """Puts arguments where an expression reads parameters; a factor of 1 is left out."""
 
@@ -486,77 +429,3 @@ def _as_text(value: Any) -> ast.expr:
     if isinstance(value, StrEnum):
         return ast.Attribute(ast.Name(type(value).__name__, ast.Load()), value.name, ast.Load())
     return ast.Constant(value)
-
-
-def _assigned(node: ast.AST) -> Iterator[str]:
-    """Every name that a function assigns, as often as it does; its parameters too."""
-    for n in ast.walk(node):
-        match n:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                yield name
-
-
-def _drop_unread(node: ast.FunctionDef) -> None:
-    """Leave out the functions and numbers within a function that nothing reads any more."""
-    while True:
-        read = _read(node)
-        kept = [s for s in node.body if not _is_unread(s, read)]
-        if len(kept) == len(node.body):
-            return
-        node.body = kept
-
-
-def _is_unread(s: ast.stmt, read: Collection[str]) -> bool:
-    match s:
-        case ast.FunctionDef(name=name):
-            return name not in read
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            return name not in read
-    return False
-
-
-WIDTH = 100
-"""Columns that a line of a folded text takes, where it can be divided."""
-
-
-def _written(node: ast.FunctionDef) -> str:
-    """A definition as text: statements that are what they were keep their source."""
-    lines = _lines(node)
-    return "\n".join(line for before, line in zip(["", *lines], lines, strict=False) if line or before)
-
-
-def _lines(node: ast.stmt) -> list[str]:
-    if ast.dump(node) == getattr(node, "dump", "") and not isinstance(node, ast.FunctionDef):
-        return str(vars(node)["source"]).splitlines()
-    blocks = [(n, getattr(node, n)) for n in ("body", "orelse") if getattr(node, n, None)]
-    if not blocks or isinstance(node, ast.Match):
-        return _unparsed(node)
-    short: Any = copied(node)
-    short.body, lines = [ast.Pass()], list[str]()
-    if hasattr(short, "orelse"):
-        short.orelse = []
-    lines += ast.unparse(ast.fix_missing_locations(short)).splitlines()[:-1]
-    for name, block in blocks:
-        lines += ["else:"] if name == "orelse" else []
-        lines += [f"    {line}" if line else "" for s in block for line in _spaced(s, s is block[0])]
-    return [_tidy(line) if k == 0 else line for k, line in enumerate(lines)]
-
-
-def _spaced(s: ast.stmt, first: bool) -> list[str]:
-    """The lines of a statement; a function within another one stands between empty lines."""
-    return [*[""] * (not first), *_lines(s), ""] if isinstance(s, ast.FunctionDef) else _lines(s)
-
-
-def _unparsed(node: ast.stmt) -> list[str]:
-    text = ast.unparse(ast.fix_missing_locations(node))
-    match node:
-        case ast.Return(value=ast.Tuple() as value):
-            text = f"return {ast.unparse(value)[1:-1]}"
-        case ast.Assign(value=ast.Tuple() as value):
-            text = f"{text[: -len(ast.unparse(value))]}{ast.unparse(value)[1:-1]}"
-    return [_tidy(line) for line in text.splitlines()]
-
-
-def _tidy(line: str) -> str:
-    """A line as the project formats it."""
-    return line.replace(" ** ", "**").replace("'", '"')

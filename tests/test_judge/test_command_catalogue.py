@@ -83,7 +83,7 @@ def test_box_and_code_stand_side_by_side_where_there_is_room(monkeypatch: pytest
     wide, narrow = (shown("scaffold", columns, monkeypatch).out for columns in (200, 80))
     (first,) = [line for line in wide.splitlines() if line.startswith("for each participating client i:")]
     assert "def step(h, state, clients, plan):" in first
-    assert narrow.index("for each participating client i:") < narrow.index("def scaffold(")
+    assert narrow.index("for each participating client i:") < narrow.index("def step(")
     assert not [line for line in narrow.splitlines() if "participating client" in line and "def " in line]
 
 

@@ -84,7 +84,7 @@ def test_a_claim_is_printed_without_what_runs_under_other_options() -> None:
     assert "beta2" not in other and "beta1_l" not in other
     rising = " ".join(inside("show", "joint-local", "--option", "warm_up_from=zero").out.split())
     assert (
-        "eta_l min(1, (k - 1) / warm_up) in its step k hyper-parameters" in rising
+        "eta_l min(1, (k - 1) / warm_up) in its step k the text that runs" in rising
         and "with warm_up_from = zero" not in rising
     )
     (row,) = json.loads(inside("show", "dp-joint", *asked, "--json").out)

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import combinations, permutations, product
 from typing import TypeGuard
 
-from fedspec.folding import copied
+from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.at_hand import CHAIN, Kind, Text, is_array, is_list
 from fedspec_suite.diagnosis.edits.changes import as_given, earlier, exchanged, scaled
 from fedspec_suite.diagnosis.edits.edit import Change, Edit, Rebuilt, unparsed

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from fedspec.folding import copied
+from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.edit import Rebuilt
 from fedspec_suite.diagnosis.edits.rewrites import at, bodies
 from fedspec_suite.diagnosis.edits.slips import said

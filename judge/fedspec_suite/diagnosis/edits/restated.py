@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
-from fedspec.folding import copied
+from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.at_hand import asks_option
 from fedspec_suite.diagnosis.edits.edit import Rebuilt
 from fedspec_suite.diagnosis.edits.moved import Put, assigned, reads, waits

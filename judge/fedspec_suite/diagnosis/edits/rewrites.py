@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from fedspec.folding import copied
+from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.slips import said
 
 STABILISERS = ("eps", "tau")

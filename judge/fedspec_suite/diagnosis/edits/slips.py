@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from fedspec.domains import DECAY, DOMAINS
-from fedspec.folding import copied
+from fedspec.source_text import copied
 
 
 def is_decay(name: str) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any, TypeGuard
 
-from fedspec.folding import copied
+from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.edit import Rebuilt
 from fedspec_suite.diagnosis.edits.moved import assigned, gathering, in_some_turns, moved
 from fedspec_suite.diagnosis.edits.restated import restated

@@ -15,8 +15,8 @@ from typing import Any
 
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Level
-from fedspec.folding import copied
 from fedspec.rules import Equation, equations
+from fedspec.source_text import copied
 from fedspec_suite.diagnosis.edits.edit import Edit, unparsed
 from fedspec_suite.diagnosis.edits.rewrites import rewritten
 from fedspec_suite.diagnosis.edits.slips import AtHand, exchanged, instead, is_decay, said
