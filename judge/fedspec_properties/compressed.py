@@ -15,14 +15,14 @@ from fedspec.contract import Level, Quadratics, Round
 from fedspec.params import flatten, unflatten
 from fedspec_properties.closed_forms.compressed import PLAIN, change, place, rounded_path
 from fedspec_properties.joint import refuse, shown
-from fedspec_properties.reductions.edge import UNIFORM, told
+from fedspec_properties.reductions.edge import told
 from fedspec_suite.laws.asked import option, takes
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, reference
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.parts import between
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, arranged, with_hyper
+from fedspec_suite.measure.scenario import Scenario, arranged, posed, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Undecided
 
@@ -82,7 +82,8 @@ def _sendings(bench: Bench, s: Scenario) -> Iterator[Sending]:
             # Which entries are sent may hang on rounding, but not what a change, or a gradient, is rounded by.
             one = replace(e, participants=(i,), steps=(tau,))
             numbers = {"eta": 1, "eta_l": s.case.hyper.get("eta_l", 1)}
-            plain = told(s, PLAIN, [one], hyper=numbers, options=UNIFORM, x0=unflatten(x, s.case.x0))
+            there = posed(s, x0=unflatten(x, s.case.x0))
+            plain = told(there, PLAIN, [one], hyper=numbers, options={"weights": "uniform"})
             with digits():
                 at = np.array([Decimal(float(a)) for a in x], dtype=object)
                 moved = (change(z, i, at, tau) if remembers else z.problem.H[i] @ at - z.problem.e[i]).astype(float)

@@ -7,9 +7,8 @@ from dataclasses import replace
 from fedspec.contract import Round
 from fedspec_properties.closed_forms.affine_rounds import Forms, Place
 from fedspec_properties.closed_forms.sums import total
-from fedspec_properties.reductions.edge import pinned, told
-from fedspec_properties.reductions.rounds import FIRST, of_rounds, single_steps
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_properties.reductions.edge import reduces
+from fedspec_properties.reductions.rounds import begins, single_steps
 
 XU = "external: Xu, Wang, Wang and Yao (2021)"
 
@@ -31,34 +30,13 @@ def _mixed(z: Place, e: Round) -> Forms:
 MAPS = {"fedcm": _mixed}
 
 
-def _slowed(s: Scenario) -> Scenario:
-    """FedAvg at the share of the rate by which a gradient enters."""
-    return told(s, "fedavg", hyper={"eta_l": s.case.hyper["eta_l"] * (1 - s.case.hyper["rho"])})
-
-
-def _averaging(s: Scenario) -> Scenario:
-    """FedAvgM whose buffer averages."""
-    return told(s, "fedavgm", options={"momentum_sum": "average"}, hyper={"beta": s.case.hyper["rho"]})
-
-
 EDGES = (
-    pinned(source="fedcm", target="fedavg", cited=f"{XU}: nothing of D is taken", level="round", values={"rho": 0.0}),
-    of_rounds(
-        id="fedcm-begins-as-fedavg",
-        source="fedcm",
-        target="fedavg",
-        when="it is the first round; eta_l is eta_l (1 - rho)",
-        cited=f"{XU}: D = 0",
-        carry=_slowed,
-        draw=FIRST,
+    reduces("fedcm", "fedavg", f"{XU}: nothing of D is taken", levels=("round",)).under(rho=0.0),
+    begins("fedcm", "fedavg", f"{XU}: D = 0", "; eta_l is eta_l (1 - rho)").told(
+        eta_l=lambda h, o: h["eta_l"] * (1 - h["rho"])
     ),
-    of_rounds(
-        id="fedcm-of-single-steps-is-fedavgm",
-        source="fedcm",
-        target="fedavgm",
-        when="everybody takes one step; the buffer averages, and beta is rho",
-        cited=f"{XU}: then D is an average of mean gradients",
-        carry=_averaging,
-        narrow=single_steps,
-    ),
+    reduces("fedcm", "fedavgm", f"{XU}: then D is an average of mean gradients")
+    .named("fedcm-of-single-steps-is-fedavgm")
+    .under("everybody takes one step; the buffer averages, and beta is rho", single_steps)
+    .told(momentum_sum="average", beta=lambda h, o: h["rho"]),
 )

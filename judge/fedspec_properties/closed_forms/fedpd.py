@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from fedspec.contract import Round
 from fedspec_properties.closed_forms.affine_rounds import Forms, Place
 from fedspec_properties.closed_forms.sums import total
-from fedspec_properties.reductions.rounds import FIRST, of_rounds, to
+from fedspec_properties.reductions.edge import reduces
+from fedspec_properties.reductions.rounds import begins
 from fedspec_suite.measure.scenario import Scenario, posed, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -39,45 +42,24 @@ def _solved(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     return with_hyper(posed(s, H=round_.astype(H.dtype)), mu=mu, eta_l=eta_l)
 
 
-OWN = {"dual_added": "to-own"}
+OWN: dict[str, Any] = {"dual_added": "to-own"}
 EDGES = (
-    of_rounds(
-        id="fedpd-begins-as-fedprox",
-        source="fedpd",
-        target="fedprox",
-        when="it is the first round; the server goes twice as far",
-        cited=f"{ZHANG}: x_i + lam_i / mu = x + 2 (x_i - x)",
-        carry=to("fedprox", {"weights": "uniform"}, eta=2),
-        options=OWN,
-        draw=FIRST,
-    ),
-    of_rounds(
-        id="fedpd-of-matlab-begins-as-fedprox",
-        source="fedpd",
-        target="fedprox",
-        when="it is the first round of reading matlab",
-        cited="external: 564612540/FedPD, Fed_PD.m: x + lam_i / mu = x_i",
-        carry=to("fedprox", {"weights": "uniform"}, eta=1),
-        options={"dual_added": "to-servers"},
-        draw=FIRST,
-    ),
-    of_rounds(
-        id="fedpd-begins-as-feddyn",
-        source="fedpd",
-        target="feddyn",
-        when="it is the first round",
-        cited=f"{ZHANG} beside Acar et al. (2021): the duals are 0",
-        options=OWN,
-        draw=FIRST,
-    ),
-    of_rounds(
-        id="fedpd-solved-is-feddyn",
-        source="fedpd",
-        target="feddyn",
-        when="a step solves everybody's local problem",
-        cited=f"{ZHANG} beside Acar et al. (2021): where x_i is the minimum, it does not matter where it began",
-        options=OWN,
-        narrow=_solved,
-        needs=("eta_l", "mu"),
-    ),
+    begins(
+        "fedpd", "fedprox", f"{ZHANG}: x_i + lam_i / mu = x + 2 (x_i - x)", "; the server goes twice as far", **OWN
+    ).told(eta=2),
+    begins(
+        "fedpd",
+        "fedprox",
+        "external: 564612540/FedPD, Fed_PD.m: x + lam_i / mu = x_i",
+        " of reading matlab",
+        dual_added="to-servers",
+    ).named("fedpd-of-matlab-begins-as-fedprox"),
+    begins("fedpd", "feddyn", f"{ZHANG} beside Acar et al. (2021): the duals are 0", **OWN),
+    reduces(
+        "fedpd",
+        "feddyn",
+        f"{ZHANG} beside Acar et al. (2021): where x_i is the minimum, it does not matter where it began",
+    )
+    .named("fedpd-solved-is-feddyn")
+    .under("a step solves everybody's local problem", narrow=_solved, needs=("eta_l", "mu"), **OWN),
 )

@@ -16,8 +16,8 @@ from fedspec.arith import Array, Scalar, norm
 from fedspec.contract import Round
 from fedspec.params import flatten
 from fedspec_properties.closed_forms.sums import total
-from fedspec_properties.reductions.edge import pinned, told
-from fedspec_properties.reductions.rounds import FIRST, of_rounds
+from fedspec_properties.reductions.edge import rooted
+from fedspec_properties.reductions.rounds import begins
 from fedspec_properties.weighing import counts
 from fedspec_suite.measure.scenario import Scenario, linear, problem_of
 
@@ -53,53 +53,14 @@ def model(s: Scenario, swings: bool) -> Array:
     return after
 
 
-def _slowed(s: Scenario) -> Scenario:
-    """FedSAM at the share of the rate by which a gradient enters."""
-    return told(s, "fedsam", hyper={"eta_l": rate(s)})
-
-
 EDGES = (
-    pinned(
-        source="fedsam",
-        target="fedavg",
-        cited=f"{QU}: clients look where they are",
-        level="round",
-        values={"radius": 0.0},
-        roots=True,
-    ),
-    of_rounds(
-        id="fedsam-of-planes-is-fedavg",
-        source="fedsam",
-        target="fedavg",
-        when="objectives are linear",
-        cited=f"{QU}: gradients are the same wherever a client looks",
-        narrow=lambda draw, setting, s: linear(s),
-        roots=True,
-    ),
-    pinned(
-        source="mofedsam",
-        target="fedcm",
-        cited=f"{QU}: clients look where they are",
-        level="round",
-        values={"radius": 0.0},
-        roots=True,
-    ),
-    pinned(
-        source="mofedsam",
-        target="fedsam",
-        cited=f"{QU}: nothing of D is taken",
-        level="round",
-        values={"rho": 0.0},
-        roots=True,
-    ),
-    of_rounds(
-        id="mofedsam-begins-as-fedsam",
-        source="mofedsam",
-        target="fedsam",
-        when="it is the first round; eta_l is eta_l (1 - rho)",
-        cited=f"{QU}: D = 0",
-        carry=_slowed,
-        draw=FIRST,
-        roots=True,
+    rooted("fedsam", "fedavg", f"{QU}: clients look where they are", levels=("round",)).under(radius=0.0),
+    rooted("fedsam", "fedavg", f"{QU}: gradients are the same wherever a client looks")
+    .named("fedsam-of-planes-is-fedavg")
+    .under("objectives are linear", linear),
+    rooted("mofedsam", "fedcm", f"{QU}: clients look where they are").under(radius=0.0),
+    rooted("mofedsam", "fedsam", f"{QU}: nothing of D is taken").under(rho=0.0),
+    begins("mofedsam", "fedsam", f"{QU}: D = 0", "; eta_l is eta_l (1 - rho)", roots=True).told(
+        eta_l=lambda h, o: h["eta_l"] * (1 - h["rho"])
     ),
 )

@@ -9,9 +9,8 @@ from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec_properties.closed_forms.affine_rounds import Forms, Place
 from fedspec_properties.closed_forms.sums import total
-from fedspec_properties.reductions.edge import pinned, told
-from fedspec_properties.reductions.rounds import ALONE, FIRST, of_rounds, single_steps
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_properties.reductions.edge import reduces
+from fedspec_properties.reductions.rounds import alone, begins, single_steps
 
 KARIMIREDDY = "external: Karimireddy et al. (2020), Mime"
 
@@ -43,50 +42,21 @@ MAPS = {
 }
 
 
-def _slowed(s: Scenario) -> Scenario:
-    """FedAvg at the share of the rate by which a gradient enters."""
-    return told(s, "fedavg", hyper={"eta_l": s.case.hyper["eta_l"] * entering(s.case.hyper, s.case.options)})
-
-
+BASES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("fedavgm", "", {}),
+    ("slowmo", ", and the buffer is a sum", {"momentum_sum": "sum"}),
+)
 EDGES = (
-    pinned(
-        source="mime-lite",
-        target="fedavg",
-        cited=f"{KARIMIREDDY}: without momentum the base optimiser is SGD",
-        level="round",
-        values={"beta": 0.0},
+    reduces("mime-lite", "fedavg", f"{KARIMIREDDY}: without momentum the base optimiser is SGD").under(beta=0.0),
+    begins("mime-lite", "fedavg", f"{KARIMIREDDY}: m = 0", "; eta_l is that by which a gradient enters").told(
+        eta_l=lambda h, o: h["eta_l"] * entering(h, o)
     ),
-    of_rounds(
-        id="mime-lite-begins-as-fedavg",
-        source="mime-lite",
-        target="fedavg",
-        when="it is the first round; eta_l is that by which a gradient enters",
-        cited=f"{KARIMIREDDY}: m = 0",
-        carry=_slowed,
-        draw=FIRST,
-    ),
-    of_rounds(
-        id="mime-alone-is-mime-lite",
-        source="mime",
-        target="mime-lite",
-        when="there is one client, with gradients of all its examples",
-        cited=f"{KARIMIREDDY}: then g_x is its own",
-        draw=ALONE,
-    ),
+    alone("mime", "mime-lite", f"{KARIMIREDDY}: then g_x is its own", ", with gradients of all its examples"),
     *(
-        of_rounds(
-            id=f"{source}-of-single-steps-is-{target}",
-            source=source,
-            target=target,
-            when=f"everybody takes one step{words}",
-            cited=f"{KARIMIREDDY}: a round is one step of the base optimiser with the mean gradient",
-            narrow=single_steps,
-            options=options,
-        )
+        reduces(source, target, f"{KARIMIREDDY}: a round is one step of the base optimiser with the mean gradient")
+        .named(f"{source}-of-single-steps-is-{target}")
+        .under(f"everybody takes one step{words}", single_steps, **options)
         for source in ("mime-lite", "mime")
-        for target, words, options in (
-            ("fedavgm", "", {}),
-            ("slowmo", ", and the buffer is a sum", {"momentum_sum": "sum"}),
-        )
+        for target, words, options in BASES
     ),
 )

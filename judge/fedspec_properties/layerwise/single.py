@@ -20,7 +20,7 @@ from fedspec_properties.layerwise.shared import (
     ROUND,
     compare,
 )
-from fedspec_properties.reductions.layerwise import in_fed_ams
+from fedspec_properties.reductions.edge import told
 from fedspec_suite.laws.asked import below_one, both, settable
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, reference
@@ -52,7 +52,7 @@ def _first_step(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 def _rescales(bench: Bench, s: Scenario) -> None:
     """The first step of one client: in every layer that of Fed-AMS, with another length."""
-    ams = in_fed_ams(s)
+    ams = told(s, "fed-ams")
     with digits():
         exact = running(s)
         x0 = flatten(exact.case.x0)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from fedspec import plugins
 from fedspec.catalogue import find, rows_of
 from fedspec.discovered import said
 from fedspec.errors import PluginError
-from fedspec_properties.reductions.edge import Edge, law_of, pinned, told
+from fedspec_properties.reductions.edge import Edge, law_of, reduces, told
 from fedspec_suite.own import Reduction
 
 __all__ = ["EDGES", "LAWS", "Edge"]
@@ -25,7 +26,6 @@ _FIRST = (
     "peers",
     "asynchronous",
     "joint",
-    "bounded",
 )
 
 
@@ -52,17 +52,10 @@ def _added() -> Iterator[Edge]:
                 raise PluginError(
                     f"plugin: the Reduction of {row.id} to {r.target} {about}; see `fedspec show {r.target}`"
                 )
-            (level, *also), source = r.levels, r.algorithm or rows_of(module)[0].id
-            edge = pinned(
-                source=source,
-                target=r.target,
-                cited=r.cited,
-                level=level,
-                also=tuple(also),
-                values=r.values,
-                carry=partial(told, algorithm=r.target, hyper=r.hyper or {}, options=r.options or {}),
-            )
-            yield _Own(**vars(edge))
+            values: dict[str, Any] = {**r.values}
+            edge = reduces(row.id, target.id, r.cited, levels=r.levels).under(**values)
+            carry = partial(told, algorithm=target.id, hyper=r.hyper, options=r.options)
+            yield _Own(**vars(edge.having(carry=carry)))
 
 
 EDGES: tuple[Edge, ...] = (

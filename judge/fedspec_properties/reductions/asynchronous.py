@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
-from fedspec.contract import Arrival, Event, Round
-from fedspec_properties.reductions.edge import Edge, told
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec.contract import Arrival, Event
+from fedspec_properties.reductions.edge import reduces, rooted
+from fedspec_properties.reductions.rounds import in_groups
+from fedspec_suite.measure.scenario import Scenario, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
-
-Numbers = Callable[[Scenario, int], dict[str, Any]]
 
 
 def _buffer(s: Scenario) -> int:
@@ -22,8 +21,7 @@ def _buffer(s: Scenario) -> int:
 
 def _in_time(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     """Every client once in every buffer, from the present version; equal steps where changes are per step."""
-    assert s.case.problem is not None
-    n = len(s.case.problem.H)
+    n = len(problem_of(s).H)
     K = 2 ** draw(st.integers(0, 2))
     per_step = s.case.options.get("normalise") == "per-step"
     events: list[Event] = []
@@ -37,301 +35,160 @@ def _full(s: Scenario, k: int) -> int:
     return (k + 1) // _buffer(s) - 1
 
 
-def _rounds(s: Scenario) -> list[Event]:
-    arrivals = [e for e in s.events if isinstance(e, Arrival)]
-    groups = [arrivals[k : k + _buffer(s)] for k in range(0, len(arrivals), _buffer(s))]
-    return [Round(tuple(a.client for a in group), tuple(a.steps for a in group)) for group in groups]
+def _in_buffers(s: Scenario) -> Scenario:
+    """The rounds of the namesake, whose Delta is K times as large; K = 1 where changes are not per step."""
+    first = s.events[0]
+    assert isinstance(first, Arrival)
+    K = first.steps if s.case.options.get("normalise") == "per-step" else 1
+    return with_hyper(in_groups(s, _buffer(s)), K=K)
 
 
-def _synchronous(target: str, numbers: Numbers, options: Mapping[str, str] | None = None) -> Callable[..., Scenario]:
-    """The same rounds at the namesake, whose Delta is K times as large; K = 1 where changes are not per step."""
-
-    def carry(s: Scenario) -> Scenario:
-        first = s.events[0]
-        assert isinstance(first, Arrival)
-        K = first.steps if s.case.options.get("normalise") == "per-step" else 1
-        hyper = numbers(s, K)
-        own = {"weights": "uniform", **(options or {})}
-        return told(s, target, _rounds(s), level="round", options=own, hyper=hyper)
-
-    return carry
+def _times_K(name: str) -> Callable[[Any, Any], Any]:
+    """What is added to a root, or inside it to its square."""
+    return lambda h, o: h["K"] ** (2 if o["epsilon"] == "inside" else 1) * h[name]
 
 
-def _stabiliser(name: str) -> Numbers:
-    def numbers(s: Scenario, K: int) -> dict[str, Any]:
-        h = s.case.hyper
-        return {name: K ** (2 if s.case.options["epsilon"] == "inside" else 1) * h[name], "v0": K * K * h["v0"]}
-
-    return numbers
+def _arrivals(s: Scenario, **columns: Any) -> Scenario:
+    """Every arrival with other columns."""
+    return replace(s, events=tuple(replace(e, **columns) for e in s.events if isinstance(e, Arrival)))
 
 
-def _namesake(*, source: str, target: str, carry: Callable[[Scenario], Scenario], said: str, **more: Any) -> Edge:
-    when = "every client fills one place of every buffer in time, with K steps each"
-    return Edge(
-        id=f"{source}-is-{target}",
-        source=source,
-        target=target,
-        when=f"{when}{said}",
-        cited="Client-Centric, L97-111: its servers are those of Alg. 1 on changes per step",
-        level="trace",
-        carry=carry,
-        **{"narrow": _in_time, "needs": ("buffer",), "at": _full, **more},
-    )
+def _never_late(s: Scenario) -> Scenario:
+    return _arrivals(s, delay=0)
 
 
-def _one_by_one(s: Scenario) -> list[Event]:
-    return [Round((a.client,), (a.steps,)) for a in s.events if isinstance(a, Arrival)]
+def _single_steps(s: Scenario) -> Scenario:
+    """Single steps, which are changes per step."""
+    return _arrivals(s, steps=1)
 
 
-def _never_late(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    return replace(s, events=tuple(replace(e, delay=0) for e in s.events if isinstance(e, Arrival)))
+def _late_at_most(s: Scenario) -> Scenario:
+    """Nothing is later than tau_c."""
+    return with_hyper(s, tau_c=max([0, *(e.delay for e in s.events if isinstance(e, Arrival))]))
 
 
-def _never_late_unpulled(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    return with_hyper(_never_late(draw, setting, s), mu=0.0)
+def _every_delay_counts(s: Scenario) -> Scenario:
+    return with_hyper(s, tau_c=0)
 
 
-def _no_momentum(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    return with_hyper(s, beta=0.0)
-
-
-def _from_zero(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    return with_hyper(_in_time(draw, setting, s), v0=0.0)
-
-
-def _first_update(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    return with_hyper(replace(s, events=s.events[: _buffer(s)]), v0=0.0)
-
-
-def _never_beaten(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+def _never_beaten(s: Scenario) -> Scenario:
     """v_0 above all squares to come, and a denominator of 2^11."""
     inside = s.case.options["epsilon"] == "inside"
     return with_hyper(s, v0=2.0**20, eps=3 * 2.0**20 if inside else 2.0**10)
 
 
-def _late_at_most(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    """Nothing is later than tau_c."""
-    return with_hyper(s, tau_c=max([0, *(e.delay for e in s.events if isinstance(e, Arrival))]))
+def _begun_together(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    """Blocks of one update of every client, all begun where the block begins, without activation; or blocks of one."""
+    n = len(problem_of(s).H)
+    N = draw(st.sampled_from((n, n, 1)))
+    events: list[Event] = []
+    for _ in range(draw(st.integers(1, 3))):
+        who = draw(st.permutations(range(n)))
+        events += [Arrival(i, draw(st.integers(1, 4)), at % N) for at, i in enumerate(who)]
+    s = with_hyper(s, N=N) if N == 1 else with_hyper(s, N=N, c=0.0)
+    return replace(s, events=tuple(events))
 
 
-def _late_at_most_single(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    """The same, in single steps, which are changes per step."""
-    single = replace(s, events=tuple(replace(e, steps=1) for e in s.events if isinstance(e, Arrival)))
-    return _late_at_most(draw, setting, single)
+def _in_blocks(s: Scenario) -> Scenario:
+    return in_groups(s, int(s.case.hyper["N"]))
 
 
-def _never_slowed(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    """Every delay counts, and none reaches 1 / eta; single steps."""
-    return with_hyper(_late_at_most_single(draw, setting, s), tau_c=0, eta=2.0**-10)
+def _at_the_end(s: Scenario, k: int) -> int | None:
+    block, over = divmod(k + 1, int(s.case.hyper["N"]))
+    return None if over else block - 1
 
 
+CC = "Client-Centric"
+LIU = "external: Liu et al. (2024)"
+NAMESAKES = f"{CC}, L97-111: its servers are those of Alg. 1 on changes per step"
 WANG = "external: Wang, Wang, Lu and Chen (2024)"
-
-
-def _told_cc(s: Scenario) -> Scenario:
-    return told(s, "cc-fedams", options={"normalise": "none"}, hyper={"v0": 0 * s.case.hyper["eps"]})
-
-
-SLOWED = (
-    *(
-        Edge(
-            id=f"fadas-is-{target}",
-            source="fadas",
-            target=target,
-            when=f"every client fills one place of every buffer in time{said}",
-            cited=f"{WANG}, their code: its optimizer is that of Wang, Lin and Chen (2022)",
-            level="trace",
-            carry=_synchronous(target, numbers, options),
-            narrow=_in_time,
-            options=needed,
-            needs=("buffer",),
-            at=_full,
-            roots=True,
-        )
-        for target, said, numbers, options, needed in (
-            ("fedamsgrad", "; eps is outside the root", lambda s, K: {}, {"epsilon": "outside"}, {}),
-            ("fedams-code", "; v_hat_0 = 0 there", lambda s, K: {"v_hat0": 0}, {}, {"bias_correction": "moments"}),
-        )
-    ),
-    Edge(
-        id="fadas-is-cc-fedams",
-        source="fadas",
-        target="cc-fedams",
-        when="every update is of one step, none is later than tau_c, and v_0 = 0 there",
-        cited=f"{WANG} beside Client-Centric, Alg. 2",
-        level="trace",
-        carry=_told_cc,
-        narrow=_late_at_most_single,
-        options={"bias_correction": "none"},
-        needs=("tau_c",),
-        roots=True,
-    ),
-    Edge(
-        id="fadas-capped-is-cc-fedams",
-        source="fadas",
-        target="cc-fedams",
-        when="every update is of one step, none is 1 / eta versions late, and v_0 = 0 there",
-        cited=f"{WANG}, as restated: min(eta, 1 / tau_max) is eta",
-        level="trace",
-        carry=_told_cc,
-        narrow=_never_slowed,
-        options={"slowing": "capped", "bias_correction": "none"},
-        needs=("tau_c", "eta"),
-        roots=True,
-    ),
-)
+THEIR_OPTIMIZER = f"{WANG}, their code: its optimizer is that of Wang, Lin and Chen (2022)"
+FILLED = "every client fills one place of every buffer in time"
+K_EACH = f"{FILLED}, with K steps each"
+IN_TIME: dict[str, Any] = {"narrow": _in_time, "needs": ("buffer",)}
+UNCORRECTED: dict[str, Any] = {"bias_correction": "none"}
+BY_BUFFER: dict[str, Any] = {"at": _full}
 
 EDGES = (
-    *SLOWED,
-    Edge(
-        id="cc-fedavg-is-cc-fedsgd",
-        source="cc-fedavg",
-        target="cc-fedsgd",
-        when="eta = 1 there",
-        cited="Client-Centric, L322 and L334",
-        level="trace",
-        carry=lambda s: told(s, "cc-fedsgd", hyper={"eta": 1.0}),
+    rooted("fadas", "fedamsgrad", THEIR_OPTIMIZER)
+    .under(f"{FILLED}; eps is outside the root", **IN_TIME)
+    .told(_in_buffers, epsilon="outside", **BY_BUFFER),
+    rooted("fadas", "fedams-code", THEIR_OPTIMIZER)
+    .under(f"{FILLED}; v_hat_0 = 0 there", bias_correction="moments", **IN_TIME)
+    .told(_in_buffers, **BY_BUFFER),
+    rooted("fadas", "cc-fedams", f"{WANG} beside {CC}, Alg. 2")
+    .under("every update is of one step, none is later than tau_c, and v_0 = 0 there", _single_steps, _late_at_most)
+    .under(needs=("tau_c",), **UNCORRECTED)
+    .told(normalise="none"),
+    rooted("fadas", "cc-fedams", f"{WANG}, as restated: min(eta, 1 / tau_max) is eta")
+    .named("fadas-capped-is-cc-fedams")
+    .under(
+        "every update is of one step, none is 1 / eta versions late, and v_0 = 0 there",
+        _single_steps,
+        _every_delay_counts,
+        needs=("tau_c",),
+        slowing="capped",
+        eta=2.0**-10,
+        **UNCORRECTED,
+    )
+    .told(normalise="none"),
+    reduces("cc-fedavg", "cc-fedsgd", f"{CC}, L322 and L334").under("eta = 1 there"),
+    reduces("cc-fedavgm", "cc-fedsgd", f"{CC}, L554").under(beta=0.0),
+    reduces("cc-fedavg", "fedavg", NAMESAKES)
+    .under(f"{K_EACH}: eta = 1 / K there", **IN_TIME)
+    .told(_in_buffers, eta=lambda h, o: 1 / h["K"], **BY_BUFFER),
+    reduces("cc-fedsgd", "fedavg", NAMESAKES)
+    .under(f"{K_EACH}: eta / K for eta there", **IN_TIME)
+    .told(_in_buffers, eta=lambda h, o: h["eta"] / h["K"], **BY_BUFFER),
+    reduces("cc-fedavgm", "fedavgm", NAMESAKES)
+    .under(f"{K_EACH}: eta (1 - beta) / K for eta there", momentum_sum="average", **IN_TIME)
+    .told(
+        _in_buffers,
+        momentum="heavy-ball",
+        momentum_sum="sum",
+        eta=lambda h, o: h["eta"] * (1 - h["beta"]) / h["K"],
+        **BY_BUFFER,
     ),
-    Edge(
-        id="cc-fedavgm-is-cc-fedsgd",
-        source="cc-fedavgm",
-        target="cc-fedsgd",
-        when="beta = 0",
-        cited="Client-Centric, L554",
-        level="trace",
-        carry=lambda s: told(s, "cc-fedsgd"),
-        narrow=_no_momentum,
-        needs=("beta",),
-        zeroes=("beta",),
+    *(
+        rooted(f"cc-{target}", target, NAMESAKES)
+        .under(f"{K_EACH}: K tau (K^2 tau inside the root) and K^2 v_0 there", **IN_TIME)
+        .told(_in_buffers, tau=_times_K("tau"), v0=lambda h, o: h["K"] ** 2 * h["v0"], **BY_BUFFER)
+        for target in ("fedadagrad", "fedadam")
     ),
-    _namesake(
-        source="cc-fedavg",
-        target="fedavg",
-        carry=_synchronous("fedavg", lambda s, K: {"eta": 1 / K}),
-        said=": eta = 1 / K there",
-    ),
-    _namesake(
-        source="cc-fedsgd",
-        target="fedavg",
-        carry=_synchronous("fedavg", lambda s, K: {"eta": s.case.hyper["eta"] / K}),
-        said=": eta / K for eta there",
-    ),
-    _namesake(
-        source="cc-fedavgm",
-        target="fedavgm",
-        carry=_synchronous(
-            "fedavgm",
-            lambda s, K: {"eta": s.case.hyper["eta"] * (1 - s.case.hyper["beta"]) / K},
-            {"momentum": "heavy-ball", "momentum_sum": "sum"},
-        ),
-        said=": eta (1 - beta) / K for eta there",
-        options={"momentum_sum": "average"},
-    ),
-    _namesake(
-        source="cc-fedadagrad",
-        target="fedadagrad",
-        carry=_synchronous("fedadagrad", _stabiliser("tau")),
-        said=": K tau (K^2 tau inside the root) and K^2 v_0 there",
-        roots=True,
-    ),
-    _namesake(
-        source="cc-fedadam",
-        target="fedadam",
-        carry=_synchronous("fedadam", _stabiliser("tau")),
-        said=": K tau (K^2 tau inside the root) and K^2 v_0 there",
-        roots=True,
-    ),
-    _namesake(
-        source="cc-fedams",
-        target="fedamsgrad",
-        carry=_synchronous("fedamsgrad", _stabiliser("eps")),
-        said=", and v_0 = 0: K eps there, K^2 eps inside the root",
-        roots=True,
-        narrow=_from_zero,
-        needs=("buffer", "v0"),
-        zeroes=("v0",),
-    ),
-    Edge(
-        id="cc-fedams-is-fedams",
-        source="cc-fedams",
-        target="fedams",
-        when="every client fills one place of every buffer in time, with K steps each, v_0 = 0 and eps stands inside "
-        "the root: option 2 with K^2 eps there",
-        cited="Client-Centric, L107-111; external: Wang, Lin and Chen (2022), option 2",
-        level="trace",
-        carry=_synchronous("fedams", _stabiliser("eps"), {"option": "2"}),
-        narrow=_from_zero,
-        options={"epsilon": "inside"},
-        needs=("buffer", "v0"),
-        zeroes=("v0",),
-        at=_full,
-        roots=True,
-    ),
-    Edge(
-        id="cc-fedams-is-cc-fedadam",
-        source="cc-fedams",
-        target="cc-fedadam",
-        when="v_0 = 0, at its first step",
-        cited="Client-Centric, L189: the first maximum is v itself",
-        level="trace",
-        carry=lambda s: told(s, "cc-fedadam", hyper={"tau": s.case.hyper["eps"]}),
-        narrow=_first_update,
-        needs=("v0",),
-        zeroes=("v0",),
-        roots=True,
-    ),
-    Edge(
-        id="cc-fedams-is-cc-fedavgm",
-        source="cc-fedams",
-        target="cc-fedavgm",
-        when="no square ever exceeds v_0: eta / (sqrt(v_0) + eps) for eta there",
-        cited="Client-Centric, L659 and L707, which hold together only where v_hat stays v_0",
-        level="trace",
-        carry=lambda s: told(
-            s,
-            "cc-fedavgm",
-            hyper={"eta": s.case.hyper["eta"] / 2**11, "beta": s.case.hyper["beta1"]},
-            options={"momentum_sum": "average"},
-        ),
-        narrow=_never_beaten,
-        options={"maximum_start": "v0"},
-        needs=("v0", "eps"),
+    rooted("cc-fedams", "fedamsgrad", NAMESAKES)
+    .under(f"{K_EACH}, and v_0 = 0: K eps there, K^2 eps inside the root", v0=0.0, **IN_TIME)
+    .told(_in_buffers, eps=_times_K("eps"), **BY_BUFFER),
+    rooted("cc-fedams", "fedams", f"{CC}, L107-111; external: Wang, Lin and Chen (2022), option 2")
+    .under(f"{K_EACH}, v_0 = 0 and eps stands inside the root: option 2 with K^2 eps there", epsilon="inside")
+    .under(**IN_TIME, v0=0.0)
+    .told(_in_buffers, option="2", eps=_times_K("eps"), **BY_BUFFER),
+    rooted("cc-fedams", "cc-fedadam", f"{CC}, L189: the first maximum is v itself")
+    .under("v_0 = 0, at its first step", lambda s: replace(s, events=s.events[: _buffer(s)]), v0=0.0)
+    .told(tau=lambda h, o: h["eps"]),
+    reduces(
+        "cc-fedams",
+        "cc-fedavgm",
+        f"{CC}, L659 and L707, which hold together only where v_hat stays v_0",
         undecided=True,
-    ),
-    Edge(
-        id="fedbuff-is-cc-fedsgd",
-        source="fedbuff",
-        target="cc-fedsgd",
-        when="changes are not divided by the number of steps there",
-        cited="Client-Centric, L390-392",
-        level="trace",
-        carry=lambda s: told(s, "cc-fedsgd", options={"normalise": "none"}),
-        options={"staleness": "constant"},
-    ),
-    Edge(
-        id="fedasync-is-fedbuff",
-        source="fedasync",
-        target="fedbuff",
-        when="no update is late and mu = 0: a buffer of one, and mix for eta there",
-        cited="external: Nguyen et al. (2022), Xie et al. (2019)",
-        level="trace",
-        carry=lambda s: told(
-            s, "fedbuff", options={"staleness": "constant"}, hyper={"buffer": 1, "eta": s.case.hyper["mix"]}
-        ),
-        narrow=_never_late_unpulled,
-        options={"age": "delay"},
-        needs=("mu",),
-        zeroes=("mu",),
-    ),
-    Edge(
-        id="fedasync-is-fedprox",
-        source="fedasync",
-        target="fedprox",
-        when="no update is late: one participant a round, and mix for eta there",
-        cited="external: Xie et al. (2019), Algorithm 1",
-        level="trace",
-        carry=lambda s: told(s, "fedprox", _one_by_one(s), level="round", hyper={"eta": s.case.hyper["mix"]}),
-        narrow=_never_late,
-        options={"age": "delay"},
-    ),
+    )
+    .under("no square ever exceeds v_0: eta / (sqrt(v_0) + eps) for eta there", _never_beaten, needs=("v0", "eps"))
+    .under(maximum_start="v0")
+    .told(momentum_sum="average", eta=lambda h, o: h["eta"] / 2**11, beta=lambda h, o: h["beta1"]),
+    reduces("fedbuff", "cc-fedsgd", f"{CC}, L390-392")
+    .under("changes are not divided by the number of steps there", staleness="constant")
+    .told(normalise="none"),
+    reduces("fedasync", "fedbuff", "external: Nguyen et al. (2022), Xie et al. (2019)")
+    .under("no update is late and mu = 0: a buffer of one, and mix for eta there", _never_late, age="delay", mu=0.0)
+    .told(staleness="constant", buffer=1, eta=lambda h, o: h["mix"]),
+    reduces("fedasync", "fedprox", "external: Xie et al. (2019), Algorithm 1")
+    .under("no update is late: one participant a round, and mix for eta there", _never_late, age="delay")
+    .told(lambda s: in_groups(s, 1), weights="examples", eta=lambda h, o: h["mix"]),
+    reduces("delayed-nesterov", "fedavgm", f"{LIU}; the N moves of a block sum to eta (Delta / N + beta m)")
+    .under("a block's updates begin where it does, and c = 0 or N = 1: Nesterov's momentum, at the end of a block")
+    .under(narrow=_begun_together, needs=("N", "c"))
+    .told(_in_blocks, momentum="nesterov", momentum_sum="sum")
+    .having(at=_at_the_end, zeroes=("c",)),
+    reduces("delayed-nesterov", "fedbuff", f"{LIU}: without momentum every update is added at once, over N")
+    .under(beta=0.0)
+    .told(staleness="constant", buffer=1, eta=lambda h, o: h["eta"] / h["N"]),
 )

@@ -1,90 +1,102 @@
-"""Reductions of DiLoCo: to servers with less, to itself with the rate elsewhere, and by its memory."""
+"""Reductions of DiLoCo, with AdamW, with Muon and streaming.
+
+To servers with less, to itself with the rate elsewhere, by its memory, and without rounds that change nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from fedspec.contract import Round
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.contract import Event, Round
 from fedspec.readings import Rated
-from fedspec_properties.reductions.edge import Edge, fixing, pinned, told
-from fedspec_properties.reductions.rounds import ALONE, of_rounds
-from fedspec_suite.measure.scenario import Scenario, in_one_coordinate, with_hyper
+from fedspec_properties.reductions.edge import reduces, rooted
+from fedspec_properties.reductions.rounds import ALONE, in_rounds
+from fedspec_suite.measure.scenario import Scenario, in_one_coordinate, posed, problem_of
+from fedspec_suite.measure.setting import Setting
 
 
-def in_single_steps(algorithm: str) -> Callable[[Scenario], Scenario]:
+def _in_single_steps(s: Scenario) -> Scenario:
     """The same local steps, each in a round of its own."""
-
-    def carry(s: Scenario) -> Scenario:
-        events = (replace(e, steps=(1,)) for e in s.events if isinstance(e, Round) for _ in range(e.steps[0]))
-        return told(s, algorithm, tuple(events))
-
-    return carry
+    events = (replace(e, steps=(1,)) for e in s.events if isinstance(e, Round) for _ in range(e.steps[0]))
+    return replace(s, events=tuple(events))
 
 
-def last_of_round(s: Scenario, k: int) -> int:
+def _last_of_round(s: Scenario, k: int) -> int:
     """Which round of single steps ends where round k does."""
     return sum(e.steps[0] for e in s.events[: k + 1] if isinstance(e, Round)) - 1
 
 
-def _one_coordinate(draw: Any, setting: Any, s: Scenario) -> Scenario:
-    return with_hyper(in_one_coordinate(s), **_BARE)
+def _elsewhere(h: Any, o: Any) -> str:
+    """Where the rate is otherwise."""
+    return Rated.BUFFER.value if o["rated"] == Rated.STEP.value else Rated.STEP.value
 
 
-_BARE = {"beta1": 0.0, "beta2": 0.0, "wd": 0.0, "eta": 1.0, "beta": 0.0}
+def _second_idle(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+    """Three rounds of one client each, of whom the second has an objective that is 0 everywhere."""
+    p, still = problem_of(s), np.array([1, 0])
+    s = posed(s, H=p.H * still[:, None, None].astype(p.H.dtype), e=p.e * still[:, None].astype(p.e.dtype))
+    steps = draw(st.tuples(*[st.integers(1, 2)] * 3))
+    events = tuple(Round((i,), (K,)) for i, K in zip((0, 1, 0), steps, strict=True))
+    return replace(s, events=events)
 
-ELSEWHERE = {Rated.STEP.value: Rated.BUFFER.value, Rated.BUFFER.value: Rated.STEP.value}
-"""Where the rate is otherwise."""
 
-CITED = "external: Douillard et al. (2023); by its definition"
+def _is_idle(e: Event) -> bool:
+    return isinstance(e, Round) and e.participants == (1,)
+
+
+CITED = "external: Douillard et al. (2023)"
+ELSEWHERE = "the rate stays what it is, as with the rate inside the buffer where it was outside, or outside it"
+ONE_MODEL = "one client, eta = 1 and beta = 0: a round of H steps is H rounds of one step, since its"
+GOING_ON: dict[str, Any] = {"eta": 1.0, "beta": 0.0, "everyone": True, **ALONE}
+
 EDGES = (
-    pinned(source="diloco", target="fedavg", cited=CITED, level="server", values={"beta": 0.0}),
-    Edge(
-        id="diloco-is-fedavgm",
-        source="diloco",
-        target="fedavgm",
-        when="its rate is outside the buffer, which is a sum; the server alone",
-        cited="external: Douillard et al. (2023), OuterOpt; Hsu, Qi and Brown (2019)",
-        level="server",
-        carry=lambda s: told(s, "fedavgm"),
-        options={"momentum_sum": "sum", "rated": "step"},
+    reduces("diloco", "fedavg", f"{CITED}; by its definition", levels=("server",)).under(beta=0.0),
+    reduces("diloco", "fedavgm", f"{CITED}, OuterOpt; Hsu, Qi and Brown (2019)", levels=("server",)).under(
+        "its rate is outside the buffer, which is a sum; the server alone", momentum_sum="sum", rated="step"
     ),
-    Edge(
-        id="diloco-rate-elsewhere",
-        source="diloco",
-        target="diloco",
-        when="the rate stays what it is, as with the rate inside the buffer where it was outside, or outside it",
-        cited="by its definition: v inside is eta times v outside",
-        level="server",
-        also=("round",),
-        carry=lambda s: told(s, "diloco", options={"rated": ELSEWHERE[s.case.options["rated"]]}),
-        roots=True,
+    rooted("diloco", "diloco", "by its definition: v inside is eta times v outside")
+    .named("diloco-rate-elsewhere")
+    .under(ELSEWHERE)
+    .told(rated=_elsewhere),
+    in_rounds("diloco", "diloco", "by its definition: the mean of one client is its model", roots=True)
+    .named("diloco-in-single-steps")
+    .under(f"{ONE_MODEL} state goes on", inner="kept", **GOING_ON)
+    .told(_in_single_steps, at=_last_of_round),
+    reduces(
+        "diloco", "fedavg-normalised", "by its definition: in one dimension g / (sqrt(g^2) + eps) is g over its length"
+    ).under(
+        "the model has one coordinate and nothing remembers: beta1 = beta2 = beta = 0, wd = 0, eta = 1",
+        in_one_coordinate,
+        weights="uniform",
+        beta1=0.0,
+        beta2=0.0,
+        wd=0.0,
+        eta=1.0,
+        beta=0.0,
     ),
-    of_rounds(
-        id="diloco-in-single-steps",
-        source="diloco",
-        target="diloco",
-        when="one client, eta = 1 and beta = 0: a round of H steps is H rounds of one step, since its state goes on",
-        cited="by its definition: the mean of one client is its model",
-        carry=in_single_steps("diloco"),
-        narrow=fixing(eta=1.0, beta=0.0),
-        options={"inner": "kept"},
-        needs=("eta", "beta"),
-        zeroes=("beta",),
-        at=last_of_round,
-        draw={**ALONE, "everyone": True},
-        roots=True,
+    rooted("diloco-muon", "diloco-muon", "by its definition: nobody's momentum moves but that of who takes part")
+    .named("diloco-muon-idle-round")
+    .under("a round of a client whose objective is 0 is left out, beta = 0 and wd = 0: others keep their momentum")
+    .under(narrow=_second_idle, wd=0.0, beta=0.0, clients=(2, 2), everyone=True)
+    .told(
+        lambda s: replace(s, events=tuple(e for e in s.events if not _is_idle(e))),
+        at=lambda s, k: sum(not _is_idle(e) for e in s.events[: k + 1]) - 1,
     ),
-    of_rounds(
-        id="diloco-is-fedavg-normalised",
-        source="diloco",
-        target="fedavg-normalised",
-        when="the model has one coordinate and nothing remembers: beta1 = beta2 = beta = 0, wd = 0, eta = 1",
-        cited="by its definition: in one dimension g / (sqrt(g^2) + eps) is g over its length",
-        narrow=_one_coordinate,
-        options={"weights": "uniform"},
-        needs=tuple(_BARE),
-        zeroes=("beta1", "beta2", "wd", "beta"),
-    ),
+    rooted("diloco-muon", "diloco-muon", "by its definition: v inside is eta times v outside")
+    .named("diloco-muon-rate-elsewhere")
+    .under(ELSEWHERE)
+    .told(rated=_elsewhere),
+    rooted("diloco-muon", "diloco-muon", "by its definition: the mean of one client is its model")
+    .named("diloco-muon-in-single-steps")
+    .under(f"{ONE_MODEL} momentum goes on", **GOING_ON)
+    .told(_in_single_steps, at=_last_of_round),
+    rooted(
+        "streaming-diloco",
+        "diloco",
+        "external: Douillard et al. (2025): one fragment that travels in no time and is taken whole",
+    ).under(P=1, overlap=0, own=0.0),
 )

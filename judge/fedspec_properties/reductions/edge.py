@@ -1,7 +1,14 @@
 """Reductions as data: an algorithm under a restriction is another algorithm, so its run is the other's run.
 
 Each edge is a law of its source: what the subject answers is compared with the specification of the *target*, told the
-same story in the target's words. The edges together are the graph that ``fedspec graph`` draws.
+same story in the target's words. The edges together are the graph that ``fedspec graph`` draws. For example::
+
+    reduces("scaffnew", "vrl-sgd", "Mishchenko et al. (2022) beside Liang et al. (2019): h_i = v_i")
+    .under("every K-th coin says 1, and p = 1 / K", narrow=with_period, needs=("chance",))
+    .told(divisor="own-steps"),
+
+Only what is not usual is said. Of its own accord an edge holds at every level that both algorithms have, its run is
+told with the options and hyper-parameters that both have, and the words of a restriction are the values that it sets.
 """
 
 from __future__ import annotations
@@ -27,8 +34,14 @@ from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond
 
-UNIFORM = {"weights": "uniform"}
-"""What a target is told whose source weighs nobody."""
+Change = Callable[[Scenario], Scenario]
+Narrow = Callable[[st.DrawFn, Setting, Scenario], Scenario]
+
+ABSENT = {"eta": 1, "v0": 0.0, "v_hat0": 0.0, "weights": "uniform"}
+"""What a target is told of what its source has not: a server that does nothing, nothing at first, clients alike."""
+
+COLUMNS = ("strategies", "scales", "noise", "draws", "clusters")
+"""What an event carries for some algorithms, and what a target that does not take it is not told."""
 
 SYMBOLS = {"v0": "v_0", "v_hat0": "v_hat_0"}
 """Hyper-parameters whose symbol is not their name."""
@@ -78,8 +91,8 @@ class Edge:
     when: str
     cited: str
     level: Level
-    carry: Callable[[Scenario], Scenario]
-    narrow: Callable[[st.DrawFn, Setting, Scenario], Scenario] = _as_drawn
+    carry: Change
+    narrow: Narrow = _as_drawn
     options: Mapping[str, str] = field(default_factory=dict)
     needs: tuple[str, ...] = ()
     zeroes: tuple[str, ...] = ()
@@ -111,10 +124,115 @@ class Edge:
         """Where it is a law."""
         return (self.level, *self.also)
 
+    def under(
+        self,
+        when: str = "",
+        /,
+        *changes: Change,
+        narrow: Narrow | None = None,
+        needs: tuple[str, ...] = (),
+        about: tuple[str, ...] = (),
+        **named: Any,
+    ) -> Edge:
+        """The edge under this restriction, and under what it was restricted by before.
 
-def fixing(**values: Any) -> Callable[[st.DrawFn, Setting, Scenario], Scenario]:
-    """The restriction that sets hyper-parameters."""
-    return lambda draw, setting, s: with_hyper(s, **values)
+        Args:
+            when: the restriction, in words; the values in ``named`` if there are none.
+            changes: what imposes it on a scenario, each after the one before.
+            narrow: what imposes it by drawing, before these.
+            needs: hyper-parameters that ``changes`` and ``narrow`` set.
+            about: hyper-parameters that they compare something with.
+            named: what options of the source must be, values that its hyper-parameters are set to, sizes that
+                scenarios are drawn with; each by its name.
+        """
+        row = CATALOGUE[self.source]
+        values = {n: v for n, v in named.items() if n in row.numbers}
+
+        def imposed(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+            for restrict in (self.narrow, narrow or _as_drawn):
+                s = restrict(draw, setting, s)
+            for change in changes:
+                s = change(s)
+            return with_hyper(s, **values)
+
+        return replace(
+            self,
+            when=when or self.when or ", ".join(f"{SYMBOLS.get(n, n)} = {v:g}" for n, v in values.items()),
+            narrow=imposed if narrow or changes or values else self.narrow,
+            options={**self.options, **{n: v for n, v in named.items() if n in row.options}},
+            needs=(*self.needs, *needs, *values),
+            zeroes=(*self.zeroes, *(n for n, v in values.items() if v == 0)),
+            draw={**self.draw, **{n: v for n, v in named.items() if n not in row.options and n not in row.numbers}},
+            about=(*self.about, *about),
+        )
+
+    def told(
+        self,
+        *changes: Change,
+        at: Callable[[Scenario, int], int | None] = _each,
+        back: Callable[[Scenario, Array], Array] = _itself,
+        **named: Any,
+    ) -> Edge:
+        """The edge whose run is told to the target so.
+
+        Args:
+            changes: what makes the target's events, model and problem, each after the one before.
+            at: which event of the target corresponds to an event of the source.
+            back: the source's model that a model of the target stands for.
+            named: options and hyper-parameters of the target by name. A function makes one from the hyper-parameters h
+                and options o of the scenario so changed.
+        """
+        row = CATALOGUE[self.target]
+        unread = {n: () for n in COLUMNS if n not in row.takes}
+        assert named.keys() <= {*row.options, *row.numbers}, f"{self.id}: {row.id} does not have all of {[*named]}"
+
+        def heard(e: Any) -> Event:
+            heard: Event = replace(e, **{n: v for n, v in unread.items() if hasattr(e, n)})
+            return heard
+
+        def carry(s: Scenario) -> Scenario:
+            for change in changes:
+                s = change(s)
+            h, o = s.case.hyper, s.case.options
+            said: dict[str, Any] = {n: v for n, v in ABSENT.items() if n not in h and n not in o}
+            said |= {n: v(h, o) if callable(v) else v for n, v in named.items()}
+            options = {n: v for n, v in said.items() if n in row.options}
+            return told(s, row.id, [heard(e) for e in s.events], options=options, hyper=said)
+
+        return replace(self, carry=carry, at=at, back=back)
+
+    def named(self, id: str) -> Edge:
+        """The edge by an id of its own, where source and target have several."""
+        return replace(self, id=id)
+
+    def having(self, **fields: Any) -> Edge:
+        """The edge with other fields."""
+        return replace(self, **fields)
+
+
+def reduces(
+    source: str, target: str, cited: str, *, levels: Sequence[Level] = (), roots: bool = False, undecided: bool = False
+) -> Edge:
+    """An edge that always holds: :meth:`Edge.under` says the restriction, and :meth:`Edge.told` how its run is told."""
+    here, there = CATALOGUE[source].levels, CATALOGUE[target].levels
+    level, *also = levels or [at for at in here if at in there] or here[-1:]
+    edge = Edge(
+        id=f"{source}-is-{target}",
+        source=source,
+        target=target,
+        when="",
+        cited=cited,
+        level=level,
+        carry=lambda s: s,
+        also=tuple(also),
+        roots=roots,
+        undecided=undecided,
+    )
+    return edge.told()
+
+
+rooted = partial(reduces, roots=True)
+"""The same, of an edge that takes roots."""
 
 
 def told(
@@ -122,14 +240,12 @@ def told(
     algorithm: str,
     events: Sequence[Event] | None = None,
     *,
-    level: Level | None = None,
     options: Mapping[str, str] | None = None,
     hyper: Mapping[str, Any] | None = None,
-    x0: Mapping[str, Array] | None = None,
 ) -> Scenario:
     """A scenario in another algorithm's words: options and hyper-parameters of the same name are kept."""
     target = CATALOGUE[algorithm]
-    level = level or s.case.level
+    level = s.case.level if s.case.level in target.levels else target.levels[-1]
     kept = {n: v for n, v in s.case.options.items() if n in target.options}
     numbers = {**s.case.hyper, **(hyper or {})}
     chosen = {**target.defaults(), **kept, **(options or {})}
@@ -140,35 +256,8 @@ def told(
         reading=target.readings[0].name,
         options=chosen,
         hyper={n: numbers[n] for n in target.numbers_under(level, chosen) if n in numbers},
-        x0=s.case.x0 if x0 is None else x0,
     )
     return Scenario(case, s.events if events is None else tuple(events))
-
-
-def pinned(
-    *,
-    source: str,
-    target: str,
-    cited: str,
-    level: Level,
-    values: Mapping[str, float],
-    carry: Callable[[Scenario], Scenario] | None = None,
-    **more: Any,
-) -> Edge:
-    """The edge whose restriction is that some hyper-parameters have a value."""
-    return Edge(
-        id=f"{source}-is-{target}",
-        source=source,
-        target=target,
-        when=", ".join(f"{SYMBOLS.get(n, n)} = {v:g}" for n, v in values.items()),
-        cited=cited,
-        level=level,
-        carry=carry or (lambda s: told(s, target)),
-        narrow=fixing(**values),
-        needs=tuple(values),
-        zeroes=tuple(n for n, v in values.items() if v == 0),
-        **more,
-    )
 
 
 # One strategy for all edges: to make one, Hypothesis reads its source, and every command would wait for 127 of them.

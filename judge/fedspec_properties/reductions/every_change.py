@@ -8,7 +8,8 @@ from typing import cast
 from hypothesis import strategies as st
 
 from fedspec.contract import Messages, Round
-from fedspec_properties.reductions.edge import UNIFORM, Edge, fixing, pinned, told
+from fedspec_properties.reductions.edge import reduces, rooted
+from fedspec_properties.reductions.rounds import ALONE
 from fedspec_suite.measure.scenario import Scenario, posed, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -20,13 +21,8 @@ MANY = 16
 """More than any small case has clients."""
 
 
-def _as_mean(s: Scenario) -> Scenario:
-    return told(s, "fedavg", hyper={"eta": s.case.hyper.get("eta", 1)}, options=UNIFORM)
-
-
-def _all_alike(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    """The power is 0; and no loss is, whatever the numbers of the case are."""
-    s = with_hyper(s, q=0.0)
+def _no_losses_of_zero(s: Scenario) -> Scenario:
+    """No loss is 0, whatever the numbers of the case are."""
     f = None if s.case.problem is None else s.case.problem.f
     return s if f is None else posed(s, f=f + 16)
 
@@ -36,9 +32,10 @@ def _without_losses(s: Scenario) -> Scenario:
         replace(e, messages=tuple(replace(m, loss=None) for m in e.messages)) if isinstance(e, Messages) else e
         for e in s.events
     )
-    bare = told(s, "fedavg", events=tuple(events), hyper={"eta": 1}, options=UNIFORM)
-    problem = bare.case.problem
-    return bare if problem is None else replace(bare, case=replace(bare.case, problem=replace(problem, f=None)))
+    bare = replace(s, events=tuple(events))
+    return (
+        bare if s.case.problem is None else replace(bare, case=replace(s.case, problem=replace(s.case.problem, f=None)))
+    )
 
 
 def _all_kept(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
@@ -48,105 +45,28 @@ def _all_kept(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
 
 
 EDGES = (
-    Edge(
-        id="fedexp-is-fedavg",
-        source="fedexp",
-        target="fedavg",
-        when="one client takes part in a round",
-        cited="its definition: the rate is max(1, 1/2 or less)",
-        level="server",
-        carry=lambda s: told(s, "fedavg", hyper={"eta": 1}),
-        draw={"clients": (1, 1)},
-        also=("round",),
+    reduces("fedexp", "fedavg", "its definition: the rate is max(1, 1/2 or less)", undecided=True).under(
+        "one client takes part in a round", **ALONE
+    ),
+    rooted("geometric-median", "fedavg", "its definition: all distances count as nu").under(smooth=BEYOND),
+    rooted(
+        "centred-clipping",
+        "fedavg",
+        "its definition: nothing is clipped, and v + mean of (Delta_i - v) is the mean",
         undecided=True,
+    ).under(clip_norm=BEYOND),
+    rooted("multi-krum", "krum", "Blanchard et al. (2017): m = 1").under(keep=1),
+    rooted("multi-krum", "fedavg", "Blanchard et al. (2017): m = n").under(
+        "at least as many are kept as take part in a round", narrow=_all_kept, needs=("keep",)
     ),
-    pinned(
-        source="geometric-median",
-        target="fedavg",
-        cited="its definition: all distances count as nu",
-        level="server",
-        values={"smooth": BEYOND},
-        carry=lambda s: told(s, "fedavg", hyper={"eta": s.case.hyper.get("eta", 1)}),
-        also=("round",),
-        roots=True,
+    reduces("median", "fedavg", "its definition: the middle of two is their mean").under(
+        "two clients take part in a round at most, and they are not weighed", middle="mean", clients=(1, 2)
     ),
-    pinned(
-        source="centred-clipping",
-        target="fedavg",
-        cited="its definition: nothing is clipped, and v + mean of (Delta_i - v) is the mean",
-        level="server",
-        values={"clip_norm": BEYOND},
-        carry=_as_mean,
-        also=("round",),
-        roots=True,
-        undecided=True,
-    ),
-    pinned(
-        source="multi-krum",
-        target="krum",
-        cited="Blanchard et al. (2017): m = 1",
-        level="server",
-        values={"keep": 1},
-        also=("round",),
-        roots=True,
-    ),
-    Edge(
-        id="multi-krum-is-fedavg",
-        source="multi-krum",
-        target="fedavg",
-        when="at least as many are kept as take part in a round",
-        cited="Blanchard et al. (2017): m = n",
-        level="server",
-        carry=lambda s: told(s, "fedavg", hyper={"eta": s.case.hyper.get("eta", 1)}),
-        narrow=_all_kept,
-        needs=("keep",),
-        also=("round",),
-        roots=True,
-    ),
-    Edge(
-        id="median-is-fedavg",
-        source="median",
-        target="fedavg",
-        when="two clients take part in a round at most, and they are not weighed",
-        cited="its definition: the middle of two is their mean",
-        level="server",
-        options={"middle": "mean"},
-        carry=_as_mean,
-        draw={"clients": (1, 2)},
-        also=("round",),
-    ),
-    Edge(
-        id="q-fedavg-is-fedavg",
-        source="q-fedavg",
-        target="fedavg",
-        when="q = 0",
-        cited="external: Li et al. (2020): its objective is then the sum of the F_i",
-        level="server",
-        carry=_without_losses,
-        narrow=_all_alike,
-        needs=("q",),
-        zeroes=("q",),
-        also=("round",),
-    ),
-    pinned(
-        source="trimmed-mean",
-        target="fedavg",
-        cited="its definition: nothing is left out",
-        level="server",
-        values={"trim": 0.0},
-        carry=_as_mean,
-        also=("round",),
-    ),
-    Edge(
-        id="trimmed-mean-is-median",
-        source="trimmed-mean",
-        target="median",
-        when="trim = 0.4375 and four clients take part in a round at most",
-        cited="its definition: what is left is the middle",
-        level="server",
-        carry=lambda s: told(s, "median"),
-        narrow=fixing(trim=NEARLY_HALF),
-        needs=("trim",),
-        also=("round",),
+    reduces("q-fedavg", "fedavg", "external: Li et al. (2020): its objective is then the sum of the F_i")
+    .under("q = 0", _no_losses_of_zero, q=0.0)
+    .told(_without_losses),
+    reduces("trimmed-mean", "fedavg", "its definition: nothing is left out").under(trim=0.0),
+    reduces("trimmed-mean", "median", "its definition: what is left is the middle").under(
+        "trim = 0.4375 and four clients take part in a round at most", trim=NEARLY_HALF
     ),
 )

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
-from fedspec.contract import Event, Exchange
-from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.setting import Setting
+from fedspec.contract import Exchange
+from fedspec_properties.reductions.edge import Change
+from fedspec_suite.measure.scenario import Scenario, problem_of
 
-Narrow = Callable[[st.DrawFn, Setting, Scenario], Scenario]
-
-FOUR = {"clients": (4, 4), "everyone": True}
+FOUR: dict[str, Any] = {"clients": (4, 4), "everyone": True}
 """As many clients as divide exactly by their number, all of whom take part."""
 
 
 def size(s: Scenario) -> int:
     """How many clients there are."""
-    assert s.case.problem is not None
-    return len(s.case.problem.H)
+    return len(problem_of(s).H)
 
 
-def exchanges(s: Scenario, f: Callable[[Exchange], Event]) -> Scenario:
-    """The scenario with every exchange changed."""
-    return replace(s, events=tuple(f(e) if isinstance(e, Exchange) else e for e in s.events))
+def exchanges(s: Scenario, *changes: Callable[[Exchange], Exchange]) -> Scenario:
+    """The scenario with every exchange changed, by each of these after the one before."""
+    for f in changes:
+        s = replace(s, events=tuple(f(e) if isinstance(e, Exchange) else e for e in s.events))
+    return s
+
+
+def each(*changes: Callable[[Exchange], Exchange]) -> Change:
+    """The change of a scenario that changes its every exchange."""
+    return lambda s: exchanges(s, *changes)
 
 
 def unmixed(e: Exchange) -> Exchange:
@@ -54,24 +58,6 @@ def evened(e: Exchange) -> Exchange:
     return replace(e, senders=tuple(next(i for i in e.senders if i in V) for V in e.clusters))
 
 
-def embedded(e: Exchange, n: int) -> Exchange:
-    """The matrix of the senders among all n clients, of whom the others talk to nobody."""
-    W = np.eye(n, dtype=e.mixing.dtype)
-    W[np.ix_(e.senders, e.senders)] = e.mixing
-    return replace(e, mixing=W)
-
-
 def halves(n: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Two clusters."""
     return tuple(range(n // 2)), tuple(range(n // 2, n))
-
-
-def changed(*changes: Callable[[Exchange], Exchange]) -> Narrow:
-    """The restriction that changes every exchange."""
-
-    def narrow(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-        for change in changes:
-            s = exchanges(s, change)
-        return s
-
-    return narrow

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.contract import Exchange, Quadratics, Round
-from fedspec_properties.reductions.edge import Edge, told
+from fedspec_properties.reductions.edge import rooted
 from fedspec_properties.reductions.exchanges import (
     FOUR,
-    changed,
     complete,
-    embedded,
+    each,
     evened,
     exchanges,
     halves,
@@ -24,7 +22,7 @@ from fedspec_properties.reductions.exchanges import (
     unmixed,
 )
 from fedspec_suite.measure.parts import draw_some
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, problem_of
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.traces import draw_mixing
 
@@ -47,185 +45,65 @@ def _any_senders(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     return exchanges(s, lambda e: replace(complete(e), senders=draw_some(draw, size(s))))
 
 
-def _rounds(s: Scenario, algorithm: str = "fedamsgrad") -> Scenario:
+def _in_rounds(s: Scenario) -> Scenario:
     """Every exchange as a round in which the senders take its local steps."""
-    events = [Round(e.senders, (len(e.computing),) * len(e.senders)) for e in s.events if isinstance(e, Exchange)]
-    return told(s, algorithm, events, level="round")
+    events = (Round(e.senders, (len(e.computing),) * len(e.senders)) for e in s.events if isinstance(e, Exchange))
+    return replace(s, events=tuple(events))
 
 
-def _as(algorithm: str, change: Callable[[Exchange], Exchange] = lambda e: e) -> Callable[[Scenario], Scenario]:
-    def carry(s: Scenario) -> Scenario:
-        return told(s, algorithm, exchanges(s, lambda e: change(replace(e, clusters=()))).events)
-
-    return carry
-
-
-def _embedded(algorithm: str) -> Callable[[Scenario], Scenario]:
-    return lambda s: told(s, algorithm, exchanges(s, lambda e: embedded(e, size(s))).events)
-
-
-def _as_cafga(s: Scenario) -> Scenario:
-    return told(s, "cafga", exchanges(s, lambda e: replace(e, clusters=halves(size(s)))).events)
-
-
-def _as_one_client(s: Scenario) -> Scenario:
+def _of_the_mean(s: Scenario) -> Scenario:
     """One client whose objective is everybody's mean."""
-    problem = s.case.problem
-    assert problem is not None
-    mean = Quadratics(problem.H.mean(axis=0)[None], problem.e.mean(axis=0)[None], np.ones(1))
-    events = [Round((0,), (len(e.computing),)) for e in s.events if isinstance(e, Exchange)]
-    return told(replace(s, case=replace(s.case, problem=mean)), "fedamsgrad", events, level="round")
+    p = problem_of(s)
+    events = (Round((0,), (len(e.computing),)) for e in s.events if isinstance(e, Exchange))
+    mean = Quadratics(p.H.mean(axis=0)[None], p.e.mean(axis=0)[None], np.ones(1))
+    return replace(s, case=replace(s.case, problem=mean), events=tuple(events))
 
 
-_BOX: Sequence[str] = ("AFGA, L220-223", "AFGA, Alg. 2 (L355-402)", "AFGA, footnote 4 (L476-479)")
+def _embedded(s: Scenario) -> Scenario:
+    """The matrix of the senders among all clients, of whom the others talk to nobody."""
+
+    def embed(e: Exchange) -> Exchange:
+        W = np.eye(size(s), dtype=e.mixing.dtype)
+        W[np.ix_(e.senders, e.senders)] = e.mixing
+        return replace(e, mixing=W)
+
+    return exchanges(s, embed)
+
 
 EDGES = (
-    Edge(
-        id="afga-is-fedamsgrad",
-        source="afga",
-        target="fedamsgrad",
-        when="nobody mixes (W = I) and S_(r,t) = S_r",
-        cited=_BOX[0],
-        level="trace",
-        carry=_rounds,
-        narrow=changed(unmixed, one_set),
-        roots=True,
-    ),
-    Edge(
-        id="afga-is-gossip-fedamsgrad",
-        source="afga",
-        target="gossip-fedamsgrad",
-        when="S_(r,t) = S_r",
-        cited="AFGA, Table 4 (L561-567)",
-        level="trace",
-        carry=_as("gossip-fedamsgrad"),
-        narrow=changed(one_set),
-        roots=True,
-    ),
-    Edge(
-        id="afga-is-one-client",
-        source="afga",
-        target="fedamsgrad",
-        when="W = J and everybody computes: one client with the mean objective, whoever sends",
-        cited="AFGA, eq. (10)",
-        level="trace",
-        carry=_as_one_client,
-        narrow=_any_senders,
-        draw=FOUR,
-        roots=True,
-    ),
-    Edge(
-        id="afga-is-cafga",
-        source="afga",
-        target="cafga",
-        when="W is block-diagonal and equally many of each block send",
-        cited=_BOX[1],
-        level="trace",
-        carry=_as_cafga,
-        narrow=_in_halves,
-        draw={"clients": (2, 4)},
-        roots=True,
-    ),
-    Edge(
-        id="gossip-fedamsgrad-is-afga",
-        source="gossip-fedamsgrad",
-        target="afga",
-        when="always: its sets are S_(r,t) = S_r",
-        cited="AFGA, Table 4 (L561-567)",
-        level="trace",
-        carry=_as("afga"),
-        roots=True,
-    ),
-    Edge(
-        id="gossip-fedamsgrad-is-fedamsgrad",
-        source="gossip-fedamsgrad",
-        target="fedamsgrad",
-        when="nobody mixes (W = I)",
-        cited=_BOX[0],
-        level="trace",
-        carry=_rounds,
-        narrow=changed(unmixed),
-        roots=True,
-    ),
-    Edge(
-        id="cafga-is-afga",
-        source="cafga",
-        target="afga",
-        when="K = 1",
-        cited=_BOX[1],
-        level="trace",
-        carry=_as("afga"),
-        narrow=changed(one_cluster),
-        options={"broadcast": "all"},
-        roots=True,
-    ),
-    Edge(
-        id="cafga-is-afga-in-blocks",
-        source="cafga",
-        target="afga",
-        when="equally many of each cluster send",
-        cited=_BOX[1],
-        level="trace",
-        carry=_as("afga"),
-        narrow=changed(evened),
-        options={"broadcast": "all", "cluster_weights": "equal"},
-        roots=True,
-    ),
-    Edge(
-        id="afga-a-is-afga",
-        source="afga-a",
-        target="afga",
-        when="the others talk to nobody, and S_(r,t) = S_r",
-        cited=_BOX[2],
-        level="trace",
-        carry=_embedded("afga"),
-        options={"sampling": "round"},
-        roots=True,
-    ),
-    Edge(
-        id="afga-a-is-fedamsgrad",
-        source="afga-a",
-        target="fedamsgrad",
-        when="nobody mixes (W = I)",
-        cited=_BOX[2],
-        level="trace",
-        carry=_rounds,
-        narrow=changed(unmixed),
-        options={"sampling": "round"},
-        roots=True,
-    ),
-    Edge(
-        id="afga-a-is-afga-unmixed",
-        source="afga-a",
-        target="afga",
-        when="nobody mixes (W = I), re-sampled",
-        cited=_BOX[2],
-        level="trace",
-        carry=lambda s: told(s, "afga", exchanges(s, lambda e: replace(e, mixing=np.eye(size(s)))).events),
-        narrow=changed(unmixed),
-        options={"sampling": "step"},
-        roots=True,
-    ),
-    Edge(
-        id="cafga-a-is-afga-a",
-        source="cafga-a",
-        target="afga-a",
-        when="K = 1",
-        cited="AFGA, L440-442",
-        level="trace",
-        carry=_as("afga-a"),
-        narrow=changed(one_cluster),
-        roots=True,
-    ),
-    Edge(
-        id="cafga-a-is-cafga",
-        source="cafga-a",
-        target="cafga",
-        when="the others talk to nobody, and S_(r,t) = S_r",
-        cited="AFGA, L440-442",
-        level="trace",
-        carry=_embedded("cafga"),
-        options={"sampling": "round"},
-        roots=True,
-    ),
+    rooted("afga", "fedamsgrad", "AFGA, L220-223")
+    .under("nobody mixes (W = I) and S_(r,t) = S_r", each(unmixed, one_set))
+    .told(_in_rounds),
+    rooted("afga", "gossip-fedamsgrad", "AFGA, Table 4 (L561-567)").under("S_(r,t) = S_r", each(one_set)),
+    rooted("afga", "fedamsgrad", "AFGA, eq. (10)")
+    .named("afga-is-one-client")
+    .under(
+        "W = J and everybody computes: one client with the mean objective, whoever sends", narrow=_any_senders, **FOUR
+    )
+    .told(_of_the_mean),
+    rooted("afga", "cafga", "AFGA, Alg. 2 (L355-402)")
+    .under("W is block-diagonal and equally many of each block send", narrow=_in_halves, clients=(2, 4))
+    .told(lambda s: exchanges(s, lambda e: replace(e, clusters=halves(size(s))))),
+    rooted("gossip-fedamsgrad", "afga", "AFGA, Table 4 (L561-567)").under("always: its sets are S_(r,t) = S_r"),
+    rooted("gossip-fedamsgrad", "fedamsgrad", "AFGA, L220-223")
+    .under("nobody mixes (W = I)", each(unmixed))
+    .told(_in_rounds),
+    rooted("cafga", "afga", "AFGA, Alg. 2 (L355-402)").under("K = 1", each(one_cluster), broadcast="all"),
+    rooted("cafga", "afga", "AFGA, Alg. 2 (L355-402)")
+    .named("cafga-is-afga-in-blocks")
+    .under("equally many of each cluster send", each(evened), broadcast="all", cluster_weights="equal"),
+    rooted("afga-a", "afga", "AFGA, footnote 4 (L476-479)")
+    .under("the others talk to nobody, and S_(r,t) = S_r", sampling="round")
+    .told(_embedded),
+    rooted("afga-a", "fedamsgrad", "AFGA, footnote 4 (L476-479)")
+    .under("nobody mixes (W = I)", each(unmixed), sampling="round")
+    .told(_in_rounds),
+    rooted("afga-a", "afga", "AFGA, footnote 4 (L476-479)")
+    .named("afga-a-is-afga-unmixed")
+    .under("nobody mixes (W = I), re-sampled", each(unmixed), sampling="step")
+    .told(_embedded),
+    rooted("cafga-a", "afga-a", "AFGA, L440-442").under("K = 1", each(one_cluster)),
+    rooted("cafga-a", "cafga", "AFGA, L440-442")
+    .under("the others talk to nobody, and S_(r,t) = S_r", sampling="round")
+    .told(_embedded),
 )

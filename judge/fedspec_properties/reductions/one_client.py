@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from fedspec.arith import digits
-from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Begin, Event, Gradient, Round
+from fedspec.arith import Array, digits
+from fedspec.contract import Begin, Blocks, Event, Gradient, Round
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT as REFERENCE
-from fedspec_properties.reductions.edge import Edge, fixing, told
-from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_properties.reductions.edge import rooted, told
+from fedspec_properties.reductions.rounds import ALONE, in_rounds
+from fedspec_suite.measure.scenario import Scenario, lift, problem_of, with_blocks
 
 
 def _as_solver(target: str, goes_on: bool = False) -> Callable[[Scenario], Scenario]:
@@ -25,15 +25,14 @@ def _as_solver(target: str, goes_on: bool = False) -> Callable[[Scenario], Scena
 
     def carry(s: Scenario) -> Scenario:
         if s.case.dtype == "object":
-            return told(s, target, sights(s), level="client")
+            return told(s, target, sights(s))
         with digits():
-            events = [_rounded(e) for e in sights(lift(s, _decimal))]
-        return told(s, target, events, level="client")
+            events = [with_blocks(e, _rounded) for e in sights(lift(s, _decimal))]
+        return told(s, target, events)
 
     def sights(s: Scenario) -> list[Event]:
-        exact = told(s, target, (), level="client")
-        problem = exact.case.problem
-        assert problem is not None
+        exact = told(s, target, ())
+        problem = problem_of(exact)
         session = REFERENCE.start(exact.case)
         like, x = s.case.x0, flatten(exact.case.x0)
         events: list[Event] = []
@@ -54,13 +53,8 @@ def _decimal(q: Fraction) -> Decimal:
     return Decimal(q.numerator) / Decimal(q.denominator)
 
 
-def _rounded(e: Event) -> Event:
-    match e:
-        case Begin(x=x):
-            return Begin({n: a.astype(float) for n, a in x.items()})
-        case Gradient(g=g):
-            return Gradient({n: a.astype(float) for n, a in g.items()})
-    return e
+def _rounded(blocks: Blocks) -> dict[str, Array]:
+    return {n: a.astype(float) for n, a in blocks.items()}
 
 
 def _last_step(s: Scenario, k: int) -> int:
@@ -73,53 +67,20 @@ def _last_of_all(s: Scenario, k: int) -> int:
     return _last_step(s, k) - (k + 1)
 
 
-def _going_on(*, source: str, target: str, cited: str) -> Edge:
-    """Of a server with momentum, whose clients keep what their solver has."""
-    return Edge(
-        id=f"{source}-is-{target}",
-        source=source,
-        target=target,
-        when="there is one client; eta = 1 and beta = 0",
-        cited=cited,
-        level="round",
-        carry=_as_solver(target, goes_on=True),
-        narrow=fixing(eta=1.0, beta=0.0),
-        needs=("eta", "beta"),
-        zeroes=("beta",),
-        at=_last_of_all,
-        draw={"clients": (1, 1), "everyone": True},
-        roots=True,
-    )
-
-
-def _alone(*, source: str, target: str, cited: str, solver: str = "", roots: bool = False) -> Edge:
-    rate = {"eta": 1.0} if "eta" in CATALOGUE[source].numbers else {}
-    return Edge(
-        id=f"{source}-is-{target}",
-        source=source,
-        target=target,
-        when="there is one client" + (f" whose solver is {solver}" if solver else "; eta = 1" if rate else ""),
-        cited=cited,
-        level="round",
-        carry=_as_solver(target),
-        narrow=fixing(**rate),
-        options={"solver": solver, "tau_eff_choice": "weighted-norm"} if solver else {},
-        needs=tuple(rate),
-        at=_last_step,
-        draw={"clients": (1, 1)},
-        roots=roots,
-    )
-
-
 EDGES = (
-    _alone(source="fedavg", target="sgd", cited="FedNova, eq. (2) (L52)"),
-    _alone(source="fedprox", target="proximal-sgd", cited="FedNova, eqs. (7) and (31)"),
-    _alone(source="fedavg-normalised", target="normalised-sgd", cited="FedAda2, App. A, eq. (2) (L377)", roots=True),
-    _alone(
-        source="fednova",
-        target="momentum",
-        cited="FedNova, eq. (12) (L198): tau_eff d_1 is -Delta_1 / eta_l",
-        solver="momentum",
-    ),
-    _going_on(source="diloco-muon", target="muon", cited="Therien et al. (2025), by its definition"),
+    in_rounds("fedavg", "sgd", "FedNova, eq. (2) (L52)")
+    .under("there is one client; eta = 1", eta=1.0, **ALONE)
+    .having(carry=_as_solver("sgd"), at=_last_step),
+    in_rounds("fedprox", "proximal-sgd", "FedNova, eqs. (7) and (31)")
+    .under("there is one client; eta = 1", eta=1.0, **ALONE)
+    .having(carry=_as_solver("proximal-sgd"), at=_last_step),
+    rooted("fedavg-normalised", "normalised-sgd", "FedAda2, App. A, eq. (2) (L377)")
+    .under("there is one client", **ALONE)
+    .having(carry=_as_solver("normalised-sgd"), at=_last_step),
+    in_rounds("fednova", "momentum", "FedNova, eq. (12) (L198): tau_eff d_1 is -Delta_1 / eta_l")
+    .under("there is one client whose solver is momentum", solver="momentum", tau_eff_choice="weighted-norm", **ALONE)
+    .having(carry=_as_solver("momentum"), at=_last_step),
+    rooted("diloco-muon", "muon", "Therien et al. (2025), by its definition")
+    .under("there is one client; eta = 1 and beta = 0", eta=1.0, beta=0.0, everyone=True, **ALONE)
+    .having(carry=_as_solver("muon", goes_on=True), at=_last_of_all),
 )

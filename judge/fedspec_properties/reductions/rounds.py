@@ -1,26 +1,24 @@
-"""Rounds under a restriction, and edges at their level: what the files of reductions share about them."""
+"""Rounds under a restriction, and edges by it: what the files of reductions share about them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
 
-from fedspec.contract import Round
-from fedspec_properties.reductions.edge import Edge, told
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Arrival, Round
+from fedspec_properties.reductions.edge import Edge, reduces
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
-FIRST = {"rounds": (1, 1)}
-ALONE = {"clients": (1, 1)}
-EVERYONE = {"everyone": True}
+in_rounds = partial(reduces, levels=("round",))
+"""An edge of rounds that does not hold of a server alone."""
 
-
-def to(algorithm: str, options: dict[str, str] | None = None, **hyper: Any) -> Callable[[Scenario], Scenario]:
-    """The same run in another algorithm's words."""
-    return lambda s: told(s, algorithm, options=options, hyper=hyper)
+ALONE: dict[str, Any] = {"clients": (1, 1)}
+"""Cases of one client."""
 
 
 def plans(s: Scenario, **columns: Any) -> Scenario:
@@ -34,22 +32,26 @@ def equal_steps(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     return plans(s, steps=lambda e: (draw(st.integers(1, 4)),) * len(e.steps))
 
 
-def single_steps(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+def single_steps(s: Scenario) -> Scenario:
     """Every client takes one step a round."""
     return plans(s, steps=lambda e: (1,) * len(e.steps))
 
 
-def of_rounds(
-    *,
-    id: str,
-    source: str,
-    target: str,
-    when: str,
-    cited: str,
-    carry: Callable[[Scenario], Scenario] | None = None,
-    **more: Any,
-) -> Edge:
-    """An edge at level round, told in the target's words unless it says how."""
-    return Edge(
-        id=id, source=source, target=target, when=when, cited=cited, level="round", carry=carry or to(target), **more
-    )
+def in_groups(s: Scenario, size: int) -> Scenario:
+    """Every so many arrivals as the round of who arrives."""
+    arrivals = [e for e in s.events if isinstance(e, Arrival)]
+    groups = [arrivals[k : k + size] for k in range(0, len(arrivals), size)]
+    rounds = (Round(tuple(a.client for a in group), tuple(a.steps for a in group)) for group in groups)
+    return replace(s, events=tuple(rounds))
+
+
+def begins(source: str, target: str, cited: str, so: str = "", roots: bool = False, **named: Any) -> Edge:
+    """An edge of the first round, when the source does not remember anything yet."""
+    edge = reduces(source, target, cited, levels=("round",), roots=roots).named(f"{source}-begins-as-{target}")
+    return edge.under(f"it is the first round{so}", rounds=(1, 1), **named)
+
+
+def alone(source: str, target: str, cited: str, so: str = "", **named: Any) -> Edge:
+    """An edge of cases with one client."""
+    edge = reduces(source, target, cited, levels=CATALOGUE[source].levels[-1:]).named(f"{source}-alone-is-{target}")
+    return edge.under(f"there is one client{so}", **ALONE, **named)

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.contract import Begin, Event, Gradient
-from fedspec_properties.reductions.edge import Edge, fixing, pinned, told
-from fedspec_suite.measure.scenario import Scenario, change_events
+from fedspec_properties.reductions.edge import Edge, reduces, rooted
+from fedspec_suite.measure.scenario import Scenario, change_events, with_blocks
 from fedspec_suite.measure.setting import Setting
 
-ONE_STEP = {"steps": (1, 1)}
 FEDNOVA_B = "FedNova, App. B"
-
-
-def _at_smaller_rate(s: Scenario) -> Scenario:
-    return told(s, "momentum", hyper={"eta_l": s.case.hyper["eta_l"] * (1 - s.case.hyper["rho"])})
 
 
 def _signs(a: Array) -> Array:
     return np.where(a < 0, -1, 1).astype(a.dtype)
 
 
-def _growing(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+def _growing(s: Scenario) -> Scenario:
     """No coordinate of a gradient is smaller than at the step before."""
     least: Mapping[str, Array] = {}
     events: list[Event] = []
@@ -40,7 +36,7 @@ def _growing(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     return replace(s, events=tuple(events))
 
 
-def _alike(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
+def _alike(s: Scenario) -> Scenario:
     """Every gradient has one magnitude in all its coordinates."""
 
     def level(g: Mapping[str, Array]) -> Gradient:
@@ -63,188 +59,50 @@ def _single_sets(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
     def cut(blocks: Mapping[str, Array]) -> dict[str, Array]:
         return {f"{n}{j}": a.reshape(-1)[j : j + 1] for n, a in blocks.items() for j in range(a.size)}
 
-    def event(e: Event) -> Event:
-        match e:
-            case Gradient(g=g):
-                return Gradient(cut(g))
-            case Begin(x=x):
-                return Begin(cut(x))
-        return e
-
-    return Scenario(replace(s.case, x0=cut(s.case.x0)), tuple(map(event, s.events)))
+    return Scenario(replace(s.case, x0=cut(s.case.x0)), tuple(with_blocks(e, cut) for e in s.events))
 
 
-def _undelayed(
-    *, source: str, target: str, cited: str, options: Mapping[str, str] | None = None, v0: bool = True
-) -> Edge:
-    """A solver with delay and dead zone, without them."""
-    values = {"z": 1, "eps_s": 0.0} | ({"v0": 0.0} if v0 else {})
-    return pinned(
-        source=source,
-        target=target,
-        cited=cited,
-        level="client",
-        values=values,
-        carry=lambda s: told(s, target, options=options),
-        roots=True,
+def _singletons(source: str, target: str, cited: str, **options: Any) -> Edge:
+    return rooted(source, target, cited).under(
+        "every set of the cover is one coordinate", narrow=_single_sets, **options
     )
 
 
-def _singletons(*, source: str, target: str, cited: str, options: Mapping[str, str] | None = None) -> Edge:
-    """A solver over a cover whose every set is one coordinate."""
-    return Edge(
-        id=f"{source}-is-{target}",
-        source=source,
-        target=target,
-        when="every set of the cover is one coordinate",
-        cited=cited,
-        level="client",
-        carry=lambda s: told(s, target, hyper={"v0": s.case.hyper.get("v0", 0)}),
-        narrow=_single_sets,
-        options=options or {},
-        roots=True,
-    )
-
-
-PLAIN = (
-    pinned(source="momentum", target="sgd", cited=FEDNOVA_B, level="client", values={"rho": 0.0}),
-    pinned(source="nesterov", target="sgd", cited=FEDNOVA_B, level="client", values={"rho": 0.0}),
-    pinned(source="dampened", target="sgd", cited=FEDNOVA_B, level="client", values={"rho": 0.0}),
-    pinned(
-        source="proximal-sgd",
-        target="sgd",
-        cited=f"{FEDNOVA_B}, eq. (31) with alpha = 0",
-        level="client",
-        values={"mu": 0.0},
+EDGES = (
+    reduces("momentum", "sgd", FEDNOVA_B).under(rho=0.0),
+    reduces("nesterov", "sgd", FEDNOVA_B).under(rho=0.0),
+    reduces("dampened", "sgd", FEDNOVA_B).under(rho=0.0),
+    reduces("proximal-sgd", "sgd", f"{FEDNOVA_B}, eq. (31) with alpha = 0").under(mu=0.0),
+    reduces("decayed-sgd", "sgd", FEDNOVA_B).under(gamma=1.0),
+    reduces("momentum-proximal-outside", "momentum", f"{FEDNOVA_B}, eqs. (35)-(36)").under(mu=0.0),
+    reduces("momentum-proximal-outside", "proximal-sgd", f"{FEDNOVA_B}, eq. (31)").under(rho=0.0),
+    reduces("momentum-proximal-inside", "momentum", f"{FEDNOVA_B}, eqs. (35)-(36)").under(mu=0.0),
+    reduces("momentum-proximal-inside", "proximal-sgd", f"{FEDNOVA_B}, eq. (31)").under(rho=0.0),
+    reduces("dampened", "momentum", f"{FEDNOVA_B}: a_k = 1 - rho^(tau-k) is (1 - rho) times that of momentum")
+    .under("its buffer starts at zero; the rate is (1 - rho) eta_l", start="zero")
+    .told(eta_l=lambda h, o: h["eta_l"] * (1 - h["rho"])),
+    rooted("adam", "adagrad", "FedAda2, Alg. 6 (L1335): m_hat = g and v_hat = g^2 at the first step").under(
+        "its moments are corrected and a round has one step; v_0 = 0", bias_correction="moments", steps=(1, 1)
     ),
-    pinned(source="decayed-sgd", target="sgd", cited=FEDNOVA_B, level="client", values={"gamma": 1.0}),
-    pinned(
-        source="momentum-proximal-outside",
-        target="momentum",
-        cited=f"{FEDNOVA_B}, eqs. (35)-(36)",
-        level="client",
-        values={"mu": 0.0},
+    rooted(
+        "yogi", "adam", "external: Zaheer et al. (2018), Algorithm 2: from zero both moments become (1 - beta2) g^2"
+    ).under("v_0 = 0 and a round has one step", v0=0.0, steps=(1, 1)),
+    rooted(
+        "amsgrad", "adam", "external: Reddi, Kale and Kumar (2018), Algorithm 2: the maximum is the last second moment"
+    ).under("no coordinate of the gradient gets smaller during a round", _growing, about=("beta2",)),
+    _singletons("sm3-i", "adagrad", "FedAda2, Algs. 3-4 and 9 with z = 1 (L701)", zero="epsilon"),
+    _singletons("sm3-ii", "adagrad", "FedAda2, Algs. 3-4 and 9 with z = 1 (L717)", zero="epsilon"),
+    rooted("sm3-ii", "sm3-i", "FedAda2, Algs. 3-4 (L701, L717): the bounds of both are the sum of the squares").under(
+        "all coordinates of a gradient have the same magnitude", _alike
     ),
-    pinned(
-        source="momentum-proximal-outside",
-        target="proximal-sgd",
-        cited=f"{FEDNOVA_B}, eq. (31)",
-        level="client",
-        values={"rho": 0.0},
-    ),
-    pinned(
-        source="momentum-proximal-inside",
-        target="momentum",
-        cited=f"{FEDNOVA_B}, eqs. (35)-(36)",
-        level="client",
-        values={"mu": 0.0},
-    ),
-    pinned(
-        source="momentum-proximal-inside",
-        target="proximal-sgd",
-        cited=f"{FEDNOVA_B}, eq. (31)",
-        level="client",
-        values={"rho": 0.0},
-    ),
-    Edge(
-        id="dampened-is-momentum",
-        source="dampened",
-        target="momentum",
-        when="its buffer starts at zero; the rate is (1 - rho) eta_l",
-        cited=f"{FEDNOVA_B}: a_k = 1 - rho^(tau-k) is (1 - rho) times that of momentum",
-        level="client",
-        carry=_at_smaller_rate,
-        options={"start": "zero"},
-    ),
+    rooted("adamw", "adam", "external: Loshchilov and Hutter (2019), Algorithm 2 without its decay").under(wd=0.0),
+    rooted("agdu", "adagrad", "FedAda2, Alg. 9 with z = 1 (L1490)").under(z=1, eps_s=0.0),
+    rooted("admu", "adam", "FedAda2, Alg. 7 with z = 1 (L1357)")
+    .under(z=1, eps_s=0.0, v0=0.0)
+    .told(bias_correction="moments"),
+    rooted("sm3-i-delayed", "sm3-i", "FedAda2, Alg. 3 with z = 1 (L701)").under(z=1, eps_s=0.0, v0=0.0),
+    rooted("sm3-ii-delayed", "sm3-ii", "FedAda2, Alg. 4 with z = 1 (L717)").under(z=1, eps_s=0.0, v0=0.0),
+    _singletons("sm3-i-delayed", "agdu", "FedAda2, Algs. 3 and 9 (L701, L1490)"),
+    _singletons("sm3-ii-delayed", "agdu", "FedAda2, Algs. 4 and 9 (L717, L1490)", idle="carried"),
+    _singletons("sm3-adam", "admu", "FedAda2, Algs. 4 and 7 (L717, L1357)"),
 )
-
-ADAPTIVE = (
-    Edge(
-        id="adam-is-adagrad",
-        source="adam",
-        target="adagrad",
-        when="its moments are corrected and a round has one step; v_0 = 0",
-        cited="FedAda2, Alg. 6 (L1335): m_hat = g and v_hat = g^2 at the first step",
-        level="client",
-        carry=lambda s: told(s, "adagrad", hyper={"v0": 0}),
-        options={"bias_correction": "moments"},
-        draw=ONE_STEP,
-        roots=True,
-    ),
-    Edge(
-        id="yogi-is-adam",
-        source="yogi",
-        target="adam",
-        when="v_0 = 0 and a round has one step",
-        cited="external: Zaheer et al. (2018), Algorithm 2: from zero both moments become (1 - beta2) g^2",
-        level="client",
-        carry=lambda s: told(s, "adam"),
-        narrow=fixing(v0=0.0),
-        needs=("v0",),
-        zeroes=("v0",),
-        draw=ONE_STEP,
-        roots=True,
-    ),
-    Edge(
-        id="amsgrad-is-adam",
-        source="amsgrad",
-        target="adam",
-        when="no coordinate of the gradient gets smaller during a round",
-        cited="external: Reddi, Kale and Kumar (2018), Algorithm 2: the maximum is the last second moment",
-        level="client",
-        carry=lambda s: told(s, "adam"),
-        narrow=_growing,
-        about=("beta2",),
-        roots=True,
-    ),
-    *(
-        _singletons(
-            source=f"sm3-{roman}",
-            target="adagrad",
-            cited=f"FedAda2, Algs. 3-4 and 9 with z = 1 (L{line})",
-            options={"zero": "epsilon"},
-        )
-        for roman, line in (("i", 701), ("ii", 717))
-    ),
-    Edge(
-        id="sm3-ii-is-sm3-i",
-        source="sm3-ii",
-        target="sm3-i",
-        when="all coordinates of a gradient have the same magnitude",
-        cited="FedAda2, Algs. 3-4 (L701, L717): the bounds of both are the sum of the squares",
-        level="client",
-        carry=lambda s: told(s, "sm3-i"),
-        narrow=_alike,
-        roots=True,
-    ),
-)
-
-DECAYING = (
-    pinned(
-        source="adamw",
-        target="adam",
-        cited="external: Loshchilov and Hutter (2019), Algorithm 2 without its decay",
-        level="client",
-        values={"wd": 0.0},
-        roots=True,
-    ),
-)
-
-DELAYED = (
-    _undelayed(source="agdu", target="adagrad", cited="FedAda2, Alg. 9 with z = 1 (L1490)", v0=False),
-    _undelayed(
-        source="admu", target="adam", cited="FedAda2, Alg. 7 with z = 1 (L1357)", options={"bias_correction": "moments"}
-    ),
-    _undelayed(source="sm3-i-delayed", target="sm3-i", cited="FedAda2, Alg. 3 with z = 1 (L701)"),
-    _undelayed(source="sm3-ii-delayed", target="sm3-ii", cited="FedAda2, Alg. 4 with z = 1 (L717)"),
-    _singletons(source="sm3-i-delayed", target="agdu", cited="FedAda2, Algs. 3 and 9 (L701, L1490)"),
-    _singletons(
-        source="sm3-ii-delayed",
-        target="agdu",
-        cited="FedAda2, Algs. 4 and 9 (L717, L1490)",
-        options={"idle": "carried"},
-    ),
-    _singletons(source="sm3-adam", target="admu", cited="FedAda2, Algs. 4 and 7 (L717, L1357)"),
-)
-
-EDGES = (*PLAIN, *ADAPTIVE, *DECAYING, *DELAYED)
