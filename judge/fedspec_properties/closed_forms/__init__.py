@@ -10,7 +10,6 @@
 ``fedada2``         FedAda2 and its baselines, dp-FedAvg, normalised FedAvg
 ``fed_lamb``        Fed-LAMB, Fed-AMS, LAMB
 ``affine_rounds``   SCAFFOLD, FedDyn, VRL-SGD and the FedNovas with memory or sampling, on quadratics
-``linear_rounds``   SCAFFOLD, FedDyn, VRL-SGD on linear objectives
 ``rates``           FedAvg, FedProx, FedNova, SCAFFOLD, FedBuff on linear objectives, each client at a rate of its own
 ``asynchronous``    the client-centric family, FedBuff, FedAsync, delayed Nesterov
 ``diloco_muon``     DiLoCo with Muon, its steps by singular values as in ``muon``
