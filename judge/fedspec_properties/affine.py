@@ -18,7 +18,7 @@ from fedspec.catalogue import find
 from fedspec.contract import Exchange, Quadratics
 from fedspec.facts import Fact
 from fedspec.linear import eye
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, problem_of
 
 
 def zeros(*shape: int) -> Array:
@@ -87,8 +87,7 @@ def exchanged(s: Scenario, e: Exchange, start: Array) -> tuple[Array, Array]:
 
 def votes(s: Scenario, e: Exchange) -> Array:
     """What each client's change counts in Delta."""
-    problem = s.case.problem
-    assert problem is not None
+    problem = problem_of(s)
     n = len(problem.e)
     clusters = e.clusters or (tuple(range(n)),)
     sizes = s.case.options.get("cluster_weights") == "sizes"

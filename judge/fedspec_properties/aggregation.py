@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Messages
 from fedspec.facts import Fact
-from fedspec_properties.weighing import counts
+from fedspec_properties.closed_forms.sums import counts
 from fedspec_suite.laws.asked import fact, option
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same

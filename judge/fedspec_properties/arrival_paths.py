@@ -5,25 +5,23 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from fedspec.arith import digits
+from fedspec.arith import Array
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_properties.closed_forms.asynchronous import MOVES, buffer_of, change_on, known, models
-from fedspec_suite.laws.asked import both, entry, fact
+from fedspec_properties.unrolled import follows
+from fedspec_suite.laws.asked import both, entry, fact, number
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, linear, running
+from fedspec_suite.measure.scenario import Scenario, linear, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.traces import arrival_scenarios
 from fedspec_suite.measure.verdict import NotOffered
 
 
-def _unrolled(bench: Bench, s: Scenario) -> None:
-    with digits():
-        lifted = running(s)
-        want = models(lifted, change_on(lifted))
-    bench.follows(s, want)
+def _unrolled(s: Scenario) -> list[Array]:
+    return models(s, change_on(s))
 
 
 def constant(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -31,14 +29,9 @@ def constant(setting: Setting) -> st.SearchStrategy[Scenario]:
     return arrival_scenarios(setting).map(linear)
 
 
-def _telescopes(bench: Bench, s: Scenario) -> None:
-    with digits():
-        lifted = running(s)
-        problem = lifted.case.problem
-        assert problem is not None
-        eta_l = lifted.case.hyper["eta_l"]
-        want = models(lifted, lambda e, x_mu: e.steps * eta_l * problem.e[e.client])
-    bench.follows(s, want)
+def _telescoped(s: Scenario) -> list[Array]:
+    problem, eta_l = problem_of(s), s.case.hyper["eta_l"]
+    return models(s, lambda e, x_mu: e.steps * eta_l * problem.e[e.client])
 
 
 def _conserves(bench: Bench, s: Scenario) -> None:
@@ -64,6 +57,43 @@ def _conserves(bench: Bench, s: Scenario) -> None:
 
 WRITTEN = entry(known, "closed form of its server (STEPS in its file)")
 
+
+Pair = tuple[Scenario, Scenario]
+
+
+def _ends(s: Scenario) -> range:
+    """The last updates of the blocks, by number."""
+    N = int(s.case.hyper["N"])
+    return range(N - 1, len(s.events), N)
+
+
+def _at_the_ends(bench: Bench, pair: Pair, behind: float = 0) -> None:
+    """At the end of each block the second run lies so many times m behind the first."""
+    first, second = pair
+    a, b = bench.play(first), bench.play(second)
+    before, after = bench.expect(first), bench.expect(second)
+    for k in _ends(first):
+        want = a[k]["x"].astype(float)
+        bounds = bounds_of(before[k]["x"]) + bounds_of(after[k]["x"])
+        if behind:
+            want = want - behind * a[k]["m"].astype(float)
+            bounds = bounds + np.abs(want) + behind * bounds_of(before[k]["m"])
+        bench.compare("x", b[k]["x"], want, f"arrival {k + 1}", bounds)
+
+
+@st.composite
+def _activated(draw: st.DrawFn, setting: Setting) -> Pair:
+    """Clients with constant gradients, so that changes do not read the model: without activation, and with some."""
+    s: Scenario = draw(constant(setting))
+    s = with_hyper(s, N=draw(st.integers(2, 3)))
+    return with_hyper(s, c=0.0), with_hyper(s, c=draw(st.sampled_from((0.25, 0.5))))
+
+
+def _lies_behind(bench: Bench, pair: Pair) -> None:
+    h = pair[1].case.hyper
+    _at_the_ends(bench, pair, h["eta"] * h["beta"] * h["c"] * (h["N"] - 1))
+
+
 LAWS = (
     Law(
         id="arrivals-unrolled",
@@ -71,7 +101,7 @@ LAWS = (
         levels=("trace",),
         source="Client-Centric, Alg. 3 (L149-181), L554; FedNova, eqs. (17)-(21)",
         cases=lambda setting: arrival_scenarios(setting, rounds=(2, 9)),
-        check=_unrolled,
+        check=follows(_unrolled),
         applies=both(fact(Fact.LATE), WRITTEN),
     ),
     Law(
@@ -81,7 +111,7 @@ LAWS = (
         levels=("trace",),
         source="Client-Centric, Alg. 3 (L149-181): Delta = (eta_l / K) sum of the K gradients",
         cases=constant,
-        check=_telescopes,
+        check=follows(_telescoped),
         applies=both(fact(Fact.BUFFERED), WRITTEN),
     ),
     Law(
@@ -94,5 +124,17 @@ LAWS = (
         # What a row shows as v is its own affair.
         applies=both(fact(Fact.BUFFERED), entry(MOVES, "sum of what it shows here")),
         shows="delta",
+    ),
+    Law(
+        id="activation-lags",
+        words="with constant gradients the model is eta beta c (N - 1) m behind that without c at the end of a block",
+        levels=("trace",),
+        source="external: Liu et al. (2024): what c takes from the new momentum it gives to the old, block by block",
+        cases=_activated,
+        check=_lies_behind,
+        applies=number("c"),
+        shows="m",
+        needs=("N", "c"),
+        zeroes=("c",),
     ),
 )

@@ -16,6 +16,7 @@ from fedspec.params import flatten, unflatten
 from fedspec_properties.closed_forms.compressed import PLAIN, change, place, rounded_path
 from fedspec_properties.joint import refuse, shown
 from fedspec_properties.reductions.edge import told
+from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.asked import option, takes
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, reference
@@ -30,12 +31,6 @@ ROUND: tuple[Level, ...] = ("round",)
 
 
 # Rounding at random.
-
-
-def _on_levels(bench: Bench, s: Scenario) -> None:
-    with digits():
-        want = rounded_path(s)
-    bench.follows(s, want)
 
 
 # What is sent of a vector, and what is kept of it.
@@ -174,7 +169,7 @@ LAWS = (
         levels=ROUND,
         source="external: Alistarh et al. (2017): l + 1 where u < a - l is the ceiling of a - u",
         cases=round_scenarios,
-        check=_on_levels,
+        check=follows(rounded_path, lifted=False),
         applies=takes("draws"),
     ),
     Law(

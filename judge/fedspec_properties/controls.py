@@ -11,16 +11,16 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Level, Round
+from fedspec.contract import ClientMessage, Level, Messages, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_suite.laws.asked import both, fact, if_option
-from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.asked import both, counts_clients, fact, if_option, rule
+from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench, Shown
-from fedspec_suite.measure.cases import round_scenarios
+from fedspec_suite.measure.cases import round_scenarios, scenarios
 from fedspec_suite.measure.parts import vectors
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scenario import Scenario, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import NotOffered
 
@@ -96,8 +96,7 @@ def _is_mean(name: str, of: str) -> Callable[[Bench, Scenario], None]:
 def _at_minimum(draw: st.DrawFn, setting: Setting) -> Scenario:
     """Everybody starts at the minimiser of sum p_i F_i and takes one step, then any steps; exact in every type."""
     s: Scenario = draw(round_scenarios(setting, rounds=(1, 2), clients=(2, 4)))
-    problem = s.case.problem
-    assert problem is not None
+    problem = problem_of(s)
     n, d = problem.e.shape
     examples = problem.examples.copy()
     examples[-1] = draw(st.sampled_from((1.0, 2.0, 4.0, 8.0)))
@@ -116,6 +115,30 @@ def _at_minimum(draw: st.DrawFn, setting: Setting) -> Scenario:
 def _stays(bench: Bench, s: Scenario) -> None:
     bench.follows(s, [flatten(s.case.x0)] * len(s.events), rounded=True)
 
+
+def _control(m: ClientMessage) -> Array:
+    assert m.control is not None
+    return flatten(m.control)
+
+
+def _sums(name: str, sent: Any, per_client: Any) -> Check:
+    """What the server keeps is a multiple of the sum of everything that was sent up to now."""
+
+    def check(bench: Bench, s: Scenario) -> None:
+        total, want = np.array([Fraction(0)] * flatten(s.case.x0).size, dtype=object), []
+        for e in s.events:
+            assert isinstance(e, Messages)
+            for m in e.messages:
+                total = total + [Fraction(float(v)) for v in sent(m)]
+            want.append(total * per_client(s) / s.case.population)
+        scale = bench.expect(s)
+        for k, got in enumerate(bench.play(s)):
+            bench.compare(name, got[name], want[k], f"round {k + 1}", bounds_of(scale[k][name]))
+
+    return check
+
+
+SERVER: tuple[Level, ...] = ("server",)
 
 LAWS = (
     Law(
@@ -146,5 +169,15 @@ LAWS = (
         cases=_at_minimum,
         check=_stays,
         applies=both(fact(Fact.CONTROLLED), if_option("stored", "uncorrected"), if_option("loop", "shifted")),
+    ),
+    Law(
+        id="server-control-sums",
+        words="c is one N-th of all changes of control variates that were ever sent, N the number of all clients",
+        levels=SERVER,
+        source="external: Karimireddy et al. (2020), Algorithm 1, line 17",
+        cases=scenarios,
+        check=_sums("c", _control, lambda s: 1),
+        applies=both(counts_clients, rule("server_control")),
+        shows="c",
     ),
 )

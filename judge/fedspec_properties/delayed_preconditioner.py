@@ -13,13 +13,14 @@ from fedspec.arith import Array
 from fedspec.contract import Gradient
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
-from fedspec.readings import CoverName
+from fedspec.readings import CoverName, DeadZone
 from fedspec_properties.closed_forms import delayed_solvers
 from fedspec_suite.laws.asked import Word, both, number, one, option, settable, unless, zero
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.cases import client_scenarios
+from fedspec_suite.measure.pools import POOLS
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -109,6 +110,25 @@ def local_law(id: str, words: str, source: str, cases: Any, check: Any, applies:
 DELAYED = number("z")
 SUMMED = unless(number("beta2"), "its second moment is an average")
 CARRIED = unless(option("idle", "reset"), "its accumulators are cleared between updates")
+
+
+@st.composite
+def _edge(draw: st.DrawFn, setting: Setting) -> Scenario:
+    s: Scenario = draw(one_round(setting))
+    return with_hyper(s, eps_s=draw(st.sampled_from([e for e in POOLS["eps_s"] if e > 0])))
+
+
+def _none_or_long(bench: Bench, s: Scenario) -> None:
+    least = s.case.hyper["eta_l"] * s.case.hyper["eps_s"]
+    for k, d, slack in displacements(bench, s):
+        length = float(np.linalg.norm(d))
+        if 0 < length < least - float(np.linalg.norm(slack)):
+            note = f"a step of length {length:.6g} is taken, shorter than eta_l eps_s = {least:.6g}"
+            raise Deviates(Deviation(bench.step_equation, f"step {k + 1}", note=note))
+
+
+DEAD = both(DELAYED, unless(option("dead_zone", DeadZone.MOMENTUM), "it takes its short steps"))
+
 LAWS = (
     local_law(
         id="delay-frozen",
@@ -136,5 +156,14 @@ LAWS = (
         cases=lambda setting: one_round(setting, z=1),
         check=_no_longer,
         applies=both(DELAYED, SUMMED, settable("z", fits=one)),
+    ),
+    local_law(
+        id="dead-zone-edge",
+        words="a step is not taken, or its whole length is at least eta_l eps_s",
+        source="Alg. 2, line 11 (L679)",
+        cases=_edge,
+        check=_none_or_long,
+        applies=DEAD,
+        needs=("eps_s",),
     ),
 )

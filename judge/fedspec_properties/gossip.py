@@ -8,13 +8,14 @@ from fractions import Fraction
 import numpy as np
 from hypothesis import strategies as st
 
-from fedspec.arith import Array, digits
+from fedspec.arith import Array
 from fedspec.contract import Exchange, Level
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_properties.affine import exchanged, unit, votes
 from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_properties.reductions.exchanges import complete, exchanges, size, unmixed
+from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.asked import any_fact, both, fact, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
@@ -66,12 +67,6 @@ def _heard(s: Scenario, e: Exchange, d: int) -> Array:
     return np.repeat(heard, d)
 
 
-def _follows_history(bench: Bench, s: Scenario) -> None:
-    with digits():
-        want = served_models(s)
-    bench.follows(s, want)
-
-
 @st.composite
 def _constant(draw: st.DrawFn, setting: Setting) -> Scenario:
     """Constant gradients; every client sends, or every client that mixes."""
@@ -84,8 +79,7 @@ def _constant(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 def _conserves(bench: Bench, s: Scenario) -> None:
     exact, want = lift(s, Fraction), []
-    problem = exact.case.problem
-    assert problem is not None
+    problem = problem_of(exact)
     for e in exact.events:
         assert isinstance(e, Exchange)
         c = votes(exact, e)
@@ -131,7 +125,7 @@ LAWS = (
         levels=TRACE,
         source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
         cases=drawn,
-        check=_follows_history,
+        check=follows(served_models, lifted=False),
         applies=fact(Fact.GOSSIP),
     ),
     Law(

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.arith import Array, digits
+from fedspec.arith import Array
 from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.readings import Adaptivity
 from fedspec_properties.closed_forms.fedada2 import models
+from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.asked import Word, any_fact, both, fact, if_option
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
 from fedspec_suite.measure.cases import round_scenarios
 from fedspec_suite.measure.running import bounds_of
-from fedspec_suite.measure.scenario import Scenario, running, with_hyper
+from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
 ROUND: tuple[Level, ...] = ("round",)
@@ -53,12 +54,6 @@ def refuse(bench: Bench, name: str, k: int, broken: Array, got: Array, want: Arr
         j = int(np.argmax(broken))
         equation = bench.equation_of(name)
         raise Deviates(Deviation(equation, f"round {k + 1}", j, float(got[j]), float(want[j]), None, note))
-
-
-def _follows_history(bench: Bench, s: Scenario) -> None:
-    with digits():
-        want = list(models(running(s)))
-    bench.follows(s, want)
 
 
 def _reach(bench: Bench, s: Scenario) -> None:
@@ -102,7 +97,7 @@ LAWS = (
         "round",
         source="Algs. 1, 2, 5, 8 and 10 unrolled: eq. (19) and L1136",
         cases=round_scenarios,
-        check=_follows_history,
+        check=follows(models),
         applies=any_fact(Fact.JOINT, *BOUNDED),
     ),
     law(

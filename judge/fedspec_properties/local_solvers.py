@@ -8,21 +8,24 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array, digits, sqrt
-from fedspec.contract import Begin, Gradient
+from fedspec.contract import Begin, Gradient, Messages
 from fedspec.covers import named_cover
+from fedspec.facts import Fact
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_suite.laws.asked import both, number, option, unless
+from fedspec_properties.closed_forms import muon
+from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
+from fedspec_suite.laws.asked import both, fact, number, option, unless
 from fedspec_suite.laws.law import Law
+from fedspec_suite.laws.made import TIED, tied
 from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import client_scenarios
 from fedspec_suite.measure.parts import blocks
-from fedspec_suite.measure.scenario import Scenario, running
+from fedspec_suite.measure.running import RUNNING
+from fedspec_suite.measure.scenario import Scenario, describe, running, with_dtype
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
-
-MEMORY = ("beta", "beta1", "beta2")
 
 
 def _fresh(setting: Setting) -> st.SearchStrategy[Scenario]:
@@ -108,6 +111,42 @@ def _one_round(setting: Setting) -> st.SearchStrategy[Scenario]:
 COVERED = both(
     unless(number("z"), "its accumulators are updated with a delay, which has laws of its own"), option("cover")
 )
+
+
+MUON = "Jordan et al. (2024), with X = U diag(s) V': "
+
+
+def _decomposed(bench: Bench, s: Scenario) -> None:
+    # In double precision, whatever that of the subject.
+    bench.follows(s, muon.models(with_dtype(s, "float64"), muon.by_singular_values))
+
+
+def _still(s: Scenario) -> Array:
+    """The model after the event, its denominator made of v_0, in numbers that carry their rounding."""
+    lifted, server = running(s), s.case.level == "server"
+    h, o, x, event = lifted.case.hyper, lifted.case.options, flatten(lifted.case.x0), lifted.events[0]
+    number = RUNNING[s.case.dtype]
+    with digits():
+        if isinstance(event, Messages):
+            rows = [flatten(event.messages[0].delta)]
+        else:
+            assert isinstance(event, Gradient)
+            rows = [flatten(event.g)]
+        # The one average of v_0 and a square that equals it: its rounding covers that of a v that stays.
+        assert all(a * a == number(h["v0"].value) for a in rows[0])
+        step = direction(AMSGRAD, rows, h, o, h["tau" if server else "eps"])
+        end: Array = x + h["eta"] * step if server else x - h["eta_l"] * step
+    return end
+
+
+def _stays(bench: Bench, s: Scenario) -> None:
+    (got,), where = bench.play(s), f"{describe(s.events[0])} 1"
+    if "v" in got:
+        v0 = np.full(got["v"].shape, s.case.hyper["v0"])
+        bench.compare("v", got["v"], v0, where, v0)
+    bench.compare("x", got["x"], _still(s), where)
+
+
 LAWS = (
     Law(
         id="round-afresh",
@@ -138,5 +177,23 @@ LAWS = (
         cases=_one_round,
         check=_between,
         applies=COVERED,
+    ),
+    Law(
+        id="singular-values",
+        words="each singular value of the momentum goes through the quintic by itself, and its two directions stay",
+        levels=("client",),
+        source=MUON + "a X + (b X X' + c (X X')^2) X is U diag(a s + b s^3 + c s^5) V'",
+        cases=client_scenarios,
+        check=_decomposed,
+        applies=fact(Fact.MATRICES),
+    ),
+    Law(
+        id="tie-stays",
+        words="if v equals the square of what arrives, v stays: the sign of 0 is 0",
+        levels=("client", "server"),
+        source="external: Zaheer et al. (2018), Algorithm 2",
+        cases=tied,
+        check=_stays,
+        applies=TIED,
     ),
 )

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Messages
 from fedspec.params import flatten
-from fedspec_properties.rounds_affine import WRITTEN_OUT
-from fedspec_properties.weighing import counts
+from fedspec_properties.closed_forms.sums import counts
+from fedspec_properties.rounds import WRITTEN_OUT
 from fedspec_suite.laws.asked import both, either, method, offered, option, settable
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same
@@ -38,9 +38,6 @@ def _in_other_units(setting: Setting) -> st.SearchStrategy[Pair]:
         return s, with_hyper(louder(s), eta_l=h["eta_l"] / 4, **{n: h[n] * 4 for n in ("mu",) if n in h})
 
     return round_scenarios(setting).map(scaled)
-
-
-# A client in two halves.
 
 
 # FedNova's general rule.

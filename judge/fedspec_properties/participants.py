@@ -18,7 +18,7 @@ from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.cases import few, round_scenarios, scenarios
 from fedspec_suite.measure.parts import quadratics, with_constants
-from fedspec_suite.measure.scenario import COLUMNS, Scenario, beside, describe, picked
+from fedspec_suite.measure.scenario import COLUMNS, Scenario, beside, describe, picked, problem_of
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
 
@@ -61,8 +61,7 @@ def _reordered(draw: st.DrawFn, setting: Setting) -> Pair:
 @st.composite
 def _with_bystander(draw: st.DrawFn, setting: Setting) -> Pair:
     s: Scenario = draw(scenarios(setting, clients=(setting.crowd, setting.crowd + 2)))
-    problem = s.case.problem
-    assert problem is not None
+    problem = problem_of(s)
     d = problem.e.shape[1]
     extra: Quadratics = draw(quadratics(1, d, setting.dtype))
     more = beside(problem, with_constants(extra, [8]) if setting.losses else extra)
@@ -99,8 +98,7 @@ def _bystands(bench: Bench, pair: Pair) -> None:
 @st.composite
 def _clones(draw: st.DrawFn, setting: Setting) -> Pair:
     one: Scenario = draw(round_scenarios(setting, clients=(1, 1), everyone=True))
-    problem = one.case.problem
-    assert problem is not None
+    problem = problem_of(one)
     n = draw(st.integers(2, 4))
     examples = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), dtype=float)
     many = replace(picked(problem, [0] * n), examples=examples)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.arith import Array, digits
+from fedspec.arith import Array
 from fedspec.contract import Exchange
 from fedspec.facts import Fact
 from fedspec.params import flatten
@@ -16,6 +16,7 @@ from fedspec_properties.affine import exchanged, unit
 from fedspec_properties.closed_forms import peers, tracked
 from fedspec_properties.gossip import TRACE, drawn, exactly
 from fedspec_properties.reductions.exchanges import size
+from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.asked import entry, fact
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
@@ -102,12 +103,6 @@ def _each(f: Any, *xs: Any) -> Array:
     return np.asarray(np.frompyfunc(f, len(xs), 1)(*xs))
 
 
-def _follows_history(bench: Bench, s: Scenario) -> None:
-    with digits():
-        want = adaptive_models(s)
-    bench.follows(s, want)
-
-
 LAWS = (
     Law(
         id="peers-matrices",
@@ -142,7 +137,7 @@ LAWS = (
         levels=TRACE,
         source="Nazari et al. (2019), Algorithm 1; Chen et al. (2021), Algorithm 2",
         cases=drawn,
-        check=_follows_history,
+        check=follows(adaptive_models, lifted=False),
         applies=fact(Fact.PEERS, Fact.ADAPTIVE),
     ),
 )

@@ -13,14 +13,15 @@ from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
-from fedspec_properties.weighing import counts
-from fedspec_suite.laws.asked import both, fact, method, option, unless
+from fedspec_properties.closed_forms.affine_rounds import maps, models
+from fedspec_properties.closed_forms.sums import counts
+from fedspec_suite.laws.asked import both, entry, fact, method, option, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import norm_of, round_scenarios, scenarios
-from fedspec_suite.measure.parts import vectors
-from fedspec_suite.measure.scenario import Scenario, lift
+from fedspec_suite.measure.parts import lengths, vectors
+from fedspec_suite.measure.scenario import Scenario, lift, problem_of
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -82,8 +83,7 @@ def everywhere(s: Scenario, point: Array) -> dict[str, Array]:
 @st.composite
 def _moved(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, Array]:
     s: Scenario = draw(scenarios(setting))
-    problem = s.case.problem
-    assert problem is not None
+    problem = problem_of(s)
     shift = draw(vectors((problem.e.shape[1],), setting.dtype, denominator=4, largest=8))
     e = problem.e + np.stack([H_i @ shift for H_i in problem.H])
     by = everywhere(s, shift)
@@ -103,6 +103,27 @@ def _translates(bench: Bench, drawn: tuple[Scenario, Scenario, Array]) -> None:
 ROUND: tuple[Level, ...] = ("round",)
 BOTH: tuple[Level, ...] = ("round", "trace")
 WHOLE = unless(option("averaged", "all"), "it shrinks the model unless all take part")
+
+
+@st.composite
+def _varying(draw: st.DrawFn, setting: Setting) -> Scenario:
+    """Step counts that change from round to round."""
+    s: Scenario = draw(round_scenarios(setting, rounds=(1, 4)))
+    if not draw(st.booleans()):
+        return s
+    events = []
+    for e in s.events:
+        assert isinstance(e, Round)
+        events.append(replace(e, steps=lengths(setting.takes, [draw(st.integers(1, 4)) for _ in e.steps])))
+    return Scenario(s.case, tuple(events))
+
+
+def _follows(bench: Bench, s: Scenario) -> None:
+    bench.follows(s, models(s))
+
+
+WRITTEN_OUT = entry(maps, "matrix of its round (MAPS in its file)")
+
 LAWS = (
     Law(
         id="path",
@@ -125,5 +146,14 @@ LAWS = (
             unless(fact(Fact.DECAYING), "its decay depends on where the model is"),
             WHOLE,
         ),
+    ),
+    Law(
+        id="affine-round",
+        words="on quadratics a round is one affine map of model and memory, made of powers of I - eta_l H_i",
+        levels=("round",),
+        source="FedNova, eqs. (17)-(21), with a constant b_i added to the gradients",
+        cases=_varying,
+        check=_follows,
+        applies=WRITTEN_OUT,
     ),
 )

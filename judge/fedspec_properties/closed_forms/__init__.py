@@ -12,7 +12,6 @@
 ``affine_rounds``   SCAFFOLD, FedDyn, VRL-SGD and the FedNovas with memory or sampling, on quadratics
 ``rates``           FedAvg, FedProx, FedNova, SCAFFOLD, FedBuff on linear objectives, each client at a rate of its own
 ``asynchronous``    the client-centric family, FedBuff, FedAsync, delayed Nesterov
-``diloco_muon``     DiLoCo with Muon, its steps by singular values as in ``muon``
 ``streaming_diloco``  streaming DiLoCo, its clients as in ``diloco``
 ``peers``           decentralised SGD and Gossip-PGA on linear objectives: the mean of all models
 ``adaptive``        what the adaptive ones share: AdaGrad, Adam, Yogi, AMSGrad as sums

@@ -24,7 +24,7 @@ from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
 from fedspec_properties.closed_forms import own
-from fedspec_properties.weighing import counts
+from fedspec_properties.closed_forms.sums import counts
 from fedspec_suite.measure.scenario import Scenario, lift
 
 Forms = list[Array]

@@ -22,7 +22,7 @@ from fedspec.params import flatten
 from fedspec_properties.closed_forms import own
 from fedspec_properties.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_properties.closed_forms.sums import average, decayed, total
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scenario import Scenario, problem_of
 
 Change = Callable[[Arrival, Array], Array]
 
@@ -45,8 +45,7 @@ def local_run(H: Array, e: Array, steps: int, h: Numbers) -> tuple[Array, Array]
 
 def change_on(s: Scenario) -> Change:
     """The change of an arrival's client from the version that it downloaded."""
-    problem = s.case.problem
-    assert problem is not None
+    problem = problem_of(s)
 
     def change(e: Arrival, x_mu: Array) -> Array:
         SH, Se = local_run(problem.H[e.client], problem.e[e.client], e.steps, s.case.hyper)

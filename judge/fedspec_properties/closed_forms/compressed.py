@@ -20,9 +20,6 @@ from fedspec_suite.measure.scenario import Scenario, lift
 PLAIN = "fedavg"
 """Whose clients move alike and send all."""
 
-SERVERS = {"fedams": "fedams", "corrected": "fedams-code"}
-"""The row whose server's rule runs on what was sent, by the option."""
-
 
 def decimal(x: Fraction) -> Decimal:
     """A fraction in as many digits as the context has."""

@@ -15,8 +15,7 @@ from fedspec.contract import Messages, Round
 from fedspec.params import flatten
 from fedspec.readings import InnerState, MomentumForm, MomentumSum, Rated
 from fedspec_properties.closed_forms.adaptive import Numbers, Options
-from fedspec_properties.closed_forms.sums import decayed, total
-from fedspec_properties.weighing import counts
+from fedspec_properties.closed_forms.sums import counts, decayed, total
 from fedspec_suite.measure.scenario import Scenario, problem_of, said_by
 
 Log = list[tuple[Any, int, Array]]

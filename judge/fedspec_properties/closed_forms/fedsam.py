@@ -15,10 +15,9 @@ from __future__ import annotations
 from fedspec.arith import Array, Scalar, norm
 from fedspec.contract import Round
 from fedspec.params import flatten
-from fedspec_properties.closed_forms.sums import total
+from fedspec_properties.closed_forms.sums import counts, total
 from fedspec_properties.reductions.edge import rooted
 from fedspec_properties.reductions.rounds import begins
-from fedspec_properties.weighing import counts
 from fedspec_suite.measure.scenario import Scenario, linear, problem_of
 
 QU = "external: Qu et al. (2022)"

@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from fedspec.arith import Array
+from fedspec.arith import Array, sqrt
 from fedspec.contract import Messages
 from fedspec.discovered import said
 from fedspec.params import flatten
 from fedspec_properties.closed_forms import own
 from fedspec_properties.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_properties.closed_forms.every_change import MOVES, Move, centred
-from fedspec_properties.closed_forms.sums import decayed, total
-from fedspec_properties.weighing import counts
+from fedspec_properties.closed_forms.sums import average, counts, decayed, largest, total
 from fedspec_suite.measure.scenario import Scenario
 
 ADAPTIVE = {"fedadagrad": "adagrad", "fedadam": "adam", "fedyogi": "yogi", "fedamsgrad": "amsgrad"}
@@ -53,6 +52,16 @@ def _heavy_ball(past: Sequence[Array], h: Numbers, o: Options) -> Array:
     return step
 
 
+def _ams_of_the_authors(past: Sequence[Array], h: Numbers, o: Options) -> Array:
+    """FedAMS as its authors run it: the largest average so far, or what it began with."""
+    T, squares = len(past), [row * row for row in past]
+    averages = [average(h["beta2"], squares[:s]) for s in range(1, T + 1)]
+    v_hat = largest([past[0] * 0 + h["v_hat0"], *averages])
+    below = sqrt(v_hat / (1 - h["beta2"] ** T)) + h["eps"]
+    step: Array = h["eta"] * average(h["beta1"], past) / (1 - h["beta1"] ** T) / below
+    return step
+
+
 Step = Callable[[Sequence[Array], Numbers, Options], Array]
 
 STEPS: dict[str, Step] = {
@@ -60,6 +69,7 @@ STEPS: dict[str, Step] = {
     "fedprox": lambda past, h, o: h["eta"] * past[-1],
     "scaffold": lambda past, h, o: h["eta"] * past[-1],
     "fedavgm": _heavy_ball,
+    "fedams-code": _ams_of_the_authors,
     # A change in units of the rate that leaves the buffer in this rate: while it stays, powers of beta times changes.
     "slowmo": lambda past, h, o: h["eta"] * decayed(h["beta"], past),
 }

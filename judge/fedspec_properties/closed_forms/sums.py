@@ -1,8 +1,9 @@
-"""Sums, as closed forms are written with them, over any numbers."""
+"""Sums, as closed forms are written with them, over any numbers; and what weights are proportional to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import reduce
 from typing import Any
 
@@ -42,3 +43,9 @@ def length(x: Array) -> Any:
 def each(values: Iterable[Any]) -> Array:
     """A vector of these numbers."""
     return np.array(list(values), dtype=object)
+
+
+def counts(options: Mapping[str, str], examples: Sequence[Any], steps: Sequence[int]) -> list[Any]:
+    """One number for each participant: its examples, its local steps, or 1."""
+    kinds = {"examples": examples, "steps": [Fraction(tau) for tau in steps], "uniform": [Fraction(1)] * len(examples)}
+    return list(kinds[options.get("weights", "examples")])
