@@ -11,21 +11,15 @@ from fedspec.catalogue import ADDED, find
 from fedspec.errors import PluginError
 from fedspec.facts import Fact
 from fedspec_properties import (
-    aggregation,
-    arrival_paths,
     arrivals,
-    bounded,
     compressed,
     controls,
-    delayed_preconditioner,
     gossip,
     joint,
     layerwise,
     local_solvers,
-    objectives,
     participants,
     peers,
-    permutations,
     reductions,
     rounds,
     symmetries,
@@ -41,25 +35,19 @@ PROPERTIES: dict[str, Law] = {
     law.id: law
     for law in (
         *unrolled.LAWS,
-        *aggregation.LAWS,
         *local_solvers.LAWS,
-        *delayed_preconditioner.LAWS,
         *rounds.LAWS,
         *participants.LAWS,
         *controls.LAWS,
         *compressed.LAWS,
-        *objectives.LAWS,
         *layerwise.LAWS,
-        *arrival_paths.LAWS,
         *arrivals.LAWS,
         *gossip.LAWS,
         *peers.LAWS,
         *joint.LAWS,
-        *bounded.LAWS,
         *uphill.LAWS,
         *reductions.LAWS,
         *symmetries.LAWS,
-        *permutations.LAWS,
     )
 }
 """Every property by its id."""

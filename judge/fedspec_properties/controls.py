@@ -1,4 +1,4 @@
-"""Laws of control variates: what they sum to, where they hold the model, and their path on linear objectives."""
+"""Laws of control variates: what they sum to, at the clients and in the server, and where they hold the model."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fedspec.arith import Array
 from fedspec.contract import ClientMessage, Level, Messages, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
+from fedspec_properties.closed_forms.sums import all_of
 from fedspec_suite.laws.asked import both, counts_clients, fact, if_option, rule
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench, Shown
@@ -126,8 +127,7 @@ def _sums(name: str, sent: Any, per_client: Any) -> Check:
 
     def check(bench: Bench, s: Scenario) -> None:
         total, want = np.array([Fraction(0)] * flatten(s.case.x0).size, dtype=object), []
-        for e in s.events:
-            assert isinstance(e, Messages)
+        for e in all_of(Messages, s):
             for m in e.messages:
                 total = total + [Fraction(float(v)) for v in sent(m)]
             want.append(total * per_client(s) / s.case.population)

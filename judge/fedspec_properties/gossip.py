@@ -1,19 +1,30 @@
-"""Laws of algorithms with a server whose clients mix: explicit matrices, conservation, consensus, scale."""
+"""Laws of algorithms with a server whose clients mix: explicit matrices, conservation, consensus, scale.
+
+On quadratic clients a local step and an exchange are one affine map of all models, exactly:
+
+    X -> A X + b,   A = (W x I) (I - eta_l D_S H),   b = (W x I) eta_l D_S e
+
+with X the models one under the other, D_S the projector on the clients that compute and x the Kronecker product.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Exchange, Level
+from fedspec.catalogue import find
+from fedspec.contract import Exchange, Level, Quadratics
 from fedspec.facts import Fact
+from fedspec.linear import eye
 from fedspec.params import flatten
-from fedspec_properties.affine import exchanged, unit, votes
 from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
+from fedspec_properties.closed_forms.sums import all_of
 from fedspec_properties.reductions.exchanges import complete, exchanges, size, unmixed
 from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.asked import any_fact, both, fact, unless
@@ -31,14 +42,87 @@ Pair = tuple[Scenario, Scenario]
 TRACE: tuple[Level, ...] = ("trace",)
 
 
-def drawn(setting: Setting) -> st.SearchStrategy[Scenario]:
-    """Plain scenarios."""
-    return exchange_scenarios(setting)
-
-
 def exactly(x: Array) -> Array:
     """Floats as fractions."""
     return np.array([Fraction(float(v)) for v in x], dtype=object)
+
+
+def zeros(*shape: int) -> Array:
+    """Fractions, all zero."""
+    return np.full(shape, Fraction(0), dtype=object)
+
+
+def unit(n: int) -> Array:
+    """The identity matrix."""
+    return eye(zeros(n, n))
+
+
+def stacked(matrix: Array, d: int) -> Array:
+    """The Kronecker product with the identity on d coordinates."""
+    return np.asarray(np.kron(matrix, unit(d)))
+
+
+def descent(problem: Quadratics, S: Sequence[int], eta_l: Any) -> tuple[Array, Array]:
+    """I - eta_l D_S H and eta_l D_S e."""
+    n, d = problem.e.shape
+    A, b = unit(n * d), zeros(n * d)
+    for i in S:
+        own = slice(i * d, (i + 1) * d)
+        A[own, own] = A[own, own] - eta_l * problem.H[i]
+        b[own] = eta_l * problem.e[i]
+    return A, b
+
+
+def mixings(s: Scenario, e: Exchange, n: int) -> Iterator[Array]:
+    """The matrix [n, n] of each local step's exchange."""
+    for S in e.computing:
+        if "senders" not in find(s.case.algorithm).takes:
+            yield e.mixing
+            continue
+        who = e.senders if s.case.options["sampling"] == "round" else S
+        W = unit(n)
+        W[np.ix_(who, who)] = e.mixing
+        yield W
+
+
+def steps(s: Scenario, e: Exchange) -> Iterator[tuple[Array, Array]]:
+    """The affine maps of an exchange's local steps."""
+    problem, o = s.case.problem, s.case.options
+    assert problem is not None
+    n, d = problem.e.shape
+    for t, (S, W) in enumerate(zip(e.computing, mixings(s, e, n), strict=True)):
+        if find(s.case.algorithm).has(Fact.EXACT_MEAN) and t == len(e.computing) - 1:
+            W = zeros(n, n) + Fraction(1, n)
+        (A, b), K = descent(problem, S, s.case.hyper["eta_l"]), stacked(W, d)
+        match o.get("order", "adapt-then-combine"):
+            case "adapt-then-combine":
+                yield K @ A, K @ b
+            case "gradient-at-combined":
+                yield A @ K, b
+            case _:
+                yield K + A - unit(n * d), b
+
+
+def exchanged(s: Scenario, e: Exchange, start: Array) -> tuple[Array, Array]:
+    """All models after an exchange, as a matrix times what ``start`` is multiplied by, and an offset."""
+    A, b = start, zeros(len(start))
+    for A_t, b_t in steps(s, e):
+        A, b = A_t @ A, A_t @ b + b_t
+    return A, b
+
+
+def votes(s: Scenario, e: Exchange) -> Array:
+    """What each client's change counts in Delta."""
+    problem = problem_of(s)
+    n = len(problem.e)
+    clusters = e.clusters or (tuple(range(n)),)
+    sizes = s.case.options.get("cluster_weights") == "sizes"
+    c = zeros(n)
+    for V in clusters:
+        sending = [i for i in e.senders if i in V]
+        for i in sending:
+            c[i] = (Fraction(len(V), n) if sizes else Fraction(1, len(clusters))) / len(sending)
+    return c
 
 
 def served_models(s: Scenario) -> list[Array]:
@@ -49,8 +133,7 @@ def served_models(s: Scenario) -> list[Array]:
     X = np.tile(x, n)
     deltas: list[Array] = []
     steps, out = np.zeros(len(x)), []
-    for e in exact.events:
-        assert isinstance(e, Exchange)
+    for e in all_of(Exchange, exact):
         A, b = exchanged(exact, e, unit(n * len(x)))
         X = number(A) @ np.where(_heard(s, e, len(x)), np.tile(x, n), X) + number(b)
         deltas.append(number(votes(exact, e)) @ X.reshape(n, -1) - x)
@@ -80,8 +163,7 @@ def _constant(draw: st.DrawFn, setting: Setting) -> Scenario:
 def _conserves(bench: Bench, s: Scenario) -> None:
     exact, want = lift(s, Fraction), []
     problem = problem_of(exact)
-    for e in exact.events:
-        assert isinstance(e, Exchange)
+    for e in all_of(Exchange, exact):
         c = votes(exact, e)
         want.append(exact.case.hyper["eta_l"] * sum(c[i] * problem.e[i] for S in e.computing for i in S))
     bench.follows(s, want, "delta")
@@ -124,7 +206,7 @@ LAWS = (
         "models",
         levels=TRACE,
         source="AFGA, Algs. 1 and 2: X = W (X - eta_l D_S G)",
-        cases=drawn,
+        cases=exchange_scenarios,
         check=follows(served_models, lifted=False),
         applies=fact(Fact.GOSSIP),
     ),
@@ -174,7 +256,7 @@ LAWS = (
         words="four times the distances, four times the server's rate, and eps with Delta^2: a path four times as long",
         levels=TRACE,
         source="homogeneity of AFGA, Alg. 1, lines 19-22",
-        cases=drawn,
+        cases=exchange_scenarios,
         check=_wider,
         applies=fact(Fact.GOSSIP),
         needs=("eta", "eps"),

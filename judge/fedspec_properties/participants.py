@@ -1,22 +1,25 @@
-"""Laws of who takes part in a round: the order and the names of clients, strangers and clones."""
+"""Laws of who takes part in a round, and of who is counted in its mean and how much."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Arrival, Event, Exchange, Level, Quadratics, Round
+from fedspec.contract import Arrival, ClientMessage, Event, Exchange, Level, Messages, Quadratics, Round
 from fedspec.facts import Fact
+from fedspec_properties.closed_forms.sums import all_of, counts
 from fedspec_suite.laws.asked import both, fact, option, takes, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench
-from fedspec_suite.measure.cases import few, round_scenarios, scenarios
+from fedspec_suite.measure.cases import few, message_lists, round_scenarios, scenarios, server_scenarios
 from fedspec_suite.measure.parts import quadratics, with_constants
 from fedspec_suite.measure.scenario import COLUMNS, Scenario, beside, describe, picked, problem_of
 from fedspec_suite.measure.setting import Setting
@@ -103,8 +106,7 @@ def _clones(draw: st.DrawFn, setting: Setting) -> Pair:
     examples = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), dtype=float)
     many = replace(picked(problem, [0] * n), examples=examples)
     events: list[Any] = []
-    for e in one.events:
-        assert isinstance(e, Round)
+    for e in all_of(Round, one):
         more = {name: getattr(e, name) * n for name in COLUMNS[2:]}
         events.append(Round(tuple(range(n)), e.steps * n, noise=e.noise, **more))
     return one, Scenario(replace(one.case, problem=many), tuple(events))
@@ -112,6 +114,86 @@ def _clones(draw: st.DrawFn, setting: Setting) -> Pair:
 
 ROUND: tuple[Level, ...] = ("round",)
 BOTH: tuple[Level, ...] = ("round", "trace")
+
+
+def _rewritten(s: Scenario, f: object) -> Scenario:
+    events = tuple(Messages(tuple(f(e.messages))) if isinstance(e, Messages) else e for e in s.events)  # type: ignore[operator]
+    return replace(s, events=events)
+
+
+@st.composite
+def _shuffled(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting, clients=few(setting, 2)))
+    return s, _rewritten(s, lambda ms: draw(st.permutations(list(ms))))
+
+
+@st.composite
+def _split(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting))
+
+    def halve(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+        ms = tuple(replace(m, weight=2 * m.weight) for m in ms)
+        first = replace(ms[0], weight=ms[0].weight / 2)
+        return [replace(first, weight=int(first.weight)), replace(first, weight=int(first.weight), client=99), *ms[1:]]
+
+    return s, _rewritten(s, halve)
+
+
+@st.composite
+def _weightless(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting, clients=(1, 3)))
+    shape = {n: a.shape for n, a in s.case.x0.items()}
+
+    def add(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+        extra = draw(message_lists(setting, shape, (1, 1))).messages[0]
+        return [*ms, replace(extra, weight=0, client=99)]
+
+    return s, _rewritten(s, add)
+
+
+def _fractions(a: Array) -> Array:
+    exact: Array = np.vectorize(lambda v: Fraction(float(v)), otypes=[object])(a)
+    return exact
+
+
+@st.composite
+def _condensed(draw: st.DrawFn, setting: Setting) -> Pair:
+    """Weights whose sum is a power of two, so that the mean of the changes is a dyadic rational too."""
+    s: Scenario = draw(server_scenarios(setting, clients=few(setting, 2)))
+    by = setting.options.get("weights")
+
+    def weigh(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+        if by == "uniform":
+            ms = ms[: 2 if len(ms) < 4 else 4]
+            return list(ms)
+        total = 16
+        cuts = sorted(
+            draw(st.lists(st.integers(1, total - 1), min_size=len(ms) - 1, max_size=len(ms) - 1, unique=True))
+        )
+        ends = [0, *cuts, total]
+        ns = [b - a for a, b in itertools.pairwise(ends)]
+        if by == "steps":
+            return [replace(m, steps=n, a_norm=n) for m, n in zip(ms, ns, strict=True)]
+        return [replace(m, weight=n) for m, n in zip(ms, ns, strict=True)]
+
+    many = _rewritten(s, weigh)
+
+    def condense(ms: tuple[ClientMessage, ...]) -> list[ClientMessage]:
+        weights = counts(setting.options, [Fraction(m.weight) for m in ms], [m.steps for m in ms])
+        p = [w / sum(weights) for w in weights]
+
+        def mean(name: str) -> Array:
+            parts = [_fractions(m.delta[name]) for m in ms]
+            total = sum((p_i * part for p_i, part in zip(p, parts, strict=True)), start=Fraction(0))
+            return np.asarray(total, dtype=float).astype(setting.dtype)
+
+        return [replace(ms[0], delta={n: mean(n) for n in ms[0].delta}, weight=1)]
+
+    return many, _rewritten(many, condense)
+
+
+BY_EXAMPLES = option("weights", "examples")
+
 LAWS = (
     Law(
         id="participants-order",
@@ -142,5 +224,41 @@ LAWS = (
         cases=_clones,
         check=same,
         applies=unless(fact(Fact.PRIVATE), "its noise is divided by the number of clients"),
+    ),
+    Law(
+        id="client-order",
+        words="the order of the messages does not matter",
+        levels=("server",),
+        source="FedNova, eq. (4): a sum over clients",
+        cases=_shuffled,
+        check=same,
+    ),
+    Law(
+        id="client-split",
+        words="a client is the same as two halves of it",
+        levels=("server",),
+        source="FedNova, eq. (4): a sum over clients",
+        cases=_split,
+        check=same,
+        applies=BY_EXAMPLES,
+    ),
+    Law(
+        id="zero-weight",
+        words="a client without examples has no say",
+        levels=("server",),
+        source="p_i = 0",
+        cases=_weightless,
+        check=same,
+        applies=BY_EXAMPLES,
+        zeroes=("weight",),
+    ),
+    Law(
+        id="mean",
+        words="many clients are as good as one that sends their exact mean",
+        levels=("server",),
+        source="FedNova eq. (2)",
+        cases=_condensed,
+        check=same,
+        applies=fact(Fact.PLAIN_MEAN),
     ),
 )

@@ -12,9 +12,9 @@ from fedspec.arith import Array
 from fedspec.contract import Exchange
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_properties.affine import exchanged, unit
-from fedspec_properties.closed_forms import peers, tracked
-from fedspec_properties.gossip import TRACE, drawn, exactly
+from fedspec_properties.closed_forms import peers
+from fedspec_properties.closed_forms.sums import all_of
+from fedspec_properties.gossip import TRACE, exactly, exchanged, unit
 from fedspec_properties.reductions.exchanges import size
 from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.asked import entry, fact
@@ -30,8 +30,7 @@ def _by_matrices(bench: Bench, s: Scenario) -> None:
     exact = lift(s, Fraction)
     x0 = flatten(exact.case.x0)
     A, b, want = unit(len(x0)), x0 * 0, []
-    for e in exact.events:
-        assert isinstance(e, Exchange)
+    for e in all_of(Exchange, exact):
         M, c = exchanged(exact, e, unit(len(x0)))
         A, b = M @ A, M @ b + c
         want.append(A @ x0 + b)
@@ -49,7 +48,7 @@ def _sums_up(bench: Bench, s: Scenario) -> None:
 
 def _remembers_nothing(bench: Bench, s: Scenario) -> None:
     """The models follow from one another."""
-    bench.follows(s, tracked.PATHS[s.case.algorithm](s))
+    bench.follows(s, peers.PATHS[s.case.algorithm](s))
 
 
 def _weighed(matrices: Sequence[Array], rows: Sequence[Array]) -> Array:
@@ -74,8 +73,7 @@ def adaptive_models(s: Scenario) -> list[Array]:
     gradients: list[Array] = []
     steps: list[Array] = []
     rises, out = [v_hat], []
-    for e in lifted.events:
-        assert isinstance(e, Exchange)
+    for e in all_of(Exchange, lifted):
         for _ in e.computing:
             W.append(e.mixing)
             gradients.append(np.stack([H_i @ x_i - e_i for H_i, x_i, e_i in zip(problem.H, X, problem.e, strict=True)]))
@@ -109,7 +107,7 @@ LAWS = (
         words="on quadratics all exchanges are one affine map of the initial models",
         levels=TRACE,
         source="AFGA, eq. (10); Lian et al. (2017): X = W X - eta_l (H X - e)",
-        cases=drawn,
+        cases=exchange_scenarios,
         check=_by_matrices,
         applies=fact(Fact.PEERS, Fact.AFFINE),
     ),
@@ -127,16 +125,16 @@ LAWS = (
         words="on quadratics the models by another recursion, without what is kept or with another thing",
         levels=TRACE,
         source="ours: what is kept, put in terms of models, or of sums over all exchanges",
-        cases=drawn,
+        cases=exchange_scenarios,
         check=_remembers_nothing,
-        applies=entry(tracked.PATHS, "recursion of its models (PATHS)"),
+        applies=entry(peers.PATHS, "recursion of its models (PATHS)"),
     ),
     Law(
         id="peers-history",
         words="decentralised Adam from its whole history: moments as sums, mixing as products of matrices",
         levels=TRACE,
         source="Nazari et al. (2019), Algorithm 1; Chen et al. (2021), Algorithm 2",
-        cases=drawn,
+        cases=exchange_scenarios,
         check=follows(adaptive_models, lifted=False),
         applies=fact(Fact.PEERS, Fact.ADAPTIVE),
     ),

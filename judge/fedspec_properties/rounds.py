@@ -1,27 +1,29 @@
-"""Laws of whole rounds, exchanges and arrivals on quadratic clients: closed-form paths, common minima, translations."""
+"""Laws of rounds on quadratic clients: paths in closed form, units, translations; and of FedNova's general rule."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from fedspec.arith import Array
-from fedspec.contract import Level, Round
+from fedspec.contract import Level, Messages, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
 from fedspec_properties.closed_forms.affine_rounds import maps, models
-from fedspec_properties.closed_forms.sums import counts
-from fedspec_suite.laws.asked import both, entry, fact, method, option, unless
+from fedspec_properties.closed_forms.sums import all_of, counts
+from fedspec_suite.laws.asked import both, either, entry, fact, method, offered, option, settable, unless
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.relations import related
+from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.cases import norm_of, round_scenarios, scenarios
+from fedspec_suite.measure.cases import few, norm_of, round_scenarios, scenarios, server_scenarios
 from fedspec_suite.measure.parts import lengths, vectors
-from fedspec_suite.measure.scenario import Scenario, lift, problem_of
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario, lift, louder, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Pair = tuple[Scenario, Scenario]
@@ -44,7 +46,12 @@ def path(s: Scenario, setting: Setting) -> list[Array]:
     assert isinstance(event, Round)
     solver = setting.solver
     numbers = {n: h[n] for n in ("eta_l", "mu", "rho", "gamma") if n in h}
-    K = np.stack([local_matrix(solver, problem.H[i], tau, **numbers) for i, tau in zip(*_plan(event), strict=True)])
+    K = np.stack(
+        [
+            local_matrix(solver, problem.H[i], tau, **numbers)
+            for i, tau in zip(event.participants, event.steps, strict=True)
+        ]
+    )
     n: Array = np.array(counts(o, [*problem.examples], event.steps), dtype=object)
     p = n / n.sum()
     a = np.array([Fraction(norm_of(setting, h, tau)) for tau in event.steps], dtype=object)
@@ -63,10 +70,6 @@ def path(s: Scenario, setting: Setting) -> list[Array]:
         gap = gap - pull @ gap
         out.append(end + gap)
     return out
-
-
-def _plan(event: Round) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    return event.participants, event.steps
 
 
 def _follows_path(bench: Bench, s: Scenario) -> None:
@@ -112,8 +115,7 @@ def _varying(draw: st.DrawFn, setting: Setting) -> Scenario:
     if not draw(st.booleans()):
         return s
     events = []
-    for e in s.events:
-        assert isinstance(e, Round)
+    for e in all_of(Round, s):
         events.append(replace(e, steps=lengths(setting.takes, [draw(st.integers(1, 4)) for _ in e.steps])))
     return Scenario(s.case, tuple(events))
 
@@ -123,6 +125,59 @@ def _follows(bench: Bench, s: Scenario) -> None:
 
 
 WRITTEN_OUT = entry(maps, "matrix of its round (MAPS in its file)")
+
+
+def _in_other_units(setting: Setting) -> st.SearchStrategy[Pair]:
+    def scaled(s: Scenario) -> Pair:
+        h = s.case.hyper
+        return s, with_hyper(louder(s), eta_l=h["eta_l"] / 4, **{n: h[n] * 4 for n in ("mu",) if n in h})
+
+    return round_scenarios(setting).map(scaled)
+
+
+@st.composite
+def _rescaled(draw: st.DrawFn, setting: Setting) -> Pair:
+    s: Scenario = draw(server_scenarios(setting))
+    factors = [draw(st.sampled_from((0.5, 2.0, 4.0))) for _ in range(4)]
+
+    def scaled(e: Any) -> Messages:
+        return Messages(
+            tuple(
+                replace(m, delta={n: a * c for n, a in m.delta.items()}, a_norm=m.a_norm * c)
+                for m, c in zip(e.messages, factors, strict=False)
+            )
+        )
+
+    return s, replace(s, events=tuple(map(scaled, s.events)))
+
+
+def _alike(setting: Setting) -> st.SearchStrategy[Scenario]:
+    def shared(s: Scenario) -> Scenario:
+        def same(e: Any) -> Messages:
+            return Messages(tuple(replace(m, delta=e.messages[0].delta) for m in e.messages))
+
+        return replace(s, events=tuple(map(same, s.events)))
+
+    return server_scenarios(setting, clients=few(setting, 2)).map(shared)
+
+
+def _extrapolates(bench: Bench, s: Scenario) -> None:
+    x: Array = np.array([Fraction(float(v)) for v in flatten(s.case.x0)], dtype=object)
+    scale = bench.expect(s)
+    for k, (event, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
+        assert isinstance(event, Messages)
+        sent = event.messages
+        n = counts(s.case.options, [Fraction(m.weight) for m in sent], [m.steps for m in sent])
+        a = [Fraction(m.a_norm) for m in event.messages]
+        w = [n_i * a_i for n_i, a_i in zip(n, a, strict=True)]
+        p, w = [n_i / sum(n) for n_i in n], [w_i / sum(w) for w_i in w]
+        chi_squared = sum((p_i - w_i) ** 2 / w_i for p_i, w_i in zip(p, w, strict=True))
+        change = np.array([Fraction(float(v)) for v in flatten(event.messages[0].delta)], dtype=object)
+        x = x + (1 + chi_squared) * change
+        bench.compare("x", got["x"], x, f"round {k + 1}", bounds_of(scale[k]["x"]))
+
+
+LINEAR_CLIENTS = both(either(method, WRITTEN_OUT), settable("mu"))
 
 LAWS = (
     Law(
@@ -155,5 +210,38 @@ LAWS = (
         cases=_varying,
         check=_follows,
         applies=WRITTEN_OUT,
+    ),
+    Law(
+        id="objective-unit",
+        words="4 F_i with a quarter of the client rate (and 4 mu) is the same",
+        levels=("round",),
+        source="FedNova, App. B: gradients enter as eta_l g and eta_l mu only",
+        cases=_in_other_units,
+        check=same,
+        applies=LINEAR_CLIENTS,
+        needs=("eta_l",),
+    ),
+    Law(
+        id="local-scale",
+        words="for a constant tau_eff it does not matter if a client scales its accumulation vector",
+        levels=("server",),
+        source="FedNova, eq. (4): d_i = G_i a_i / ||a_i||_1",
+        cases=_rescaled,
+        check=same,
+        applies=both(
+            option("tau_eff_choice", "fixed"),
+            option("nova_weights", "nova"),
+            offered(lambda setting: not setting.steps_only, "||a_i||_1 is the number of steps"),
+        ),
+    ),
+    Law(
+        id="extrapolates",
+        words="where all clients change alike, FedNova moves 1 + chi^2(p||w) times as far, w the weights averaging "
+        "implies",
+        levels=("server",),
+        source="FedNova, eqs. (6) and (12), and chi^2 of Theorem 2 (L116, L198, L175)",
+        cases=_alike,
+        check=_extrapolates,
+        applies=both(option("nova_weights", "nova"), option("tau_eff_choice", "weighted-norm")),
     ),
 )

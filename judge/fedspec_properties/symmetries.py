@@ -1,4 +1,4 @@
-"""Laws that need no formula: what any correct implementation does when its input is at rest, moved or scaled."""
+"""Laws that need no formula: what any implementation does when its input is at rest, moved, scaled or permuted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fedspec.arith import Array
 from fedspec.catalogue import find
-from fedspec.contract import Begin, Gradient, Level, Messages
+from fedspec.contract import LEVELS, Begin, Gradient, Level, Messages
 from fedspec.division import STABILISERS
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
@@ -36,7 +36,8 @@ from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.parts import vectors
-from fedspec_suite.measure.scenario import Scenario, change_events, losing, sending, with_hyper
+from fedspec_suite.measure.renaming import Renaming
+from fedspec_suite.measure.scenario import Scenario, at_rest, change_events, losing, sending, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 BOTH: tuple[Level, ...] = ("client", "server")
@@ -118,16 +119,7 @@ def _regrouped(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario]:
     def regroup(blocks: Any) -> dict[str, Array]:
         return unflatten(flatten(blocks), like)
 
-    events = []
-    for e in s.events:
-        if isinstance(e, Gradient):
-            e = Gradient(regroup(e.g))
-        elif isinstance(e, Begin):
-            e = Begin(regroup(e.x))
-        elif isinstance(e, Messages):
-            e = Messages(tuple(sending(m, regroup) for m in e.messages))
-        events.append(e)
-    return s, Scenario(replace(s.case, x0=regroup(s.case.x0)), tuple(events))
+    return s, Scenario(replace(s.case, x0=regroup(s.case.x0)), tuple(with_blocks(e, regroup) for e in s.events))
 
 
 def _regroups(bench: Bench, drawn: tuple[Scenario, Scenario]) -> None:
@@ -152,6 +144,32 @@ def _rests(bench: Bench, s: Scenario) -> None:
     small = float(np.finfo(bench.dtype).eps * max(1, np.abs(x).max() ** 2))
     beside = with_hyper(s, v0=small) if s.case.hyper.get("v0") == 0 else s
     bench.follows(s, want, rounded=True, beside=beside)
+
+
+def _in_one_block(s: Scenario) -> Scenario:
+    """One vector for the model: no layers, and slices that are coordinates."""
+
+    def flat(blocks: Any) -> dict[str, Array]:
+        return {"w": flatten(blocks)}
+
+    return Scenario(replace(s.case, x0=flat(s.case.x0)), tuple(with_blocks(e, flat) for e in s.events))
+
+
+@st.composite
+def _renamed(draw: st.DrawFn, setting: Setting) -> tuple[Scenario, Scenario, Renaming]:
+    s: Scenario = at_rest(draw(scenarios(setting)))
+    if "peers" not in setting.takes:
+        s = _in_one_block(s)
+    d = next(iter(s.case.x0.values())).shape[-1]
+    signs = draw(st.lists(st.sampled_from((-1, 1)), min_size=d, max_size=d))
+    renaming = Renaming(np.array(draw(st.permutations(range(d)))), np.array(signs))
+    return s, renaming.scenario(s), renaming
+
+
+def _same_path(bench: Bench, drawn: tuple[Scenario, Scenario, Renaming]) -> None:
+    s, there, renaming = drawn
+    d = len(renaming.order)
+    related(bench, s, there, lambda k, x: renaming.vector(x.reshape(-1, d)).reshape(-1))
 
 
 LAWS = (
@@ -235,5 +253,14 @@ LAWS = (
             offered(lambda setting: not setting.one_block, "one block only"),
             unless(option("cover"), "a cover couples coordinates"),
         ),
+    ),
+    Law(
+        id="coordinates-alike",
+        words="the coordinates in another order and with other signs: the path in that order with those signs",
+        levels=LEVELS,
+        source="all operations are elementwise and odd, or look at lengths and sets",
+        cases=_renamed,
+        check=_same_path,
+        applies=both(odd, unless(fact(Fact.MATRICES), "what is a row stays one (rows-and-columns-alike)")),
     ),
 )

@@ -1,4 +1,4 @@
-"""Laws of whole histories: servers and local solvers against their closed forms, instead of recursions."""
+"""Laws of whole histories: models against their closed forms as sums, instead of recursions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Gradient, Messages, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
-from fedspec_properties.closed_forms import diloco, fair, servers, solvers, streaming_diloco
+from fedspec_properties.closed_forms import diloco, fair, servers, solvers
 from fedspec_properties.closed_forms.rates import MOVES as RATED_MOVES
 from fedspec_suite.laws.asked import any_fact, both, by_level, entry, method, reads_losses, sets_rates, where
 from fedspec_suite.laws.law import Check, Law
@@ -151,8 +151,8 @@ LAWS = (
         levels=("round",),
         source="external: Douillard et al. (2025): every fragment has an outer optimiser of its own",
         cases=_overlapping,
-        check=follows(streaming_diloco.exchanges),
-        applies=entry(streaming_diloco.KNOWN, "sum over its history (closed_forms/streaming_diloco.py)"),
+        check=follows(diloco.exchanges),
+        applies=entry(diloco.STREAMING, "sum over its history (closed_forms/diloco.py)"),
     ),
     Law(
         id="inner-history",

@@ -2,8 +2,7 @@
 
 ==================  =================================================================================================
 ``servers``         FedAvg, FedProx, FedAvgM, FedNova, FedNova with momentum, FedAdagrad, FedAdam, FedYogi, FedAMSGrad,
-                    FedAMS
-``every_change``    FedExP, median, trimmed mean, Krum, Multi-Krum, geometric median, centred clipping
+                    FedAMS; FedExP, median, trimmed mean, Krum, Multi-Krum, geometric median, centred clipping
 ``solvers``         the local solvers: SGD, proximal, momentum, AdaGrad, Adam, AdamW, Yogi, AMSGrad, SM3, normalised,
                     LAMB
 ``delayed_solvers``  FedAda2's local solvers, whose preconditioner waits z steps
@@ -12,7 +11,7 @@
 ``affine_rounds``   SCAFFOLD, FedDyn, VRL-SGD and the FedNovas with memory or sampling, on quadratics
 ``rates``           FedAvg, FedProx, FedNova, SCAFFOLD, FedBuff on linear objectives, each client at a rate of its own
 ``asynchronous``    the client-centric family, FedBuff, FedAsync, delayed Nesterov
-``streaming_diloco``  streaming DiLoCo, its clients as in ``diloco``
+``diloco``          DiLoCo, and streaming DiLoCo, whose clients are the same
 ``peers``           decentralised SGD and Gossip-PGA on linear objectives: the mean of all models
 ``adaptive``        what the adaptive ones share: AdaGrad, Adam, Yogi, AMSGrad as sums
 ==================  =================================================================================================

@@ -24,7 +24,7 @@ from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
 from fedspec_properties.closed_forms import own
-from fedspec_properties.closed_forms.sums import counts
+from fedspec_properties.closed_forms.sums import all_of, counts
 from fedspec_suite.measure.scenario import Scenario, lift
 
 Forms = list[Array]
@@ -237,8 +237,7 @@ def models(s: Scenario) -> list[Array]:
     place = Place(problem, exact.case.hyper, s.case.options, memories)
     memory = x if name == "fednova-momentum" else np.full(d * memories, Fraction(0), dtype=object)
     z, out = np.concatenate([x, memory, [Fraction(1)]]), []
-    for event in exact.events:
-        assert isinstance(event, Round)
+    for event in all_of(Round, exact):
         z = np.concatenate([*(form @ z for form in maps()[name](place, event)), z[-1:]])
         out.append(z[:d])
     return out

@@ -3,6 +3,8 @@
 m_i = (1 - beta1) sum of w beta1^age g,    v_i = (1 - beta2) sum of w beta2^age g^2
 x_i = b^k x - eta_l sum over j = 1 .. k of b^(k-j) r_j,    b = 1 - eta_l wd
 x_T = x_(T-1) + eta_T Delta_T + beta sum over s of beta^(T-s) eta_T Delta_s
+
+Of streaming DiLoCo each block l of the model is a sum over its own rounds: x_l = x_l0 + eta sum over these.
 """
 
 from __future__ import annotations
@@ -12,10 +14,10 @@ from typing import Any
 
 from fedspec.arith import Array, sqrt
 from fedspec.contract import Messages, Round
-from fedspec.params import flatten
+from fedspec.params import flatten, layers, shapes
 from fedspec.readings import InnerState, MomentumForm, MomentumSum, Rated
 from fedspec_properties.closed_forms.adaptive import Numbers, Options
-from fedspec_properties.closed_forms.sums import counts, decayed, total
+from fedspec_properties.closed_forms.sums import all_of, counts, decayed, total
 from fedspec_suite.measure.scenario import Scenario, problem_of, said_by
 
 Log = list[tuple[Any, int, Array]]
@@ -49,8 +51,7 @@ def servers(s: Scenario) -> Iterator[Array]:
     h, o, x = s.case.hyper, s.case.options, flatten(s.case.x0)
     past: list[Array] = []
     rates: list[Any] = []
-    for e in s.events:
-        assert isinstance(e, Messages)
+    for e in all_of(Messages, s):
         p = _shares(o, [m.weight for m in e.messages], [m.steps for m in e.messages])
         past.append(total(p_i * flatten(m.delta) for p_i, m in zip(p, e.messages, strict=True)))
         rates.append(said_by(e).get("eta", h["eta"]))
@@ -84,8 +85,7 @@ def rounds(s: Scenario) -> Iterator[Array]:
     logs: dict[int, Log] = {}
     seen: dict[int, int] = {}
     past: list[Array] = []
-    for e in s.events:
-        assert isinstance(e, Round)
+    for e in all_of(Round, s):
         if o["inner"] == InnerState.RESET:
             logs, seen = {}, {}
         p = _shares(o, [problem_of(s).examples[i] for i in e.participants], e.steps)
@@ -98,4 +98,40 @@ def rounds(s: Scenario) -> Iterator[Array]:
         logs |= dict(zip(e.participants, kept, strict=True))
         seen |= {i: seen.get(i, 0) + tau for i, tau in took_part}
         x = x + outer(past, [h["eta"]] * len(past), h, o)
+        yield x
+
+
+STREAMING = ("streaming-diloco",)
+"""Whose exchanges are written here."""
+
+OUTER = {"momentum": "nesterov", "momentum_sum": "sum", "rated": "step"}
+"""DiLoCo's outer step in the canonical reading."""
+
+
+def exchanges(s: Scenario) -> Iterator[Array]:
+    """The common copy after each exchange; where clients have one each, the mean of what arrives."""
+    h, x, blocks = s.case.hyper, flatten(s.case.x0), layers(shapes(s.case.x0))
+    P, late, n = int(h["P"]), int(h["overlap"]), len(problem_of(s).H)
+    own, seen, apart = [x] * n, [0] * n, s.case.options["against"] == "own"
+    logs: list[Log] = [[]] * n
+    past: list[list[Array]] = [[] for _ in blocks]
+    last = [x.copy() for _ in range(n)]
+    for r, e in enumerate(s.events):
+        assert isinstance(e, Round)
+        sent = [x] * n
+        for i, K in zip(e.participants, e.steps, strict=True):
+            sent[i], log = local(s, i, own[i], K - late, logs[i], seen[i])
+            own[i], logs[i] = local(s, i, sent[i], late, log, seen[i] + K - late)
+            seen[i] += K
+        x, own = x.copy(), [x_i.copy() for x_i in own]
+        for l, block in enumerate(blocks):
+            if l % P == r % P:
+                past[l].append(total(x_i[block] - old[block] for x_i, old in zip(sent, last, strict=True)) / n)
+                move = outer(past[l], [h["eta"]] * len(past[l]), h, OUTER)
+                for i, x_i in enumerate(own):
+                    arriving = last[i][block] + move
+                    x_i[block] = arriving + h["own"] * (x_i[block] - arriving)
+                x[block] = total(old[block] for old in last) / n + move
+                for i in range(n):
+                    last[i][block] = (sent[i] if late else own[i])[block] if apart else x[block]
         yield x

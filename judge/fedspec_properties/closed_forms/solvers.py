@@ -16,7 +16,7 @@ from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
 from fedspec_properties.closed_forms import delayed_solvers, fed_lamb, own
 from fedspec_properties.closed_forms.adaptive import Numbers, Options, direction
-from fedspec_properties.closed_forms.sums import each, length, total
+from fedspec_properties.closed_forms.sums import all_of, each, length, total
 from fedspec_suite.measure.printed import of_code
 from fedspec_suite.measure.scenario import Scenario
 
@@ -96,8 +96,7 @@ def constant_changes(s: Scenario) -> Scenario:
     a_k = factor({"proximal": "proximal-sgd", "decayed": "decayed-sgd"}.get(solver, solver), h, {"start": "zero"})
     assert a_k is not None
     rounds = []
-    for event in s.events:
-        assert isinstance(event, Round)
+    for event in all_of(Round, s):
         messages = []
         for i, tau in zip(event.participants, event.steps, strict=True):
             a = total(a_k(k, tau) for k in range(tau))

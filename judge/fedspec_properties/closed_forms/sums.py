@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from fedspec.arith import Array, maximum, sqrt
+from fedspec_suite.measure.scenario import Scenario
+
+E = TypeVar("E")
 
 
 def total(terms: Iterable[Any]) -> Any:
@@ -49,3 +52,10 @@ def counts(options: Mapping[str, str], examples: Sequence[Any], steps: Sequence[
     """One number for each participant: its examples, its local steps, or 1."""
     kinds = {"examples": examples, "steps": [Fraction(tau) for tau in steps], "uniform": [Fraction(1)] * len(examples)}
     return list(kinds[options.get("weights", "examples")])
+
+
+def all_of(kind: type[E], s: Scenario) -> list[E]:
+    """The events of a scenario, which are of one kind."""
+    events: list[E] = [e for e in s.events if isinstance(e, kind)]
+    assert len(events) == len(s.events)
+    return events

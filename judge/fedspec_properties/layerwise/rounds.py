@@ -17,7 +17,7 @@ from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_properties.closed_forms.fed_lamb import each_layer, length_factor, rounds
-from fedspec_properties.closed_forms.sums import length
+from fedspec_properties.closed_forms.sums import all_of, length
 from fedspec_properties.reductions.edge import told
 from fedspec_suite.laws.asked import below_one, both, fact, if_option, option, settable, unless
 from fedspec_suite.laws.law import Law
@@ -60,8 +60,7 @@ def compare(bench: Bench, s: Scenario, want: list[Array], name: str = "x") -> No
 def rounds_of(s: Scenario) -> Iterator[tuple[int, list[tuple[int, int]]]]:
     """What the sum over each round's clients is divided by, and who takes how many steps in it."""
     n = len(problem_of(s).H)
-    for e in s.events:
-        assert isinstance(e, Round)
+    for e in all_of(Round, s):
         all_of_them = s.case.options.get("averaged") == "all"
         yield n if all_of_them else len(e.participants), list(zip(e.participants, e.steps, strict=True))
 

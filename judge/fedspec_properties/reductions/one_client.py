@@ -12,6 +12,7 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Begin, Blocks, Event, Gradient, Round
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT as REFERENCE
+from fedspec_properties.closed_forms.sums import all_of
 from fedspec_properties.reductions.edge import rooted, told
 from fedspec_properties.reductions.rounds import ALONE, in_rounds
 from fedspec_suite.measure.scenario import Scenario, lift, problem_of, with_blocks
@@ -36,8 +37,7 @@ def _as_solver(target: str, goes_on: bool = False) -> Callable[[Scenario], Scena
         session = REFERENCE.start(exact.case)
         like, x = s.case.x0, flatten(exact.case.x0)
         events: list[Event] = []
-        for e in s.events:
-            assert isinstance(e, Round)
+        for e in all_of(Round, s):
             if not goes_on:
                 events.append(Begin(unflatten(x, like)))
                 session.step(events[-1])
