@@ -37,10 +37,6 @@ def shares(s: Scenario) -> list[Fraction]:
     return [n_i / sum(n) for n_i in n]
 
 
-def _several(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return round_scenarios(setting, rounds=(2, 3), clients=(2, 4))
-
-
 # What they sum to.
 
 
@@ -48,10 +44,6 @@ def _largest_rate(setting: Setting, rounds: tuple[int, int] = (1, 2)) -> st.Sear
     """Small rates amplify the rounding of x - x_i."""
     rate = {} if "eta_l" in setting.fixed else {"eta_l": 0.125}
     return round_scenarios(setting, rounds=rounds, clients=(2, 4)).map(lambda s: with_hyper(s, **rate))
-
-
-def _longer_at_largest_rate(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return _largest_rate(setting, rounds=(2, 3))
 
 
 def cancels(name: str, weights: Callable[[Scenario], list[Any]]) -> Callable[[Bench, Scenario], None]:
@@ -146,7 +138,7 @@ LAWS = (
         words="the corrections cancel: sum_i p_i c_i = 0 in every round",
         levels=ROUND,
         source="FedNova, L204",
-        cases=_longer_at_largest_rate,
+        cases=lambda setting: _largest_rate(setting, rounds=(2, 3)),
         check=cancels("c_i", shares),
         applies=fact(Fact.CROSS_CLIENT),
         shows="c_i",
@@ -156,7 +148,7 @@ LAWS = (
         words="the server's control variate is the mean of all clients', whoever takes part",
         levels=ROUND,
         source="external: Karimireddy et al. (2020), Algorithm 1",
-        cases=_several,
+        cases=lambda setting: round_scenarios(setting, rounds=(2, 3), clients=(2, 4)),
         check=_is_mean("c", "c_i"),
         shows="c",
     ),

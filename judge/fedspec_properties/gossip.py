@@ -25,7 +25,7 @@ from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
 from fedspec_properties.closed_forms.sums import all_of
-from fedspec_properties.reductions.exchanges import complete, exchanges, size, unmixed
+from fedspec_properties.reductions.rounds import complete, exchanges, size, unmixed
 from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.asked import any_fact, both, fact, unless
 from fedspec_suite.laws.law import Law

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -21,7 +20,7 @@ from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName, DeadZone
 from fedspec_properties.closed_forms import delayed_solvers, muon
 from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
-from fedspec_suite.laws.asked import Word, both, fact, number, one, option, settable, unless, zero
+from fedspec_suite.laws.asked import both, fact, number, one, option, settable, unless, zero
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.made import TIED, tied
 from fedspec_suite.laws.relations import related, same_bits
@@ -33,10 +32,6 @@ from fedspec_suite.measure.running import RUNNING, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running, with_dtype, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
-
-
-def _fresh(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return client_scenarios(setting, rounds=(2, 2))
 
 
 def _starts_afresh(bench: Bench, s: Scenario) -> None:
@@ -91,28 +86,14 @@ def _between(bench: Bench, s: Scenario) -> None:
         least = np.array([min(most[r] for r in cover.holding(j)) for j in range(cover.d)])
         step = (x - got["x"]) * np.sign(g)
         slack = 30 * eps * (np.abs(x) + np.abs(step))
-        moving = g != 0
-        longest = np.where(
-            moving, h["eta_l"] * np.abs(g) / (np.sqrt(np.where(moving, total, 1)) + h.get("eps", 0.0)), 0
+        moving, eps_of = g != 0, h.get("eps", 0.0)
+        longest, shortest = (
+            np.where(moving, h["eta_l"] * np.abs(g) / (np.sqrt(np.where(moving, v, 1)) + eps_of), 0)
+            for v in (total, least)
         )
-        shortest = np.where(
-            moving, h["eta_l"] * np.abs(g) / (np.sqrt(np.where(moving, least, 1)) + h.get("eps", 0.0)), 0
-        )
-        for kind, broken in (
-            ("longer than AdaGrad's: nu < sum of g^2", step > longest + slack),
-            ("shorter than a sum of set maxima allows", step < shortest - slack),
-        ):
-            if broken.any():
-                j = int(np.argmax(broken))
-                bound = longest if "longer" in kind else shortest
-                note = f"the step is {kind}"
-                where = f"step {k + 1}"
-                raise Deviates(Deviation(bench.step_equation, where, j, float(step[j]), float(bound[j]), None, note))
+        deviates(bench, k, step > longest + slack, step, longest, "longer than AdaGrad's: nu < sum of g^2")
+        deviates(bench, k, step < shortest - slack, step, shortest, "shorter than a sum of set maxima allows")
         x = got["x"]
-
-
-def _one_round(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return client_scenarios(setting, rounds=(1, 1))
 
 
 COVERED = both(
@@ -220,20 +201,6 @@ def _no_longer(bench: Bench, s: Scenario) -> None:
         deviates(bench, k, np.abs(d) > rate + slack, np.abs(d), rate, "longer than eta_l, with the gradient in v")
 
 
-def local_law(id: str, words: str, source: str, cases: Any, check: Any, applies: Word, **more: Any) -> Law:
-    """Return a law of level client whose source is FedAda2."""
-    return Law(
-        id=id,
-        words=words,
-        levels=("client",),
-        source=f"FedAda2, {source}",
-        cases=cases,
-        check=check,
-        applies=applies,
-        **more,
-    )
-
-
 DELAYED = number("z")
 SUMMED = unless(number("beta2"), "its second moment is an average")
 CARRIED = unless(option("idle", "reset"), "its accumulators are cleared between updates")
@@ -262,7 +229,7 @@ LAWS = (
         words="what lives for one round starts afresh with the next",
         levels=("client",),
         source="FedNova, eqs. (35)-(36), u^(t,0) = 0; FedAda2, Algs. 8-10, local state re-initialised",
-        cases=_fresh,
+        cases=lambda setting: client_scenarios(setting, rounds=(2, 2)),
         check=_starts_afresh,
     ),
     Law(
@@ -283,7 +250,7 @@ LAWS = (
         words="SM3's accumulator lies between AdaGrad's and the sum of the largest squares of a set",
         levels=("client",),
         source="FedAda2, Lemma 15 (L752) and Lemma 17 (L796)",
-        cases=_one_round,
+        cases=lambda setting: client_scenarios(setting, rounds=(1, 1)),
         check=_between,
         applies=COVERED,
     ),
@@ -305,37 +272,41 @@ LAWS = (
         check=_stays,
         applies=TIED,
     ),
-    local_law(
+    Law(
         id="delay-frozen",
         words="a delay beyond the round: the first preconditioner stays, and later steps are linear in their gradients",
-        source="Algs. 2-4 and 7-10: updates at k = 1, z + 1, ...",
+        levels=("client",),
+        source="FedAda2, Algs. 2-4 and 7-10: updates at k = 1, z + 1, ...",
         cases=lambda setting: one_round(setting, ("eps_s", "beta1"), z=64, epoch=1),
         check=_frozen,
         applies=both(DELAYED, settable("eps_s", "beta1", fits=zero)),
         needs=("z", "epoch"),
         zeroes=("eps_s", "beta1"),
     ),
-    local_law(
+    Law(
         id="delay-bound",
         words="the bound lies between what singleton sets would hold and the sum of the largest squares of a set",
-        source="Lemma 15 (L752): v_k is at least v_0 and the squares at the updates",
+        levels=("client",),
+        source="FedAda2, Lemma 15 (L752): v_k is at least v_0 and the squares at the updates",
         cases=lambda setting: one_round(setting, ("eps_s", "beta1")),
         check=_bounded_between,
         applies=both(DELAYED, option("cover"), CARRIED, settable("eps_s", "beta1", fits=zero)),
         zeroes=("eps_s", "beta1"),
     ),
-    local_law(
+    Law(
         id="delay-one-rate",
         words="with z = 1 the gradient is in its own preconditioner, and no coordinate moves further than eta_l",
-        source="App. F (L1510): only a delay breaks this bound",
+        levels=("client",),
+        source="FedAda2, App. F (L1510): only a delay breaks this bound",
         cases=lambda setting: one_round(setting, z=1),
         check=_no_longer,
         applies=both(DELAYED, SUMMED, settable("z", fits=one)),
     ),
-    local_law(
+    Law(
         id="dead-zone-edge",
         words="a step is not taken, or its whole length is at least eta_l eps_s",
-        source="Alg. 2, line 11 (L679)",
+        levels=("client",),
+        source="FedAda2, Alg. 2, line 11 (L679)",
         cases=_edge,
         check=_none_or_long,
         applies=DEAD,

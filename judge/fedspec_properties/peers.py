@@ -15,7 +15,7 @@ from fedspec.params import flatten
 from fedspec_properties.closed_forms import peers
 from fedspec_properties.closed_forms.sums import all_of
 from fedspec_properties.gossip import TRACE, exactly, exchanged, unit
-from fedspec_properties.reductions.exchanges import size
+from fedspec_properties.reductions.rounds import size
 from fedspec_properties.unrolled import follows
 from fedspec_suite.laws.asked import entry, fact
 from fedspec_suite.laws.law import Law

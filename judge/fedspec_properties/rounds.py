@@ -29,10 +29,6 @@ from fedspec_suite.measure.setting import Setting
 Pair = tuple[Scenario, Scenario]
 
 
-def _everyone(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return round_scenarios(setting, rounds=(1, 4), everyone=True)
-
-
 def _setting_of(bench: Bench, s: Scenario) -> Setting:
     return Setting(bench.algorithm, s.case.level, s.case.reading, s.case.options, s.case.dtype)
 
@@ -185,7 +181,7 @@ LAWS = (
         words="on quadratics the model follows x~ + M^T (x_0 - x~) exactly, x~ the closed-form limit",
         levels=ROUND,
         source="FedNova, eqs. (17)-(28)",
-        cases=_everyone,
+        cases=lambda setting: round_scenarios(setting, rounds=(1, 4), everyone=True),
         check=_follows_path,
         applies=both(method, fact(Fact.AFFINE)),
     ),

@@ -130,10 +130,6 @@ STILL = by_level(client=unless(fact(Fact.DECAYING), "its decay moves the model b
 """A decay is the clients' own: what a server adds to the model does not shrink."""
 
 
-def _resting(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return scenarios(setting).map(lambda s: change_events(s, change=lambda a: a * 0))
-
-
 def _rests(bench: Bench, s: Scenario) -> None:
     x, want = flatten(s.case.x0), []
     for event in s.events:
@@ -178,7 +174,7 @@ LAWS = (
         words="where nothing comes in from a fresh state, nothing moves",
         levels=BOTH,
         source="linearity in m",
-        cases=_resting,
+        cases=lambda setting: scenarios(setting).map(lambda s: change_events(s, change=lambda a: a * 0)),
         check=_rests,
         applies=both(
             STILL,

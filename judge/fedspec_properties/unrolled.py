@@ -55,10 +55,6 @@ def _models(s: Scenario) -> list[Array]:
     return servers.models(s) if s.case.level == "server" else solvers.models(s)
 
 
-def _constant(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return round_scenarios(setting).map(linear)
-
-
 def _models_of_constants(s: Scenario) -> list[Array]:
     return servers.models(solvers.constant_changes(s))
 
@@ -69,10 +65,6 @@ WRITTEN = by_level(
     round=entry(servers.known, "closed form of its server (STEPS or MOVES in its file)"),
 )
 """A new row is judged before its closed form is written."""
-
-
-def _several(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return server_scenarios(setting, rounds=(1, 2), clients=(5, 7))
 
 
 TOGETHER = (Fact.ORDERED, Fact.ELECTING, Fact.DISTANT, Fact.CENTRED, Fact.EXTRAPOLATING)
@@ -88,10 +80,6 @@ def _overlapping(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 OF_DILOCO = entry(diloco.KNOWN, "sum over its history (closed_forms/diloco.py)")
-
-
-def _linear(setting: Setting) -> st.SearchStrategy[Scenario]:
-    return varied_scenarios(setting).map(linear)
 
 
 def _moves(bench: Bench, s: Scenario) -> None:
@@ -114,7 +102,7 @@ LAWS = (
         words="clients with constant gradients g_i change by exactly -eta_l ||a_i||_1 g_i",
         levels=("round",),
         source="FedNova, eq. (4) and App. B: Delta_i = -eta G_i a_i",
-        cases=_constant,
+        cases=lambda setting: round_scenarios(setting).map(linear),
         check=follows(_models_of_constants),
         applies=both(method, WRITTEN),
     ),
@@ -132,7 +120,7 @@ LAWS = (
         words="where five clients or more take part, the model is what all their changes make",
         levels=("server",),
         source="ranks by subsets; lengths by what changes are apart",
-        cases=_several,
+        cases=lambda setting: server_scenarios(setting, rounds=(1, 2), clients=(5, 7)),
         check=follows(_models),
         applies=both(any_fact(*TOGETHER), WRITTEN),
     ),
@@ -177,7 +165,7 @@ LAWS = (
         words="on linear objectives a round moves by the sum of the clients' own rates times their gradients",
         levels=("round", "trace"),
         source="a client's steps along a constant gradient, summed",
-        cases=_linear,
+        cases=lambda setting: varied_scenarios(setting).map(linear),
         check=_moves,
         applies=both(sets_rates, entry(RATED_MOVES, "sum of its moves (closed_forms/rates.py)"), UNDER),
     ),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fedspec.contract import Exchange, Quadratics, Round
 from fedspec_properties.reductions.edge import rooted
-from fedspec_properties.reductions.exchanges import (
+from fedspec_properties.reductions.rounds import (
     FOUR,
     complete,
     each,

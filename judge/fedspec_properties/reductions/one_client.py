@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 
@@ -12,6 +10,7 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Begin, Blocks, Event, Gradient, Round
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT as REFERENCE
+from fedspec_properties.closed_forms.compressed import decimal
 from fedspec_properties.closed_forms.sums import all_of
 from fedspec_properties.reductions.edge import rooted, told
 from fedspec_properties.reductions.rounds import ALONE, in_rounds
@@ -28,7 +27,7 @@ def _as_solver(target: str, goes_on: bool = False) -> Callable[[Scenario], Scena
         if s.case.dtype == "object":
             return told(s, target, sights(s))
         with digits():
-            events = [with_blocks(e, _rounded) for e in sights(lift(s, _decimal))]
+            events = [with_blocks(e, _rounded) for e in sights(lift(s, decimal))]
         return told(s, target, events)
 
     def sights(s: Scenario) -> list[Event]:
@@ -47,10 +46,6 @@ def _as_solver(target: str, goes_on: bool = False) -> Callable[[Scenario], Scena
         return events
 
     return carry
-
-
-def _decimal(q: Fraction) -> Decimal:
-    return Decimal(q.numerator) / Decimal(q.denominator)
 
 
 def _rounded(blocks: Blocks) -> dict[str, Array]:

@@ -12,8 +12,7 @@ from fedspec.arith import Array
 from fedspec.contract import Exchange, Round
 from fedspec.params import flatten
 from fedspec_properties.reductions.edge import reduces, rooted
-from fedspec_properties.reductions.exchanges import FOUR, complete, each, exchanges, size, unmixed
-from fedspec_properties.reductions.rounds import ALONE, alone
+from fedspec_properties.reductions.rounds import ALONE, FOUR, alone, complete, each, exchanges, size, unmixed
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
