@@ -20,11 +20,13 @@ from test_mirror.support import (
     dyadic,
     keywords,
     parts,
+    tensors,
 )
 
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
 from fedspec.client.adam import adam
 from fedspec.client.adam import begin as begin_adam
+from fedspec.client.lamb import layer_step
 from fedspec.client.sgd import sgd
 from fedspec.covers import named_cover
 from fedspec.errors import ShapeError
@@ -59,9 +61,14 @@ def test_batched_equals_one_by_one(algorithm: Algorithm, dtype: torch.dtype, dev
     x, g = dyadic(0, N, D).astype(kind), gradients().astype(kind)
     for options in choices(algorithm):
         spec, mirror = both(algorithm, options)
-        state = mirror.begin(torch.tensor(x, device=device))
+        begun, given = torch.tensor(x, device=device), torch.tensor(g, device=device)
+        state = mirror.begin(begun)
         for k in range(K):
-            state = mirror.step(state, torch.tensor(g[k], device=device))
+            held = {n: value.clone() for n, value in tensors(state).items()}
+            after = mirror.step(state, given[k])
+            assert all(torch.equal(tensors(state)[n], value) for n, value in held.items()), "a state was written over"
+            state = after
+        assert torch.equal(begun.cpu(), torch.tensor(x)) and torch.equal(given.cpu(), torch.tensor(g))
 
         for i in range(N):
             want = spec.begin(x[i])
@@ -88,3 +95,11 @@ def test_gradients_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
 def test_gradients_of_another_dtype_are_refused() -> None:
     with pytest.raises(ShapeError, match=r"float32 and torch\.float64 do not mix"):
         sgd(torch.zeros(N, D), torch.zeros(N, D, dtype=torch.float64), eta_l=0.5)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_direction_that_is_no_number_is_not_taken_for_none(bad: float) -> None:
+    x, p = np.array([3.0, 4.0]), np.array([bad, 1.0])
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(layer_step(x, p, eta_l=0.5)).any()
+    assert layer_step(torch.tensor(x)[None], torch.tensor(p)[None], eta_l=0.5).isnan().any()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.support import DEVICES, DTYPES, HYPER, D, Scale, assert_close, by_id, dyadic, pairs, parts
+from test_mirror.support import DEVICES, DTYPES, HYPER, D, Scale, assert_close, by_id, dyadic, pairs, parts, tensors
 
 from fedspec.algorithms.fedavg import FedAvg
 from fedspec.algorithms.fedavg import server as fedavg
@@ -19,6 +19,7 @@ from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Message, Messages, Plan
 from fedspec.problems.quadratic import QuadraticClients as SpecClients
 from fedspec.readings import Solver
+from fedspec_torch.plan import rows
 from fedspec_torch.population import Stream
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round
@@ -78,8 +79,10 @@ def test_server(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
             sent = [Message(delta, n, tau, a, loss=F) for delta, n, tau, a, F in rows_sent]
             want, wanted = method.server(h, want, sent)
             blocks = stream(torch.tensor(deltas[t], device=device), [N, 1][t % 2])
-            rows = blocks.stacked() if method.whole else blocks
-            state, values = method.server(h, state, Messages(rows, EXAMPLES, STEPS, norms, losses=lambda: LOSSES))
+            sent_rows = blocks.stacked() if method.whole else blocks
+            held = [(part, part.clone()) for part in tensors(state).values()]
+            state, values = method.server(h, state, Messages(sent_rows, EXAMPLES, STEPS, norms, losses=lambda: LOSSES))
+            assert all(torch.equal(part, was) for part, was in held), "a state was written over"
             scale.see(want)
             assert_same(state, values, want, wanted, scale, f"{options}, round {t}")
 
@@ -87,10 +90,12 @@ def test_server(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
 @pytest.mark.parametrize("algorithm", [a for a in METHODS if prepared(a, {})[0].whole], ids=by_id)
 def test_what_says_that_it_needs_a_stack_does(algorithm: Algorithm) -> None:
     method, h = prepared(algorithm, {})
-    rows = stream(torch.tensor(dyadic(1, N, D)), 2)
+    blocks = stream(torch.tensor(dyadic(1, N, D)), 2)
     with pytest.raises(ShapeError, match="deltas: got Stream"):
         method.server(
-            h, method.init(h, torch.tensor(dyadic(0, D))), Messages(rows, EXAMPLES, STEPS, STEPS, losses=lambda: LOSSES)
+            h,
+            method.init(h, torch.tensor(dyadic(0, D))),
+            Messages(blocks, EXAMPLES, STEPS, STEPS, losses=lambda: LOSSES),
         )
 
 
@@ -123,10 +128,18 @@ def test_round(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
         scale = Scale(8)
         for plan, block in zip(PLANS, (None, 3, 1), strict=True):
             wanted = spec_round(h, want, problem.clients, plan, **theirs)
+            held = [(part, part.clone()) for part in (*tensors(state).values(), clients.H, clients.e)]
             trace = run_round(method, h, state, clients, plan, block=block)
+            assert all(torch.equal(part, was) for part, was in held), "what a round was given was written over"
             want, state = wanted.state, trace.state
             scale.see(want)
             assert_same(state, trace.values, want, wanted.values, scale, f"{options}, {len(plan.steps)} clients")
+
+
+def test_consecutive_clients_are_not_copied() -> None:
+    stack = torch.arange(10.0).view(5, 2)
+    assert rows(stack, (1, 2, 3)).data_ptr() == stack[1].data_ptr()
+    assert rows(stack, (3, 1)).tolist() == [[6, 7], [2, 3]]
 
 
 class TestRefusals:
