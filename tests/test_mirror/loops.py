@@ -1,4 +1,4 @@
-"""Five algorithms as one writes them first: plain loops over a module, its loss and its clients' data.
+"""Some algorithms as one writes them first: plain loops over a module, its loss and its clients' data.
 
 They share nothing with the mirror but the kind, and the seeds of what it draws: parameters are set on the module,
 ``backward`` is called on its loss.
@@ -7,6 +7,8 @@ Minibatches are two examples each, in the order in which a client has them, from
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -16,7 +18,10 @@ from torch import Tensor
 from fedspec_torch.gradients.beside import seed_of
 
 RATE, SERVER, ROUNDS, STEPS = 0.05, 0.5, 2, 2
-"""Of clients, of servers that have one; rounds, and the local steps of each client in a round."""
+"""Of clients, of servers that have one; rounds, and local steps of each client, if not told otherwise."""
+
+BETA, MU, RADIUS, EPS = 0.5, 0.5, 0.5, 0.125
+"""Of Mime's momentum, of FedPD's penalty, and of FedSAM's step up."""
 
 MIXING = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]], dtype=torch.float64)
 """Who takes how much of whose model."""
@@ -28,7 +33,8 @@ ARRIVALS = ((0, 2, 0), (2, 1, 1), (1, 2, 0))
 class Plain:
     """A module with its loss and data; a model is a list of tensors."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, steps: tuple[int, ...] = (STEPS,) * 3) -> None:
+        self.steps = steps
         self.module, self.loss, self.data = kind.made()
         self.parameters = [p for p in self.module.parameters() if p.requires_grad]
         self.x = [p.detach().clone() for p in self.parameters]
@@ -65,7 +71,7 @@ def fedavg(plain: Plain) -> list[Tensor]:
     sizes = [len(inputs) for inputs, _ in plain.data]
     x = plain.x
     for plain.round in range(ROUNDS):
-        x = mean([plain.descended(x, i, STEPS) for i in range(3)], [n / sum(sizes) for n in sizes])
+        x = mean([plain.descended(x, i, plain.steps[i]) for i in range(3)], [n / sum(sizes) for n in sizes])
     return x
 
 
@@ -74,9 +80,10 @@ def scaffold(plain: Plain) -> list[Tensor]:
     x, c_i = plain.x, [[0 * part for part in plain.x] for _ in range(3)]
     for plain.round in range(ROUNDS):
         c = mean(c_i, [1 / 3] * 3)
-        ends = [plain.descended(x, i, STEPS, [b - a for a, b in zip(c_i[i], c, strict=True)]) for i in range(3)]
-        for i, end in enumerate(ends):
-            c_i[i] = [a - b + (v - y) / (RATE * STEPS) for a, b, v, y in zip(c_i[i], c, x, end, strict=True)]
+        off = [[b - a for a, b in zip(c_i[i], c, strict=True)] for i in range(3)]
+        ends = [plain.descended(x, i, tau, off[i]) for i, tau in enumerate(plain.steps)]
+        for i, (end, tau) in enumerate(zip(ends, plain.steps, strict=True)):
+            c_i[i] = [a - b + (v - y) / (RATE * tau) for a, b, v, y in zip(c_i[i], c, x, end, strict=True)]
         x = [v + SERVER * (y - v) for v, y in zip(x, mean(ends, [1 / 3] * 3), strict=True)]
     return x
 
@@ -89,7 +96,7 @@ def fedada2(plain: Plain) -> list[Tensor]:
         ends = []
         for i in range(3):
             y, most = x, [[torch.zeros(n, dtype=part.dtype) for n in part.shape or (1,)] for part in x]
-            for k in range(STEPS):
+            for k in range(plain.steps[i]):
                 new = []
                 for part, g, axes in zip(y, plain.gradient(y, i, k), most, strict=True):
                     g1 = g.reshape(g.shape or (1,))
@@ -128,5 +135,62 @@ def fedasync(plain: Plain) -> list[Tensor]:
     return versions[-1]
 
 
-LOOPS = {"fedavg": fedavg, "scaffold": scaffold, "fedada2": fedada2, "dsgd": dsgd, "fedasync": fedasync}
+def mime(plain: Plain, lite: bool = False) -> list[Tensor]:
+    """A client's gradient at x is the mean over the minibatches of its steps; MimeLite corrects by none."""
+    x, m = plain.x, [0 * part for part in plain.x]
+    for plain.round in range(ROUNDS):
+        at_x = [[plain.gradient(x, i, k) for k in range(tau)] for i, tau in enumerate(plain.steps)]
+        g_x = mean([mean(G, [1 / len(G)] * len(G)) for G in at_x], [1 / 3] * 3)
+        ends = []
+        for i, tau in enumerate(plain.steps):
+            y = x
+            for k in range(tau):
+                g = plain.gradient(y, i, k)
+                if not lite:
+                    g = [a - b + c for a, b, c in zip(g, at_x[i][k], g_x, strict=True)]
+                y = [v - RATE * ((1 - BETA) * a + BETA * b) for v, a, b in zip(y, g, m, strict=True)]
+            ends.append(y)
+        x = [v + SERVER * (y - v) for v, y in zip(x, mean(ends, [1 / 3] * 3), strict=True)]
+        m = [(1 - BETA) * a + BETA * b for a, b in zip(g_x, m, strict=True)]
+    return x
+
+
+def fedsam(plain: Plain, rho: float = 0.0) -> list[Tensor]:
+    """Both gradients of a step are of its minibatch, and one length is that of all tensors; MoFedSAM keeps a mean."""
+    x, kept = plain.x, [torch.zeros_like(v) for v in plain.x]
+    for plain.round in range(ROUNDS):
+        ends = []
+        for i, tau in enumerate(plain.steps):
+            y = x
+            for k in range(tau):
+                g = plain.gradient(y, i, k)
+                length = torch.cat([part.reshape(-1) for part in g]).norm()
+                up = [v + RADIUS / (length + EPS) * part for v, part in zip(y, g, strict=True)]
+                there = plain.gradient(up, i, k)
+                y = [v - RATE * ((1 - rho) * part + rho * D) for v, part, D in zip(y, there, kept, strict=True)]
+            ends.append(y)
+        middle = mean(ends, [1 / 3] * 3)
+        kept = [(v - y) / (RATE * sum(plain.steps) / 3) for v, y in zip(x, middle, strict=True)]
+        x = [v + SERVER * (y - v) for v, y in zip(x, middle, strict=True)]
+    return x
+
+
+def fedpd(plain: Plain) -> list[Tensor]:
+    """Clients go on from where they were; the sum of all distances from the server's models stands for a dual."""
+    x, at, gone = plain.x, [plain.x] * 3, [[0 * part for part in plain.x]] * 3
+    for plain.round in range(ROUNDS):
+        for i, tau in enumerate(plain.steps):
+            for k in range(tau):
+                g = plain.gradient(at[i], i, k)
+                at[i] = [y - RATE * (a + MU * (far + y - v)) for y, a, far, v in zip(at[i], g, gone[i], x, strict=True)]
+            gone[i] = [far + y - v for far, y, v in zip(gone[i], at[i], x, strict=True)]
+        x = [v + far for v, far in zip(mean(at, [1 / 3] * 3), mean(gone, [1 / 3] * 3), strict=True)]
+    return x
+
+
+LOOPS: dict[str, Callable[[Plain], list[Tensor]]] = {
+    **{"fedavg": fedavg, "scaffold": scaffold, "fedada2": fedada2, "dsgd": dsgd, "fedasync": fedasync},
+    **{"mime": mime, "mime-lite": partial(mime, lite=True), "fedpd": fedpd},
+    **{"fedsam": fedsam, "mofedsam": partial(fedsam, rho=0.25)},
+}
 """By the names of the catalogue."""

@@ -14,10 +14,10 @@ import torch
 from test_mirror.kinds_of_layers import LAYERS
 from test_mirror.kinds_of_losses import LOSSES
 from test_mirror.kinds_of_traps import TRAPS
-from test_mirror.loops import ARRIVALS, LOOPS, MIXING, RATE, ROUNDS, SERVER, STEPS, Plain
+from test_mirror.loops import ARRIVALS, BETA, EPS, LOOPS, MIXING, MU, RADIUS, RATE, ROUNDS, SERVER, STEPS, Plain
 from torch import Tensor
 
-from fedspec.errors import FedspecError
+from fedspec.errors import FedspecError, ParameterError
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec_torch import Federation, simulate
 from fedspec_torch.gradients import choosing
@@ -33,7 +33,14 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "fedada2": {"eta_l": RATE, "eta": SERVER, "eps": 0.1, "tau": 0.1, "v0": 0.1, "beta1": 0.5},
     "dsgd": {"eta_l": RATE},
     "fedasync": {"eta_l": RATE, "mu": 0.5, "mix": 0.25},
+    "mime": {"eta_l": RATE, "eta": SERVER, "beta": BETA},
+    "mime-lite": {"eta_l": RATE, "eta": SERVER, "beta": BETA},
+    "fedpd": {"eta_l": RATE, "mu": MU},
+    "fedsam": {"eta_l": RATE, "eta": SERVER, "radius": RADIUS, "eps": EPS},
+    "mofedsam": {"eta_l": RATE, "eta": SERVER, "radius": RADIUS, "eps": EPS, "rho": 0.25},
 }
+EQUAL = (STEPS,) * 3
+"""Of the three clients."""
 EVERY_WAY = (*WAYS, "fused")
 SAID = tuple(reason.value for reason in Reason)
 
@@ -48,7 +55,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 class Events:
     """Everybody takes part in every round, or one update arrives."""
 
-    algorithm: str
+    steps: tuple[int, ...] = EQUAL
     largest_delay: int = 1
 
     def events(self, row: Any, h: Any, setup: Any, x: Any, number: int) -> tuple[Any, ...]:
@@ -58,17 +65,17 @@ class Events:
                 return (Exchange((), ((0, 1, 2),) * STEPS, cast(Any, MIXING)),)
             case "arrival":
                 return (Arrival(*ARRIVALS[number]),)
-        return (Plan((0, 1, 2), (STEPS,) * 3, setup.examples),)
+        return (Plan((0, 1, 2), self.steps, setup.examples),)
 
 
-def ended(name: str, algorithm: str, way: str | None) -> tuple[Tensor, Tensor] | str:
+def ended(name: str, algorithm: str, way: str | None, steps: tuple[int, ...] = EQUAL) -> tuple[Tensor, Tensor] | str:
     """Where a run began and ended; or what a refusal says."""
     module, loss, data = KINDS[name].made()
     before = [p.detach().clone() for p in module.parameters()]
     try:
         fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=way, statistics="kept")
         rounds = len(ARRIVALS) if algorithm == "fedasync" else ROUNDS
-        run = simulate(algorithm, fed, plan=Events(algorithm), rounds=rounds, **NUMBERS[algorithm])
+        run = simulate(algorithm, fed, plan=Events(steps), rounds=rounds, **NUMBERS[algorithm])
         list(run)
     except FedspecError as error:
         return str(error)
@@ -77,14 +84,14 @@ def ended(name: str, algorithm: str, way: str | None) -> tuple[Tensor, Tensor] |
 
 
 @cache
-def wanted(name: str, algorithm: str) -> Tensor:
+def wanted(name: str, algorithm: str, steps: tuple[int, ...] = EQUAL) -> Tensor:
     """Where the plain loop ends."""
-    return torch.cat([part.reshape(-1) for part in LOOPS[algorithm](Plain(KINDS[name]))])
+    return torch.cat([part.reshape(-1) for part in LOOPS[algorithm](Plain(KINDS[name], steps))])
 
 
-def check(name: str, algorithm: str, way: str | None) -> bool:
+def check(name: str, algorithm: str, way: str | None, steps: tuple[int, ...] = EQUAL) -> bool:
     """Whether it trains, and then as the plain loop does; else the refusal has one of few reasons."""
-    found, kind = ended(name, algorithm, way), KINDS[name]
+    found, kind = ended(name, algorithm, way, steps), KINDS[name]
     if isinstance(found, str):
         assert any(reason in found for reason in SAID), found
         # What is refused where no way is named is refused for what it is.
@@ -92,7 +99,7 @@ def check(name: str, algorithm: str, way: str | None) -> bool:
         return False
     assert not kind.refused, f"{name} is trained, though it {kind.refused}"
     begun, x = found
-    want = wanted(name, algorithm)
+    want = wanted(name, algorithm, steps)
     apart = float((x - want).norm() / (want - begun).norm())
     assert apart < 1e-9, f"{name}, {algorithm}, {way}: {apart:.2g} of what the model moved away from the plain loop"
     return True
@@ -116,6 +123,29 @@ def test_every_algorithm_trains_what_it_was_given(name: str) -> None:
 def test_every_algorithm_in_every_way(name: str, algorithm: str) -> None:
     for way in EVERY_WAY:
         check(name, algorithm, way)
+
+
+@pytest.mark.table(5)
+@pytest.mark.parametrize("steps", [EQUAL, (1, 3, 2)], ids=["equal", "unequal"])
+@pytest.mark.parametrize("algorithm", [name for name in LOOPS if name not in ("dsgd", "fedasync")])
+@pytest.mark.parametrize("way", [None, "stacked", "looped", "layered", "vmapped", "compiled"])
+def test_every_loop_in_every_way(way: str | None, algorithm: str, steps: tuple[int, ...]) -> None:
+    """Which batch is which, where two gradients are asked for at a step, or all of them before the first."""
+    assert check("three linear layers", algorithm, way, steps)
+
+
+def test_rates_of_each_client_are_refused_in_shards_where_gradients_are_asked_for_first() -> None:
+    module, loss, data = KINDS["Linear"].made()
+    given: dict[str, Any] = {
+        "plan": Events(),
+        "rounds": 1,
+        "beta": BETA,
+        "rates": {"eta_l": lambda r, i: RATE / (1 + i)},
+    }
+    list(simulate("mime", Federation(module, loss, data), **given))
+    with pytest.raises(ParameterError, match="asks for gradients before its clients begin"):
+        list(simulate("mime", Federation(module, loss, data), shards=2, **given))
+    list(simulate("mime-lite", Federation(module, loss, data), shards=2, **given))
 
 
 def test_nine_of_ten_train() -> None:

@@ -72,18 +72,3 @@ def test_gradients_that_a_text_asks_for_itself_stay_too(way: str | None) -> None
             was = g.clone()
             ask()
             assert torch.equal(g, was)
-
-
-def test_by_hand() -> None:
-    """The looped way too, by plain autograd."""
-    fed, (plan, _) = federation("looped"), PLANS
-    found = Batched(fed.in_round(0), whole=True).each(of_one_step, plan, fed.x0)
-    model, (inputs, targets) = fed.model, fed.data[2]  # type: ignore[index]
-
-    def gradient(k: int, y: Tensor) -> Tensor:
-        nn.utils.vector_to_parameters(y, model.parameters())
-        rows = [(2 * k + e) % len(inputs) for e in (0, 1)]
-        loss = nn.functional.cross_entropy(model(inputs[rows]), targets[rows])
-        return torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, [*model.parameters()])]).clone()
-
-    torch.testing.assert_close(found[0], of_one_step(2, fed.x0.clone(), gradient, 3), rtol=1e-10, atol=1e-12)
