@@ -238,6 +238,9 @@ LAYERS: dict[str, Kind] = {
     "GRUCell": Kind(cell(nn.GRUCell(2, 4)), inputs=lines),
     "MultiheadAttention": Kind(attention, inputs=lines),
     "TransformerEncoderLayer": Kind(encoder(nn.TransformerEncoderLayer(2, 1, 4, 0.0, batch_first=True)), inputs=lines),
+    "TransformerEncoderLayer that drops": Kind(
+        encoder(nn.TransformerEncoderLayer(2, 1, 4, batch_first=True)), inputs=lines
+    ),
     "Transformer": Kind(transformer, inputs=lines),
     "MaxUnpool2d": Kind(pooled(nn.MaxPool2d(2, return_indices=True), nn.MaxUnpool2d(2)), inputs=pictures),
     "FractionalMaxPool2d": Kind(headed(nn.Conv2d(2, 3, 1), nn.FractionalMaxPool2d(2, output_size=2)), inputs=pictures),

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fedspec.errors import PlanError
-from fedspec_torch import Federation, cohorts, simulate, tune
+from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.refusals import ModuleError
 
 
@@ -101,13 +101,3 @@ def test_what_cannot_be_copied_is_told() -> None:
     run.federation.model.seen = run.federation.model[0].weight * 2
     with pytest.raises(ModuleError, match=r"it cannot be copied .*vector_to_parameters"):
         run.module()
-
-
-def test_what_is_tuned_trains_in_its_modes() -> None:
-    scores = []
-    for look in (False, True):
-        federation = begun().federation
-        federation.model.train(not look)
-        found = tune("fedavg", federation, plan=cohorts(2, steps=2), rounds=2, grid={"eta_l": [0.1]})
-        scores.append(found.trials[0].score)
-    assert scores[0] == scores[1]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
-from test_mirror.federations import hyper, quadratic, schedule
+from test_mirror.federations import quadratic
 from torch import nn
 
-from fedspec.catalogue import find
-from fedspec.errors import PlanError
-from fedspec_torch import Federation, cohorts, simulate
+from fedspec_torch import Federation
 
 
 def looped(federation: Federation, x: torch.Tensor, who: list[int]) -> list[float]:
@@ -45,24 +41,3 @@ def test_what_drops_and_normalises_is_in_its_evaluation_mode() -> None:
     assert all(torch.equal(b, before[name]) for name, b in module.named_buffers())
     assert module.training
     assert torch.equal(torch.get_rng_state(), state)
-
-
-@pytest.mark.slow
-def test_a_run_evens_out_what_clients_lose() -> None:
-    """Of the objectives of a small federation, the largest loss is smaller at the end the larger the power is."""
-    ends = []
-    for q in (0.0, 4.0):
-        federation, *_ = quadratic()
-        numbers: dict[str, Any] = {**hyper(find("q-fedavg")), "q": q}
-        run = simulate("q-fedavg", federation, plan=cohorts(None, steps=2), rounds=200, **numbers)
-        list(run)
-        ends.append(max(federation.in_round(0).values(range(len(federation)), run.x)))
-    assert ends[1] < ends[0]
-
-
-def test_a_loss_of_nothing_is_refused() -> None:
-    federation, *_ = quadratic()
-    flat = Federation(federation.model, lambda output, target: output.sum() * 0, federation.data)
-    run = simulate("q-fedavg", flat, plan=schedule(find("q-fedavg")), rounds=1, **hyper(find("q-fedavg")))
-    with pytest.raises(PlanError, match=r"loss: that of message 0 is -?0\.0"):
-        list(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +71,16 @@ def by_hand(
 
 @pytest.mark.table(10)
 @pytest.mark.parametrize("way", [None, *(way for way in WAYS if way != CHANNELS_LAST)])
+@pytest.mark.parametrize("rho", [0.0, 0.9])
 @pytest.mark.parametrize("case", CASES)
-def test_a_round_is_a_plain_loop_with_torchs_own_functions(case: str, way: str | None) -> None:
-    run = simulate("fedavg", federation(way=way, **CASES[case]), plan=cohorts(3, steps=4), rounds=1, eta_l=0.3, eta=1.0)
+def test_a_round_is_a_plain_loop_with_torchs_own_functions(case: str, rho: float, way: str | None) -> None:
+    """Of clients of equally many steps, with whom normalised averaging is averaging; a decay goes through momentum."""
+    given: dict[str, Any] = {"beta": 0.0, "solver": "momentum", "rho": rho} if rho else {"eta": 1.0}
+    fed, name = federation(way=way, **CASES[case]), "fednova-momentum" if rho else "fedavg"
+    run = simulate(name, fed, plan=cohorts(3, steps=4), rounds=1, eta_l=0.3, **given)
     list(run)
-    models = [by_hand(i, 4, lambda p, **more: torch.optim.SGD(p, lr=0.3, **more), **CASES[case]) for i in range(3)]
+    make = partial(torch.optim.SGD, lr=0.3, momentum=rho)
+    models = [by_hand(i, 4, make, **CASES[case]) for i in range(3)]
     want = sum(n / sum(SIZES) * y for n, y in zip(SIZES, models, strict=True))
     # torch divides by the length and 1e-6.
     torch.testing.assert_close(run.x, want, rtol=1e-5, atol=1e-7)
@@ -94,43 +100,6 @@ def test_a_decay_beside_the_step_is_averaging_of_torchs_adamw(clip: float | None
     for _ in run:
         want = torch.stack([by_hand(i, 4, step, clip=clip, start=want) for i in range(3)]).mean(0)
         torch.testing.assert_close(run.x, want, rtol=1e-5, atol=1e-7)
-
-
-def test_the_decay_goes_through_a_solvers_moments() -> None:
-    more: dict[str, Any] = dict(eta_l=0.3, beta=0.0, solver="momentum", rho=0.9)
-    run = simulate("fednova-momentum", federation(weight_decay=0.2), plan=cohorts(3, steps=4), rounds=1, **more)
-    list(run)
-    models = [
-        by_hand(i, 4, lambda p, **more: torch.optim.SGD(p, lr=0.3, momentum=0.9, **more), weight_decay=0.2)
-        for i in range(3)
-    ]
-    # Clients of equally many steps: normalised averaging is averaging.
-    want = sum(n / sum(SIZES) * y for n, y in zip(SIZES, models, strict=True))
-    torch.testing.assert_close(run.x, want, rtol=1e-10, atol=1e-12)
-
-
-def end_alike(one: Any, two: Any) -> None:
-    for run in (one, two):
-        list(run)
-    torch.testing.assert_close(one.x, two.x, rtol=1e-12, atol=1e-14)
-
-
-def test_minibatches_that_are_accumulated_are_one_larger_one() -> None:
-    given: dict[str, Any] = dict(plan=cohorts(3, steps=3), rounds=2, eta_l=0.3, eta=1.0)
-    even = [(inputs[:6], targets[:6]) for inputs, targets in data()]
-    runs = [
-        simulate(
-            "fedavg", Federation(made(), F.cross_entropy, even, batch_size=b, accumulate=a, shuffled=False), **given
-        )
-        for a, b in ((1, 6), (3, 2))
-    ]
-    end_alike(*runs)
-
-
-def test_a_gradient_that_is_no_longer_than_allowed_is_left() -> None:
-    given: dict[str, Any] = dict(plan=cohorts(3, steps=3), rounds=2, eta_l=0.3, eta=1.0)
-    runs = [simulate("fedavg", federation(way="looped", **more), **given) for more in ({}, {"clip": 1e9})]
-    end_alike(*runs)
 
 
 def test_a_gradient_of_zero_is_not_divided_by_its_length() -> None:

@@ -86,20 +86,6 @@ def test_a_run_has_the_statistics_of_plain_loops(reading: str, way: str | None) 
                 torch.testing.assert_close(found[name], value, rtol=1e-10, atol=1e-12)
 
 
-def test_solvers_by_gradients_move_them_once_a_step() -> None:
-    plan = cohorts(4, steps=2)
-    given: dict[str, Any] = dict(eta_l=0.2, beta=0.0, solver="momentum", rho=0.0)
-    runs = [
-        simulate("fedavg", federation(), plan=plan, rounds=2, eta_l=0.2, eta=1.0),
-        simulate("fednova-momentum", federation(), plan=plan, rounds=2, **given),
-    ]
-    for run in runs:
-        list(run)
-    one, other = (run.module().state_dict() for run in runs)
-    for name in one:
-        torch.testing.assert_close(one[name], other[name], rtol=1e-10, atol=1e-12)
-
-
 def test_of_two_gradients_at_one_step_the_first_moves_them() -> None:
     fed = federation(way="looped")
     clients = fed.in_round(0)
@@ -109,27 +95,6 @@ def test_of_two_gradients_at_one_step_the_first_moves_them() -> None:
             oracle(k, x)
         assert clients.moving is not None
         assert [int(clients.moving.now[i][-1]) for i in (1, 3)] == [2, 2]
-
-
-def test_statistics_change_no_gradient() -> None:
-    runs = [
-        simulate("fedavg", federation(statistics=reading), plan=cohorts(2, steps=2), rounds=3, eta_l=0.2, eta=1.0)
-        for reading in ("averaged", "kept", "last")
-    ]
-    for run in runs:
-        list(run)
-    assert torch.equal(runs[0].x, runs[1].x)
-    assert torch.equal(runs[0].x, runs[2].x)
-
-
-def test_the_model_is_evaluated_with_them() -> None:
-    inputs, targets = data()[2]
-    run = simulate("fedavg", federation(), plan=cohorts(4, steps=2), rounds=2, test=data()[2], eta_l=0.2, eta=1.0)
-    *_, done = list(run)
-    module = normed()
-    module.load_state_dict(by_hand("averaged", 2)[0])
-    with evaluating(module), torch.no_grad():
-        assert done.test_loss == pytest.approx(F.cross_entropy(module(inputs), targets).item(), rel=1e-10)
 
 
 def test_recomputed_ones_are_those_of_all_examples_together() -> None:
@@ -208,16 +173,6 @@ def test_the_module_is_left_as_it_was() -> None:
     list(simulate("fedavg", fed, plan=cohorts(2, steps=2), rounds=2, test=data()[0], eta_l=0.2, eta=1.0))
     assert all(torch.equal(value, before[name]) for name, value in fed.model.state_dict().items())
     assert fed.model.training
-
-
-def test_a_norm_in_evaluation_mode_is_a_constant() -> None:
-    module = normed()
-    module[1].eval()  # type: ignore[index]
-    fed = Federation(module, F.cross_entropy, data(), batch_size=3)
-    run = simulate("fedavg", fed, plan=cohorts(2, steps=2), rounds=1, eta_l=0.2, eta=1.0)
-    list(run)
-    assert fed.b0.numel() == 0
-    assert torch.equal(run.module().state_dict()["1.running_mean"], torch.zeros(6).double())
 
 
 def test_statistics_that_a_module_computes_with_are_refused() -> None:
