@@ -15,7 +15,6 @@ from torch.nn import functional as F
 from fedspec_torch import Federation, cohorts, for_clients, simulate
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients import choosing
-from fedspec_torch.gradients.beside import told
 from fedspec_torch.gradients.choosing import Choice, choose
 from fedspec_torch.gradients.ways import WAYS, Network
 from fedspec_torch.layers.chains import LayersError
@@ -91,22 +90,6 @@ def test_the_module_sees_that_format_and_has_its_own_back() -> None:
         assert (p.data_ptr(), p.stride()) == (place, stride) and torch.equal(p, value) and p.grad is None
 
 
-def test_what_is_lent_is_handed_on_as_it_is() -> None:
-    network = federation().network
-    with network.lent(torch.channels_last) as parameters:
-        network.put(torch.zeros_like(network.vector()))
-        with network.lent(torch.channels_last) as again:
-            assert [id(p) for p in again] == [id(p) for p in parameters]
-            assert again[0].is_contiguous(memory_format=torch.channels_last)
-        assert not network.vector().any()
-        with network.lent() as other:
-            # Plain autograd, which others are held to, sees the format that a module has.
-            assert other[0].is_contiguous() and not other[0].is_contiguous(memory_format=torch.channels_last)
-            network.put(torch.ones_like(network.vector()))
-        assert parameters[0].is_contiguous(memory_format=torch.channels_last) and not network.vector().any()
-    assert network.vector().any()
-
-
 def test_view_is_left_out_with_its_reason_or_refused_by_name() -> None:
     def make() -> nn.Module:
         return convolving(last=Flat())
@@ -175,16 +158,6 @@ def test_choosing_moves_no_statistics() -> None:
     assert [r.loss for r in rounds] == pytest.approx([r.loss for r in want], rel=1e-12)
     assert run.b is not None and int(run.b[-1]) == pytest.approx(run.b[-1])
     torch.testing.assert_close(run.b, trained("fedavg", normed, "looped")[1].b, rtol=1e-11, atol=1e-13)
-
-
-def test_measuring_leaves_the_statistics_of_a_minibatch() -> None:
-    network = federation(normed).network
-    begun = told(network.running)
-    batch = Minibatch(torch.rand(2, 3, 3, 6, 6).double(), torch.zeros(2, 3).long(), statistics=begun.repeat(2, 1))
-    choose(network, network.vector().repeat(2, 1), batch, ["looped", "channels_last"])
-    assert batch.statistics is not None and torch.equal(batch.statistics, begun.repeat(2, 1))
-    WAYS["channels_last"](network, network.vector().repeat(2, 1), batch)
-    assert not torch.equal(batch.statistics, begun.repeat(2, 1))
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], n: int = 10) -> tuple[Choice, list[Any]]:

@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.fused_cases import CASES, RUNS, Case
+from test_mirror.fused_cases import CASES, Case
 from torch import nn
 
 from fedspec_torch import Federation, cohorts, simulate
-from fedspec_torch.federation.checking import ModuleError
-from fedspec_torch.federation.whole_runs import descend_alone
 from fedspec_torch.gradients.choosing import Choice
 from fedspec_torch.layers import loops
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.local.runs import run_in_place
-from fedspec_torch.local.solvers import along, momentum, proximal
+from fedspec_torch.local.solvers import along
 
 SIZES = {
     **CASES,
@@ -47,48 +45,6 @@ def test_its_models_and_losses_are_those_of_other_ways(name: str, way: str) -> N
         assert np.allclose(got, want, rtol=1e-11, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_whole_rounds_with_unequal_steps_are_those_of_other_ways(name: str) -> None:
-    ends = []
-    for way in ("compiled", "looped"):
-        federation = CASES["odd"].federation(way, torch.float64)
-        run = simulate(name, federation, plan=cohorts(3, steps=(1, 4)), rounds=3, eta_l=0.5, **RUNS[name])
-        list(run)
-        ends.append(run.x)
-    assert torch.allclose(*ends, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.parametrize("solver", [proximal(0.25, 0.5), momentum(0.25, 0.5)])
-def test_other_solvers_step_by_its_gradients(solver: Any) -> None:
-    found = []
-    for way in ("compiled", "looped"):
-        federation = SIZES["three layers"].federation(way, torch.float64)
-        x = federation.x0.expand(3, -1)
-        found.append(run_in_place(solver, x, federation.in_round(1).oracle([2, 0, 1]), (4, 3, 1))[0].clone())
-    assert torch.allclose(*found, rtol=1e-11, atol=1e-13)
-
-
-def test_clients_begin_where_each_of_them_is() -> None:
-    found = []
-    for way in ("compiled", "looped"):
-        federation = SIZES["three layers"].federation(way, torch.float64)
-        x = federation.x0 + torch.arange(3)[:, None] / 8
-        found.append(
-            run_in_place(along(lambda k: 0.25), x, federation.in_round(1).oracle([2, 0, 1]), (4, 3, 1))[0].clone()
-        )
-    assert torch.allclose(*found, rtol=1e-11, atol=1e-13)
-
-
-def test_its_exponential_is_good_for_float32() -> None:
-    from fedspec_torch.layers.compiled import _exp
-
-    for t in (0.0, -1e-9, -0.1, -1.0, -17.0, -40.0):
-        assert _exp(t) == pytest.approx(np.exp(t), rel=1e-8)
-    assert _exp(-90.0) == pytest.approx(np.exp(-90.0), rel=1e-5)
-    assert 0 <= _exp(-1e30) < 1e-30 and 0 <= _exp(-np.inf) < 1e-30
-    assert np.isnan(_exp(np.nan))
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("place", [0, 20, -1])
 def test_what_is_no_number_stays_none(dtype: torch.dtype, place: int) -> None:
@@ -99,23 +55,6 @@ def test_what_is_no_number_stays_none(dtype: torch.dtype, place: int) -> None:
     g = clients.oracle([0, 1])(0, x)
     assert g[0].isfinite().all() and np.isfinite(clients.losses[0]) and np.isnan(clients.losses[1])
     assert g[1].isnan().any()
-
-
-def test_a_class_that_is_none_is_told_with_its_client() -> None:
-    data = [(torch.ones(4, 3), torch.full((4,), c)) for c in (0, 1, 2)]
-    federation = Federation(nn.Linear(3, 2), nn.functional.cross_entropy, data, batch_size=2, way="compiled")
-    with pytest.raises(ModuleError, match=r"minibatch of client 2, .* from 2 to 2: .*a class is not in 0 to 1"):
-        federation.in_round(0).oracle([0, 2])(0, federation.x0.repeat(2, 1))
-
-
-def test_of_a_whole_run_the_minibatch_is_told_whose_class_is_none() -> None:
-    data = [(torch.ones(6, 3), torch.tensor([0, 1, 1, 0, 1, i])) for i in (1, 3)]
-    federation = Federation(
-        nn.Linear(3, 2), nn.functional.cross_entropy, data, batch_size=2, way="compiled", shuffled=False
-    )
-    run = simulate("fedavg", federation, plan=cohorts(None, steps=4), rounds=1, eta_l=0.1)
-    with pytest.raises(ModuleError, match=r"minibatch of client 1, inputs \(1, 2, 3\).* from 1 to 3: "):
-        list(run)
 
 
 @pytest.mark.parametrize(
@@ -195,14 +134,6 @@ def test_whole_runs_alone_are_those_step_by_step(precision: str | None) -> None:
     assert torch.allclose(ends[0][0], ends[1][0], rtol=1e-5 if exact else 0.1, atol=1e-6 if exact else 0.02)
     assert ends[0][1] == pytest.approx(ends[1][1], rel=1e-5 if exact else 0.02)
     assert all(torch.equal(p, b) for p, b in zip(module.parameters(), before, strict=True))
-
-
-def test_a_run_alone_leaves_other_clients_and_the_module_alone() -> None:
-    federation = CASES["odd"].federation("looped", torch.float64)
-    y, walk = federation.x0.repeat(2, 1), federation.oracle([0, 1]).batches.walk  # type: ignore[attr-defined]
-    descend_alone(federation.network, y[0], lambda k: walk.at(0, k), [0.5, 0.5])
-    assert torch.equal(y[1], federation.x0) and not torch.equal(y[0], federation.x0)
-    assert torch.equal(federation.network.vector(), federation.x0)
 
 
 def test_a_run_that_was_chosen_elsewhere_is_taken_in_place_where_it_is_not_offered() -> None:

@@ -259,13 +259,6 @@ def test_a_draw_that_is_a_function_of_the_number_is_taken() -> None:
     ended(federation([Seeded(x.tolist(), y.tolist()) for x, y in PAIRS]))
 
 
-def test_what_is_no_number_is_read_again_without_a_word() -> None:
-    inputs = INPUTS.clone()
-    inputs[0] = torch.nan
-    fed = federation(TensorDataset(inputs, TARGETS), parts=[[0, 1]])
-    assert fed.pool.of([0])[0].isnan().sum() == 3
-
-
 def test_a_saved_run_knows_its_datasets_again(tmp_path: Any) -> None:
     """By the digest that the same tensors have."""
     file = tmp_path / "run.pt"

@@ -15,7 +15,6 @@ from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
 from fedspec_torch import Federation, ModuleError, cohorts, simulate
 from fedspec_torch.data.batches import Batches, mixed
 from fedspec_torch.data.examples import Held, Minibatch
-from fedspec_torch.federation import training
 from fedspec_torch.gradients import choosing
 from fedspec_torch.gradients.choosing import choose
 from fedspec_torch.gradients.ways import CHANNELS_LAST, WAYS, WRITTEN_OUT
@@ -24,47 +23,8 @@ from fedspec_torch.layers.chains import LayersError
 pytestmark = pytest.mark.table(10)
 
 
-class Tied(nn.Module):
-    """One matrix in three places, two of them one part under two names; and a parameter that nobody trains."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.one = nn.Linear(3, 3, bias=False)
-        self.two = self.one
-        self.other = nn.Linear(3, 3, bias=False)
-        self.other.weight = self.one.weight
-        self.fixed = nn.Parameter(torch.tensor([1.0, -2.0, 0.5]), requires_grad=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.two(torch.tanh(self.one(x))) @ self.other.weight.T + self.fixed
-        return out
-
-
-class Unused(nn.Module):
-    """A layer that the output does not depend on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.used, self.idle = nn.Linear(3, 2), nn.Linear(3, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.used(x)
-        return out
-
-
 GENERIC = [way for way in WAYS if way not in (*WRITTEN_OUT, CHANNELS_LAST)]
 """The ways that take modules of any parts."""
-
-MODULES: dict[str, Any] = {
-    "linear": lambda: nn.Linear(3, 4),
-    "mlp": lambda: nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 4)),
-    "normed": lambda: nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Dropout(0.5).eval(), nn.Linear(4, 4)),
-    "convolution": lambda: nn.Sequential(
-        nn.Unflatten(1, (1, 3)), nn.Conv1d(1, 2, 2), nn.GroupNorm(1, 2), nn.GELU(), nn.Flatten(), nn.Linear(4, 4)
-    ),
-    "tied": Tied,
-    "unused": Unused,
-}
 
 
 CHAINS: dict[str, Any] = {
@@ -143,15 +103,6 @@ def test_sgd_in_place_is_sgd_by_gradients(
         assert losses[0] == pytest.approx(told, rel=1e-11)
 
 
-def test_clients_who_take_sgd_steps_in_place_compute_no_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = [(torch.randn(6, 3), torch.randint(4, (6,))) for _ in range(3)]
-    fed = Federation(nn.Linear(3, 4), nn.functional.cross_entropy, data, batch_size=2, way="layered", shuffled=False)
-    monkeypatch.setattr(training, "layered", None)
-    simulate("fedavg", fed, plan=cohorts(None, steps=3), eta_l=0.5).step()
-    batches = Batches(fed.pool, (0, 1), 2, 0, 0, shuffled=False)
-    assert batches.all_at(1, 2).inputs.data_ptr() == fed.pool.of((0,))[0][2].data_ptr()
-
-
 @pytest.mark.parametrize(("n", "whole"), [(6, True), (7, False)])
 def test_batches_of_clients_here_and_there_are_copied_whole(n: int, whole: bool) -> None:
     """Where a client's examples are whole batches; later steps and fewer clients take the same memory."""
@@ -185,6 +136,12 @@ class Own(nn.Sequential):
         ),
         (nn.Linear(2, 2), nn.functional.l1_loss, "the loss l1_loss is not written out"),
         (
+            nn.Linear(2, 2),
+            nn.CrossEntropyLoss(ignore_index=1, weight=torch.ones(2)),
+            "CrossEntropyLoss with weight, ignore_index is not written out",
+        ),
+        (nn.Linear(2, 2), nn.MSELoss(reduction="sum"), "MSELoss with reduction is not written out"),
+        (
             nn.Sequential(*[nn.Linear(2, 2)] * 2),
             nn.functional.cross_entropy,
             "every parameter is trained, and belongs to",
@@ -196,35 +153,6 @@ def test_what_is_not_written_out_is_refused_by_name(module: nn.Module, loss: Any
     federation = Federation(module, loss, data, way="layered")
     with pytest.raises(LayersError, match=words):
         federation.oracle([0])(0, federation.x0[None])
-
-
-def test_a_hook_keeps_a_module_from_being_written_out() -> None:
-    module = nn.Linear(2, 2)
-    module.register_forward_hook(lambda part, given, out: 2 * out)
-    federation = Federation(module, nn.functional.cross_entropy, [(torch.ones(2, 2), torch.zeros(2).long())])
-    federation.oracle([0])(0, federation.x0[None])
-    (choice,) = federation.choices.values()
-    assert choice.name != "layered" and "layered refused (Linear with a hook" in choice.why
-
-
-@pytest.mark.parametrize("name", MODULES)
-@pytest.mark.parametrize("way", GENERIC)
-def test_every_way_gives_the_gradients_of_plain_torch(name: str, way: str) -> None:
-    torch.manual_seed(1)
-    module = MODULES[name]().double()
-    data = [(torch.randn(4, 3).double(), torch.randint(2, (4,))) for _ in range(5)]
-    federation = Federation(module, nn.functional.cross_entropy, data, way=way)
-    x = federation.x0 + 0.5 * torch.randn(5, len(federation.x0)).double()
-    clients = federation.in_round(3)
-    g = clients.oracle([4, 0, 2])(0, x[[4, 0, 2]])
-    for row, i in zip(g, [4, 0, 2], strict=True):
-        module = federation.module_at(x[i])
-        loss = nn.functional.cross_entropy(module(data[i][0]), data[i][1])
-        trained = [p for p in module.parameters() if p.requires_grad]
-        want = torch.autograd.grad(loss, trained, allow_unused=True)
-        flat = [torch.zeros_like(p) if w is None else w for w, p in zip(want, trained, strict=True)]
-        assert torch.allclose(row, torch.cat([w.reshape(-1) for w in flat]), rtol=1e-11, atol=1e-13)
-        assert clients.losses[i] == pytest.approx(loss.item(), rel=1e-12)
 
 
 @pytest.mark.parametrize("way", GENERIC)
@@ -273,12 +201,6 @@ def test_a_module_that_cannot_be_batched_is_looped_over() -> None:
     assert torch.equal(g, torch.full((2, 2), 3.0))
     (choice,) = federation.choices.values()
     assert choice.name == "looped" and "stacked refused" in choice.why
-
-
-def test_what_no_way_bears_is_raised_as_it_was() -> None:
-    network = Federation(nn.Linear(3, 2), half_square, [(torch.ones(2, 4), torch.zeros(2))]).network
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        choose(network, torch.zeros(1, 8), Minibatch(torch.ones(1, 2, 4), torch.zeros(1, 2)))
 
 
 def test_an_epoch_takes_every_example_once_in_an_order_of_its_own() -> None:

@@ -15,9 +15,7 @@ from torch.nn import functional as F
 
 from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, exchanges, simulate
 from fedspec_torch.data.examples import Minibatch
-from fedspec_torch.federation.memories import Written
-from fedspec_torch.gradients import choosing
-from fedspec_torch.gradients.looking import Look, apart, beside
+from fedspec_torch.gradients.looking import Look
 from fedspec_torch.gradients.ways import WAYS, Network
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.refusals import Reason
@@ -86,49 +84,6 @@ def test_a_model_that_is_no_number_after_the_last_round_is_an_error(algorithm: s
     with pytest.raises(DivergedError, match=r"round 0: the model is no number after it, the last round; .*smaller eta"):
         list(diverging)
     assert not diverging.history
-
-
-class Failing:
-    """A function that makes data, and cannot once."""
-
-    def __init__(self, at: int | None) -> None:
-        self.pairs, self.left = data(), at
-
-    def __call__(self, i: int) -> tuple[Tensor, Tensor]:
-        if self.left is not None:
-            self.left -= 1
-            if self.left == 0:
-                raise OSError("the disk is away")
-        return self.pairs[i]
-
-
-def made(at: int | None) -> Federation:
-    """Data that a function makes, in the plainest way."""
-    return Federation(mlp(), F.cross_entropy, Failing(at), examples=(4,) * 4, batch_size=2, way="looped")
-
-
-ADAM = {"eta": 0.1, "beta1": 0.5, "beta2": 0.9, "tau": 0.1, "v0": 0.1}
-
-
-@pytest.mark.parametrize(("algorithm", "more"), [("fedavg", {}), ("scaffold", {}), ("fedadam", ADAM)])
-def test_a_round_that_broke_off_is_run_again(algorithm: str, more: Any) -> None:
-    """SCAFFOLD's first clients have written their control variates; :mod:`test_mirror.test_broken_off` has the rest."""
-    broken, whole = (run(made(at), algorithm, block=1, **more) for at in (7, None))
-    broken.step()
-    with pytest.raises(OSError, match="the disk is away"):
-        broken.step()
-    assert len(list(broken)) == 2 and len(list(whole)) == 3
-    assert torch.equal(broken.x, whole.x)
-
-
-def test_an_evaluation_that_fails_leaves_the_round_to_be_run_again() -> None:
-    broken, whole = run(made(None)), run(made(None))
-    broken.test = (torch.ones(2, 9).double(), torch.zeros(2).long())
-    with pytest.raises(ModuleError, match="of the test examples"):
-        broken.step()
-    broken.test = None
-    list(broken), list(whole)
-    assert torch.equal(broken.x, whole.x)
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -223,26 +178,6 @@ def test_a_way_that_differs_is_left_out_and_the_reason_said() -> None:
     assert all(f"{way} refused ({way}: it comes to other gradients" in choice.why for way in ("stacked", "vmapped"))
 
 
-def test_no_way_is_timed_before_it_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    order: list[str] = []
-    differs, seconds = Look.differs, choosing._seconds
-
-    def looked(self: Look, name: str, *more: Any) -> str:
-        order.append(name)
-        return differs(self, name, *more)
-
-    def timed(work: Any, x: Tensor) -> float:
-        order.append("timed")
-        return seconds(work, x)
-
-    monkeypatch.setattr(Look, "differs", looked)
-    monkeypatch.setattr(choosing, "_seconds", timed)
-    run(Federation(mlp(), F.cross_entropy, data(), batch_size=2)).step()
-    ways = [name for name in order if name != "timed"]
-    assert {"layered", "stacked", "vmapped", "looped"} <= {*ways}
-    assert order[:2] == [ways[0], "timed"]
-
-
 @pytest.mark.parametrize(
     "name", [name for name, kind in TRAPS.items() if name.startswith(("a sub", "a hook", "another"))]
 )
@@ -273,29 +208,9 @@ def test_what_has_a_hook_is_looped_over(way: str) -> None:
         handle.remove()
 
 
-def test_writing_is_seen_by_memory_and_not_by_values() -> None:
-    held = {"a": torch.ones(3), "b": torch.ones(3), "none": torch.empty(0)}
-    with Written(held) as written:
-        held["a"].data[1:].clamp_(-9, 9)
-        torch.add(held["b"], 1).mul_(2)
-        torch.empty(0).add_(1)
-    assert written.names == ["a"]
-
-
 def test_the_page_has_every_reason() -> None:
     page = " ".join((Path(__file__).parents[2] / "docs/simulate.md").read_text(encoding="utf-8").split())
     assert all(f"*{reason}*" in page for reason in Reason)
-
-
-def test_a_difference_of_roundings_is_none_and_of_more_is_one() -> None:
-    federation = Federation(mlp(), F.cross_entropy, data())
-    x = beside(federation.x0.repeat(2, 1), 3)
-    assert not torch.equal(x[0], x[1]) and float((x[0] - federation.x0).norm()) < 0.1 * float(federation.x0.norm())
-    g, losses = torch.randn(2, len(federation.x0)).double(), torch.ones(2).double()
-    assert apart((g, losses), (g, losses)) == 0
-    assert 1e-13 < apart((g * (1 + 1e-12), losses), (g, losses)) < 1e-11
-    assert apart((g, losses * (1 + 1e-6)), (g, losses)) > 1e-7
-    assert apart((g * torch.tensor([[1.0], [torch.nan]]), losses), (g, losses)) == float("inf")
 
 
 def sure(seed: int, least: float) -> Look:

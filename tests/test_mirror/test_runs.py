@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,36 +156,6 @@ def test_what_is_written_out_trains_like_what_is_looped_over(row: Algorithm) -> 
         list(run)
         ends.append(run.x)
     assert torch.allclose(*ends, rtol=1e-9, atol=1e-11)
-
-
-def test_fedavg_is_what_torch_optim_and_a_mean_make() -> None:
-    """A second route to the whole of it: copies of a module, torch's own optimiser, a loop."""
-    torch.manual_seed(0)
-    module = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
-    data = [(torch.randn(6 + i, 5).double(), torch.randint(3, (6 + i,))) for i in range(4)]
-    loss = nn.functional.cross_entropy
-    federation = Federation(module, loss, data)
-    run = simulate("fedavg", federation, plan=cohorts(None, steps=3), rounds=5, eta_l=0.5)
-    list(run)
-    model = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3)).double()
-    model.load_state_dict(federation.module_at(federation.x0).state_dict())
-    total = sum(len(targets) for _, targets in data)
-    for _ in range(5):
-        mean = {name: torch.zeros_like(p) for name, p in model.named_parameters()}
-        begin = {name: p.detach().clone() for name, p in model.named_parameters()}
-        for inputs, targets in data:
-            model.load_state_dict(begin)
-            optimiser = torch.optim.SGD(model.parameters(), lr=0.5)
-            for _ in range(3):
-                optimiser.zero_grad()
-                loss(model(inputs), targets).backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
-            for name, p in model.named_parameters():
-                mean[name] += p.detach() * len(targets) / total
-        model.load_state_dict(mean)
-    want = torch.cat([p.detach().reshape(-1) for p in model.parameters()])
-    assert torch.allclose(run.x, want, rtol=1e-12, atol=1e-13)
-    assert torch.equal(torch.cat([p.detach().reshape(-1) for p in run.module().parameters()]), run.x)
 
 
 @pytest.mark.parametrize("algorithm", ["dsgd", "dadam"])
@@ -531,87 +500,6 @@ def test_a_file_in_which_anything_was_edited_is_refused_or_goes_on_the_same(tmp_
     assert refused > 500
 
 
-def test_a_flipped_bit_does_not_change_a_rate(tmp_path: Path) -> None:
-    """The digest covers the header: there a number is a digit away from another one."""
-    federation, *_ = quadratic()
-    run = simulate("fedavg", federation, plan=cohorts(3), rounds=3, eta_l=0.001)
-    run.save(tmp_path / "run.pt")
-    whole = (tmp_path / "run.pt").read_bytes()
-    assert whole.count(b"0.001") == 1
-    (tmp_path / "run.pt").write_bytes(whole.replace(b"0.001", b"0.000"))
-    with pytest.raises(CheckpointError, match=r"run\.pt: damaged: it does not hold what was written"):
-        resume(tmp_path / "run.pt", federation)
-
-
-class Scaled(nn.Module):
-    """A linear layer between a frozen one and a buffer, and a number."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.base, self.top, self.scale = nn.Linear(2, 2), nn.Linear(2, 1), 0.5
-        self.base.requires_grad_(False)
-        self.register_buffer("shift", torch.zeros(1))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.scale * self.top(self.base(x)) + self.get_buffer("shift")
-
-
-WEIGHT = 1.0
-
-
-def weighted(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-    return WEIGHT * nn.functional.mse_loss(output, target)
-
-
-def scaled_by(c: float) -> Any:
-    return lambda output, target: c * nn.functional.mse_loss(output, target)
-
-
-def of_scaled(change: str) -> Federation:
-    """A federation, and what is changed in the one that goes on."""
-    torch.manual_seed(0)
-    model, loss = Scaled(), nn.SmoothL1Loss(beta=2.0 if change == "beta" else 1.0)
-    match change:
-        case "frozen":
-            model.base.weight += 1
-        case "buffer":
-            model.get_buffer("shift").add_(1)
-        case "attribute":
-            model.scale = 0.25
-    losses: dict[str, Any] = {
-        "closure": scaled_by(2.0),
-        "closed": scaled_by(1.0),
-        "keyword": partial(nn.functional.smooth_l1_loss, beta=2.0),
-        "partial": partial(nn.functional.smooth_l1_loss, beta=1.0),
-        "global": weighted,
-    }
-    return Federation(model, losses.get(change, loss), [(torch.ones(3, 2), torch.ones(3, 1))])
-
-
-@pytest.mark.parametrize(
-    ("before", "now", "words"),
-    [
-        ("", "frozen", "module's own numbers"),
-        ("", "buffer", "module's own numbers"),
-        ("", "attribute", "module's own numbers"),
-        ("", "beta", "loss's own numbers"),
-        ("closed", "closure", "loss's own numbers"),
-        ("partial", "keyword", "loss's own numbers"),
-        ("global", "global", "loss's own numbers"),
-    ],
-)
-def test_frozen_numbers_have_to_agree(
-    before: str, now: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = simulate("fedavg", of_scaled(before), plan=cohorts(1), rounds=2, eta_l=0.1)
-    run.step()
-    run.save(tmp_path / "run.pt")
-    resume(tmp_path / "run.pt", of_scaled(before)).step()
-    monkeypatch.setattr(sys.modules[__name__], "WEIGHT", 2.0)
-    with pytest.raises(CheckpointError, match=f"another federation: {words}: .* was .*, here it is"):
-        resume(tmp_path / "run.pt", of_scaled(now))
-
-
 @pytest.mark.slow
 @pytest.mark.long
 def test_what_a_killed_run_has_left_is_removed_by_the_next_save(tmp_path: Path) -> None:
@@ -632,8 +520,3 @@ saved.write(Path({str(file)!r}), {{"a": 1}})
     saved_file(file)
     assert not left.exists() and all(other.exists() for other in others)
     assert {*tmp_path.iterdir()} == {file, *others}
-
-
-def test_the_loss_of_these_tests_is_what_it_says() -> None:
-    output, target = torch.tensor([[1.0], [3.0]]), torch.tensor([0.0, 1.0])
-    assert half_square(output, target) == (1 + 4) / 4

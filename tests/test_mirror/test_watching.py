@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import Federation, ModuleError, cohorts, simulate
-from fedspec_torch.gradients.watching import Watching, guard
-from fedspec_torch.gradients.ways import Network
 from fedspec_torch.layers.chains import LayersError
 
 pytestmark = pytest.mark.table(10)
@@ -197,15 +195,3 @@ def test_a_table_of_the_first_model_is_that_of_a_plain_loop() -> None:
     begun = module.w.detach().clone()
     ended(module, F.mse_loss, numbers(), "looped")
     assert torch.equal(module.kept[0], begun)
-
-
-def test_nothing_is_on_where_nothing_was_asked() -> None:
-    asked: set[str] = set()
-    network = Network(nn.Linear(3, 2), F.cross_entropy)
-    with Watching(asked):
-        network.module(torch.ones(1, 3)).sum()
-    assert not asked and not network.asked
-    with guard(network.asked):
-        assert torch.overrides._get_current_function_mode() is None
-    with guard({"embedding"}):
-        assert torch.overrides._get_current_function_mode() is not None
