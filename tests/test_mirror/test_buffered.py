@@ -13,7 +13,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.catalogue import Program as Specified
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Setup
-from fedspec.plans import busy_clients, drawn_delays
+from fedspec.plans import drawn_delays
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.late_updates import run
 
@@ -71,18 +71,6 @@ def test_an_announced_delay_bounds_what_is_kept(name: str) -> None:
     assert len(everything.versions) == 13 and len(little.versions) == 4
     with pytest.raises(PlanError, match="delay: 4 versions back from version 3"):
         program.step(h, little, clients(), Arrival(0, 1, 4))
-
-
-def test_fedasync_keeps_what_was_announced() -> None:
-    program = mirrored(CATALOGUE["fedasync"])
-    h = program.hyper(eta_l=0.125, mu=0.5, mix=0.5)
-    plan = busy_clients(np.random.default_rng(0), means=[1.0, 2.0, 4.0], steps=[1, 2, 3], buffer=1, arrivals=40)
-    late = max(a.delay for a in plan)
-    start: Any = program.init
-    x = torch.tensor(dyadic(3, D))
-    states = [run(program, h, start(h, x, SETUP), clients(), plan, largest_delay=most) for most in (None, late)]
-    assert torch.equal(states[0].x, states[1].x)
-    assert (len(states[0].versions), len(states[1].versions)) == (41, late + 1)
 
 
 def test_more_than_the_buffer_takes_is_refused() -> None:

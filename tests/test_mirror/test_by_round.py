@@ -10,7 +10,7 @@ import torch
 from torch.optim import lr_scheduler as torchs
 
 from fedspec.errors import FedspecError
-from fedspec_torch import Federation, by_round, cohorts, simulate
+from fedspec_torch import by_round
 
 CASES: dict[str, tuple[Callable[[int], float], Callable[[Any], Any], int]] = {
     "exponential": (by_round.exponential(0.3, 0.9), lambda o: torchs.ExponentialLR(o, 0.9), 12),
@@ -47,22 +47,6 @@ def test_those_that_are_made_alike_are_equal() -> None:
         ),
     }.items():
         assert repr(make()) == name and make() == make() != other
-
-
-def test_a_run_takes_them() -> None:
-    data = [(torch.ones(2, 1).double(), torch.zeros(2, 1).double())]
-
-    def ended(rate: Any) -> float:
-        torch.manual_seed(1)
-        fed = Federation(torch.nn.Linear(1, 1, bias=False).double(), torch.nn.functional.mse_loss, data)
-        run = simulate("fedavg", fed, plan=cohorts(1, steps=1), rounds=3, rates={"eta_l": rate}, eta=1.0)
-        start = float(fed.x0)
-        list(run)
-        return float(run.x) / start
-
-    # Each step on x^2 leaves 1 - 2 eta_l of x.
-    want = (1 - 2 * 0.1) * (1 - 2 * 0.2) * (1 - 2 * 0.2)
-    assert ended(by_round.warm_up(2, 0.2)) == pytest.approx(want, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +24,6 @@ from fedspec_train.report.pace import Pace, duration
 pytestmark = [pytest.mark.slow, pytest.mark.table(1), pytest.mark.usefixtures("calm")]
 
 SMALL = ("--data", "breast-cancer", "--model", "logistic", "--clients", "6", "--cohort", "3", "--rounds", "3")
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ((), "usual ones"),
-        (("--set", "eta_l=0.25"), "as given or usual"),
-        (("--set", "eta_l=0.25", "--set", "mu=0.5"), "as given"),
-    ],
-)
-def test_it_says_whose_the_settings_are(given: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    ran = inside("simulate", "fedprox", *SMALL, *given, "--out", str(tmp_path / "out"))
-    assert ran.code == 0, ran.err
-    assert f"written; settings are {said}, not tuned" in " ".join(ran.out.split())
 
 
 def test_a_comparison_prints_draws_and_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,16 +84,6 @@ def test_a_picture_of_another_kind_is_refused(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_the_same_command_gives_the_same_numbers(tmp_path: Path) -> None:
-    said = []
-    for name in ("a", "b"):
-        ran = fedspec("simulate", "fednova", *SMALL, "--steps", "1-4", "--out", str(tmp_path / name))
-        assert ran.code == 0, ran.err
-        said.append([r["rounds"] for r in json.loads((tmp_path / f"{name}.json").read_text())["runs"]])
-    for one, other in zip(*said, strict=True):
-        assert [r["loss"] for r in one] == pytest.approx([r["loss"] for r in other], rel=1e-5)
-
-
 def test_data_without_classes_have_no_accuracy(tmp_path: Path) -> None:
     small = ("--data", "quadratics:dim=3", "--clients", "4", "--rounds", "2", "--steps", "1-3")
     ran = inside("simulate", "fednova", *small, "--out", str(tmp_path / "run"))
@@ -124,19 +99,6 @@ def test_what_is_to_be_known_of_the_data_is_said(tmp_path: Path, monkeypatch: py
     few = ("--data", "pydoc:every=50", "--clients", "2", "--rounds", "1", "--steps", "1")
     ran = inside("simulate", "fedavg", *few, "--out", str(tmp_path / "run"))
     assert ran.code == 0 and "is another one than that of 3.11.7, 0000000000000000" in ran.err
-
-
-def test_a_decay_makes_the_rate_fall_after_every_round(tmp_path: Path) -> None:
-    runs = []
-    for decay in ("1", "0.5"):
-        out = tmp_path / decay
-        assert inside("simulate", "fedavg", *SMALL, "--decay", decay, "--out", str(out)).code == 0
-        (run,) = json.loads((tmp_path / f"{decay}.json").read_text())["runs"]
-        runs.append(run)
-    one, other = ([r["loss"] for r in run["rounds"]] for run in runs)
-    # The rate of the first round decides about the loss of the second.
-    assert one[:2] == pytest.approx(other[:2], rel=1e-5) and one[2] != pytest.approx(other[2], rel=1e-5)
-    assert runs[1]["hyper"] == {**runs[0]["hyper"], "decay": 0.5}
 
 
 @pytest.mark.parametrize(
@@ -230,28 +192,6 @@ def test_one_that_diverges_is_named_and_the_others_are_played(tmp_path: Path) ->
     assert [(r["algorithm"], r["seed"]) for r in kept["runs"]] == [
         (a, s) for a in ("fedprox", "fedadam") for s in (0, 1)
     ]
-
-
-def test_an_interrupt_after_a_divergence_keeps_its_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = Run._after
-
-    def interrupted(run: Run, *given: Any) -> Any:
-        if run.algorithm.id == "fedprox" and len(run.history) == 2:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return first(run, *given)
-
-    monkeypatch.setattr(Run, "_after", interrupted)
-    asked = ("simulate", "fedavg", "--compare", "fedprox,fedadam", "--rounds", "4", "--set", "fedavg:eta_l=1e20")
-    ran = inside(*asked, "--out", str(tmp_path / "x"), "--save", str(tmp_path / "run.pt"))
-    assert ran.code == 143 and "fedavg, seed 0: round " in ran.err and "the model has diverged" in ran.err
-    assert "ended early: 0 of 3 runs were played to their end, 1 diverged; the same command with --resume" in ran.out
-    kept = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))
-    assert [(r["algorithm"], len(r["rounds"])) for r in kept["runs"]] == [("fedprox", 3)]
-
-
-def test_a_run_that_diverges_says_so(tmp_path: Path) -> None:
-    ran = inside("simulate", "fedavg", "--rounds", "20", "--set", "eta_l=1e20", "--out", str(tmp_path / "x"))
-    ran.refused("diverged", "smaller eta_l")
 
 
 def test_a_log_of_each_run_has_every_round_once_and_the_record_is_json(
@@ -351,32 +291,6 @@ def test_a_place_that_cannot_be_written_is_told_before_training(tmp_path: Path) 
         inside("simulate", "fedavg", *SMALL[:-2], *patience, *words).refused(told)
 
 
-def test_an_interrupt_ends_with_the_table_and_a_saved_run(tmp_path: Path) -> None:
-    file = tmp_path / "run.pt"
-    small = (*SMALL[:-2], "--out", "table", "--save", "run.pt", "--save-every", "0")
-    run = commanded("fedada2", *small, "--rounds", "1000000", cwd=tmp_path, stdout=subprocess.PIPE)
-    while not file.exists() and run.poll() is None:
-        time.sleep(0.01)
-    run.send_signal(signal.SIGTERM)
-    said, _ = run.communicate(timeout=60)
-    assert run.returncode == 143
-    assert (
-        "of 1000000" in said and "0 of 1 runs were played to their end; the same command with --resume run.pt" in said
-    )
-    done = len(json.loads((tmp_path / "table.json").read_text())["runs"][0]["rounds"])
-    # It goes on where it stopped, and comes to the model of a run that was never stopped.
-    ends = []
-    for more in (("--resume", "run.pt"), ()):
-        ran = fedspec(
-            "simulate", "fedada2", *small[:-4], "--rounds", str(done + 3), *more, "--out", "end", cwd=tmp_path
-        )
-        assert ran.code == 0, ran.err
-        (ended,) = json.loads((tmp_path / "end.json").read_text())["runs"]
-        assert ended["resumed"] == (done if more else 0)
-        ends.append([r["loss"] for r in ended["rounds"]])
-    assert ends[0] == pytest.approx(ends[1], rel=1e-4)
-
-
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_waits_for_the_round_and_a_second_one_undoes_it(
     times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -414,21 +328,6 @@ def test_what_is_resumed_is_there_and_no_longer_than_what_is_asked(tmp_path: Pat
     (tmp_path / "run-fednova-0.pt").unlink()
     ran = inside(*two, "--rounds", "2", "--resume", str(file))
     assert ran.code == 0 and "nothing is saved of fednova, seed 0: begun anew" in ran.err
-
-
-def test_runs_of_a_comparison_are_saved_apart_and_gone_on_with(tmp_path: Path) -> None:
-    def ran(rounds: int, *more: str) -> list[dict[str, Any]]:
-        two = ("simulate", "fedavg", "--compare", "fedadam", *SMALL[:-2], "--rounds", str(rounds))
-        done = inside(*two, "--out", str(tmp_path / "two"), *more)
-        assert done.code == 0, done.err
-        found: list[dict[str, Any]] = json.loads((tmp_path / "two.json").read_text())["runs"]
-        return found
-
-    file = str(tmp_path / "run.pt")
-    ran(2, "--save", file)
-    assert {f.name for f in tmp_path.glob("*.pt")} == {"run-fedavg-0.pt", "run-fedadam-0.pt"}
-    (tmp_path / "run-fedadam-0.pt").unlink()
-    assert [r["resumed"] for r in ran(3, "--resume", file)] == [2, 0]
 
 
 @pytest.mark.parametrize(

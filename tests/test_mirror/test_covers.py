@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 from test_mirror.federations import hyper
-from test_mirror.support import DEVICES, assert_close, dyadic
+from test_mirror.support import DEVICES, dyadic
 
 from fedspec.catalogue import find
-from fedspec.client import sm3
 from fedspec.covers import AnyCover, Cover, named_cover
 from fedspec.plan import Setup
 from fedspec.readings import CoverName
@@ -62,19 +61,3 @@ def test_a_state_over_tensors_holds_no_coordinate_in_python(algorithm: str) -> N
         tracemalloc.stop()
     assert state.cover.q == 2999
     assert most < 100_000
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("form", ["sm3_i", "sm3_ii"])
-def test_sm3_over_an_overlapping_cover(form: str, dtype: str, device: str) -> None:
-    x, g = dyadic(0, 4, 7).astype(dtype), dyadic(1, 5, 4, 7).astype(dtype)
-    state = sm3.begin(torch.tensor(x, device=device), OVERLAPPING)
-    for k in range(5):
-        state = getattr(sm3, form)(state, torch.tensor(g[k], device=device), OVERLAPPING, eta_l=0.125, eps=0.0625)
-    for i in range(4):
-        want = sm3.begin(x[i], OVERLAPPING)
-        for k in range(5):
-            want = getattr(sm3, form)(want, g[k, i], OVERLAPPING, eta_l=0.125, eps=0.0625)
-        for name in ("x", "mu", "nu"):
-            assert_close(getattr(state, name)[i], getattr(want, name), float(np.abs(want.nu).max()), name)

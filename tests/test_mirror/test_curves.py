@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 from xml.etree import ElementTree
 
 import numpy as np
@@ -18,8 +17,7 @@ from matplotlib.colors import to_hex
 from fedspec.errors import ParameterError
 from fedspec_suite.report.labels import FULL, placed
 from fedspec_suite.report.styles import style_of
-from fedspec_torch import recipes
-from fedspec_train.report import captions, picture, recipe_picture
+from fedspec_train.report import captions, picture
 from fedspec_train.report.curves import AGAINST, PANELS, chosen, curve
 
 pytestmark = pytest.mark.table(1)
@@ -157,32 +155,6 @@ def test_a_column_is_moved_off_lines_where_there_is_room() -> None:
     assert nowhere is not None and nowhere.tolist() == plain.tolist()
 
 
-def test_a_panel_is_made_higher_where_names_would_lie_over_a_line() -> None:
-    """Six end early at the top; a seventh, which sends a hundred times as much, rises behind their names."""
-    runs = made(SEVEN)
-    for run in runs:
-        slow = run["algorithm"] == "afga"
-        for r, done in enumerate(run["rounds"]):
-            done["accuracy"] = min(0.85, 0.1 + 0.26 * r) if slow else 0.3 + 0.65 * min(1, r / 10)
-    figure = figure_of(runs, panels=("accuracy",))
-    beside, axes = figure.axes
-    # Data and margins end at 0.9925.
-    assert axes.get_ylim()[1] > 1 and axes.get_ylim() == beside.get_ylim()
-    points = np.concatenate([densely(line) for line in axes.get_lines()])
-    assert len(names_in(axes)) == 7
-    for text in names_in(axes):
-        box = text.get_window_extent()
-        inside = (points[:, 0] > box.x0) & (points[:, 0] < box.x1) & (points[:, 1] > box.y0) & (points[:, 1] < box.y1)
-        assert not inside.any(), text.get_text()
-
-
-def densely(line: Any) -> Any:
-    """A thousand points of a line, in pixels."""
-    at = line.get_transform().transform(line.get_xydata())
-    share = np.linspace(0, len(at) - 1, 1000)
-    return np.stack([np.interp(share, np.arange(len(at)), part) for part in at.T], 1)
-
-
 def test_names_are_as_near_to_their_ends_as_can_be() -> None:
     """One where its end is; two that would overlap each half a height away from the middle of both; three by trying."""
     size = np.array([30.0, 10.0])
@@ -197,13 +169,6 @@ def test_names_are_as_near_to_their_ends_as_can_be() -> None:
     tried = tried[(np.diff(tried) >= 10).all(1)]
     assert three is not None
     assert three[:, 1].tolist() == tried[((tried - ends[:, 1]) ** 2).sum(1).argmin()].tolist()
-
-
-def test_a_column_that_would_reach_the_next_is_one_with_it() -> None:
-    sizes = np.array([[30.0, 10.0]] * 2)
-    near, far = (placed(np.array([[0.0, 50.0], [x, 50.0]]), sizes, 0, 100, 5) for x in (39, 41))
-    assert near is not None and near.tolist() == [[44, 45], [44, 55]]
-    assert far is not None and far.tolist() == [[5, 50], [46, 50]]
 
 
 @pytest.mark.slow
@@ -268,12 +233,6 @@ def test_a_line_is_the_median_and_a_band_has_the_edges_that_the_caption_says(see
         assert (at.min(), at.max()) == pytest.approx((low, high))
     said = "the middle half of them" if seeds >= 5 else "from the least to the greatest"
     assert f"the median of {seeds} seeds at each round; bands: {said}." in told(figure)
-
-
-def test_a_single_seed_has_no_band() -> None:
-    figure = figure_of(made(SEVEN))
-    assert not any(axes.collections for axes in figure.axes)
-    assert "One seed." in told(figure)
 
 
 def test_runs_that_ended_early_end_the_line() -> None:
@@ -357,21 +316,6 @@ def test_an_axis_is_logarithmic_where_numbers_are_far_apart() -> None:
 # Words.
 
 
-def test_the_caption_of_a_recipe_says_when_rates_fall_and_no_batch_where_gradients_are_exact(tmp_path: Path) -> None:
-    recipe, said = recipes.recipe("fednova-quadratics"), list[str]()
-    columns: dict[str, Any] = {"round": [1], "loss": [1.0], "floats_sent": [1], "test_loss": [1.0]}
-    columns |= {"accuracy": [None], "distance": [1.0], "hyper": {"eta_l": 0.05}, "diverged": "", "rounds": 1}
-    real = captions.caption
-
-    def heard(*given: Any) -> str:
-        said.append(real(*given))
-        return said[-1]
-
-    with patch.object(captions, "caption", heard):
-        recipe_picture.draw(recipe, [{"trial": t.name, **columns} for t in recipe.trials], "small", tmp_path / "p.png")
-    assert "10 clients; eta_l divided by 5 at rounds 40, 60; eta_l = 0.05." in said[0] and "batch" not in said[0]
-
-
 def test_the_caption_says_what_was_alike_and_what_was_not_tuned() -> None:
     figure = figure_of(made(["fedavg", "fedprox"], 2))
     assert told(figure) == (
@@ -400,26 +344,6 @@ def test_what_is_not_tuned_is_marked_beside_what_is() -> None:
     ):
         figure = figure_of(runs, tuned=tuned, **ONE)
         assert [*lines(figure)] == ["fedavg", "fedadam"] and told(figure).endswith(said)
-
-
-def test_words_in_lines_are_all_there_and_none_is_too_long() -> None:
-    text = "one two three four five six seven eight nine ten eleven twelve"
-    lines = captions.wrapped(text, 10, 100).split("\n")
-    assert " ".join(lines) == text and 3 < len(lines) < 9
-    assert all(captions.length(line, 10) <= 100 for line in lines)
-    # What comes first in the next line would not have fitted.
-    for line, following in pairwise(lines):
-        assert captions.length(f"{line} {following.split()[0]}", 10) > 100
-
-
-def test_letters_are_of_18_points_on_a_slide() -> None:
-    """13.33 inches wide, with two panels side by side; the caption is smaller, and 6 points in 6.5 inches of a page."""
-    figure = figure_of(made(TWELVE))
-    ticks = [text for axes in figure.axes for text in (*axes.get_xticklabels(), *axes.get_yticklabels())]
-    words = [label for axes in figure.axes for label in (axes.xaxis.label, axes.yaxis.label)]
-    for text in (*ticks, *words, *figure.legends[0].get_texts()):
-        assert text.get_fontsize() * 13.33 / figure.get_figwidth() >= 18
-    assert figure.texts[-1].get_fontsize() * 6.5 / figure.get_figwidth() > 6
 
 
 # Files.

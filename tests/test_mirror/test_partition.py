@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from matplotlib.figure import Figure
 
 from fedspec.arith import Array
 from fedspec.errors import FedspecError, PlanError, ShapeError
@@ -116,25 +115,12 @@ def test_clients_draw_their_mixtures_and_have_equally_many(alpha: float) -> None
     assert 0.85 * expected < np.mean(sums) < 1.05 * expected
 
 
-def test_a_mixture_is_drawn_about_that_of_all() -> None:
-    """Of rare classes clients get few, on average what there is; a great alpha gives everybody the same."""
-    labels = np.repeat([0, 1, 2], [7000, 2000, 1000])
-    parts = partition.dirichlet_by_client(labels, 20, 1e7, rng())
-    mixtures = np.stack([np.bincount(labels[part], minlength=3) / len(part) for part in parts])
-    assert mixtures == pytest.approx(np.tile([0.7, 0.2, 0.1], (20, 1)), abs=0.08)
-
-
 def test_a_rare_class_is_rarely_asked_for() -> None:
     """The squares of a mixture from Dirichlet(alpha p) sum to sum_c p_c (alpha p_c + 1)/(alpha + 1), here 0.693."""
     labels = np.repeat([0, 1, 2], [21_000, 6_000, 3_000])
     parts = partition.dirichlet_by_client(labels, 300, 2.0, rng())
     mixtures = np.stack([np.bincount(labels[part], minlength=3) / len(part) for part in parts])
     assert (mixtures**2).sum(1).mean() == pytest.approx((0.7 * 2.4 + 0.2 * 1.4 + 0.1 * 1.2) / 3, rel=0.05)
-
-
-def test_who_has_one_more_is_drawn() -> None:
-    sizes = [[*map(len, partition.dirichlet_by_client([0, 1] * 5, 3, 1.0, rng(seed)))] for seed in range(30)]
-    assert {size.index(4) for size in sizes} == {0, 1, 2}
 
 
 def test_what_is_left_over_falls_to_no_client_by_its_number() -> None:
@@ -183,14 +169,6 @@ def test_sizes_fall_on_a_line_of_that_slope(exponent: float) -> None:
     assert slope == pytest.approx(-exponent, abs=0.01) and sum(sizes) == 500_000
     assert sizes == sorted(sizes, reverse=True)
     assert abs(np.mean(parts[0]) - 250_000) < 10_000
-
-
-def test_few_examples_are_rounded_to_sizes_in_order() -> None:
-    for n in range(60, 200):
-        sizes = [*map(len, partition.power_law(n, 12, 0.8, rng(), least=0))]
-        quotas = [n * i**-0.8 / sum(j**-0.8 for j in range(1, 13)) for i in range(1, 13)]
-        assert sum(sizes) == n and sizes == sorted(sizes, reverse=True)
-        assert all(abs(size - quota) < 1 for size, quota in zip(sizes, quotas, strict=True))
 
 
 def test_natural_clients_are_the_groups_in_their_order() -> None:
@@ -269,27 +247,6 @@ def test_a_picture_has_as_much_of_a_colour_as_there_is_of_a_class(tmp_path: Path
     assert beside.min() < cat[:, : middle - 60].any(1).nonzero()[0].min()
     # A notebook goes on with the backend that it had.
     assert mpl.rcParams["backend"] == asked
-
-
-@pytest.mark.slow
-@pytest.mark.table(1)
-@pytest.mark.parametrize("classes", [15, 60])
-def test_a_picture_of_many_classes_has_a_colour_for_each(classes: int, tmp_path: Path) -> None:
-    labels = np.arange(40 * classes) % classes
-    parts = partition.dirichlet(labels, 30, 0.3, rng())
-    partition.picture(parts, labels, tmp_path / "split.svg")
-    text = (tmp_path / "split.svg").read_text(encoding="utf-8")
-    fills = {piece[:7] for piece in text.split("fill: ")[1:]} - {"#ffffff"}
-    assert len(fills) >= classes
-
-
-def test_clients_and_examples_are_counted_in_whole_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    figures: list[Any] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *where, **how: figures.append(figure))
-    partition.picture([np.array([0]), np.array([1]), np.array([2, 3])], [0, 1, 0, 1], tmp_path / "split.png")
-    (axes,) = figures[0].axes
-    assert len(axes.get_yticks()) > 1
-    assert all(float(tick).is_integer() for tick in (*axes.get_xticks(), *axes.get_yticks()))
 
 
 def test_a_picture_that_cannot_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

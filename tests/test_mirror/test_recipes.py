@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import tomllib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +17,7 @@ from fedspec.catalogue import find
 from fedspec.errors import UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.recipes import Check, Recipe, RecipeError, judge, names, play, read, recipe, sentence
-from fedspec_torch.recipes.measures import MEASURES, measured, median
+from fedspec_torch.recipes.measures import MEASURES, measured
 from fedspec_torch.recipes.playing import best, points, weights
 from fedspec_torch.recipes.reading import digests, parsed
 from fedspec_torch.recipes.recipe import Normal, Setting, Size
@@ -233,12 +231,6 @@ def test_a_measure_is_the_mean_of_the_last_evaluations() -> None:
     assert measured("rounds", run, 2, 0.5) == 10 and measured("rounds", run, 2, 0.8) == math.inf
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
-def test_the_median_is_numpys(count: int) -> None:
-    drawn_ = np.random.default_rng(count).standard_normal(count)
-    assert median(drawn_.tolist()) == pytest.approx(float(np.median(drawn_)), rel=1e-15)
-
-
 def test_the_sentence_says_how_many_checks_hold() -> None:
     runs = [record("plain", 0, accuracy=[0.5]), record("normalised", 0, accuracy=[0.6])]
     good = judged(Check("accuracy", "above", "normalised", "plain", bound=0.1), *runs)
@@ -417,11 +409,3 @@ def test_the_stored_results_are_of_the_recipes_as_they_are() -> None:
         for trial in one.trials:
             if trial.name in found.grids:
                 assert best(one, trial, found.grids[trial.name]) == trial.tuned, "the grid was won by others"
-
-
-def test_toml_and_json_say_the_same_of_every_recipe() -> None:
-    folder = Path(__file__).resolve().parents[2] / "impl/fedspec_torch/recipes/known"
-    for file in folder.glob("*.toml"):
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-        assert {t["name"] for t in given["trials"]} == {t.name for t in recipe(file.stem).trials}
-        assert json.loads(json.dumps(given["checks"])) == given["checks"]

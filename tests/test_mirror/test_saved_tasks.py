@@ -9,7 +9,7 @@ import pytest
 import torch
 from test_mirror.test_broken_off import CtrlC
 
-from fedspec.catalogue import CATALOGUE, LocalSolver
+from fedspec.catalogue import CATALOGUE
 from fedspec.usual import usual
 from fedspec_torch import resume, simulate
 from fedspec_torch.run.runs import Run
@@ -21,7 +21,6 @@ pytestmark = pytest.mark.table(10)
 ASKED = [(data, model) for data, kind in TASKS.items() for model in kind.models]
 # An example of this table is no picture.
 ASKED.remove(("breast-cancer", "cnn"))
-TRAINERS = [a.id for a in CATALOGUE.values() if not isinstance(a.run, LocalSolver)]
 
 
 def begun(algorithm: str, data: str, model: str | None = None, file: Path | None = None) -> Run:
@@ -56,8 +55,3 @@ def goes_on(monkeypatch: pytest.MonkeyPatch, file: Path, algorithm: str, data: s
 def test_data_and_models(data: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """SCAFFOLD's clients keep something between rounds."""
     goes_on(monkeypatch, tmp_path / "run.pt", "scaffold", data, model)
-
-
-@pytest.mark.parametrize("algorithm", TRAINERS)
-def test_algorithms(algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    goes_on(monkeypatch, tmp_path / "run.pt", algorithm, "quadratics")

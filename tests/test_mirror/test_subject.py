@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -32,8 +30,6 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec.reference import offers
-from fedspec.serve import load, serve
-from fedspec.wire import encode
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Status
@@ -183,25 +179,6 @@ def test_blocks_come_in_any_order() -> None:
         turned = Gradient(dict(reversed([*event.g.items()])))
         want, got = (flat(SUBJECT.start(case).step(e)["x"]) for e in (event, turned))
         np.testing.assert_array_equal(got, want)
-
-
-def test_serves_json_lines() -> None:
-    case, events = scenario(CATALOGUE["fedadam"], "round", CATALOGUE["fedadam"].defaults(), "float32")
-    requests = [
-        {"cmd": "hello", "protocol": 1},
-        {"cmd": "start", "session": 1, "case": encode(case)},
-        *({"cmd": "step", "session": 1, "event": encode(event)} for event in events),
-    ]
-    replies = []
-    for subject in (load("fedspec_torch.judged.subject:SUBJECT"), REFERENCE):
-        out = io.StringIO()
-        serve(subject, io.StringIO("\n".join(map(json.dumps, requests))), out)
-        replies.append([json.loads(line) for line in out.getvalue().splitlines()])
-    assert all(reply["ok"] for reply in replies[0])
-    assert len(replies[0]) == len(requests)
-    for got, want in zip(replies[0][2:], replies[1][2:], strict=True):
-        assert set(got["answer"]) == set(want["answer"])
-        np.testing.assert_allclose(flat(got["answer"]["x"]), flat(want["answer"]["x"]), rtol=1e-5)
 
 
 class TestRefusals:

@@ -105,13 +105,6 @@ def test_what_cannot_be_set_of_data_is_refused(data: str, words: str) -> None:
         task(data, clients=3, batch_size=8, seed=0)
 
 
-def test_what_is_set_in_the_name_may_be_given_in_python() -> None:
-    a = task("quadratics:dim=3,greatest=2", clients=4, batch_size=1, seed=0)
-    b = task("quadratics", clients=4, batch_size=1, seed=0, dim=3, greatest=2)
-    assert a.minimiser is not None and b.minimiser is not None
-    assert len(a.minimiser) == 3 and torch.equal(a.minimiser, b.minimiser)
-
-
 def test_the_minimiser_of_quadratics_is_where_their_mean_gradient_is_none() -> None:
     """By autograd on the examples that clients have; beside it there is one."""
     one = task("quadratics", clients=7, batch_size=4, seed=5, dim=4, least=0.5, greatest=3.0)
@@ -129,19 +122,6 @@ def test_the_minimiser_of_quadratics_is_where_their_mean_gradient_is_none() -> N
 
     assert gradient(one.minimiser).norm() < 1e-15
     assert gradient(one.minimiser + 0.1).norm() > 0.05
-
-
-def test_the_test_loss_of_quadratics_is_their_mean() -> None:
-    """Of F_i(x) = sum_k (x_k - e_ik)^2 / 2, with e_i read off the targets."""
-    one = task("quadratics", clients=3, batch_size=1, seed=0, dim=3)
-    assert not callable(one.federation.data)
-    x, said = [0.5, -0.25, 0.125], 0.0
-    for inputs, targets in one.federation.data:
-        for k in range(3):
-            e = float(targets[k, 0] / inputs[k, k])
-            said += (x[k] - e) ** 2 / 2 / 3
-    found, _ = one.federation.evaluate(torch.tensor(x, dtype=torch.float64), one.test)
-    assert found == pytest.approx(said, rel=1e-12)
 
 
 def test_one_class_is_one_for_each_client() -> None:

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.federations import half_square, quadratic
+from test_mirror.federations import half_square
 from torch import Tensor, nn
 from torch.utils.data import TensorDataset
 
-from fedspec.catalogue import find
-from fedspec.costs import UNRECORDED
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
 from fedspec_torch import (
     CheckpointError,
@@ -33,8 +31,7 @@ from fedspec_torch import (
 )
 from fedspec_torch.ranks.processes import Ranks
 from fedspec_torch.run import tuning
-from fedspec_torch.run.asked import hyper_of
-from fedspec_torch.run.held_out import of_the_population, without_clients, without_examples
+from fedspec_torch.run.held_out import without_clients, without_examples
 
 
 def slope(inputs: Tensor, clients: int = 30, each: int = 4) -> Federation:
@@ -173,16 +170,6 @@ def test_a_share_of_few_examples_is_that_share_on_average_and_everybody_keeps_on
     assert {len(c) for c in numbers_of(apart.federation)} == {1, 2}
     with pytest.raises(PlanError, match="no client has an example to spare"):
         without_examples(marked(3, 1), 0.5, 0)
-
-
-def test_the_federation_begins_where_it_did_whatever_the_module_holds_by_now() -> None:
-    federation = slope(ONES)
-    run = simulate("fedavg", federation, plan=cohorts(3), rounds=2, eta_l=0.5)
-    list(run)
-    trained = run.module()
-    apart = without_clients(federation, 0.2, 0)
-    assert apart.federation.x0.tolist() == [0.0] == federation.x0.tolist()
-    assert float(trained.weight.detach()) == 1.5  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -332,10 +319,3 @@ def test_clients_of_a_graph_are_not_held_out_and_ranks_do_not_tune(monkeypatch: 
     monkeypatch.setattr(tuning, "here", lambda: Ranks(0, (("", 1), ("", 2))))
     with pytest.raises(PlanError, match="tune: runs on one process"):
         tune("fedavg", slope(ONES), plan=cohorts(3), **asked)
-
-
-def test_a_row_that_says_no_costs_is_looked_at_for_what_clients_remember() -> None:
-    federation, *_ = quadratic(clients=24)
-    for name, words in (("fedavg", ""), ("vrl-sgd", "clients remember")):
-        own = replace(find(name), costs=UNRECORDED)
-        assert of_the_population(own, hyper_of(own, None, {"eta_l": 0.1}), federation) == words

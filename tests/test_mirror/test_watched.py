@@ -119,17 +119,6 @@ def test_a_stop_iteration_of_who_is_told_is_an_error_that_says_what_stops() -> N
     assert len(run.history) == 2 and run.whole
 
 
-def test_all_who_are_told_hear_of_each_round_in_their_order() -> None:
-    heard: list[tuple[str, int, int]] = []
-
-    def named(name: str) -> Any:
-        return lambda run, done: heard.append((name, done.round, len(run.history)))
-
-    run = begun({"on_round": [named("a"), named("b")]}, rounds=2)
-    list(run)
-    assert heard == [("a", 0, 1), ("b", 0, 1), ("a", 1, 2), ("b", 1, 2)]
-
-
 def rows(file: Path) -> list[dict[str, Any]]:
     text = file.read_text()
     if file.suffix == ".jsonl":
