@@ -20,7 +20,6 @@ from fedspec.mixing.topology import clustered, metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
 from fedspec_torch import cohorts, simulate
 from fedspec_torch.forms import gossip as fast_gossip
-from fedspec_torch.forms import joint
 from fedspec_torch.forms import peers as fast_peers
 from fedspec_torch.forms import servers as fast_servers
 from fedspec_torch.forms.gossip import links
@@ -85,19 +84,6 @@ def held(state: Any) -> dict[str, Tensor]:
 @pytest.mark.parametrize(("name", "h"), offers("fedada2", "joint-local", "fed-lamb", "fed-ams"))
 def test_steps_are_those_of_the_text(name: str, h: Any, dtype: torch.dtype) -> None:
     compared(name, h, dtype)
-
-
-@pytest.mark.table(1)
-@pytest.mark.parametrize("change", [{"z": 1, "eps_s": 0}, {"z": 2, "eps_s": 0}, {"z": 1, "epoch": 2, "v0_l": 0}])
-def test_sm3_clients_without_delay_or_dead_zone(change: dict[str, Any]) -> None:
-    h = replace(offers("fedada2")[0].values[1], **change)
-    compared("fedada2", h, torch.float64)
-
-
-def test_clients_over_the_cover_by_axes_take_the_fast_form_in_runs() -> None:
-    row = find("fedada2")
-    run = simulate("fedada2", quadratic()[0], plan=cohorts(2), **hyper(row))
-    assert joint.fedada2_client(run.h, run.state)
 
 
 @pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])

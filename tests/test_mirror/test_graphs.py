@@ -91,18 +91,6 @@ def test_runs_of_every_algorithm_are_those_step_by_step(row: Any, plan: Any, cou
     assert counted["replayed"] >= 4 or row.id not in REPLAYED or plan is schedule, counted
 
 
-@pytest.mark.parametrize(
-    "plan", [cohorts(3, steps=3, seed=4), cohorts(None, steps=(1, 3), seed=1)], ids=["some", "ragged"]
-)
-@pytest.mark.parametrize("block", [None, 2])
-@pytest.mark.parametrize("algorithm", ["fedavg", "fednova"])
-def test_other_cohorts_and_numbers_of_steps_are_other_runs(
-    algorithm: str, block: int | None, plan: Any, counted: Counter[str]
-) -> None:
-    (losses, x), (others, want) = ended(algorithm, plan, 12, block, eta_l=0.25)
-    assert losses == others and (x == want).all()
-
-
 def test_a_rate_that_falls_from_round_to_round_is_not_replayed(counted: Counter[str]) -> None:
     fed, other = federation(None), federation("layered")
     x = fed.x0
@@ -146,36 +134,11 @@ def test_a_run_that_torch_refuses_to_record_goes_on_step_by_step(monkeypatch: py
     assert losses == others and (x == want).all()
 
 
-def test_tensors_of_two_devices_are_not_recorded() -> None:
-    with graphs.Watched() as watched:
-        _ = torch.ones(2).to("meta")
-    assert watched.reason.endswith("tensors on cpu and meta")
-
-
 def test_no_more_recordings_are_kept_than_said(counted: Counter[str]) -> None:
     fed = federation(None)
     for tau in [*range(1, graphs.KEPT + 3)] * 3:
         run_in_place(along(lambda k: 0.5), fed.x0.expand(2, -1), fed.in_round(0).oracle([0, 1]), tau)
     assert not counted and len(fed.network.recordings(fed.x0[None]).known) == graphs.KEPT
-
-
-def test_what_a_run_is_given_is_copied_and_what_it_gave_first_stays() -> None:
-    known, which = graphs.Recordings(), torch.arange(6).view(1, 3, 2)
-
-    def body(x: Any, which: Any) -> Any:
-        return ((x + which[0, :, :1] + which[0, :, 1:]),), x[:, 0] * which[0, :, 1]
-
-    begun = [torch.full((3, 4), float(t)) for t in range(8)]
-    given = [x[:1].expand(3, 4) if t % 2 else x for t, x in enumerate(begun)]
-    told = []
-    for t, x in enumerate(given):
-        (models,), losses = known.run("key", x, lambda t=t: which + t, body, None) or body(x, which + t)
-        (want,), first = body(x, which + t)
-        assert (models == want).all() and (losses == first).all()
-        told.append((losses, first))
-    assert all((losses == first).all() for losses, first in told)
-    assert all((x == t).all() for t, x in enumerate(begun))
-    assert all(isinstance(found, graphs.Recording) for found in known.known.values()) and len(known.known) == 2
 
 
 def test_examples_elsewhere_are_another_run(counted: Counter[str]) -> None:
@@ -212,22 +175,10 @@ def test_what_tells_two_runs_apart() -> None:
     assert made_of(along(lambda k: 0.5)) != made_of(momentum(0.5, 0.5))
 
 
-def test_functions_that_call_themselves_have_an_end() -> None:
-    def down(k: int) -> int:
-        return down(k - 1) if k else 0
-
-    assert made_of(down) == made_of(down)
-
-
 def test_what_is_not_known_is_not_recorded(counted: Counter[str]) -> None:
     with pytest.raises(UnknownPartError, match="object is no number, tensor, function or record"):
         made_of(closed_over(object()))
     fed, unknown = federation(None), iter(())
     for _ in range(4):
         run_in_place(along(lambda k: 0.5 if unknown else 0), fed.x0.expand(2, -1), fed.in_round(0).oracle([0, 1]), 2)
-    assert not counted
-
-
-def test_the_way_by_name_records_nothing(counted: Counter[str]) -> None:
-    list(simulate("fedavg", federation("layered"), plan=cohorts(None, steps=2), rounds=5, eta_l=0.5))
     assert not counted

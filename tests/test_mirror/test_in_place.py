@@ -19,7 +19,7 @@ from fedspec_torch import Federation
 from fedspec_torch.federation import training
 from fedspec_torch.forms.adaptive import length
 from fedspec_torch.local.blocks import Block
-from fedspec_torch.local.runs import run_in_place, taken
+from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round, run_step
@@ -181,29 +181,6 @@ def test_parts_of_three_axes_as_the_text_has_them(more: dict[str, Any]) -> None:
     text, _ = run.step(h, begin, Batched(clients), plan)
     ours, _ = run_step(run, h, begin, clients, plan, block=2)
     assert_close(ours.server.x, text.server.x.numpy(), 2.0, ulps=64)
-
-
-def test_steps_are_taken_by_those_who_have_some_left() -> None:
-    assert list(taken((3, 1, 1))) == [(0, 3), (1, 1), (2, 1)]
-    assert list(taken((2, 2))) == [(0, 2), (1, 2)]
-
-
-@pytest.mark.parametrize("layerwise", [True, False])
-def test_vectors_part_by_part(layerwise: bool) -> None:
-    rows = torch.arange(24.0).reshape(3, 8)
-    parts = ((slice(0, 6), (2, 3)), (slice(6, 8), (2,)))
-    whole = Block(3, 3, parts, layerwise, lambda name: torch.full((24,) if layerwise else (3, 8), torch.nan))
-    v = whole.memory("v")
-    whole.put(v, rows)
-    assert torch.equal(whole.stack(v, torch.full_like(rows, torch.nan)), rows)
-    assert torch.equal(whole.part(v, 0), rows[:, :6].view(3, 2, 3))
-    some = whole.first(2)
-    for (piece,) in some.together(v):
-        assert piece.is_contiguous()
-        piece.zero_()
-    assert torch.equal(whole.stack(v, torch.full_like(rows, torch.nan)), torch.cat([torch.zeros(2, 8), rows[2:]]))
-    whole.put(v, rows[1])
-    assert torch.equal(whole.stack(v, torch.full_like(rows, torch.nan)), rows[1].expand(3, 8))
 
 
 @pytest.mark.parametrize("tau", [0, (2, 0)])

@@ -91,16 +91,6 @@ def test_of_neighbours_too(row: Algorithm, monkeypatch: pytest.MonkeyPatch) -> N
     assert torch.equal(run.x, plain.x)
 
 
-def test_rows_of_neighbours_are_where_they_were() -> None:
-    kept_rows, stack = torch.arange(8.0).reshape(4, 2).as_subclass(Kept), torch.arange(8.0).reshape(4, 2)
-    for who, same in (([1, 2], True), ([2, 1], False), ([3, 0], False), ([0, 1, 2, 3], True)):
-        got = kept_rows[who]
-        assert type(got) is Tensor and torch.equal(got, stack[who])
-        assert (got.data_ptr() == kept_rows[who[0]].data_ptr()) == same
-        kept_rows[who] = stack[who] = torch.arange(2.0 * len(who)).reshape(-1, 2) + len(who)
-        assert torch.equal(kept_rows, stack)
-
-
 MEMBERS = ("scaffold", "feddyn", "fed-lamb", "fed-ams")
 
 
@@ -120,12 +110,6 @@ def test_rows_stay_where_they_are_in_memory_and_in_a_file(name: str, shards: int
 def places(rows: Tensor) -> list[int]:
     """Where the memory of a stack begins."""
     return [p.data_ptr() for p in rows.parts.values()] if isinstance(rows, Rows) else [rows.data_ptr()]
-
-
-def test_two_entries_that_begin_alike_are_kept_apart() -> None:
-    run = run_of(find("fed-ams"), averaged="last-sent")
-    where = [place for rows in rows_of(run) for place in places(rows)]
-    assert len(where) == len({*where}) == 4
 
 
 def test_rows_that_no_client_has_written_take_no_room(tmp_path: Path) -> None:

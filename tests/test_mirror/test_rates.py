@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror import recorder
 from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule, valued
 from test_mirror.support import HYPER
 from torch import nn
@@ -28,8 +27,6 @@ from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity
 from fedspec_torch import CheckpointError, Federation, arrivals, by_round, cohorts, exchanges, resume, simulate
-from fedspec_torch.gradients import graphs
-from fedspec_torch.gradients.choosing import Choice
 from fedspec_torch.judged.subject import SUBJECT
 from fedspec_torch.run.rates import Rated, numbers_of
 
@@ -167,20 +164,6 @@ def test_every_way_takes_the_rate_of_its_round_and_client(way: str | None, rate:
     numbers = numbers_of("eta_l", RATES[rate], 4, 5)
     want = by_hand(numbers.of, 4)
     assert torch.allclose(run.x, want, rtol=1e-9, atol=1e-11)
-
-
-def test_recordings_are_not_played_at_another_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(graphs.RECORDS, "cpu", recorder.recorded)
-    fed = chain()
-    fed.ways._agreed.add("layered")
-    fed.choices.update({size: Choice("layered", "told", "in place") for size in range(1, 6)})
-    steps = (0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.5)
-    ends = []
-    for federation in (fed, chain("layered")):
-        run = simulate("fednova", federation, plan=cohorts(3, steps=3), rounds=7, rates={"eta_l": steps})
-        list(run)
-        ends.append(run.x)
-    assert torch.equal(*ends)
 
 
 def test_late_clients_have_the_rates_of_the_round_in_which_they_began() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +32,17 @@ from test_mirror.recorded_texts import (
 )
 from test_mirror.support import HYPER, dyadic
 from test_mirror.test_runs import ROUNDS, specified
-from torch import Tensor
 
 from fedspec.arith import norm
 from fedspec.catalogue import CATALOGUE, find
 from fedspec.plan import Arrival, Plan
 from fedspec.population import each, each_arrival
 from fedspec.usual import needed
-from fedspec_torch import population, resume, simulate
+from fedspec_torch import population, simulate
 from fedspec_torch.forms.text import TENSORS, parts
 from fedspec_torch.population import Batched
 from fedspec_torch.recorded import clients as recorded
 from fedspec_torch.recorded import passes
-from fedspec_torch.recorded.stages import Stages
 
 pytestmark = pytest.mark.table(1)
 
@@ -135,14 +132,6 @@ def test_a_text_that_begins_elsewhere_runs_on_tensors(steps: Any, made: list[Any
     assert not any(made)
 
 
-@pytest.mark.parametrize(("text", "plain"), [(scaffold_like, True), (proximal, True), (look_ahead, False)])
-def test_steps_of_one_structure_are_one_program(text: Any, plain: bool, made: list[Any]) -> None:
-    both(text, (4,) * 5)
-    stages: Stages = made[0].stages
-    # The anchor is the model at the first step.
-    assert len({stage.program for stage in stages.stages[1:] if stage}) == 1 and bool(stages.rates) == plain
-
-
 @pytest.mark.parametrize("steps", [EQUAL, UNEQUAL])
 def test_a_length_that_is_returned_is_no_vector(steps: Any, made: list[Any]) -> None:
     """As it is on tensors: a column."""
@@ -181,24 +170,6 @@ def test_a_text_that_writes_over_its_vectors_is_refused_as_ever(made: list[Any])
     with pytest.raises(RuntimeError, match="single memory location"):
         both(text, EQUAL)
     assert made == [None]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", [look_ahead, drawn(3)])
-def test_loops_torch_and_tensors_agree_bit_for_bit(text: Any, made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no root is taken, which torch does not round as the processor does."""
-
-    def run() -> list[Tensor]:
-        got, *_ = both(text, UNEQUAL)
-        return [got.x, got.u] if text is look_ahead else [got] if isinstance(got, Tensor) else list(got)
-
-    in_loops = run()
-    monkeypatch.setattr(passes, "is_compiled", lambda x: False)
-    by_torch = run()
-    assert all(made)
-    monkeypatch.setattr(population, "recorder", lambda *given: None)
-    for one, other, plain in zip(in_loops, by_torch, run(), strict=True):
-        assert torch.equal(one, plain) and torch.equal(other, plain)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -319,62 +290,6 @@ def test_it_is_said_whose_texts_are_never_recorded(name: str) -> None:
     """Of FedCAMS some options are."""
     said = any(part.how.startswith(TENSORS) for part in parts(find(name)))
     assert said == (name in {*ON_TENSORS, *FIRST_ALONE, *SINGLE_ALONE} - {"fedcams"})
-
-
-@pytest.mark.parametrize("way", ["looped", "vmapped"])
-@pytest.mark.parametrize("name", ["joint-local", "scaffold"])
-def test_a_run_of_a_text_goes_on_bit_for_bit(name: str, way: str, texts: list[Any], tmp_path: Path) -> None:
-    whole, *_ = begun(name, {}, way)
-    list(whole)
-    run, *_ = begun(name, {}, way)
-    for _ in range(2):
-        run.step()
-    run.save(tmp_path / "run.pt")
-    run = resume(tmp_path / "run.pt", quadratic(way=way)[0])
-    list(run)
-    assert torch.equal(run.x, whole.x) and all(texts)
-
-
-@pytest.mark.parametrize("name", ["joint-local", "scaffold", "fedprox"])
-def test_clients_with_rates_of_their_own_are_recorded_too(
-    name: str, texts: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the text on tensors comes to, which other tests hold to the specification."""
-    rates = {"eta_l": lambda round, client: 0.0625 * (1 + client % 2)}
-    ends = []
-    for record in (recorded.recorder, lambda *given: None):
-        monkeypatch.setattr(population, "recorder", record)
-        run, *_ = begun(name, {}, rates=rates)
-        list(run)
-        ends.append(run.x.numpy())
-        assert all(texts) and texts
-    np.testing.assert_allclose(*ends, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.slow
-def test_runs_in_two_threads_at_once_are_those_one_after_the_other(
-    texts: list[Any], threads: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Few recordings are kept, so that each run drops what the other has seen."""
-    monkeypatch.setattr(recorded, "KEPT", 2)
-    monkeypatch.setattr(passes, "LEAST", 0)
-    names = ["scaffold", "joint-local"]
-
-    def trained(name: str) -> Tensor:
-        # Torch has as many for each of Python's threads as it has at first.
-        torch.set_num_threads(1)
-        run, *_ = begun(name, {}, "looped")
-        list(run)
-        return run.x  # type: ignore[no-any-return]
-
-    with ThreadPoolExecutor(1) as one:
-        alone = [*one.map(trained, names)]
-    with ThreadPoolExecutor(2) as two:
-        for _ in range(3):
-            recorded._seen.clear()
-            passes.loop_of.cache_clear()
-            assert all(map(torch.equal, two.map(trained, names), alone))
-    assert all(texts)
 
 
 @pytest.mark.parametrize("kind", ["clients", "server", "late"])

@@ -117,14 +117,6 @@ def test_the_rows_of_one_client_are_not_vectors_of_the_server(name: str) -> None
     assert_close(trained.x, state.x.numpy(), 4.0, ulps=256)
 
 
-def test_a_state_that_others_hold_is_not_written() -> None:
-    run: Any = find("scaffold").run
-    h, fed = hyper("scaffold", {}), federation("looped", torch.float64)
-    plain = run.init(h, fed.x0, fed.setup)
-    assert not kept.may_be_written(plain, N) and kept.may_be_written(kept.remembered(plain, N), N)
-    assert kept.may_be_written(find("fednova-sampled").run.init(h, fed.x0, fed.setup), N)  # type: ignore[union-attr]
-
-
 def test_what_the_text_refuses_is_refused() -> None:
     fed = federation("looped", torch.float64)
 
