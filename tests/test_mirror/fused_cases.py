@@ -1,4 +1,4 @@
-"""Blocks of clients that the fused kernel takes, and the same numbers from loops over single examples.
+"""Blocks of clients that the fused kernel takes.
 
 As a script, ``python fused_cases.py FILE``, it writes what the kernel makes of them; in a process of its own, since
 TRITON_INTERPRET counts when Triton is imported.
@@ -73,52 +73,6 @@ class Case:
         (y,) = run_in_place(along(self.rate), x, clients.oracle(CLIENTS), self.tau)
         assert torch.equal(federation.x0.cpu(), self.federation(way, dtype).x0)
         return y.clone().cpu().numpy(), np.array([float(clients.losses[i]) for i in CLIENTS])
-
-    def by_examples(self) -> Any:
-        """The models from loops over clients, steps, examples and units, in float64, in the order of the examples."""
-        federation = self.federation("looped", torch.float64)
-        steps = (self.tau,) * len(CLIENTS) if isinstance(self.tau, int) else self.tau
-        ends = []
-        for i, tau in zip(CLIENTS, steps, strict=True):
-            inputs, targets = federation.pool.data[i]  # type: ignore[union-attr]
-            y = federation.x0.numpy().copy()
-            for k in range(tau):
-                g = np.zeros_like(y)
-                for e in range(self.batch):
-                    at = (k * self.batch + e) % len(inputs)
-                    g += self.slope(y, inputs[at].numpy(), int(targets[at])) / self.batch
-                y -= self.rate(k) * g
-            ends.append(y)
-        return np.array(ends)
-
-    def slope(self, y: Any, h: Any, target: int) -> Any:
-        """The gradient of the cross-entropy of one example."""
-        layers, at = [], 0
-        for inputs, outputs, bias in zip(self.sizes[:-1], self.sizes[1:], self.bias, strict=False):
-            layers.append((at, inputs, outputs, bias))
-            at += inputs * outputs + outputs * bias
-        seen = [h]
-        for number, (at, inputs, outputs, bias) in enumerate(layers):
-            z = np.zeros(outputs)
-            for o in range(outputs):
-                z[o] = sum(y[at + o * inputs + j] * h[j] for j in range(inputs))
-                z[o] += y[at + inputs * outputs + o] if bias else 0
-            h = z if number + 1 == len(layers) else np.maximum(z, 0)
-            seen.append(h)
-        p = np.exp(z - z.max())
-        dz = p / p.sum()
-        dz[target] -= 1
-        g = np.zeros_like(y)
-        for (at, inputs, outputs, bias), h in zip(layers[::-1], seen[-2::-1], strict=True):
-            below = np.zeros(inputs)
-            for o in range(outputs):
-                for j in range(inputs):
-                    g[at + o * inputs + j] = dz[o] * h[j]
-                    below[j] += dz[o] * y[at + o * inputs + j] * (h[j] > 0)
-                if bias:
-                    g[at + inputs * outputs + o] = dz[o]
-            dz = below
-        return g
 
 
 CASES = {

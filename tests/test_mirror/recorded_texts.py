@@ -149,18 +149,6 @@ def look_ahead(c: Any, c_i: Any) -> Any:
     return client
 
 
-def first_gradient(c: Any, c_i: Any) -> Any:
-    """What the first gradient was is needed at the end, and a number is returned beside it."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            y = y - 0.125 * gradient(k, y)
-        return gradient(0, x), y - x, tau
-
-    return client
-
-
 def by_own_steps(c: Any, c_i: Any) -> Any:
     """The rate depends on how many steps there are: those who take two do not begin as those who take four."""
 
@@ -197,7 +185,7 @@ def in_lengths(c: Any, c_i: Any) -> Any:
     return client
 
 
-TEXTS = [scaffold_like, proximal, look_ahead, first_gradient, by_own_steps, clipped, in_lengths]
+TEXTS = [scaffold_like, proximal, look_ahead, by_own_steps, clipped, in_lengths]
 
 
 def adagrad_like(c: Any, c_i: Any) -> Any:

@@ -13,10 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import Federation, cohorts, for_clients, simulate
-from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients import choosing
-from fedspec_torch.gradients.choosing import Choice, choose
-from fedspec_torch.gradients.ways import WAYS, Network
+from fedspec_torch.gradients.ways import WAYS
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.refusals import ModuleError, Reason
 
@@ -158,41 +156,6 @@ def test_choosing_moves_no_statistics() -> None:
     assert [r.loss for r in rounds] == pytest.approx([r.loss for r in want], rel=1e-12)
     assert run.b is not None and int(run.b[-1]) == pytest.approx(run.b[-1])
     torch.testing.assert_close(run.b, trained("fedavg", normed, "looped")[1].b, rtol=1e-11, atol=1e-13)
-
-
-def chosen(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float], n: int = 10) -> tuple[Choice, list[Any]]:
-    """What is chosen where a way takes so many seconds for a client, and the calls, in clients."""
-    now, calls = [0.0], list[Any]()
-
-    def way(name: str) -> Any:
-        def run(network: Network, x: Tensor, batch: Any) -> tuple[Tensor, Tensor]:
-            calls.append((name, len(x)))
-            now[0] += seconds[name] * len(x)
-            return x, x[:, 0]
-
-        return run
-
-    for name in WAYS:
-        monkeypatch.setitem(WAYS, name, way(name))
-    monkeypatch.setattr(choosing, "_now", lambda x: now[0])
-    network = federation().network
-    batch = Minibatch(torch.zeros(n, 2, 3, 6, 6), torch.zeros(n, 2, dtype=torch.int64))
-    return choose(network, network.vector().repeat(n, 1), batch, [*seconds]), calls
-
-
-def test_the_fastest_is_taken_and_long_steps_are_measured_on_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    quick = {"stacked": 2e-5, "vmapped": 3e-5, "looped": 1e-4, "channels_last": 8e-5}
-    choice, calls = chosen(monkeypatch, quick)
-    assert choice.name == "stacked" and not choice.run and {n for _, n in calls} == {10}
-    assert {name for name, _ in calls} == {*quick}
-    heavy = {"stacked": 0.02, "vmapped": 0.03, "looped": 0.018, "channels_last": 0.012}
-    choice, calls = chosen(monkeypatch, heavy)
-    assert (choice.name, choice.run) == ("channels_last", "channels_last") and "2 of 10 clients" in choice.why
-    assert "vmapped" not in {name for name, _ in calls} and "vmapped not tried" in choice.why
-    # Ten clients take ten steps in a round, and every client's step is one call's share.
-    assert sum(n for _, n in calls) < 100
-    # Where many at once gain, heavy or not, they are tried.
-    assert chosen(monkeypatch, {**heavy, "stacked": 0.005, "vmapped": 0.004})[0].name == "vmapped"
 
 
 @pytest.mark.slow

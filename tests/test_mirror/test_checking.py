@@ -144,17 +144,6 @@ def asking(module: Any, z: Tensor) -> Tensor:
     return z
 
 
-@pytest.mark.parametrize("times", [1, 3, 1000])
-def test_what_another_thread_draws_of_torch_is_the_models_if_it_does_so_at_every_call(times: int) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(torch.randn, 3).result()
-        elsewhere = partial(next, (pool.submit(torch.randn, 3).result() for _ in range(times)), None)
-        federation = Federation(Changed(asking), F.cross_entropy, data(), batch_size=2)
-        with patch.dict(ELSEWHERE, {"draw": elsewhere}):
-            simulate("fedavg", federation, plan=cohorts(3, steps=2), eta_l=0.1).step()
-    assert federation.network.draws == (times == 1000)
-
-
 @pytest.mark.filterwarnings("ignore:model. it is in its evaluation mode")
 def test_what_is_switched_off_is_trained() -> None:
     stepped(nn.Sequential(nn.Linear(3, 2), nn.RReLU(), nn.Dropout(0.5)).eval())
@@ -433,6 +422,7 @@ def begun(file: Path, loss: Any = F.cross_entropy) -> Federation:
         ({"model": model(lambda m: m[2].weight.add_(1))}, "module's own numbers: "),
         ({"model": model(lambda m: m.shift.add_(1))}, "module's own numbers: "),
         ({"model": model(lambda m: setattr(m, "scale", 0.25))}, "module's own numbers: "),
+        ({"data": data(clients=3)}, "clients was 4, here it is 3"),
         ({"seed": 3, "batch_size": None}, "batch_size was 2, here it is None; seed was 0, here it is 3"),
     ],
 )

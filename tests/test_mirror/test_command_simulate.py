@@ -19,7 +19,6 @@ from fedspec_suite.report import terminal
 from fedspec_torch.run.runs import Run
 from fedspec_train.cli.settings import cohort_of, falling, shape_of
 from fedspec_train.cli.training import plain
-from fedspec_train.report.pace import Pace, duration
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1), pytest.mark.usefixtures("calm")]
 
@@ -226,35 +225,6 @@ def test_a_log_of_each_run_has_every_round_once_and_the_record_is_json(
 def test_a_record_has_null_where_json_has_no_number() -> None:
     odd = {"a": [1.5, float("nan")], "b": (float("inf"), {"c": -float("inf")}), "d": "nan", "e": None, "f": 2}
     assert plain(odd) == {"a": [1.5, None], "b": [None, {"c": None}], "d": "nan", "e": None, "f": 2}
-
-
-def test_the_pace_counts_what_is_played_and_what_is_not() -> None:
-    now, lines = [0.0], list[str]()
-    pace = Pace(10, lines.append, clock=lambda: now[0])
-
-    class Playing:
-        rounds, client_steps, left = 4, 0, 4
-
-        def __len__(self) -> int:
-            return self.left
-
-    first, second = Playing(), Playing()
-    for run, steps in ((first, 30), (first, 60), (second, 10)):
-        run.left -= 1
-        run.client_steps = steps
-        now[0] += 2.0
-        pace.play("one", run, 0.5)
-    pace.skip(2)
-    # 60 + 10 steps in 6 seconds; five rounds are left, of two seconds each.
-    assert pace.said == "5 of 10 rounds, 12 client steps/s, 10 s left"
-    assert lines[1] == "one round 2 of 4, loss 0.5000; 2 of 10 rounds, 15 client steps/s, 16 s left"
-    assert [duration(s) for s in (0.4, 59.6, 61, 3600, 7384)] == [
-        "0 s",
-        "1 min 0 s",
-        "1 min 1 s",
-        "1 h 0 min",
-        "2 h 3 min",
-    ]
 
 
 def test_a_cohort_is_ten_or_all_of_fewer_and_no_more_than_there_are() -> None:

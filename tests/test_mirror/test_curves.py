@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,11 +12,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib import image
-from matplotlib.colors import to_hex
 
 from fedspec.errors import ParameterError
 from fedspec_suite.report.labels import FULL, placed
-from fedspec_suite.report.styles import style_of
 from fedspec_train.report import captions, picture
 from fedspec_train.report.curves import AGAINST, PANELS, chosen, curve
 
@@ -103,18 +101,6 @@ def told(figure: Any) -> str:
 # Colours.
 
 
-def test_an_algorithm_has_one_line_whatever_stands_beside_it_and_where() -> None:
-    found: dict[str, set[Any]] = {}
-    for names in (*permutations(("fedavg", "fedadam", "mine")), ("fedavg",), ("scaffold", "mine"), TWELVE):
-        figure = figure_of(made(names), **ONE)
-        for name, line in lines(figure).items():
-            look = (to_hex(line.get_color()), line.get_linestyle(), str(line._unscaled_dash_pattern), line.get_marker())
-            found.setdefault(name, set()).add(look)
-    assert all(len(looks) == 1 for looks in found.values())
-    assert len({*map(str, found.values())}) == len(found) == 13
-    assert {look[0] for look in found["fedavg"]} == {style_of("fedavg").colour}
-
-
 # Names.
 
 
@@ -136,23 +122,6 @@ def test_no_two_names_overlap_and_none_leaves_the_panel(seed: int) -> None:
         assert beside or abs(at[i, 1] - at[j, 1]) >= 14 - 1e-9
         # Their order is that of the ends, so lines to them do not cross.
         assert beside or at[i, 0] != at[j, 0] or (at[i, 1] - at[j, 1]) * (ends[i, 1] - ends[j, 1]) >= 0
-
-
-def test_a_column_is_moved_off_lines_where_there_is_room() -> None:
-    """Two names of 14 points end at 50; a line passes through where they would stand, and leaves room below 20."""
-    ends, sizes = np.array([[10.0, 50.0], [10.0, 52.0]]), np.array([[40.0, 14.0]] * 2)
-    line = np.array([[x, 60.0 - x / 2] for x in np.arange(20.0, 80.0)])
-    plain, moved = (placed(ends, sizes, 0, 200, lines=lines) for lines in (None, line))
-    assert plain is not None and moved is not None
-    assert plain[:, 1].tolist() == [44.0, 58.0] and moved[1, 1] - moved[0, 1] >= 14
-
-    def crossed(at: Any) -> bool:
-        return any(x0 <= x <= x0 + 40 and abs(y - middle) < 7 for x, y in line for x0, middle in at)  # scalar by scalar
-
-    assert crossed(plain) and not crossed(moved)
-    wall = np.array([[x, y] for x in (30.0, 40.0) for y in np.arange(0.0, 200.0)])
-    nowhere = placed(ends, sizes, 0, 200, lines=wall)
-    assert nowhere is not None and nowhere.tolist() == plain.tolist()
 
 
 def test_names_are_as_near_to_their_ends_as_can_be() -> None:
@@ -194,23 +163,6 @@ def test_what_is_written_does_not_overlap_and_is_in_the_picture(names: Sequence[
         (legend,) = figure.legends
         assert [text.get_text() for text in legend.get_texts()] == [*names]
         assert not any(names_in(axes) for axes in figure.axes)
-
-
-def test_each_name_is_joined_to_the_end_of_its_own_line() -> None:
-    figure = figure_of(made(SEVEN, 3))
-    joins = [figure.transFigure.transform(join.get_xydata()) for join in figure.artists]
-    colours = [to_hex(join.get_color()) for join in figure.artists]
-    for axes in figure.axes:
-        own = {line.get_label(): line for line in axes.get_lines()}
-        for text in names_in(axes):
-            end, box = axes.transData.transform(own[text.get_text()].get_xydata()[-1]), text.get_window_extent()
-            near = [
-                colour
-                for (first, last), colour in zip(joins, colours, strict=True)
-                if np.allclose(first, end) and abs(last[1] - (box.y0 + box.y1) / 2) < 1 and 0 < box.x0 - last[0] < 4
-            ]
-            assert near == [style_of(text.get_text()).colour]
-    assert len(joins) == 4 * 7
 
 
 # Medians and bands.

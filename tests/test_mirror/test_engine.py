@@ -48,12 +48,6 @@ def test_the_engine_conforms(algorithm: str, variant: str) -> None:
     assert not broken(OFFERS[algorithm, variant])
 
 
-@pytest.mark.night
-@pytest.mark.parametrize(("algorithm", "variant"), OFFERS)
-def test_every_engine_conforms(algorithm: str, variant: str) -> None:
-    assert not broken(OFFERS[algorithm, variant], cases=12)
-
-
 def shaken(offer: Offer, **more: Any) -> set[str]:
     """The laws that shards do not obey, but for the one about clients that only shift where shards end."""
     return broken(offer, **more) - {"bystander"}
@@ -63,12 +57,6 @@ def shaken(offer: Offer, **more: Any) -> set[str]:
 @pytest.mark.parametrize("algorithm", ["scaffold", "cafga", "cc-fedadam"])
 def test_shards_conform(algorithm: str) -> None:
     assert not shaken(SHARDED[algorithm])
-
-
-@pytest.mark.night
-@pytest.mark.parametrize("algorithm", SHARDED)
-def test_shards_of_every_algorithm_conform(algorithm: str) -> None:
-    assert not shaken(SHARDED[algorithm], cases=12)
 
 
 @pytest.mark.long

@@ -23,7 +23,7 @@ from fedspec_torch.forms import gossip as fast_gossip
 from fedspec_torch.forms import peers as fast_peers
 from fedspec_torch.forms import servers as fast_servers
 from fedspec_torch.forms.gossip import links
-from fedspec_torch.forms.lamb import is_plain, quotients
+from fedspec_torch.forms.lamb import is_plain
 from fedspec_torch.forms.servers import IN_PLACE
 from fedspec_torch.forms.table import UNDIVIDED
 from fedspec_torch.population import Batched
@@ -84,17 +84,6 @@ def held(state: Any) -> dict[str, Tensor]:
 @pytest.mark.parametrize(("name", "h"), offers("fedada2", "joint-local", "fed-lamb", "fed-ams"))
 def test_steps_are_those_of_the_text(name: str, h: Any, dtype: torch.dtype) -> None:
     compared(name, h, dtype)
-
-
-@pytest.mark.parametrize("scale", [1e-25, 1.0, 1e25])
-def test_quotients_of_lengths_whose_squares_vanish_or_overflow(scale: float) -> None:
-    x = torch.tensor([[3.0, 4.0], [0.0, 0.0], [-5.0, 12.0]])
-    q = torch.tensor([[1.0, 0.0], [3.0, 4.0], [0.0, 0.0]])
-    first, second = quotients([x * scale, x], [q, q * scale])
-    assert torch.allclose(first, torch.tensor([[5.0], [0], [0]]) * scale, rtol=1e-6, atol=0)
-    assert torch.allclose(second, torch.tensor([[5.0], [0], [0]]) / scale, rtol=1e-6, atol=0)
-    (both,) = quotients([x[:1]], [q[:1]])
-    assert torch.equal(both, torch.tensor([[5.0]]))
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -296,23 +285,3 @@ def test_who_remembers_or_adapts_is_trained_together_and_computes_what_it_takes(
     run_step(run, h, run.init(h, torch.tensor(dyadic(0, D)), Setup((1,) * N, SHAPES)), clients, plan, block=5)
     # Of all five first, then of those who have steps left.
     assert (calls, COUNT[0]) == ([5, 4, 3, 2], sum(plan.steps))
-
-
-def test_blocks_of_unequal_steps_hold_more_who_are_done_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four at a time where all take as many steps; up to twice as many where some are done sooner; one size for all."""
-    monkeypatch.setattr("fedspec_torch.population.default_block", lambda x: 4)
-    clients, x = Batched(QuadraticClients(torch.zeros(20, D, D), torch.zeros(20, D)), ragged=True), torch.zeros(D)
-
-    def sizes(*steps: int) -> list[int]:
-        seen: list[tuple[int, ...]] = []
-        each = clients.each(
-            lambda i, x, g, tau: (seen.append(tau), x)[1], Plan(tuple(range(len(steps))), steps, steps), x
-        )
-        assert sorted(row for some, _ in each for row in some) == list(range(len(steps)))
-        assert all(list(tau) == sorted(tau, reverse=True) for tau in seen)
-        return [len(tau) for tau in seen]
-
-    assert sizes(*range(1, 8)) == [7]
-    assert sizes(*range(1, 10)) == [5, 4]
-    assert sizes(9, 9, 9, 9, 9, 9, 9, 8) == [4, 4]
-    assert sizes(100, *[1] * 16) == [6, 6, 5]

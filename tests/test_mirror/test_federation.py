@@ -103,22 +103,6 @@ def test_sgd_in_place_is_sgd_by_gradients(
         assert losses[0] == pytest.approx(told, rel=1e-11)
 
 
-@pytest.mark.parametrize(("n", "whole"), [(6, True), (7, False)])
-def test_batches_of_clients_here_and_there_are_copied_whole(n: int, whole: bool) -> None:
-    """Where a client's examples are whole batches; later steps and fewer clients take the same memory."""
-    data = [(torch.randn(n, 3), torch.randint(4, (n,))) for _ in range(4)]
-    batches = Batches(Held(data), (3, 0, 2), 2, 0, 0, shuffled=False)
-    places = []
-    for k, count in ((0, 3), (1, 3), (5, 2), (2, 1)):
-        at = (2 * k + np.arange(2)) % n
-        got = batches.first(count).all_at(k, 2)
-        want = [torch.stack([data[i][j][at] for i in (3, 0, 2)[:count]]) for j in (0, 1)]
-        assert torch.equal(got.inputs, want[0]) and torch.equal(got.targets, want[1])
-        places.append(got.inputs.data_ptr())
-    assert (len({*places}) == 1) == whole
-    assert batches.clients == (3, 0, 2) and batches.first(2).first(1).clients == (3,)
-
-
 class Own(nn.Sequential):
     """A chain that does something else."""
 

@@ -144,18 +144,3 @@ def test_a_layer_that_is_unfrozen_later_is_refused() -> None:
     module[0].requires_grad_(True)
     with pytest.raises(ModuleError, match=r"0.weight, 0.bias \(replaced, added, removed, frozen or unfrozen\)"):
         simulate("fedavg", federation, plan=cohorts(3), rounds=2, eta_l=0.1).step()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("way", [None, "stacked", "vmapped", "looped"])
-def test_a_parameter_without_a_number_is_not_trained(way: str | None) -> None:
-    """SM3 has no row for it."""
-    numbers: dict[str, Any] = {"eta_l": 0.1, "eta": 0.1, "eps": 0.1, "tau": 0.1, "v0": 0.1, "beta1": 0.5}
-    ends = []
-    for parts in ({}, {"none": nn.Parameter(torch.empty(0, 3).double())}):
-        module = Around(lambda self, x: self.part(x), part=mlp(), **parts)
-        federation = Federation(module, F.cross_entropy, data(), batch_size=2, way=way)
-        run = simulate("fedada2", federation, plan=cohorts(3, steps=2), rounds=3, **numbers)
-        list(run)
-        ends.append(run.x)
-    assert torch.allclose(ends[0], ends[1], rtol=1e-12)

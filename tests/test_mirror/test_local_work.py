@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -68,15 +67,6 @@ def test_epochs_are_the_whole_minibatches_that_there_are(n: list[int], tenths: i
         while left >= 10 * min(size, n_i):
             left, count = left - 10 * min(size, n_i), count + 1
         assert tau == max(count, 1)
-
-
-@pytest.mark.parametrize("array", [list, np.array, torch.tensor])
-def test_each_client_has_the_epochs_that_are_said(array: Any) -> None:
-    """Each as if its number were that of all."""
-    said = [0.5 + i % 4 for i in range(len(EXAMPLES))]
-    found = taken(cohorts(9, steps=epochs(array(said), batch_size=3)))
-    alike = {E: taken(cohorts(9, steps=epochs(E, batch_size=3))) for E in said}
-    assert found == {i: alike[said[i]][i] for i in found} and found != alike[0.5]
 
 
 def test_each_client_has_the_number_that_is_said() -> None:

@@ -86,23 +86,6 @@ def test_a_model_that_is_no_number_after_the_last_round_is_an_error(algorithm: s
     assert not diverging.history
 
 
-@pytest.mark.parametrize("held", [True, False])
-@pytest.mark.parametrize("loss", [F.cross_entropy, nn.CrossEntropyLoss(ignore_index=1)])
-def test_examples_that_a_loss_leaves_out_may_come_early_or_late(loss: Any, held: bool) -> None:
-    """One client at a time, of whom the first or the last has some; the sum of two models does not know their order."""
-    ends = []
-    for turned in (False, True):
-        pairs = data(2, 6)
-        pairs[0][1][1::2] = -100 if loss is F.cross_entropy else 1
-        pairs = pairs[::-1] if turned else pairs
-        given: Any = {"data": pairs} if held else {"data": pairs.__getitem__, "examples": (6, 6)}
-        federation = Federation(mlp(), loss, batch_size=2, shuffled=False, **given)
-        one = run(federation, block=1)
-        list(one)
-        ends.append(one.x)
-    assert torch.allclose(ends[0], ends[1], rtol=1e-12, atol=1e-14)
-
-
 @pytest.mark.parametrize("way", ["compiled", "layered"])
 def test_examples_that_are_left_out_are_refused_by_name_where_layers_are_written_out(way: str) -> None:
     pairs = data()
@@ -146,36 +129,6 @@ def test_what_late_data_show_is_found_while_the_run_goes_on() -> None:
         ModuleError, match=r"stacked: it comes to other gradients than plain autograd.*most in part.weight"
     ):
         begun.step()
-
-
-CALLS: list[int] = []
-
-
-@pytest.mark.parametrize("way", [None, "stacked", "looped"])
-def test_state_that_shows_late_is_found_before_the_run_is_over(way: str | None) -> None:
-    CALLS.clear()
-
-    def call(self: Any, x: Tensor) -> Tensor:
-        CALLS.append(1)
-        return self.part(x) * (2 if len(CALLS) > 20 else 1)  # type: ignore[no-any-return]
-
-    federation = Federation(Around(call, part=nn.Linear(6, 3)).double(), F.cross_entropy, data(), batch_size=2, way=way)
-    with pytest.raises(ModuleError, match="keeps something between calls"):
-        list(run(federation, rounds=40))
-
-
-def test_a_way_that_differs_is_left_out_and_the_reason_said() -> None:
-    """Whichever is fastest."""
-    module = mlp()
-
-    def loss(z: Tensor, t: Tensor) -> Tensor:
-        return F.cross_entropy(z, t) + 0.01 * sum((p**2).sum() for p in module.parameters())
-
-    federation = Federation(module, loss, data(), batch_size=2)
-    run(federation).step()
-    (choice,) = federation.choices.values()
-    assert choice.name == "looped"
-    assert all(f"{way} refused ({way}: it comes to other gradients" in choice.why for way in ("stacked", "vmapped"))
 
 
 @pytest.mark.parametrize(

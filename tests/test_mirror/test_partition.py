@@ -115,26 +115,6 @@ def test_clients_draw_their_mixtures_and_have_equally_many(alpha: float) -> None
     assert 0.85 * expected < np.mean(sums) < 1.05 * expected
 
 
-def test_a_rare_class_is_rarely_asked_for() -> None:
-    """The squares of a mixture from Dirichlet(alpha p) sum to sum_c p_c (alpha p_c + 1)/(alpha + 1), here 0.693."""
-    labels = np.repeat([0, 1, 2], [21_000, 6_000, 3_000])
-    parts = partition.dirichlet_by_client(labels, 300, 2.0, rng())
-    mixtures = np.stack([np.bincount(labels[part], minlength=3) / len(part) for part in parts])
-    assert (mixtures**2).sum(1).mean() == pytest.approx((0.7 * 2.4 + 0.2 * 1.4 + 0.1 * 1.2) / 3, rel=0.05)
-
-
-def test_what_is_left_over_falls_to_no_client_by_its_number() -> None:
-    """Handed out client by client, the last ones would get what nobody wanted; in turns nobody is the last."""
-    labels = np.arange(4000) % 10
-    first, last = [], []
-    for seed in range(10):
-        parts = partition.dirichlet_by_client(labels, 40, 0.3, rng(seed))
-        purity = [np.bincount(labels[part]).max() / len(part) for part in parts]
-        first += purity[:10]
-        last += purity[-10:]
-    assert abs(np.mean(first) - np.mean(last)) < 0.08
-
-
 def test_shards_are_those_of_the_paper() -> None:
     """60,000 digits sorted by label, 200 shards of 300, two for each of 100 clients: most see two classes at most."""
     labels = rng().permutation(np.arange(60_000) % 10)

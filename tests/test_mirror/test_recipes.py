@@ -20,7 +20,7 @@ from fedspec_torch.recipes import Check, Recipe, RecipeError, judge, names, play
 from fedspec_torch.recipes.measures import MEASURES, measured
 from fedspec_torch.recipes.playing import best, points, weights
 from fedspec_torch.recipes.reading import digests, parsed
-from fedspec_torch.recipes.recipe import Normal, Setting, Size
+from fedspec_torch.recipes.recipe import Normal, Setting
 from fedspec_torch.recipes.stored import Stored, kept, opened, versions, write
 from fedspec_torch.recipes.told import grid, rows, tuned, values
 from fedspec_torch.recipes.work import Willing, drawn, schedule
@@ -255,13 +255,6 @@ def test_a_grid_is_tried_whole_and_won_by_the_better() -> None:
     assert tuned(plain, {"eta_l": 0.1, "eta": 1}).endswith("; the recipe has eta_l=0.2, eta=1")
 
 
-def test_steps_are_whole_and_cut_to_their_range() -> None:
-    setting = Setting("digits", 4, steps=Normal(10, 8, 3, 15))
-    taken = drawn(setting, (1.0,) * 4000, np.random.default_rng(0))
-    assert isinstance(taken, ForClients)
-    assert {*taken.steps} == {*range(3, 16)} and 8 < np.mean(taken.steps) < 11
-
-
 def test_epochs_are_drawn_for_each_client_and_count_minibatches() -> None:
     setting = Setting("digits", 4, batch=8, epochs=(1, 3))
     taken = drawn(setting, (20.0,) * 3000, np.random.default_rng(0))
@@ -296,18 +289,6 @@ def test_clients_come_as_often_as_is_said_and_all_else_is_as_it_was() -> None:
         assert abs(found[i] - 4000 * share) <= 4 * np.sqrt(4000 * share * (1 - share))
     assert all(len(steps) == 1 for steps in taken.values()) and len(taken) == 10
     assert not isinstance(usual, Willing) and unlike.largest_delay == 3  # type: ignore[attr-defined]
-
-
-def test_who_never_comes_has_no_part_in_where_a_run_ends() -> None:
-    """With one step a round each and a small rate, the mean of the minima of those who come."""
-    one = recipe("cc-participation")
-    trial = replace(one.trial("sgd, two absent"), set={"buffer": 5, "eta_l": 0.05, "eta": 1.0})
-    setting = replace(trial.setting, steps=1)
-    ours = replace(one, trials=(replace(trial, setting=setting),), sizes={"small": Size(400, 1)})
-    (run,) = play(ours, "small")
-    e = 0.1 * np.random.default_rng([0, 2]).standard_normal((10, 10))
-    want = float(np.linalg.norm(e[:8].mean(0) - e.mean(0)))
-    assert np.mean(run["distance"][-20:]) == pytest.approx(want, rel=0.15)
 
 
 def test_runs_that_are_there_are_gone_on_with(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import signal
 import subprocess
 import sys
@@ -199,14 +198,6 @@ def test_a_round_reports_the_loss_before_it_and_what_is_sent() -> None:
         x = run.x.numpy()
 
 
-def test_of_a_model_in_fragments_a_round_sends_one() -> None:
-    """To all six clients and from them, a vector of two and a matrix of four in turn."""
-    federation, *_ = quadratic()
-    row = find("streaming-diloco")
-    run = simulate(row, federation, plan=schedule(row), rounds=3, **hyper(row))
-    assert [done.floats_sent for done in run] == [2 * 6 * 2, 2 * 6 * (2 + 4), 2 * 6 * (2 + 4 + 2)]
-
-
 def test_evaluation_says_loss_and_accuracy() -> None:
     module = nn.Linear(2, 2, bias=False).double()
     with torch.no_grad():
@@ -348,22 +339,6 @@ def test_a_file_that_cannot_be_resumed_is_refused_by_name(tmp_path: Path) -> Non
         resume(tmp_path / "pickle.pt", federation)
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ({"clients": 5}, "clients was 6, here it is 5"),
-        ({"batch_size": 2}, "batch_size was None, here it is 2"),
-        ({"seed": 1}, "seed was 0, here it is 1"),
-    ],
-)
-def test_a_run_of_another_federation_is_refused(more: dict[str, Any], words: str, tmp_path: Path) -> None:
-    good = saved_file(tmp_path / "run.pt")
-    rest = {name: value for name, value in more.items() if name != "seed"}
-    federation = replace(quadratic(**rest)[0], seed=more.get("seed", 0))
-    with pytest.raises(CheckpointError, match=words):
-        resume(good, federation)
-
-
 def forge(file: Path, content: Any, tensors: dict[str, torch.Tensor]) -> None:
     """A file whose digest is right, as whoever writes one can make it."""
     from safetensors.torch import save_file
@@ -472,7 +447,10 @@ def test_a_run_that_is_killed_at_any_moment_is_resumed_bit_for_bit(tmp_path: Pat
     whole = simulate(row.id, quadratic(batch_size=3, way="looped")[0], plan=schedule(row), rounds=200, **hyper(row))
     assert list(whole) == run.history
     assert torch.equal(run.x, whole.x)
-    assert not [f for f in tmp_path.iterdir() if f != file and not f.name.startswith(".run.pt.")]
+    # What killed processes have left is removed; what somebody else has called so stays.
+    (tmp_path / ".run.pt.mine").touch()
+    run.save(file)
+    assert {f.name for f in tmp_path.iterdir()} == {"run.pt", ".run.pt.mine"}
 
 
 def test_a_file_in_which_anything_was_edited_is_refused_or_goes_on_the_same(tmp_path: Path) -> None:
@@ -498,25 +476,3 @@ def test_a_file_in_which_anything_was_edited_is_refused_or_goes_on_the_same(tmp_
             assert (found.h, found.plan, found.rounds, found.history) == (want.h, want.plan, want.rounds, want.history)
             assert torch.equal(found.x, want.x)
     assert refused > 500
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_what_a_killed_run_has_left_is_removed_by_the_next_save(tmp_path: Path) -> None:
-    file = tmp_path / "run.pt"
-    code = f"""
-import os, signal
-from pathlib import Path
-from fedspec_torch.run import saved
-os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
-saved.write(Path({str(file)!r}), {{"a": 1}})
-"""
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -signal.SIGKILL
-    (left,) = tmp_path.iterdir()
-    # One that somebody writes now, and what is somebody else's.
-    others = [tmp_path / f".run.pt.{platform.node()}-{os.getpid()}-now", tmp_path / ".run.pt.mine"]
-    for other in others:
-        other.touch()
-    saved_file(file)
-    assert not left.exists() and all(other.exists() for other in others)
-    assert {*tmp_path.iterdir()} == {file, *others}

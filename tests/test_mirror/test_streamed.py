@@ -15,8 +15,7 @@ from fedspec.errors import PlanError, UnknownNameError
 from fedspec.plan import Plan
 from fedspec.usual import needed
 from fedspec_bench.micro import allocated
-from fedspec_torch import Federation, cohorts, exchanges, simulate
-from fedspec_torch.forms import gossip as fast_gossip
+from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.forms.streamed import STREAMED
 from fedspec_torch.population import Batched
 from fedspec_torch.ranks import before
@@ -81,20 +80,6 @@ def test_examples_that_a_function_makes_are_held_a_block_at_a_time() -> None:
         run.step()
         most.append(allocated(run.step))
     assert most[1] < 1.1 * most[0]
-
-
-def test_who_gossips_is_asked_for_examples_once_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_gossip, "default_block", lambda x: 2)
-    asked: list[int] = []
-
-    def data(i: int) -> tuple[torch.Tensor, torch.Tensor]:
-        asked.append(i)
-        return torch.ones(2, 3), torch.zeros(2, 1)
-
-    fed = Federation(nn.Linear(3, 1), nn.functional.mse_loss, data, examples=(2,) * 6, way="looped")
-    numbers = {"eta_l": 0.1, "eta": 0.1, "beta1": 0.5, "beta2": 0.5, "eps": 0.1}
-    simulate("afga", fed, plan=exchanges(steps=3), **numbers).step()
-    assert sorted(asked) == list(range(6))
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in REMEMBERING}))

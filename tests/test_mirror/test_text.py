@@ -20,9 +20,7 @@ from typer.testing import CliRunner
 from fedspec.catalogue import Algorithm, Method, find
 from fedspec_suite.cli.app import app
 from fedspec_torch import simulate
-from fedspec_torch.forms import table as fast
 from fedspec_torch.forms import text
-from fedspec_torch.run import rounds
 
 pytestmark = pytest.mark.table(10)
 
@@ -69,23 +67,6 @@ def told(row: Algorithm, seen: Counter[str], **options: Any) -> list[str]:
 @by_id
 def test_a_run_enters_what_is_said(row: Algorithm) -> None:
     assert text.parts(row) and not told(row, entered(row))
-
-
-@pytest.mark.parametrize(
-    ("name", "table"), [("fedada2", "CLIENTS"), ("cc-fedavg", "CLIENTS"), ("fedavg", "FAST"), ("dsgd", "UNDIVIDED")]
-)
-def test_a_form_that_is_not_taken_is_noticed(name: str, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tables that runs look into, emptied; what is said stands."""
-    where = rounds if table in vars(rounds) and table != "CLIENTS" else fast
-    monkeypatch.setattr(where, table, {})
-    assert told(find(name), entered(find(name)))
-
-
-@pytest.mark.parametrize(("name", "table"), [("fedada2", "CLIENTS"), ("fedadam", "IN_PLACE"), ("scaffold", "STREAMED")])
-def test_a_form_that_is_not_said_is_noticed(name: str, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, parts = entered(find(name)), text.parts(find(name))
-    monkeypatch.setattr(text, table, {})
-    assert told(find(name), seen) or len(text.parts(find(name))) < len(parts)
 
 
 @by_id

@@ -16,7 +16,6 @@ from test_mirror.test_compiled import SIZES
 
 from fedspec_torch import cohorts, resume, simulate
 from fedspec_torch.layers import loops
-from fedspec_torch.population import default_block
 
 pytestmark = pytest.mark.skipif(bool(loops.missing_packages()), reason="pip install './impl[fast]'")
 
@@ -29,26 +28,6 @@ def test_threads_share_clients_and_change_no_bit(threads: Any) -> None:
         ends.append(case.trained("compiled"))
     for models, losses in ends[1:]:
         assert (models == ends[0][0]).all() and (losses == ends[0][1]).all()
-
-
-@pytest.mark.parametrize(
-    ("tau", "count", "want"),
-    [([4, 3, 3, 2], 1, [4]), ([4, 3, 3, 2], 2, [1, 3]), ([9, 2, 2, 1], 3, [1, 3]), ([1], 2, [1]), ([5] * 7, 2, [3, 4])],
-)
-def test_each_thread_has_about_as_many_steps(tau: list[int], count: int, want: list[int], threads: Any) -> None:
-    threads(count)
-    parts = loops.shares(tau)
-    assert [part.stop - part.start for part in parts if part.stop > part.start] == want
-    assert [i for part in parts for i in range(part.start, part.stop)] == list(range(len(tau)))
-
-
-def test_a_block_is_as_large_for_each_thread(threads: Any) -> None:
-    sizes = []
-    for count in (1, 2, 3):
-        threads(count)
-        sizes.append([default_block(torch.empty(d)) for d in (10, 10_000, 200_000, 10**8)])
-    assert sizes[0] == [200, 52, 10, 1]
-    assert sizes[1:] == [[400, 104, 20, 1], [600, 156, 30, 1]]
 
 
 @pytest.mark.parametrize(("way", "then"), [("compiled", [2, 1, 1]), ("layered", [2, 2, 2])])

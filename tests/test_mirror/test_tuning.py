@@ -164,14 +164,6 @@ def test_nobody_trains_on_what_is_held_out_and_nothing_is_lost(split: Any) -> No
     )
 
 
-def test_a_share_of_few_examples_is_that_share_on_average_and_everybody_keeps_one() -> None:
-    apart = without_examples(marked(400, 2), 0.2, 0)
-    assert 0.15 < len(apart.examples[0]) / 800 < 0.25
-    assert {len(c) for c in numbers_of(apart.federation)} == {1, 2}
-    with pytest.raises(PlanError, match="no client has an example to spare"):
-        without_examples(marked(3, 1), 0.5, 0)
-
-
 @pytest.mark.parametrize(
     ("algorithm", "clients", "plan", "more", "words"),
     [
@@ -216,22 +208,6 @@ def test_a_rate_of_each_client_keeps_all_clients_and_a_schedule_is_tuned_by_its_
     run = simulate("fedavg", federation, plan=cohorts(3), rounds=3, rates=found.rates, **found.hyper)
     list(run)
     assert float((run.x[0] - 2) ** 2 / 2) == pytest.approx(min(want), rel=1e-9)
-
-
-def test_what_runs_are_asked_for_beside_is_handed_on(tmp_path: Path) -> None:
-    seen: list[Any] = []
-    tune(
-        "scaffold",
-        slope(ONES),
-        plan=cohorts(3),
-        rounds=1,
-        grid={"eta_l": [0.5]},
-        on_round=[lambda run, _: seen.append((run.block, run.shards.count)), lambda *_: seen.append(2)],
-        block=2,
-        shards=3,
-        client_state=tmp_path,
-    )
-    assert seen == [(2, 3), 2]
 
 
 def test_accuracy_is_the_larger_the_better_and_options_are_tried_too() -> None:

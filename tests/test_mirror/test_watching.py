@@ -180,18 +180,3 @@ def test_what_torch_asks_itself_is_no_question_of_the_module(way: str) -> None:
         torch.manual_seed(3)
         ends.append(ended(Around(inner, w=nn.Parameter(torch.randn(5, 2))).double(), F.mse_loss, numbers(), name))
     assert torch.allclose(ends[0], ends[1], rtol=1e-10)
-
-
-def test_a_table_of_the_first_model_is_that_of_a_plain_loop() -> None:
-    """Whoever looks at a module first does so where a plain loop would call it first."""
-
-    def call(self: Any, x: Tensor) -> Tensor:
-        if not self.kept:
-            self.kept.append(self.w.detach().clone())
-        return x @ (self.w + self.kept[0])  # type: ignore[no-any-return]
-
-    torch.manual_seed(3)
-    module = Around(call, w=nn.Parameter(torch.randn(5, 2)), kept=[]).double()
-    begun = module.w.detach().clone()
-    ended(module, F.mse_loss, numbers(), "looped")
-    assert torch.equal(module.kept[0], begun)
