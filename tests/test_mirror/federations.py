@@ -5,6 +5,7 @@ F_i(w) = 1/(2 n_i) ||A_i w - b_i||^2,    H_i = A_i' A_i / n_i,    e_i = A_i' b_i
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import torch
 from test_mirror.support import HYPER
 from torch import Tensor, nn
 
-from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver
+from fedspec.algorithms import synchronous
+from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.usual import needed
+from fedspec.varying import stepped
 from fedspec_torch import Federation, arrivals, cohorts, exchanges
 
 TRAINABLE = [row for row in CATALOGUE.values() if not isinstance(row.run, LocalSolver)]
@@ -71,3 +74,22 @@ def schedule(row: Algorithm, clients: int = 6) -> Any:
         case "arrival":
             return arrivals(steps=(1, 3), largest_delay=2)
     return cohorts(None if "everyone" in row.takes else clients - 2, steps=1 if "one-step" in row.takes else (1, 3))
+
+
+def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:
+    """The model after the same events by the specification in NumPy, one client after another."""
+    clients: Any = valued(run.federation, H, e)
+    f, m = run.federation, row.run
+    x = f.x0.numpy()
+    x = np.tile(x, len(clients)) if "peers" in row.takes else x
+    state: Any = m.init(run.h, x) if isinstance(m, Method) else m.init(run.h, x, f.setup)  # type: ignore[union-attr]
+    for number in range(len(run.history)):
+        for event in run.plan.events(row, run.h, f.setup, f.x0, number):
+            if isinstance(m, Method):
+                made = synchronous.run_round(run.h, state, clients, event, local=m.local, norm=m.norm, server=m.server)
+                state = made.state
+            else:
+                event = replace(event, mixing=event.mixing.numpy()) if hasattr(event, "mixing") else event
+                state, _ = stepped(m.step, run.h, state, clients, event)  # type: ignore[union-attr]
+    x = synchronous.model(state) if isinstance(m, Method) else state.x
+    return x.reshape(len(clients), -1).mean(0) if "peers" in row.takes else x

@@ -1,15 +1,20 @@
-"""What a kind of module, loss and data is, and the parts that many kinds share."""
+"""Kinds of modules, losses and data: what one is, and all of them by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils import parametrizations
+from torch.utils.checkpoint import checkpoint
+
+from fedspec_torch.refusals import Reason
 
 EXAMPLES = (4, 6, 4)
 """Of the clients, who take two at a time."""
@@ -113,3 +118,644 @@ def real(*shape: int) -> Draw:
 def signs(n: int) -> Tensor:
     """Targets that are 1 or -1."""
     return torch.randint(2, (n,)) * 2.0 - 1
+
+
+# By module: activations, convolutions, pools, norms, recurrences, attention, containers, parametrizations.
+
+ACTIVATIONS: list[nn.Module] = [
+    nn.CELU(), nn.ELU(), nn.GELU(), nn.GELU("tanh"), nn.Hardshrink(), nn.Hardsigmoid(), nn.Hardswish(), nn.Hardtanh(),
+    nn.LeakyReLU(), nn.LogSigmoid(), nn.LogSoftmax(1), nn.Mish(), nn.PReLU(), nn.PReLU(5), nn.ReLU(), nn.ReLU(True),
+    nn.ReLU6(), nn.SELU(), nn.SiLU(), nn.Sigmoid(), nn.Softmax(1), nn.Softmin(1), nn.Softplus(), nn.Softshrink(),
+    nn.Softsign(), nn.Tanh(), nn.Tanhshrink(), nn.Threshold(0.1, 0.2), nn.Identity(), nn.LayerNorm(5), nn.RMSNorm(5),
+    nn.Dropout(0.0), nn.RReLU().eval(), nn.BatchNorm1d(5, track_running_stats=False),
+]  # fmt: skip
+
+LINES: list[tuple[nn.Module, ...]] = [
+    (nn.Conv1d(2, 3, 3),),
+    (nn.Conv1d(2, 4, 3, stride=2, padding=2, dilation=2, groups=2, padding_mode="circular"),),
+    (nn.ConvTranspose1d(2, 3, 3, stride=2, output_padding=1),),
+    (nn.Conv1d(2, 3, 3), nn.AvgPool1d(2)),
+    (nn.Conv1d(2, 3, 3), nn.MaxPool1d(2)),
+    (nn.Conv1d(2, 3, 3), nn.LPPool1d(2, 2)),
+    (nn.Conv1d(2, 3, 3), nn.AdaptiveAvgPool1d(2)),
+    (nn.Conv1d(2, 3, 3), nn.AdaptiveMaxPool1d(2)),
+    (nn.Conv1d(2, 4, 3), nn.GLU(1)),
+    (nn.Conv1d(2, 4, 3), nn.GroupNorm(2, 4)),
+    (nn.Conv1d(2, 4, 3), nn.InstanceNorm1d(4, affine=True)),
+    (nn.Conv1d(2, 4, 3), nn.Dropout1d().eval()),
+    (nn.CircularPad1d(1), nn.ReflectionPad1d(1), nn.ReplicationPad1d(1), nn.ZeroPad1d(1), nn.ConstantPad1d(1, 2.0)),
+    (nn.Conv1d(2, 3, 3), nn.Upsample(scale_factor=2, mode="linear")),
+]
+
+PICTURES: list[tuple[nn.Module, ...]] = [
+    (nn.Conv2d(2, 3, 3),),
+    (nn.Conv2d(2, 4, 3, padding=1, groups=2), nn.ReLU(), nn.Conv2d(4, 2, 1, bias=False)),
+    (nn.LazyConv2d(3, 3),),
+    (nn.ConvTranspose2d(2, 3, 2),),
+    (nn.Conv2d(2, 3, 2), nn.AvgPool2d(2)),
+    (nn.Conv2d(2, 3, 2), nn.MaxPool2d(2)),
+    (nn.Conv2d(2, 3, 2), nn.LPPool2d(2, 2)),
+    (nn.Conv2d(2, 3, 2), nn.AdaptiveAvgPool2d(2)),
+    (nn.Conv2d(2, 3, 2), nn.AdaptiveMaxPool2d(2)),
+    (nn.Conv2d(2, 4, 2), nn.GroupNorm(2, 4)),
+    (nn.Conv2d(2, 4, 2), nn.InstanceNorm2d(4)),
+    (nn.Conv2d(2, 4, 2), nn.LocalResponseNorm(2)),
+    (nn.Conv2d(2, 4, 2), nn.CrossMapLRN2d(2)),
+    (nn.Conv2d(2, 4, 2), nn.BatchNorm2d(4, track_running_stats=False)),
+    (nn.Conv2d(2, 4, 1), nn.PixelShuffle(2), nn.PixelUnshuffle(2)),
+    (nn.Conv2d(2, 4, 2), nn.ChannelShuffle(2)),
+    (nn.Conv2d(2, 4, 2), nn.Softmax2d()),
+    (nn.Conv2d(2, 2, 1), nn.Upsample(scale_factor=2)),
+    (nn.Conv2d(2, 2, 1), nn.UpsamplingBilinear2d(scale_factor=2)),
+    (nn.Conv2d(2, 2, 1), nn.UpsamplingNearest2d(scale_factor=2)),
+    (nn.Unfold(2), nn.Conv1d(8, 4, 1), nn.Fold((4, 4), 2)),
+    (nn.ReflectionPad2d(1), nn.ReplicationPad2d(1), nn.CircularPad2d(1), nn.ZeroPad2d(1), nn.ConstantPad2d(1, 2.0)),
+    (nn.Flatten(2), nn.Unflatten(2, (2, 8)), nn.Conv2d(2, 2, 2)),
+    (nn.Conv2d(2, 2, 1), nn.Dropout2d().eval()),
+]
+
+VOLUMES: list[tuple[nn.Module, ...]] = [
+    (nn.Conv3d(2, 3, 2),),
+    (nn.ConvTranspose3d(2, 2, 2),),
+    (nn.Conv3d(2, 3, 2), nn.AvgPool3d(2)),
+    (nn.Conv3d(2, 3, 2), nn.MaxPool3d(2)),
+    (nn.Conv3d(2, 3, 2), nn.AdaptiveAvgPool3d(1)),
+    (nn.Conv3d(2, 4, 2), nn.InstanceNorm3d(4)),
+    (nn.ReplicationPad3d(1), nn.Conv3d(2, 1, 2)),
+]
+
+
+def embedded(part: nn.Module) -> Callable[[], nn.Module]:
+    """An embedding of seven tokens, and what is linear in all of them."""
+    return lambda: nn.Sequential(deepcopy(part), nn.Flatten(), nn.LazyLinear(3))
+
+
+def recurrent(part: nn.Module) -> Callable[[], nn.Module]:
+    """The last output of a recurrence over six steps of two numbers."""
+    return lambda: Around(
+        lambda self, x: self.head(self.part(x.mT)[0][:, -1]), part=deepcopy(part), head=nn.Linear(4, 3)
+    )
+
+
+def cell(part: nn.Module) -> Callable[[], nn.Module]:
+    """A cell that is called twice."""
+
+    def call(self: Any, x: Tensor) -> Tensor:
+        h = self.part(x[..., 0])
+        h = self.part(x[..., 1], h)
+        return self.head(h[0] if isinstance(h, tuple) else h)  # type: ignore[no-any-return]
+
+    return lambda: Around(call, part=deepcopy(part), head=nn.Linear(4, 3))
+
+
+def attention() -> nn.Module:
+    """Of six steps to each other."""
+    part = nn.MultiheadAttention(2, 1, batch_first=True)
+    return Around(
+        lambda self, x: self.head(self.part(x.mT, x.mT, x.mT)[0].flatten(1)), part=part, head=nn.Linear(12, 3)
+    )
+
+
+def transformer() -> nn.Module:
+    """One layer of each half."""
+    part = nn.Transformer(2, 1, 1, 1, 4, dropout=0.0, batch_first=True)
+    return Around(lambda self, x: self.head(self.part(x.mT, x.mT).flatten(1)), part=part, head=nn.Linear(12, 3))
+
+
+def encoder(layer: nn.Module) -> Callable[[], nn.Module]:
+    """Of six steps of two numbers."""
+    return lambda: Around(
+        lambda self, x: self.head(self.part(x.mT).flatten(1)), part=deepcopy(layer), head=nn.Linear(12, 3)
+    )
+
+
+def pooled(pool: nn.Module, unpool: nn.Module) -> Callable[[], nn.Module]:
+    """The largest numbers, put back where they were."""
+    call = lambda self, x: self.head(self.unpool(*self.pool(self.part(x))).flatten(1))  # noqa: E731
+    return lambda: Around(call, part=nn.Conv2d(2, 2, 1), pool=pool, unpool=unpool, head=nn.Linear(32, 3))
+
+
+def normed(norm: Callable[..., nn.Module], **more: Any) -> Callable[[], nn.Module]:
+    """A linear layer whose weights are computed from others."""
+    return lambda: nn.Sequential(norm(nn.Linear(6, 5), **more), nn.Tanh(), nn.Linear(5, 3))
+
+
+def shared() -> nn.Module:
+    """A layer that is used twice, and one whose weights are another's."""
+    one, two = nn.Linear(6, 6), nn.Linear(6, 6)
+    two.weight = one.weight
+    return nn.Sequential(one, nn.Tanh(), one, two, nn.Linear(6, 3))
+
+
+def frozen() -> nn.Module:
+    """A layer that is not trained before one that is."""
+    module = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
+    module[0].requires_grad_(False)
+    return module
+
+
+def tempered() -> nn.Module:
+    """A parameter without axes."""
+    return Around(lambda self, x: self.part(x) * self.t.exp(), part=nn.Linear(6, 3), t=number())
+
+
+def unseen() -> nn.Module:
+    """A parameter that nothing depends on."""
+    return Around(lambda self, x: self.part(x), part=nn.Linear(6, 3), more=number(2, 2))
+
+
+def scaled() -> nn.Module:
+    """A buffer that is read."""
+    module = Around(lambda self, x: self.part(x) * self.scale, part=nn.Linear(6, 3))
+    module.register_buffer("scale", torch.tensor([1.0, 2.0, 0.5]))
+    return module
+
+
+def listed() -> nn.Module:
+    """Parameters in a list of parameters, and in a dictionary."""
+    return Around(
+        lambda self, x: x @ self.some[0] @ self.more["a"] + self.some[1],
+        some=nn.ParameterList([number(6, 4), number(3)]),
+        more=nn.ParameterDict({"a": number(4, 3)}),
+    )
+
+
+def moduled() -> nn.Module:
+    """Layers in a list and in a dictionary."""
+    return Around(
+        lambda self, x: self.more["b"](self.some[1](torch.tanh(self.some[0](x)))),
+        some=nn.ModuleList([nn.Linear(6, 4), nn.Linear(4, 4)]),
+        more=nn.ModuleDict({"b": nn.Linear(4, 3)}),
+    )
+
+
+def named(kinds: list[Kind], names: list[str]) -> dict[str, Kind]:
+    """Kinds by names that are their own."""
+    return {f"{name} {j}": kind for j, (name, kind) in enumerate(zip(names, kinds, strict=True))}
+
+
+def of(parts: list[tuple[nn.Module, ...]], inputs: Any) -> dict[str, Kind]:
+    """Kinds of parts with a linear layer at the end."""
+    return named(
+        [Kind(headed(*some), inputs=inputs) for some in parts], ["-".join(type(p).__name__ for p in s) for s in parts]
+    )
+
+
+LAYERS: dict[str, Kind] = {
+    **named([Kind(between(part)) for part in ACTIVATIONS], [type(part).__name__ for part in ACTIVATIONS]),
+    **of(LINES, lines),
+    **of(PICTURES, pictures),
+    **of(VOLUMES, volumes),
+    "Linear": Kind(lambda: nn.Linear(6, 3)),
+    "Linear without bias": Kind(lambda: nn.Linear(6, 3, bias=False)),
+    "three linear layers": Kind(
+        lambda: nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 3))
+    ),
+    "Flatten, then linear": Kind(lambda: nn.Sequential(nn.Flatten(), nn.Linear(12, 3)), inputs=lines),
+    "Bilinear": Kind(lambda: Around(lambda self, x: self.part(x[:, :3], x[:, 3:]), part=nn.Bilinear(3, 3, 3))),
+    "CosineSimilarity": Kind(
+        lambda: Around(
+            lambda self, x: nn.CosineSimilarity(2)(self.part(x)[:, None], self.c[None]),
+            part=nn.Linear(6, 4),
+            c=number(3, 4),
+        )
+    ),
+    "PairwiseDistance": Kind(
+        lambda: Around(
+            lambda self, x: -nn.PairwiseDistance()(self.part(x)[:, None], self.c[None]),
+            part=nn.Linear(6, 4),
+            c=number(3, 4),
+        )
+    ),
+    "Embedding": Kind(embedded(nn.Embedding(7, 3)), inputs=tokens),
+    "Embedding with a padding row": Kind(embedded(nn.Embedding(7, 3, padding_idx=0)), inputs=tokens),
+    "Embedding, sparse": Kind(embedded(nn.Embedding(7, 3, sparse=True)), inputs=tokens),
+    "Embedding by frequency": Kind(embedded(nn.Embedding(7, 3, scale_grad_by_freq=True)), inputs=tokens),
+    "Embedding of bounded length": Kind(
+        embedded(nn.Embedding(7, 3, max_norm=0.5)), inputs=tokens, refused=Reason.WRITES
+    ),
+    "EmbeddingBag": Kind(embedded(nn.EmbeddingBag(7, 3)), inputs=tokens),
+    "EmbeddingBag, largest": Kind(embedded(nn.EmbeddingBag(7, 3, mode="max")), inputs=tokens),
+    "EmbeddingBag with a padding row": Kind(embedded(nn.EmbeddingBag(7, 3, mode="sum", padding_idx=0)), inputs=tokens),
+    "RNN": Kind(recurrent(nn.RNN(2, 4, batch_first=True)), inputs=lines),
+    "LSTM": Kind(recurrent(nn.LSTM(2, 4, batch_first=True)), inputs=lines),
+    "LSTM, both ways": Kind(recurrent(nn.LSTM(2, 2, 2, batch_first=True, bidirectional=True)), inputs=lines),
+    "GRU": Kind(recurrent(nn.GRU(2, 4, batch_first=True)), inputs=lines),
+    "RNNCell": Kind(cell(nn.RNNCell(2, 4)), inputs=lines),
+    "LSTMCell": Kind(cell(nn.LSTMCell(2, 4)), inputs=lines),
+    "GRUCell": Kind(cell(nn.GRUCell(2, 4)), inputs=lines),
+    "MultiheadAttention": Kind(attention, inputs=lines),
+    "TransformerEncoderLayer": Kind(encoder(nn.TransformerEncoderLayer(2, 1, 4, 0.0, batch_first=True)), inputs=lines),
+    "TransformerEncoderLayer that drops": Kind(
+        encoder(nn.TransformerEncoderLayer(2, 1, 4, batch_first=True)), inputs=lines
+    ),
+    "Transformer": Kind(transformer, inputs=lines),
+    "MaxUnpool2d": Kind(pooled(nn.MaxPool2d(2, return_indices=True), nn.MaxUnpool2d(2)), inputs=pictures),
+    "FractionalMaxPool2d": Kind(headed(nn.Conv2d(2, 3, 1), nn.FractionalMaxPool2d(2, output_size=2)), inputs=pictures),
+    "Dropout": Kind(between(nn.Dropout(0.5))),
+    "AlphaDropout": Kind(between(nn.AlphaDropout(0.5))),
+    "RReLU": Kind(between(nn.RReLU())),
+    "BatchNorm1d with statistics": Kind(between(nn.BatchNorm1d(5))),
+    "weight_norm": Kind(normed(parametrizations.weight_norm)),
+    "weight_norm by a hook": Kind(normed(nn.utils.weight_norm)),
+    "orthogonal": Kind(normed(parametrizations.orthogonal)),
+    "spectral_norm": Kind(normed(parametrizations.spectral_norm), refused=Reason.KEEPS),
+    "spectral_norm, fixed": Kind(lambda: normed(parametrizations.spectral_norm)().eval()),
+    "shared": Kind(shared),
+    "frozen": Kind(frozen),
+    "temperature": Kind(tempered),
+    "unseen": Kind(unseen),
+    "buffer": Kind(scaled),
+    "ParameterList": Kind(listed),
+    "ModuleList": Kind(moduled),
+    "normalised by F": Kind(lambda: Around(lambda self, x: F.normalize(self.part(x)) * 3, part=nn.Linear(6, 3))),
+}
+"""By name."""
+
+
+# By loss, on a linear layer or two.
+
+
+def classes(k: int, *shape: int) -> Draw:
+    """Targets that are numbers of classes."""
+    return lambda n: torch.randint(k, (n, *shape))
+
+
+def zero_or_one(*shape: int) -> Draw:
+    """Targets that are 0 or 1."""
+    return lambda n: torch.randint(2, (n, *shape)).float()
+
+
+def shares(n: int) -> Tensor:
+    """Targets that are shares of three classes."""
+    return torch.rand(n, 3).softmax(1)
+
+
+def counts(n: int) -> Tensor:
+    """Targets that are counts."""
+    return torch.randint(4, (n, 3)).float()
+
+
+def first_class(n: int) -> Tensor:
+    """Targets of three labels, as MultiLabelMarginLoss has them: some classes, then -1."""
+    return torch.tensor([[1, -1, 0]]).repeat(n, 1)
+
+
+def some_left_out(k: int) -> Draw:
+    """Classes of which those of every second example are another number, which the loss leaves out."""
+
+    def drawn(n: int) -> Tensor:
+        targets = torch.randint(1, 3, (n,))
+        targets[1::2] = k
+        return targets
+
+    return drawn
+
+
+def late(k: int) -> Draw:
+    """The same for the last example alone, which nobody sees in the first step."""
+
+    def drawn(n: int) -> Tensor:
+        targets = torch.randint(1, 3, (n,))
+        targets[-1] = k
+        return targets
+
+    return drawn
+
+
+def on(k: int, loss: Any, targets: Draw, *after: nn.Module) -> Kind:
+    """A loss of k outputs of a linear layer, and of what comes after it."""
+    module = (lambda: nn.Sequential(nn.Linear(6, k), *after)) if after else (lambda: nn.Linear(6, k))
+    return Kind(module, lambda module: loss, targets=targets)
+
+
+def two(loss: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    """A loss of two halves of the outputs."""
+    return lambda z, t: loss(*z.chunk(2, 1), t)
+
+
+def three(loss: Any) -> Callable[[Tensor, Tensor], Tensor]:
+    """A loss of three thirds of the outputs, and of nothing else."""
+    return lambda z, t: loss(*z.chunk(3, 1))
+
+
+def recognised(z: Tensor, t: Tensor) -> Tensor:
+    """CTC of two labels in four steps of four classes."""
+    steps = z.view(-1, 4, 4).log_softmax(2).transpose(0, 1)
+    long, short = (torch.full(t.shape[:1], n, device=t.device) for n in (4, 2))
+    return F.ctc_loss(steps, t + 1, long, short)
+
+
+def adaptive() -> Kind:
+    """A loss with parameters of its own, which nobody trains."""
+    torch.manual_seed(3)
+    loss = nn.AdaptiveLogSoftmaxWithLoss(4, 6, [2, 4]).double()
+    return on(4, lambda z, t: loss(z, t).loss, classes(6))
+
+
+weights = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)
+
+LOSSES: dict[str, Kind] = {
+    "F.cross_entropy": on(3, F.cross_entropy, classes(3)),
+    "CrossEntropyLoss": on(3, nn.CrossEntropyLoss(), classes(3)),
+    "CrossEntropyLoss weighted": on(3, nn.CrossEntropyLoss(weights), classes(3)),
+    "CrossEntropyLoss smoothed": on(3, nn.CrossEntropyLoss(label_smoothing=0.1), classes(3)),
+    "CrossEntropyLoss summed": on(3, nn.CrossEntropyLoss(reduction="sum"), classes(3)),
+    "CrossEntropyLoss of shares": on(3, nn.CrossEntropyLoss(), shares),
+    "CrossEntropyLoss of a sequence": Kind(
+        lambda: nn.Sequential(nn.Linear(6, 6), nn.Unflatten(1, (3, 2))),
+        lambda m: F.cross_entropy,
+        targets=classes(3, 2),
+    ),
+    "CrossEntropyLoss without class 1": on(3, nn.CrossEntropyLoss(ignore_index=0), some_left_out(0)),
+    "CrossEntropyLoss with examples left out": on(3, nn.CrossEntropyLoss(), some_left_out(-100)),
+    "F.cross_entropy with one left out late": on(3, F.cross_entropy, late(-100)),
+    "NLLLoss": on(3, nn.NLLLoss(), classes(3), nn.LogSoftmax(1)),
+    "MSELoss": on(3, nn.MSELoss(), real(3)),
+    "F.mse_loss": on(3, F.mse_loss, real(3)),
+    "MSELoss summed": on(3, nn.MSELoss(reduction="sum"), real(3)),
+    "L1Loss": on(3, nn.L1Loss(), real(3)),
+    "HuberLoss": on(3, nn.HuberLoss(delta=0.5), real(3)),
+    "SmoothL1Loss": on(3, nn.SmoothL1Loss(), real(3)),
+    "BCELoss": on(3, nn.BCELoss(), zero_or_one(3), nn.Sigmoid()),
+    "BCEWithLogitsLoss": on(3, nn.BCEWithLogitsLoss(pos_weight=weights), zero_or_one(3)),
+    "PoissonNLLLoss": on(3, nn.PoissonNLLLoss(), counts),
+    "GaussianNLLLoss": on(2, lambda z, t: F.gaussian_nll_loss(z[:, :1], t, z[:, 1:].exp()), real(1)),
+    "KLDivLoss": on(3, nn.KLDivLoss(reduction="batchmean"), shares, nn.LogSoftmax(1)),
+    "SoftMarginLoss": on(1, lambda z, t: F.soft_margin_loss(z[:, 0], t), signs),
+    "HingeEmbeddingLoss": on(1, lambda z, t: F.hinge_embedding_loss(z[:, 0], t), signs),
+    "MultiMarginLoss": on(3, nn.MultiMarginLoss(), classes(3)),
+    "MultiLabelMarginLoss": on(3, nn.MultiLabelMarginLoss(), first_class),
+    "MultiLabelSoftMarginLoss": on(3, nn.MultiLabelSoftMarginLoss(), zero_or_one(3)),
+    "CosineEmbeddingLoss": on(6, two(nn.CosineEmbeddingLoss()), signs),
+    "MarginRankingLoss": on(2, two(nn.MarginRankingLoss(0.1)), lambda n: signs(n)[:, None]),
+    "TripletMarginLoss": on(9, three(nn.TripletMarginLoss()), classes(3)),
+    "TripletMarginWithDistanceLoss": on(9, three(nn.TripletMarginWithDistanceLoss()), classes(3)),
+    "CTCLoss": on(16, recognised, classes(3, 2)),
+    "AdaptiveLogSoftmaxWithLoss": adaptive(),
+}
+"""By name."""
+
+
+# Kinds that look like others, or see their parameters otherwise than through their attributes.
+
+
+def mlp() -> nn.Sequential:
+    """What is written out in every way."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
+
+
+def changed(change: Callable[[nn.Sequential], object]) -> Callable[[], nn.Module]:
+    """The same, with something done to it."""
+
+    def made() -> nn.Module:
+        module = mlp()
+        change(module)
+        return module
+
+    return made
+
+
+class Focal(nn.CrossEntropyLoss):
+    """Cross-entropy in which what is known counts less."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """The mean of (1 - p)^2 times -log p."""
+        each = F.cross_entropy(input, target, reduction="none")
+        return ((1 - (-each).exp()) ** 2 * each).mean()
+
+
+class Doubling(nn.Linear):
+    """A linear layer that doubles."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Twice the output."""
+        return 2 * super().forward(input)
+
+
+def replaced(at: int | None, factor: float = 2.0) -> Callable[[nn.Sequential], None]:
+    """The forward of a part, or of the whole, replaced by a multiple of it."""
+
+    def change(module: nn.Sequential) -> None:
+        part = module if at is None else module[at]
+        forward = part.forward
+        part.forward = lambda x: factor * forward(x)
+
+    return change
+
+
+def hooked_loss(module: nn.Module) -> nn.Module:
+    """A loss that a hook multiplies."""
+    loss = nn.CrossEntropyLoss()
+    loss.register_forward_hook(lambda part, given, out: out * 3)
+    return loss
+
+
+def replaced_loss(module: nn.Module) -> nn.Module:
+    """A loss whose forward is another."""
+    loss = nn.CrossEntropyLoss()
+    loss.forward = Focal().forward  # type: ignore[method-assign]
+    return loss
+
+
+def penalised(module: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
+    """A penalty on all parameters of the module."""
+    return lambda z, t: F.cross_entropy(z, t) + 0.1 * sum((p**2).sum() for p in module.parameters())
+
+
+def slightly_penalised(module: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
+    """The same, a millionth of it."""
+    return lambda z, t: F.cross_entropy(z, t) + 1e-7 * sum((p**2).sum() for p in module.parameters())
+
+
+def in_a_closure() -> nn.Module:
+    """Parameters that forward has by itself."""
+    w = number(6, 3)
+    return Around(lambda self, x: x @ w + self.b, w=w, b=number(3))
+
+
+def in_a_list() -> nn.Module:
+    """Parameters that forward has in a list."""
+    w = number(6, 3)
+    return Around(lambda self, x: x @ self.some[0] + self.b, w=w, some=[w], b=number(3))
+
+
+def clamped_data() -> nn.Module:
+    """Weights that forward clamps, past the count of versions."""
+
+    def call(self: Any, x: Tensor) -> Tensor:
+        self.w.data.clamp_(-9, 9)
+        return x @ self.w  # type: ignore[no-any-return]
+
+    return Around(call, w=number(6, 3))
+
+
+def checkpointed(again: bool) -> Callable[[], nn.Module]:
+    """A part whose forward pass runs again during the backward pass."""
+
+    def call(self: Any, x: Tensor) -> Tensor:
+        z = torch.tanh(self.one(x))
+        return checkpoint(lambda z: self.two(torch.tanh(self.mid(z))), z, use_reentrant=again)  # type: ignore[no-any-return]
+
+    return lambda: Around(call, one=nn.Linear(6, 4), mid=nn.Linear(4, 4), two=nn.Linear(4, 3))
+
+
+SEEN: list[int] = []
+"""What a module keeps where nobody looks."""
+
+
+def hiding() -> nn.Module:
+    """Something else from the ninth call on, counted in a global list."""
+    SEEN.clear()
+
+    def call(self: Any, x: Tensor) -> Tensor:
+        SEEN.append(1)
+        return self.part(x) * (2 if len(SEEN) > 8 else 1)  # type: ignore[no-any-return]
+
+    return Around(call, part=nn.Linear(6, 3))
+
+
+def remembering() -> nn.Module:
+    """A tensor that moves with every call."""
+
+    def call(self: Any, x: Tensor) -> Tensor:
+        self.mean = 0.5 * self.mean + 0.5 * x.detach().mean(0)
+        return self.part(x - self.mean)  # type: ignore[no-any-return]
+
+    return Around(call, part=nn.Linear(6, 3), mean=0.0)
+
+
+def showing() -> nn.Module:
+    """A module that leaves in an attribute what it has computed, for others to look at."""
+
+    def call(self: Any, x: Tensor) -> Tensor:
+        self.shown = torch.tanh(self.one(x))
+        return self.two(self.shown)  # type: ignore[no-any-return]
+
+    return Around(call, one=nn.Linear(6, 4), two=nn.Linear(4, 3))
+
+
+def halved(part: Any, given: Any, out: Any) -> tuple[Tensor | None, ...]:
+    """Half of each gradient."""
+    return tuple(None if g is None else g / 2 for g in given)
+
+
+def with_hooks(module: nn.Sequential) -> None:
+    """Gradients that pass a layer are halved."""
+    module[1].register_full_backward_hook(halved)
+    module[3].register_full_backward_hook(halved)
+
+
+def parameter_hooks(module: Any) -> None:
+    """A parameter's gradient is bounded."""
+    module[1].weight.register_hook(lambda g: g.clamp(-0.01, 0.01))
+
+
+def late_parameter_hooks(module: Any) -> None:
+    """The same, after the gradient is added up."""
+
+    def bound(p: Tensor) -> None:
+        assert p.grad is not None
+        p.grad.clamp_(-0.01, 0.01)
+
+    module[1].weight.register_post_accumulate_grad_hook(bound)
+
+
+def bound_method(module: nn.Sequential) -> None:
+    """A method of the object's own."""
+    module[2].forward = MethodType(lambda self, x: x * x, module[2])
+
+
+class Halved(torch.autograd.Function):
+    """The identity, with half of its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        """The same."""
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        """Half."""
+        return g / 2
+
+
+halve: Any = Halved.apply
+
+
+def numpy_noise(self: Any, x: Tensor) -> Tensor:
+    """Noise of NumPy's global generator."""
+    import numpy as np
+
+    return self.part(x) + float(np.random.normal())  # type: ignore[no-any-return]
+
+
+def noisy(self: Any, x: Tensor) -> Tensor:
+    """Noise of a generator of its own."""
+    z = self.part(x)
+    return z + torch.randn(z.shape, generator=self.generator, dtype=z.dtype)  # type: ignore[no-any-return]
+
+
+class Tempered(nn.Module):
+    """Cross-entropy with a number of its own, which wants a gradient and is not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(2.0, dtype=torch.float64))
+
+    def forward(self, z: Tensor, target: Tensor) -> Tensor:
+        """Of outputs times that number."""
+        return F.cross_entropy(self.scale * z, target)
+
+
+def linear() -> nn.Module:
+    """A linear layer."""
+    return nn.Linear(6, 3)
+
+
+def wrapped(call: Any, **more: Any) -> Callable[[], nn.Module]:
+    """A linear layer within a function."""
+    return lambda: Around(call, part=nn.Linear(6, 3), **more)
+
+
+TRAPS: dict[str, Kind] = {
+    "a subclass of CrossEntropyLoss": Kind(mlp, lambda module: Focal()),
+    "a hook on the loss": Kind(mlp, hooked_loss),
+    "a loss with another forward": Kind(mlp, replaced_loss),
+    "a subclass of Linear": Kind(lambda: nn.Sequential(Doubling(6, 3))),
+    "another forward of Linear": Kind(changed(replaced(1))),
+    "another forward of ReLU": Kind(changed(replaced(2))),
+    "another forward of Flatten": Kind(changed(replaced(0))),
+    "another forward of Sequential": Kind(changed(replaced(None))),
+    "a method of its own": Kind(changed(bound_method)),
+    "a forward hook": Kind(changed(lambda m: m[2].register_forward_hook(lambda part, given, out: out * 2))),
+    "a hook before": Kind(changed(lambda m: m[1].register_forward_pre_hook(lambda part, given: (given[0] * 2,)))),
+    "full backward hooks": Kind(changed(with_hooks)),
+    "hooks on parameters": Kind(changed(parameter_hooks)),
+    "hooks after parameters' gradients": Kind(changed(late_parameter_hooks)),
+    "a penalty in the loss": Kind(mlp, penalised),
+    "a small penalty in the loss": Kind(mlp, slightly_penalised),
+    "parameters in a closure": Kind(in_a_closure),
+    "parameters in a list": Kind(in_a_list),
+    "a parameter of the loss": Kind(mlp, lambda module: Tempered()),
+    "weights clamped by data": Kind(clamped_data, refused=Reason.WRITES),
+    "inputs written to": Kind(headed(nn.ELU(inplace=True)), inputs=lines, refused=Reason.WRITES),
+    "checkpoint": Kind(checkpointed(False)),
+    "checkpoint, reentrant": Kind(checkpointed(True)),
+    "calls counted elsewhere": Kind(hiding, refused=Reason.KEEPS),
+    "a moving mean": Kind(remembering, refused=Reason.KEEPS),
+    "an attribute to look at": Kind(showing),
+    "an own derivative": Kind(wrapped(lambda self, x: self.part(halve(self.part.weight.sum() * x)))),
+    "noise of NumPy": Kind(wrapped(numpy_noise), refused=Reason.DRAWS),
+    "noise of its own": Kind(wrapped(noisy, generator=torch.Generator()), refused=Reason.KEEPS),
+    "no gradient": Kind(wrapped(lambda self, x: self.part(x).detach()), refused=Reason.BLIND),
+    "a padding row by a function": Kind(
+        lambda: Around(
+            lambda self, x: self.part(F.embedding(x, self.w, padding_idx=0).flatten(1)),
+            w=number(7, 3),
+            part=nn.Linear(12, 3),
+        ),
+        inputs=tokens,
+    ),
+}
+"""By name."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -147,31 +145,3 @@ def test_who_has_none_of_it_is_told() -> None:
         trained("fedavg", dropped, "channels_last")
     with pytest.raises(LayersError, match=f"channels_last: it {Reason.NO_IMAGES}"):
         trained("fedavg", lambda: nn.Sequential(nn.Flatten(), nn.Linear(108, 4)).double(), "channels_last")
-
-
-def test_choosing_moves_no_statistics() -> None:
-    (rounds, run), (want, _) = (trained("fedavg", normed, way) for way in (None, "looped"))
-    (choice, *_) = run.federation.choices.values()
-    assert Reason.STATISTICS in choice.why and "channels_last" in choice.why and "vmapped" not in choice.why
-    assert [r.loss for r in rounds] == pytest.approx([r.loss for r in want], rel=1e-12)
-    assert run.b is not None and int(run.b[-1]) == pytest.approx(run.b[-1])
-    torch.testing.assert_close(run.b, trained("fedavg", normed, "looped")[1].b, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_the_first_round_imports_no_compiler() -> None:
-    """It takes seconds, and a look at what a module writes to would import it."""
-    program = f"""
-import sys, torch
-from torch import nn
-from fedspec_torch import Federation, cohorts, for_clients, simulate
-known = set(sys.modules)
-module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2))
-data = [(torch.rand(4, 1, 4, 4), torch.randint(0, 2, (4,)))] * 2
-fed = Federation(module, nn.functional.cross_entropy, data, batch_size=2, way={"channels_last"!r})
-simulate("fedavg", fed, plan=cohorts(2, steps=2), rounds=1, eta_l=0.1).step()
-print("torch._dynamo" in set(sys.modules) - known)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

@@ -123,31 +123,6 @@ def test_what_is_stopped_while_it_tunes_goes_on_with_what_was_tried(tmp_path: Pa
     inside("simulate", *words, "--resume", str(tmp_path / "none.pt")).refused("no such file, nor ")
 
 
-def test_a_rate_that_falls_is_tuned_by_its_first(tmp_path: Path) -> None:
-    ran = inside(
-        *("simulate", "fedavg", *SMALL, "--decay", "0.5", "--tune", "eta_l=0.1,0.2", "--tune", "eta=0.5,1"),
-        *(
-            "--tune-by",
-            "accuracy",
-            "--compare",
-            "fedadam",
-            "--tune",
-            "fedadam:eta=0.01,0.1",
-            "--set",
-            "fedadam:eta_l=0.3",
-        ),
-        *("--out", str(tmp_path / "x")),
-    )
-    assert ran.code == 0, ran.err
-    kept: dict[str, Any] = json.loads((tmp_path / "x.json").read_text())
-    (found, other), (run, second) = kept["tuning"].values(), kept["runs"]
-    assert len(found["trials"]) == 4 and all(0 <= t["score"] <= 1 for t in found["trials"])
-    assert run["hyper"] == {**found["choice"], "decay": 0.5}
-    assert (
-        len(other["trials"]) == 2 and second["hyper"].items() >= {**other["choice"], "eta_l": 0.3, "decay": 0.5}.items()
-    )
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [

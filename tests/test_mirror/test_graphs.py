@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 import torch
-from test_mirror import recorder
 from test_mirror.federations import TRAINABLE, hyper, schedule
-from torch import nn
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from fedspec.catalogue import find
 from fedspec.facts import Fact
@@ -26,13 +27,54 @@ from fedspec_torch.local.solvers import along, momentum, proximal
 pytestmark = pytest.mark.table(10)
 
 
+class Recorder(TorchDispatchMode):
+    """What a CUDA graph is, on a CPU: operations with the numbers and addresses that they had when they were recorded.
+
+    Nothing of Python runs again when it is replayed. A number that an operation was given stays as it was, memory is
+    read and written where it lay, and who wants to know a number in between is refused.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted: list[tuple[Any, Any, Any, list[Tensor]]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation and note where its results lie."""
+        if func is torch.ops.aten._local_scalar_dense.default:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        given = kwargs or {}
+        made = func(*args, **given)
+        self.noted.append((func, args, given, [part for part in tree_leaves(made) if isinstance(part, Tensor)]))
+        return made
+
+    def replay(self) -> None:
+        """Run them again; what comes to lie elsewhere is brought to where it lay."""
+        for func, args, kwargs, results in self.noted:
+            again = [part for part in tree_leaves(func(*args, **kwargs)) if isinstance(part, Tensor)]
+            for old, new in zip(results, again, strict=True):
+                if new.data_ptr() != old.data_ptr():
+                    old.copy_(new)
+
+
+def recording(work: Callable[[], Any], device: torch.device) -> tuple[Any, Callable[[], object]]:
+    """In place of :func:`fedspec_torch.gradients.graphs.recorded`."""
+    recorder = Recorder()
+    with recorder:
+        made = work()
+    # A graph computes nothing while it is recorded.
+    for part in tree_leaves(made):
+        if isinstance(part, Tensor):
+            part.fill_(float("nan"))
+    return made, recorder.replay
+
+
 @pytest.fixture(autouse=True)
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     """How many runs were recorded, and replayed."""
     found: Counter[str] = Counter()
 
     def recorded(work: Callable[[], Any], device: torch.device) -> Any:
-        made, again = recorder.recorded(work, device)
+        made, again = recording(work, device)
         found["recorded"] += 1
 
         def replayed() -> None:

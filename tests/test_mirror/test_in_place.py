@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,15 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.support import HYPER, assert_close, dyadic, tensors
+from test_mirror.support import HYPER, assert_close, choices, dyadic, tensors
 from torch import nn
 
 from fedspec.catalogue import Method, find
+from fedspec.errors import ParameterError
 from fedspec.plan import Plan, Setup
 from fedspec.readings import Adaptivity, PrivateServer, Received, Solver
 from fedspec_torch import Federation
 from fedspec_torch.federation import training
 from fedspec_torch.forms.adaptive import length
+from fedspec_torch.forms.lamb import is_plain
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.population import Batched
@@ -69,6 +73,15 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+def with_forms(*names: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every combination of options that contradict each other in nothing and have a form."""
+    for name in names:
+        for options in choices(find(name)):
+            with suppress(ParameterError):
+                if not name.startswith("fed-") or is_plain(hyper(name, options)):
+                    yield name, options
+
+
 def federation(way: str, dtype: torch.dtype, seed: int = 3) -> Federation:
     """Clients of a chain in which one layer has no bias, and one output."""
     torch.manual_seed(seed)
@@ -101,9 +114,12 @@ def plans(name: str, d: int) -> list[Plan]:
     return found
 
 
+OPTIONS = [*with_forms("fedada2", "joint-local", "fed-lamb", "fed-ams")]
+
+
 @pytest.mark.table(2)
 @pytest.mark.parametrize("dtype", [torch.float64, pytest.param(torch.float32, marks=pytest.mark.long)], ids=str)
-@pytest.mark.parametrize(("name", "more"), FORMS, ids=str)
+@pytest.mark.parametrize(("name", "more"), [*FORMS, *OPTIONS], ids=str)
 def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str, Any], dtype: torch.dtype) -> None:
     run: Any = find(name).run
     h, ends = hyper(name, more), []
@@ -115,6 +131,7 @@ def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str
         # Blocks of three and two, those of unequal steps in one.
         for number, plan in enumerate(plans(name, len(begin))):
             clients = fed.in_round(number)
+            held = [(part, part.clone()) for part in tensors(getattr(state, "server", state)).values()]
             if isinstance(run, Method):
                 method = replace(run, local=partial(run.local)) if by_text else run
                 state = run_round(method, h, state, clients, plan, block=3).state
@@ -122,6 +139,7 @@ def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str
                 state, shown = run.step(h, state, Batched(clients, 3), plan)
             else:
                 state, shown = run_step(run, h, state, clients, plan, block=3)
+            assert all(torch.equal(part, was) for part, was in held)
         assert torch.equal(begin, federation(way, dtype).x0)
         found = {"x": state} if isinstance(state, torch.Tensor) else tensors(getattr(state, "server", state))
         ends.append({**found, **shown})
@@ -137,6 +155,7 @@ def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str
         ("fedada2", {"z": 1}),
         ("fed-lamb", {}),
         ("fed-ams", {}),
+        ("fedavg", {}),
         ("fednova", {"solver": "momentum"}),
         ("scaffold", {}),
         ("feddyn", {}),

@@ -11,9 +11,7 @@ from typing import Any, cast
 
 import pytest
 import torch
-from test_mirror.kinds_of_layers import LAYERS
-from test_mirror.kinds_of_losses import LOSSES
-from test_mirror.kinds_of_traps import TRAPS
+from test_mirror.kinds import LAYERS, LOSSES, TRAPS
 from test_mirror.loops import ARRIVALS, BETA, EPS, LOOPS, MIXING, MU, RADIUS, RATE, ROUNDS, SERVER, STEPS, Plain
 from torch import Tensor
 

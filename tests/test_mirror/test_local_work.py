@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from fedspec.catalogue import find
 from fedspec.errors import PlanError
 from fedspec.plan import Plan, Setup
-from fedspec_torch import Federation, arrivals, cohorts, each_round, epochs, for_clients, resume, simulate, tune
+from fedspec_torch import Federation, arrivals, cohorts, each_round, epochs, for_clients, resume, simulate
 
 EXAMPLES = tuple(range(3, 43))
 
@@ -113,21 +113,6 @@ def test_of_several_minibatches_a_step_as_many_passes_are_made() -> None:
         assert 6 * n - 6 < passed[i] <= 6 * n
     with pytest.raises(PlanError, match=r"epochs\(2, batch_size=2\), but Federation\(batch_size=2, accumulate=3\)"):
         simulate("fedavg", federation, plan=cohorts(None, steps=epochs(2, batch_size=2)), eta_l=0.1)
-
-
-@pytest.mark.slow
-@pytest.mark.table(1)
-@pytest.mark.parametrize("grid", [{"batch_size": [1, 2, None]}, {"accumulate": [1, 2]}], ids=str)
-def test_a_grid_of_minibatches_is_tried_by_as_many_passes_each(grid: dict[str, Any]) -> None:
-    federation, more = quadratic(clients=20, batch_size=2)[0], {"rounds": 2, "seed": 3}
-    found = tune("fedavg", federation, plan=cohorts(4, steps=epochs(2, batch_size=2)), grid=grid, eta_l=0.01, **more)
-    for trial in found.trials:
-        b, times = trial.settings.get("batch_size", 2), trial.settings.get("accumulate", 1)
-        plan = cohorts(4, steps=epochs(2, batch_size=b or 100, accumulate=times))
-        own = replace(federation, batch_size=b, accumulate=times)
-        alone = tune("fedavg", own, plan=plan, grid={"eta_l": [0.01]}, **more)
-        assert trial.score == alone.trials[0].score
-    assert len({t.score for t in found.trials}) == len(found.trials)
 
 
 EACH = epochs([1, 2, 3, 1, 2, 3], batch_size=3)

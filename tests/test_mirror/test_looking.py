@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from test_mirror.kinds import Around
-from test_mirror.kinds_of_traps import TRAPS
+from test_mirror.kinds import TRAPS, Around
 from torch import Tensor, nn
 from torch.nn import functional as F
 

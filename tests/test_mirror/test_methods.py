@@ -9,13 +9,11 @@ import pytest
 import torch
 from test_mirror.support import DEVICES, DTYPES, HYPER, D, Scale, assert_close, by_id, dyadic, pairs, parts, tensors
 
-from fedspec.algorithms.synchronous import run_round as spec_round
 from fedspec.catalogue import CATALOGUE, Algorithm, Method
 from fedspec.errors import PlanError, ShapeError
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message, Messages, Plan
-from fedspec.problems.quadratic import QuadraticClients as SpecClients
 from fedspec.readings import Solver
 from fedspec_torch.plan import rows
 from fedspec_torch.population import Stream
@@ -95,43 +93,6 @@ def test_what_says_that_it_needs_a_stack_does(algorithm: Algorithm) -> None:
             method.init(h, torch.tensor(dyadic(0, D))),
             Messages(blocks, EXAMPLES, STEPS, STEPS, losses=lambda: LOSSES),
         )
-
-
-def quadratics(dtype: str) -> SpecClients:
-    """Seven clients in five dimensions, the largest eigenvalue of an H_i about 2."""
-    A = dyadic(5, 7, 5, 5) / 4
-    H, e = (A @ A.transpose(0, 2, 1) + np.eye(5) / 8).astype(dtype), dyadic(6, 7, 5).astype(dtype)
-    return SpecClients(H, e, 4 * (e**2).sum(axis=1) + 1)
-
-
-PLANS = (
-    Plan((0, 1, 2, 3, 4, 5, 6), (3, 3, 3, 3, 3, 3, 3), (1, 2, 3, 4, 5, 6, 7)),
-    Plan((4, 1, 6, 0), STEPS, EXAMPLES),
-    Plan((3,), (4,), (9,)),
-)
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("algorithm", METHODS, ids=by_id)
-def test_round(algorithm: Algorithm, dtype: torch.dtype, device: str) -> None:
-    kind = str(dtype).removeprefix("torch.")
-    problem = quadratics(kind)
-    clients = QuadraticClients(*(torch.tensor(part, device=device) for part in (problem.H, problem.e, problem.f)))
-    x = dyadic(0, 5).astype(kind)
-    for options in pairs(algorithm):
-        method, h = prepared(algorithm, options)
-        theirs: dict[str, Any] = {"local": method.local, "norm": method.norm, "server": method.server}
-        want, state = method.init(h, x), method.init(h, torch.tensor(x, device=device))
-        scale = Scale(8)
-        for plan, block in zip(PLANS, (None, 3, 1), strict=True):
-            wanted = spec_round(h, want, problem.clients, plan, **theirs)
-            held = [(part, part.clone()) for part in (*tensors(state).values(), clients.H, clients.e)]
-            trace = run_round(method, h, state, clients, plan, block=block)
-            assert all(torch.equal(part, was) for part, was in held), "what a round was given was written over"
-            want, state = wanted.state, trace.state
-            scale.see(want)
-            assert_same(state, trace.values, want, wanted.values, scale, f"{options}, {len(plan.steps)} clients")
 
 
 def test_consecutive_clients_are_not_copied() -> None:

@@ -43,6 +43,15 @@ def drawn(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any], **asked: Any) -
     return figures[0]
 
 
+def caption(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any], **asked: Any) -> str:
+    """What is written under the figure."""
+    return said_in(drawn(monkeypatch, runs, **asked))
+
+
+def said_in(figure: Any) -> str:
+    return " ".join(" ".join(text.get_text() for text in figure.texts).split())
+
+
 def test_its_lines_are_medians_of_what_the_runs_have_told(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = {"fedavg": [played(seed=s) for s in range(3)], "mine": played("fedprox", mu=0.1)}
     figure = drawn(monkeypatch, runs, against=["rounds"], panels=["test_loss", "norm", "loss"], model="a line")
@@ -56,7 +65,7 @@ def test_its_lines_are_medians_of_what_the_runs_have_told(monkeypatch: pytest.Mo
         want = [statistics.median(told(run.history[r]) for run in runs["fedavg"]) for r in range(3)]
         assert [*first.get_ydata()] == pytest.approx(want)
         assert [*second.get_ydata()] == pytest.approx([told(done) for done in runs["mine"].history])
-    said = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+    said = said_in(figure)
     assert "own data, a line of 8 parameters; 4 clients; 2 in a round; local steps 2; batch 2; eta_l = 0.3" in said
     assert "Nobody tuned" in said
 
@@ -72,15 +81,10 @@ def test_options_that_are_not_alike_are_told(monkeypatch: pytest.MonkeyPatch) ->
     """What changes are weighted by differs between canonical readings, and nothing else would show it."""
     given = {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 0.1, "v0": 0.01}
     runs = {"fedavg": played(), "fedprox": played("fedprox", mu=0.1), "fedadam": played("fedadam", **given)}
-    said = " ".join(" ".join(text.get_text() for text in drawn(monkeypatch, runs).texts).split())
+    said = caption(monkeypatch, runs)
     assert "Not alike: weights: examples in fedavg, fedprox; uniform in fedadam; eta: 1 in" in said
     runs["fedadam"] = played("fedadam", weights="examples", **given)
-    said = " ".join(text.get_text() for text in drawn(monkeypatch, runs).texts)
-    assert "Not alike: eta: 1 in fedavg, fedprox; 0.1 in fedadam." in " ".join(said.split())
-
-
-def caption(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any]) -> str:
-    return " ".join(" ".join(text.get_text() for text in drawn(monkeypatch, runs).texts).split())
+    assert "Not alike: eta: 1 in fedavg, fedprox; 0.1 in fedadam." in caption(monkeypatch, runs)
 
 
 @pytest.mark.table(1)
@@ -125,25 +129,16 @@ def test_without_matplotlib_the_error_names_what_to_install(monkeypatch: pytest.
         ({"panels": "loss"}, "panels: got 'loss'; give a list"),
         ({"against": ["hours"]}, "against: got 'hours'; known of these runs: rounds, floats, seconds"),
         ({"file": "x.jpg"}, "pictures are written as .png, .svg, .pdf"),
+        ({"runs": []}, "runs: got list; give them by name"),
+        ({"runs": {}}, "no round was played; play some first"),
+        ({"tuned": ["fedavgg"]}, "tuned: fedavgg is none of the runs; there are fedavg"),
     ],
 )
 def test_what_cannot_be_drawn_is_told(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
-        draw_runs({"fedavg": played()}, **({"file": "x.png"} | asked))
-
-
-def test_runs_have_names_and_tuned_is_one_of_them() -> None:
-    with pytest.raises(ParameterError, match="runs: got list; give them by name"):
-        draw_runs([played()], "x.png")  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="tuned: fedavgg is none of the runs; there are fedavg"):
-        draw_runs({"fedavg": played()}, "x.png", tuned=["fedavgg"])
-
-
-def test_runs_without_rounds_are_told() -> None:
+        draw_runs(**{"runs": {"fedavg": played()}, "file": "x.png", **asked})
     with pytest.raises(ParameterError, match="no round was played by new; play some first"):
         draw_runs({"fedavg": played(), "new": played(ends=0)}, "x.png")
-    with pytest.raises(ParameterError, match="no round was played; play some first"):
-        draw_runs({}, "x.png")
 
 
 def test_a_recipe_is_drawn_as_its_runs_have_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,6 +153,8 @@ def test_a_recipe_is_drawn_as_its_runs_have_told(monkeypatch: pytest.MonkeyPatch
     figures: list[Any] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *where, **how: figures.append(figure))
     recipe_picture.draw(found, records, "small", Path("x.png"))
+    said = said_in(figures[0])
+    assert "10 clients; eta_l divided by 5 at rounds 40, 60" in said and "batch" not in said
     left, right = figures[0].axes
     assert left.get_ylabel() == "distance to the minimiser"
     for line in left.get_lines():
@@ -167,9 +164,7 @@ def test_a_recipe_is_drawn_as_its_runs_have_told(monkeypatch: pytest.MonkeyPatch
 
 def test_a_number_that_plays_no_part_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """FedNova under SGD clients has neither mu nor rho, and its tau_eff is no number that anybody gave."""
-    figure = drawn(monkeypatch, {"fedavg": played(), "fednova": played("fednova")})
-    said = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+    said = caption(monkeypatch, {"fedavg": played(), "fednova": played("fednova")})
     assert "tau_eff" not in said and "mu =" not in said and "rho" not in said
-    figure = drawn(monkeypatch, {"fedavg": played(), "fednova": played("fednova", solver="proximal", mu=0.25)})
-    said = " ".join(" ".join(text.get_text() for text in figure.texts).split())
+    said = caption(monkeypatch, {"fedavg": played(), "fednova": played("fednova", solver="proximal", mu=0.25)})
     assert "fednova mu = 0.25" in said and "tau_eff" not in said

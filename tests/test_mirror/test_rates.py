@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule, valued
+from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule, specified
 from test_mirror.support import HYPER
 from torch import nn
+from torch.optim import lr_scheduler as torchs
 
-from fedspec.algorithms import synchronous
-from fedspec.catalogue import Algorithm, Method, find
+from fedspec.catalogue import Algorithm, find
 from fedspec.contract import Offer
 from fedspec.domains import DOMAINS
-from fedspec.errors import ParameterError, PlanError, UnknownNameError
+from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
 from fedspec.given import VARYING
 from fedspec.plan import Arrival, Plan
-from fedspec.varying import stepped
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity
@@ -56,25 +55,6 @@ def own(row: Algorithm) -> dict[str, Callable[..., float]]:
     by_round: dict[str, Callable[..., float]] = {n: lambda r, n=n: HYPER[n] * 0.75**r for n in numbers}
     by_client = {n: lambda r, i, n=n: HYPER[n] * 0.75**r / (1 + i % 3) for n in each}
     return {**by_round, **by_client}
-
-
-def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:
-    """The model after the same events by the specification in NumPy, one client after another."""
-    clients: Any = valued(run.federation, H, e)
-    f, m = run.federation, row.run
-    x = f.x0.numpy()
-    x = np.tile(x, len(clients)) if "peers" in row.takes else x
-    state: Any = m.init(run.h, x) if isinstance(m, Method) else m.init(run.h, x, f.setup)  # type: ignore[union-attr]
-    for number in range(ROUNDS):
-        for event in run.plan.events(row, run.h, f.setup, f.x0, number):
-            if isinstance(m, Method):
-                made = synchronous.run_round(run.h, state, clients, event, local=m.local, norm=m.norm, server=m.server)
-                state = made.state
-            else:
-                event = replace(event, mixing=event.mixing.numpy()) if hasattr(event, "mixing") else event
-                state, _ = stepped(m.step, run.h, state, clients, event)  # type: ignore[union-attr]
-    x = synchronous.model(state) if isinstance(m, Method) else state.x
-    return x.reshape(len(clients), -1).mean(0) if "peers" in row.takes else x
 
 
 @pytest.mark.table(1)
@@ -282,3 +262,55 @@ def test_a_plan_of_the_users_own_may_say_them_itself() -> None:
     assert torch.allclose(run.x, by_hand(lambda r, i: cosine(r), 4), rtol=1e-9, atol=1e-11)
     with pytest.raises(PlanError, match=r"hyper.tau"):
         Plan((0,), (1,), (1,), hyper={"tau": 1.0})
+
+
+SCHEDULERS: dict[str, tuple[Callable[[int], float], Callable[[Any], Any], int]] = {
+    "exponential": (by_round.exponential(0.3, 0.9), lambda o: torchs.ExponentialLR(o, 0.9), 12),
+    "steps": (by_round.steps(0.3, [3, 7], 0.5), lambda o: torchs.MultiStepLR(o, [3, 7], 0.5), 12),
+    "cosine": (by_round.cosine(0.3, 10, 0.05), lambda o: torchs.CosineAnnealingLR(o, 10, 0.05), 11),
+    "warm-up": (by_round.warm_up(4, 0.3), lambda o: torchs.LinearLR(o, 0.25, 1.0, 3), 12),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+def test_rates_by_round_are_those_of_torchs_own_schedulers(name: str) -> None:
+    ours, scheduler, rounds = SCHEDULERS[name]
+    optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.3)
+    theirs = scheduler(optimiser)
+    for r in range(rounds):
+        assert ours(r) == pytest.approx(optimiser.param_groups[0]["lr"], rel=1e-12)
+        optimiser.step()
+        theirs.step()
+
+
+def test_a_cosine_stays_at_its_end_and_a_warm_up_goes_on() -> None:
+    assert by_round.cosine(0.3, 4, 0.1)(4) == pytest.approx(0.1)
+    assert by_round.cosine(0.3, 4, 0.1)(9) == pytest.approx(0.1)
+    both = by_round.warm_up(2, by_round.steps(0.4, [3], 0.5))
+    assert [both(r) for r in range(5)] == pytest.approx([0.2, 0.4, 0.4, 0.2, 0.2])
+
+
+def test_rates_that_are_made_alike_are_equal() -> None:
+    for name, (make, other) in {
+        "steps(0.3, (3, 7), 0.5)": (lambda: by_round.steps(0.3, [3, 7], 0.5), by_round.steps(0.3, [3, 6], 0.5)),
+        "warm_up(4, cosine(0.3, 9, 0.1))": (
+            lambda: by_round.warm_up(4, by_round.cosine(0.3, 9, 0.1)),
+            by_round.warm_up(4, 0.3),
+        ),
+    }.items():
+        assert repr(make()) == name and make() == make() != other
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: by_round.exponential(-0.1, 0.9), r"rate: got -0\.1; give a finite number of at least 0"),
+        (lambda: by_round.steps(0.1, [3], float("nan")), "factor: got nan"),
+        (lambda: by_round.cosine(0.1, 0), "rounds: got 0; it falls over at least one round"),
+        (lambda: by_round.warm_up(0, 0.1), "rounds: got 0; it rises over at least one round"),
+        (lambda: by_round.warm_up(2, -0.1), r"then: got -0\.1"),
+    ],
+)
+def test_numbers_that_are_no_rates_are_refused(make: Callable[[], Any], words: str) -> None:
+    with pytest.raises(FedspecError, match=words):
+        make()

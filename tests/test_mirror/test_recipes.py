@@ -197,12 +197,6 @@ def test_a_check_is_about_the_median_of_seeds() -> None:
     assert judged(times, *runs).holds and not judged(replace(times, bound=1.039), *runs).holds
 
 
-def test_trials_are_compared_on_the_same_seeds() -> None:
-    runs = [record("plain", 0, accuracy=[0.5]), record("plain", 1, accuracy=[0.1])]
-    finding = judged(Check("accuracy", "above", "normalised", "plain"), *runs, record("normalised", 1, accuracy=[0.4]))
-    assert finding.values == pytest.approx([0.3])
-
-
 @pytest.mark.parametrize(("third", "holds"), [(0.2, True), (0.5, False), (0.7, False)])
 def test_what_falls_falls_from_each_to_the_next(third: float, holds: bool) -> None:
     trials = tuple(replace(OWN.trials[0], name=name) for name in "abc")
@@ -253,13 +247,6 @@ def test_a_grid_is_tried_whole_and_won_by_the_better() -> None:
     assert values(plain) == "fedavg eta_l=0.2 (an end of its grid) eta=1 (an end of its grid)"
     assert tuned(plain, {"eta_l": 0.2, "eta": 1}) == "plain: eta_l=0.2, eta=1"
     assert tuned(plain, {"eta_l": 0.1, "eta": 1}).endswith("; the recipe has eta_l=0.2, eta=1")
-
-
-def test_epochs_are_drawn_for_each_client_and_count_minibatches() -> None:
-    setting = Setting("digits", 4, batch=8, epochs=(1, 3))
-    taken = drawn(setting, (20.0,) * 3000, np.random.default_rng(0))
-    # 20, 40 and 60 examples are 2, 5 and 7 whole minibatches of 8.
-    assert isinstance(taken, ForClients) and {*taken.steps} == {2, 5, 7}
 
 
 @pytest.mark.parametrize("redraw", [False, True])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.federations import hyper, quadratic, schedule
+from test_mirror.federations import hyper, quadratic, schedule, specified
 from test_mirror.ranked import apart, own
 from test_mirror.recorded_texts import (
     TEXTS,
@@ -31,7 +31,7 @@ from test_mirror.recorded_texts import (
     twice,
 )
 from test_mirror.support import HYPER, dyadic
-from test_mirror.test_runs import ROUNDS, specified
+from test_mirror.test_runs import ROUNDS
 
 from fedspec.arith import norm
 from fedspec.catalogue import CATALOGUE, find

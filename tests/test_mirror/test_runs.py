@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_mirror.federations import TRAINABLE, half_square, hyper, quadratic, schedule, valued
+from test_mirror.federations import TRAINABLE, half_square, hyper, quadratic, schedule, specified
 from torch import nn
 
-from fedspec.algorithms import synchronous
-from fedspec.catalogue import CATALOGUE, Algorithm, Method, find
+from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
 from fedspec.facts import Fact
 from fedspec.usual import BY_NAME
@@ -30,29 +29,6 @@ pytestmark = pytest.mark.table(10)
 
 ROUNDS = 4
 by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
-
-
-def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:
-    """The model after the same rounds by the specification in NumPy, one client after another, by closed gradients."""
-    clients: Any = valued(run.federation, H, e)
-    x = run.federation.x0.numpy()
-    x = np.tile(x, len(clients)) if "peers" in row.takes else x
-    assert isinstance(row.run, Method) or hasattr(row.run, "step")
-    state = row.run.init(run.h, x) if isinstance(row.run, Method) else row.run.init(run.h, x, run.federation.setup)
-    for number in range(ROUNDS):
-        events = run.plan.events(row, run.h, run.federation.setup, run.federation.x0, number)
-        if isinstance(row.run, Method):
-            m = row.run
-            state = synchronous.run_round(
-                run.h, state, clients, *events, local=m.local, norm=m.norm, server=m.server
-            ).state
-            continue
-        for event in events:
-            if hasattr(event, "mixing"):
-                event = replace(event, mixing=event.mixing.numpy())
-            state, _ = row.run.step(run.h, state, clients, event)
-    x = synchronous.model(state) if isinstance(row.run, Method) else state.x
-    return x.reshape(len(clients), -1).mean(0) if "peers" in row.takes else x
 
 
 @by_id
@@ -339,67 +315,51 @@ def test_a_file_that_cannot_be_resumed_is_refused_by_name(tmp_path: Path) -> Non
         resume(tmp_path / "pickle.pt", federation)
 
 
-def forge(file: Path, content: Any, tensors: dict[str, torch.Tensor]) -> None:
+def forged(file: Path, content: Any, tensors: dict[str, torch.Tensor]) -> Path:
     """A file whose digest is right, as whoever writes one can make it."""
     from safetensors.torch import save_file
 
-    told = json.dumps(content)
+    told = content if isinstance(content, str) else json.dumps(content)
     header = {"fedspec": saved.FORMAT, "content": told, "digest": saved.digest(told, tensors)}
     save_file(tensors, file, metadata=header)
+    return file
 
 
 @pytest.mark.parametrize("opened, closed", [("[", "]"), ('{"a":', "}"), ('{"list":true,"tuple":[', "]}")])
 @pytest.mark.parametrize("deep", [300, 100_000])
 def test_a_forged_file_is_refused_in_a_line(opened: str, closed: str, deep: int, tmp_path: Path) -> None:
     """Nested so deep that no function may walk through it, with a digest that is right."""
-    from safetensors.torch import save_file
-
-    tensors = {"empty": torch.zeros(0)}
     told = f'{{"algorithm": {opened * deep}1{closed * deep}}}'
-    header = {"fedspec": saved.FORMAT, "content": told, "digest": saved.digest(told, tensors)}
-    save_file(tensors, tmp_path / "bad.pt", metadata=header)
     with pytest.raises(CheckpointError, match=r"does not fit this version .*nested too deeply") as refused:
-        resume(tmp_path / "bad.pt", quadratic()[0])
+        resume(forged(tmp_path / "bad.pt", told, {"empty": torch.zeros(0)}), quadratic()[0])
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 300
 
 
-def test_a_file_that_lacks_an_entry_is_refused(tmp_path: Path) -> None:
+def test_a_forged_entry_is_refused_by_name_and_makes_none_but_our_records(tmp_path: Path) -> None:
+    """A hostile file: whatever it names, nothing outside of fedspec is looked up, let alone called."""
     from safetensors import safe_open
 
     with safe_open(saved_file(tmp_path / "run.pt"), framework="pt") as opened:
         content = json.loads(opened.metadata()["content"])
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    made: list[tuple[str, Any]] = []
     for name, other in (("algorithm", 3), ("history", 3), ("rounds", "x"), ("federation", None), ("block", "x")):
-        for changed in ({**content, name: other}, {n: v for n, v in content.items() if n != name}):
-            forge(tmp_path / "bad.pt", changed, tensors)
-            with pytest.raises(CheckpointError, match=f"does not fit this version .*{name}"):
-                resume(tmp_path / "bad.pt", quadratic()[0])
-
-
-def test_a_header_makes_none_but_our_records(tmp_path: Path) -> None:
-    """A hostile file: whatever it names, nothing outside of fedspec is looked up, let alone called."""
-    from safetensors import safe_open
-
-    good = saved_file(tmp_path / "run.pt")
-    with safe_open(good, framework="pt") as opened:
-        content = json.loads(opened.metadata()["content"])
-        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    federation, *_ = quadratic()
-    for name in (
+        made += [
+            (f".*{name}", {**content, name: other}),
+            (f".*{name}", {n: v for n, v in content.items() if n != name}),
+        ]
+    records = [
         "os.system",
         "subprocess.Popen",
         "fedspec.wire.os.system",
         "fedspec.arith.sqrt",
         "fedspec_suite.cli.app.main",
-    ):
-        content["h"] = {"record": name, "fields": {"command": "touch hacked"}}
-        forge(tmp_path / "bad.pt", content, tensors)
-        with pytest.raises(CheckpointError, match="does not fit this version"):
-            resume(tmp_path / "bad.pt", federation)
-    content["h"] = {"tensor": "999", "numpy": False}
-    forge(tmp_path / "bad.pt", content, tensors)
-    with pytest.raises(CheckpointError, match="does not fit this version"):
-        resume(tmp_path / "bad.pt", federation)
+    ]
+    hostile: list[Any] = [{"record": name, "fields": {"command": "touch hacked"}} for name in records]
+    made += [("", {**content, "h": h}) for h in (*hostile, {"tensor": "999", "numpy": False})]
+    for words, changed in made:
+        with pytest.raises(CheckpointError, match=f"does not fit this version {words}"):
+            resume(forged(tmp_path / "bad.pt", changed, tensors), quadratic()[0])
 
 
 KILLED = """

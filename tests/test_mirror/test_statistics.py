@@ -134,18 +134,6 @@ def test_a_resumed_run_goes_on_with_them(reading: str, tmp_path: Path) -> None:
         resume(tmp_path / "run.pt", federation(statistics="last"))
 
 
-def test_equal_clients_leave_everything_as_it_is() -> None:
-    # A counter too: three clients that have seen two minibatches each have seen two, not six.
-    same = [data()[1]] * 3
-    fed = Federation(normed(), F.cross_entropy, same, batch_size=3, shuffled=False)
-    run = simulate("fedavg", fed, plan=cohorts(3, steps=2), rounds=1, eta_l=0.2, eta=1.0)
-    list(run)
-    found, want = run.module().state_dict(), local(normed().state_dict(), 1, 2, 0.2)
-    for name, value in want.items():
-        assert found[name].dtype == value.dtype
-        torch.testing.assert_close(found[name], value, rtol=1e-12, atol=1e-14)
-
-
 def test_what_is_sent_is_counted() -> None:
     def sent(**more: Any) -> int:
         return (

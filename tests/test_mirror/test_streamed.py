@@ -66,22 +66,6 @@ def test_a_round_holds_a_few_blocks_whoever_takes_part(name: str, monkeypatch: p
     assert max(most) < 8 and most[1] < most[0] + 0.5
 
 
-def test_examples_that_a_function_makes_are_held_a_block_at_a_time() -> None:
-    most = []
-    for n in (32, 96):
-        fed = Federation(
-            nn.Linear(3, 1),
-            nn.functional.mse_loss,
-            lambda i: (torch.ones(1000, 3), torch.zeros(1000, 1)),
-            examples=(1000,) * n,
-            way="looped",
-        )
-        run = simulate("fedavg", fed, plan=cohorts(None), block=4, eta_l=0.1)
-        run.step()
-        most.append(allocated(run.step))
-    assert most[1] < 1.1 * most[0]
-
-
 @pytest.mark.parametrize("name", sorted({name for name, _ in REMEMBERING}))
 def test_the_rows_of_one_client_are_not_vectors_of_the_server(name: str) -> None:
     """A stack of one vector may be seen in the memory of that vector."""

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,28 +67,3 @@ def test_a_saved_run_goes_on_with_the_same_threads(tmp_path: Path, threads: Any)
     assert again.lends
     list(run), list(again)
     assert (run.x == again.x).all()
-
-
-SEEN = """
-import json, torch
-from threadpoolctl import threadpool_info
-from fedspec_torch.layers import loops
-from test_mirror.test_compiled import SIZES
-torch.set_num_threads(2)
-def blas():
-    return {lib["filepath"]: lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
-SIZES["three layers"].trained("compiled")
-print(json.dumps([blas(), *loops.together(lambda part: blas(), loops.shares([1, 1]))]))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_products_in_two_threads_use_one_each() -> None:
-    """SciPy's BLAS too, which the loops load: two threads whose products take several wait for each other."""
-    # In a process of its own, where nothing but the loops has loaded it.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "2"}
-    said = subprocess.run([sys.executable, "-c", SEEN], env=environment, capture_output=True, text=True, check=True)
-    outside, *inside = json.loads(said.stdout)
-    assert any("scipy" in name for name in outside) and 2 in outside.values()
-    assert inside == [dict.fromkeys(outside, 1)] * 2

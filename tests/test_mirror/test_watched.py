@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ import pytest
 import torch
 from test_mirror.federations import quadratic
 from torch import Tensor, nn
-from torch.utils.data import Dataset, TensorDataset
+from torch.utils.data import TensorDataset
 
 from fedspec.errors import FedspecError, ParameterError, PlanError, ShapeError
-from fedspec_torch import DataError, Federation, Round, Stop, arrivals, cohorts, exchanges, resume, simulate
+from fedspec_torch import Federation, Round, Stop, arrivals, cohorts, exchanges, resume, simulate
 
 
 def classes(seed: int = 0) -> tuple[Federation, tuple[Tensor, Tensor]]:
@@ -179,44 +180,20 @@ def test_a_log_that_cannot_be_written_ends_the_run_after_its_round(tmp_path: Pat
     assert len(run.history) == 2 and run.whole
 
 
-class Rows(Dataset[Any]):
-    """Examples as dicts, some of which may be spoiled."""
-
-    def __init__(self, pair: tuple[Tensor, Tensor], spoiled: dict[int, Any] | None = None, drawn: bool = False) -> None:
-        self.pair, self.spoiled, self.drawn = pair, spoiled or {}, drawn
-
-    def __len__(self) -> int:
-        return len(self.pair[0])
-
-    def __getitem__(self, i: int) -> Any:
-        inputs = self.spoiled.get(i, self.pair[0][i])
-        return {"x": inputs + torch.rand(3) if self.drawn else inputs, "y": self.pair[1][i]}
-
-
 def test_a_dataset_is_tested_on_as_its_tensors_are() -> None:
     federation, test = classes()
     asked: dict[str, Any] = {"plan": cohorts(4), "rounds": 3, "eta_l": 0.5}
     want = [(r.test_loss, r.accuracy) for r in simulate("fedavg", federation, **asked, test=test)]
     listed = [(x, int(y)) for x, y in zip(*test, strict=True)]
-    for given in (TensorDataset(*test), listed):
-        assert [(r.test_loss, r.accuracy) for r in simulate("fedavg", federation, **asked, test=given)] == want
-    pairs: Any = federation.data
-    keyed = Federation(
-        federation.model,
-        federation.loss,
-        [Rows(pair) for pair in pairs],
-        batch_size=4,
-        way="looped",
-        keys=("x", "y"),
-    )
-    assert [(r.test_loss, r.accuracy) for r in simulate("fedavg", keyed, **asked, test=Rows(test))] == want
-    for wrong, error, words in (
-        (Rows(test, {5: torch.ones(2)}), ShapeError, "test: the test set, example 5 has inputs"),
-        (Rows(test, drawn=True), DataError, "test: the test set, example .* when it is read again"),
-        (TensorDataset(test[0][:0], test[1][:0]), ShapeError, "test: the test set has no example"),
-    ):
-        with pytest.raises(error, match=words):
-            simulate("fedavg", keyed if isinstance(wrong, Rows) else federation, **asked, test=wrong)
+    keyed = [{"x": x, "y": y} for x, y in listed]
+    rows: Any = [[{"x": x, "y": y} for x, y in zip(*pair, strict=True)] for pair in federation.data]  # type: ignore[union-attr]
+    by_name = replace(federation, data=rows, keys=("x", "y"))
+    for fed, given in ((federation, TensorDataset(*test)), (federation, listed), (by_name, keyed)):
+        assert [(r.test_loss, r.accuracy) for r in simulate("fedavg", fed, **asked, test=given)] == want
+    listed[5] = (torch.ones(2), 1)
+    for wrong, words in ((listed, "the test set, example 5 has inputs"), ([], "the test set has no example")):
+        with pytest.raises(ShapeError, match=f"test: {words}"):
+            simulate("fedavg", federation, **asked, test=wrong)
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,16 @@
-"""Ranks whose store is on a machine that has vanished: it answers nothing, and nobody has closed the connection."""
+"""Ranks that are gone: who is left waits for none, says what was found first and keeps nothing of the group."""
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from typing import Any
 
 import pytest
 
 from fedspec_torch.ranks import processes
 from fedspec_torch.ranks.processes import RankError, Ranks
-
-pytestmark = pytest.mark.slow
 
 
 class Silent:
@@ -30,6 +30,7 @@ class Silent:
         return b""
 
 
+@pytest.mark.slow
 def test_a_store_that_answers_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Silent()
     monkeypatch.setattr(processes, "_store", lambda: store)
@@ -56,3 +57,30 @@ def test_what_another_rank_has_found_first_is_said(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(processes, "_store", Told)
     with pytest.raises(RankError, match="rank 0: rank 5 has stopped: ValueError: no; start"):
         Ranks(0, (("a", 1), ("b", 1)))._tried(lambda: (_ for _ in ()).throw(RuntimeError("closed")))
+
+
+class Group:
+    """Something that only a broken call refers to, and itself."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_nothing_refers_to_what_a_broken_call_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the error that the caller keeps nor a cycle."""
+    monkeypatch.setattr(Ranks, "_why", lambda self: "rank 1 is gone")
+    held: list[weakref.ref[Group]] = []
+
+    def talk() -> Any:
+        group = Group()
+        held.append(weakref.ref(group))
+        raise RuntimeError("connection closed by peer")
+
+    gc.disable()
+    try:
+        with pytest.raises(RankError, match="rank 0: rank 1 is gone; start all ranks again") as told:
+            Ranks(0, (("here", 1), ("there", 1)))._tried(talk)
+        assert isinstance(told.value.__cause__, RuntimeError)
+        assert held[0]() is None
+    finally:
+        gc.enable()
