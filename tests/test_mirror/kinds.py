@@ -229,12 +229,6 @@ def encoder(layer: nn.Module) -> Callable[[], nn.Module]:
     )
 
 
-def pooled(pool: nn.Module, unpool: nn.Module) -> Callable[[], nn.Module]:
-    """The largest numbers, put back where they were."""
-    call = lambda self, x: self.head(self.unpool(*self.pool(self.part(x))).flatten(1))  # noqa: E731
-    return lambda: Around(call, part=nn.Conv2d(2, 2, 1), pool=pool, unpool=unpool, head=nn.Linear(32, 3))
-
-
 def normed(norm: Callable[..., nn.Module], **more: Any) -> Callable[[], nn.Module]:
     """A linear layer whose weights are computed from others."""
     return lambda: nn.Sequential(norm(nn.Linear(6, 5), **more), nn.Tanh(), nn.Linear(5, 3))
@@ -313,20 +307,6 @@ LAYERS: dict[str, Kind] = {
     ),
     "Flatten, then linear": Kind(lambda: nn.Sequential(nn.Flatten(), nn.Linear(12, 3)), inputs=lines),
     "Bilinear": Kind(lambda: Around(lambda self, x: self.part(x[:, :3], x[:, 3:]), part=nn.Bilinear(3, 3, 3))),
-    "CosineSimilarity": Kind(
-        lambda: Around(
-            lambda self, x: nn.CosineSimilarity(2)(self.part(x)[:, None], self.c[None]),
-            part=nn.Linear(6, 4),
-            c=number(3, 4),
-        )
-    ),
-    "PairwiseDistance": Kind(
-        lambda: Around(
-            lambda self, x: -nn.PairwiseDistance()(self.part(x)[:, None], self.c[None]),
-            part=nn.Linear(6, 4),
-            c=number(3, 4),
-        )
-    ),
     "Embedding": Kind(embedded(nn.Embedding(7, 3)), inputs=tokens),
     "Embedding with a padding row": Kind(embedded(nn.Embedding(7, 3, padding_idx=0)), inputs=tokens),
     "Embedding, sparse": Kind(embedded(nn.Embedding(7, 3, sparse=True)), inputs=tokens),
@@ -350,7 +330,6 @@ LAYERS: dict[str, Kind] = {
         encoder(nn.TransformerEncoderLayer(2, 1, 4, batch_first=True)), inputs=lines
     ),
     "Transformer": Kind(transformer, inputs=lines),
-    "MaxUnpool2d": Kind(pooled(nn.MaxPool2d(2, return_indices=True), nn.MaxUnpool2d(2)), inputs=pictures),
     "FractionalMaxPool2d": Kind(headed(nn.Conv2d(2, 3, 1), nn.FractionalMaxPool2d(2, output_size=2)), inputs=pictures),
     "Dropout": Kind(between(nn.Dropout(0.5))),
     "AlphaDropout": Kind(between(nn.AlphaDropout(0.5))),

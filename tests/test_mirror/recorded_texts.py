@@ -239,3 +239,27 @@ def twice(c: Any, c_i: Any) -> Any:
         return y
 
     return client
+
+
+def elsewhere(c: Any, c_i: Any) -> Any:
+    """The first gradient of a recording is where the clients begin, and here it is not."""
+
+    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
+        y = x + c_i[i] / 4
+        for k in range(tau):
+            y = y - gradient(k, y) / 8
+        return y
+
+    return client
+
+
+def with_its_length(c: Any, c_i: Any) -> Any:
+    """A length is returned, which is no vector."""
+
+    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
+        y = x
+        for k in range(tau):
+            y = y - 0.125 * gradient(k, y)
+        return y, norm(y)
+
+    return client

@@ -33,7 +33,6 @@ from fedspec_torch import (
     simulate,
 )
 from fedspec_torch.refusals import Reason
-from fedspec_torch.run import saved
 
 pytestmark = pytest.mark.table(10)
 
@@ -457,14 +456,6 @@ def test_a_run_of_another_plan_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=r"another plan: was Cohorts.* here it is Exchanges"):
         resume(file, federation, plan=exchanges(steps=1))
     assert resume(file, federation, plan=cohorts(None)).plan == cohorts(None)
-
-
-def test_a_file_that_has_digests_alone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    federation = begun(tmp_path / "run.pt")
-    content = saved.read(tmp_path / "run.pt")
-    saved.write(tmp_path / "run.pt", {n: v for n, v in content.items() if n != "parts"})
-    with pytest.raises(CheckpointError, match=r"federation: data was [0-9a-f]{16}, here it is [0-9a-f]{16}\."):
-        resume(tmp_path / "run.pt", replace(federation, data=data(7)))
 
 
 def test_data_that_a_function_makes_are_not_asked_for(tmp_path: Path) -> None:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from test_judge.support import fedspec, inside
-from test_judge.test_robust_terminal import MAIN
 
 from fedspec.errors import ParameterError
 from fedspec_suite.report import terminal
@@ -231,18 +228,6 @@ def test_a_cohort_is_ten_or_all_of_fewer_and_no_more_than_there_are() -> None:
     assert (cohort_of(None, 100), cohort_of(None, 6), cohort_of(6, 6)) == (10, 6, 6)
     with pytest.raises(ParameterError, match="--cohort 7: of 6 clients; ask for 1 to 6"):
         cohort_of(7, 6)
-
-
-def commanded(*arguments: str, cwd: Path, **more: Any) -> subprocess.Popen[str]:
-    """The command in a process that can be sent signals."""
-    return subprocess.Popen(
-        [sys.executable, "-c", MAIN, "simulate", *arguments],
-        cwd=cwd,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, "COLUMNS": "200"},
-        **more,
-    )
 
 
 def test_a_place_that_cannot_be_written_is_told_before_training(tmp_path: Path) -> None:

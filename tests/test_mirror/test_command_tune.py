@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from matplotlib.figure import Figure
 from test_judge.support import inside
-from test_mirror.test_command_simulate import commanded
 
 from fedspec.catalogue import find
 from fedspec.errors import ParameterError
@@ -88,39 +84,6 @@ def test_the_choice_trains_and_the_untuned_are_marked(tmp_path: Path, monkeypatc
     inside(*words, "--tune", "fedavg:eta=1,2", "--resume", str(file)).refused("grid: tuned with")
     found.unlink()
     inside(*words, "--resume", str(file)).refused("run-fedavg-tuning.json is gone, which says what was tuned")
-
-
-@pytest.mark.slow
-def test_what_is_stopped_while_it_tunes_goes_on_with_what_was_tried(tmp_path: Path) -> None:
-    small = (
-        *SMALL[:-2],
-        "--tune",
-        "eta_l=0.1,0.2,0.3",
-        "--out",
-        str(tmp_path / "x"),
-        "--save",
-        str(tmp_path / "run.pt"),
-    )
-    file = tmp_path / "run-fedavg-tuning.json"
-    words = ("fedavg", *small, "--rounds", "300")
-    run = commanded(*words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while run.poll() is None and not (file.exists() and json.loads(file.read_text())["trials"]):
-        time.sleep(0.01)
-    run.send_signal(signal.SIGTERM)
-    said, _ = run.communicate(timeout=60)
-    assert run.returncode == 143 and not (tmp_path / "run.pt").exists()
-    assert "0 of 1 runs were played to their end; the same command with --resume" in said
-    content = json.loads(file.read_text())
-    tried = len(content["trials"])
-    assert tried in (1, 2)
-    content["trials"][0]["score"] = 0.0
-    file.write_text(json.dumps(content))
-    ran = inside("simulate", *words, "--resume", str(tmp_path / "run.pt"))
-    assert ran.code == 0, ran.err
-    kept = json.loads((tmp_path / "x.json").read_text())
-    assert len(kept["tuning"]["fedavg"]["trials"]) == 3 and kept["tuning"]["fedavg"]["choice"] == {"eta_l": 0.1}
-    assert len(kept["runs"][0]["rounds"]) == 300
-    inside("simulate", *words, "--resume", str(tmp_path / "none.pt")).refused("no such file, nor ")
 
 
 @pytest.mark.parametrize(

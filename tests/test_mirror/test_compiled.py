@@ -67,14 +67,6 @@ def test_what_it_does_not_take_is_refused_by_name(module: Any, loss: str, pair: 
         federation.in_round(0).oracle([0])(0, federation.x0[None])
 
 
-def test_targets_in_another_type_are_refused_by_name() -> None:
-    """To convert them is to convert all of them at every step."""
-    data = [(torch.ones(4, 3).double(), torch.ones(4, 2))]
-    federation = Federation(nn.Linear(3, 2).double(), nn.functional.mse_loss, data, batch_size=2, way="compiled")
-    with pytest.raises(LayersError, match=r"targets in torch.float32, not torch.float64"):
-        federation.in_round(0).oracle([0])(0, federation.x0[None])
-
-
 def test_a_missing_package_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "missing_packages", lambda: ("numba",))
     with pytest.raises(LayersError, match=r"numba not installed: pip install '\./impl\[fast\]'"):

@@ -7,17 +7,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
+from test_mirror.kinds import Around
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset, TensorDataset
 
 from fedspec.errors import FedspecError, PlanError, ShapeError
 from fedspec_torch import CheckpointError, DataError, Federation, cohorts, exchanges, resume, simulate
+from fedspec_torch.gradients.ways import CHANNELS_LAST, WAYS
 
 pytestmark = pytest.mark.table(10)
 
@@ -142,6 +144,52 @@ def test_in_every_way(way: str, algorithm: str, even: bool) -> None:
         assert torch.equal(want[0], got[0]) and want[1] == got[1]
 
 
+SIZES = tuple(map(len, PARTS))
+
+
+def test_a_function_may_read_every_client_into_the_same_memory() -> None:
+    room = (torch.empty(12, 3), torch.empty(12).long())
+
+    def read(i: int) -> Any:
+        return tuple(memory[: len(part)].copy_(part) for memory, part in zip(room, PAIRS[i], strict=True))
+
+    assert torch.equal(ended(federation(read, examples=SIZES))[0], ended(federation(PAIRS))[0])
+
+
+@pytest.mark.parametrize(("at", "what"), [(0, "inputs"), (1, "targets")])
+def test_a_function_that_draws_examples_anew_is_refused(at: int, what: str) -> None:
+    asked = list[int]()
+
+    def drawn(i: int) -> Any:
+        asked.append(i)
+        changed = [part.clone() for part in PAIRS[i]]
+        changed[at] += len(asked) % 2
+        return changed[0], changed[1] % 2
+
+    with pytest.raises(DataError, match=rf"client \d has other {what} when the function is asked again.*number alone"):
+        ended(federation(drawn, examples=SIZES))
+
+
+def test_a_number_that_is_none_is_no_other_example() -> None:
+    """The module leaves it out, so that the run goes on."""
+    inputs = INPUTS.clone()
+    inputs[PARTS[1][0]] = torch.nan
+    module = Around(lambda self, x: self.part(x.nan_to_num()), part=mlp())
+    for more in (
+        {"data": lambda i: (inputs[PARTS[i]], TARGETS[PARTS[i]]), "examples": SIZES},
+        {"data": TensorDataset(inputs, TARGETS), "parts": PARTS},
+    ):
+        assert len(ended(Federation(module, F.cross_entropy, **cast(Any, more)))[1]) == 5
+
+
+@pytest.mark.parametrize("way", [None, *(way for way in WAYS if way != CHANNELS_LAST)])
+def test_inputs_that_want_a_gradient_are_data_like_others(way: str | None) -> None:
+    wanting = [(inputs.clone().requires_grad_(), targets) for inputs, targets in PAIRS]
+    want, _ = ended(federation(PAIRS, way=way))
+    for got in (federation(wanting, way=way), federation(wanting.__getitem__, way=way, examples=SIZES)):
+        assert torch.allclose(ended(got)[0], want, rtol=1e-5, atol=1e-7)
+
+
 def test_examples_are_read_when_a_client_takes_part() -> None:
     data = [rows_of(part) for part in PARTS]
     fed = federation(data)
@@ -213,11 +261,6 @@ def test_a_dataset_that_draws_at_random_is_refused(where: str, cached: bool) -> 
     data = [rows_of(PARTS[0]), rows_of(PARTS[1]), Flipped(INPUTS[:9].tolist(), TARGETS[:9].tolist(), noisy)]
     with pytest.raises(DataError, match=rf"client 2, example \d has other {where} when it is read again.*number"):
         ended(federation(data, cached=cached))
-
-
-def test_what_draws_everywhere_is_refused_when_the_federation_is_made() -> None:
-    with pytest.raises(DataError, match="client 0, example 0 has other inputs"):
-        federation([Rows(INPUTS.tolist(), TARGETS.tolist(), lambda row: torch.rand(3))])
 
 
 def test_what_draws_in_one_example_is_refused_at_a_look() -> None:

@@ -197,18 +197,19 @@ def stacks(state: Any) -> dict[str, Tensor]:
 def test_clients_train_together_and_compute_what_they_take(name: str) -> None:
     """Of all five first, then of those who have steps left."""
     run: Any = find(name).run
-    h, clients, calls = offers(name)[0].values[1], population(torch.float64).clients, []
-    asked, x, setup = clients.oracle, torch.tensor(dyadic(0, D)), Setup((1,) * N, SHAPES)
+    h, taken = offers(name)[0].values[1], list[int]()
+    x, setup = torch.tensor(dyadic(0, D)), Setup((1,) * N, SHAPES)
 
-    def counted(who: Any) -> Any:
-        inner, each = asked(who), []
-        calls.append((len(who), each))
-        return lambda k, x: (each.append(len(x)), inner(k, x))[1]
+    class Counted(QuadraticClients):
+        def oracle(self, who: Any) -> Any:
+            inner = super().oracle(who)
+            return lambda k, x: (taken.append(len(x)), inner(k, x))[1]
 
-    clients.oracle = counted  # type: ignore[method-assign]
+    plain: Any = population(torch.float64).clients
+    clients = Counted(plain.H, plain.e)
     plan = Plan((3, 0, 4, 1, 2), (2, 5, 1, 5, 3), (1,) * 5)
     if isinstance(run, Method):
         run_round(run, h, run.init(h, x), clients, plan, block=5)
     else:
         run_step(run, h, run.init(h, x, setup), clients, plan, block=5)
-    assert sum(sum(each) for _, each in calls) == sum(plan.steps)
+    assert taken[0] == 5 and sum(taken) == sum(plan.steps)

@@ -14,9 +14,7 @@ from torch import Tensor, nn
 from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
 from fedspec_torch import Federation, ModuleError, cohorts, simulate
 from fedspec_torch.data.batches import Batches, mixed
-from fedspec_torch.data.examples import Held, Minibatch
-from fedspec_torch.gradients import choosing
-from fedspec_torch.gradients.choosing import choose
+from fedspec_torch.data.examples import Held
 from fedspec_torch.gradients.ways import CHANNELS_LAST, WAYS, WRITTEN_OUT
 from fedspec_torch.layers.chains import LayersError
 
@@ -153,17 +151,6 @@ def test_the_fastest_way_is_taken_and_what_was_measured_is_said() -> None:
     for choice in federation.choices.values():
         assert choice.name in WAYS
         assert "measured" in choice.why and all(name in choice.why for name in (*GENERIC, *WRITTEN_OUT))
-
-
-def test_one_slow_turn_puts_no_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What else the machine does may meet the first turn of the fastest way, and twenty times it is little time yet."""
-    federation, *_ = quadratic()
-    turns = {"stacked": iter((0.02, 0.0005, 0.0005)), "looped": iter((0.001,) * 3), "vmapped": iter((2.0,))}
-    names = {WAYS[name]: name for name in turns}
-    monkeypatch.setattr(choosing, "_seconds", lambda work, x: next(turns[names[work.args[0]]]))
-    batch = Minibatch(*(torch.stack([pair[j][:4] for pair in federation.data]) for j in (0, 1)))  # type: ignore[union-attr]
-    choice = choose(federation.network, federation.x0.repeat(6, 1), batch, tuple(turns), repeat=3)
-    assert choice.name == "stacked"
 
 
 class Branching(nn.Module):

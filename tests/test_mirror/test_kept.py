@@ -1,4 +1,4 @@
-"""What clients remember is written where it is, in memory or in a file: the numbers are those with copies."""
+"""What clients remember is written where it is, in memory or in a file; a round that breaks off is undone."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from test_mirror.federations import TRAINABLE, quadratic, schedule
-from test_mirror.support import HYPER
+from test_mirror.federations import TRAINABLE, hyper, quadratic, schedule
+from test_mirror.support import HYPER, tensors
 from torch import Tensor
 
 from fedspec.catalogue import Algorithm, find
 from fedspec.errors import PlanError
 from fedspec.usual import needed
-from fedspec_torch import cohorts, resume, simulate
+from fedspec_torch import CheckpointError, cohorts, resume, simulate
+from fedspec_torch.federation.training import Training
+from fedspec_torch.forms import servers
+from fedspec_torch.ranks import before
 from fedspec_torch.ranks.rows import Rows
-from fedspec_torch.run import kept, rounds
+from fedspec_torch.run import kept, rounds, runs
 from fedspec_torch.run.kept import Kept, is_written_over
 
 pytestmark = pytest.mark.table(10)
@@ -150,3 +153,130 @@ def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     federation, *_ = quadratic()
     with pytest.raises(PlanError, match=r"client_state: .*none is no folder; make it first"):
         simulate("scaffold", federation, plan=cohorts(2), eta_l=0.1, eta=1.0, client_state=tmp_path / "none")
+
+
+SERVERS = ["fedadagrad", "fedadam", "fedyogi", "fedamsgrad", "fedams"]
+
+
+def served(name: str) -> Any:
+    """A run whose server writes over its state from its second round on."""
+    return simulate(name, quadratic(way="looped")[0], plan=cohorts(4), rounds=4, block=1, **hyper(find(name)))
+
+
+class CtrlC:
+    """An interrupt at the k-th time that a block of clients is asked for gradients."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.asked, self.at, oracle = 0, -1, Training.oracle
+
+        def interrupted(clients: Training, who: Any) -> Any:
+            self.asked += 1
+            if self.asked == self.at:
+                raise KeyboardInterrupt
+            return oracle(clients, who)
+
+        monkeypatch.setattr(Training, "oracle", interrupted)
+
+    def last_of(self, run: Any) -> None:
+        """Set it to the last block of the round after the first; the first is played."""
+        run.step()
+        self.asked = 0
+        run.step()
+        asked, self.asked, self.at = self.asked, 0, -1
+        self.at = asked
+
+
+@pytest.fixture
+def ctrl_c(monkeypatch: pytest.MonkeyPatch) -> CtrlC:
+    return CtrlC(monkeypatch)
+
+
+def goes_on(run: Any, again: Any, want: Any, file: Path) -> None:
+    """A run that was broken off in round 1 is saved as it was after round 0, and either comes to the same."""
+    assert run.whole and len(run.history) == 1
+    run.save(file)
+    for one in (run, resume(file, again.federation)):
+        ended(one)
+        assert one.history == want.history and torch.equal(one.x, want.x)
+
+
+def copied(state: Any) -> dict[str, torch.Tensor]:
+    """Its tensors, plain ones of their own."""
+    found = {n: part.gathered() if isinstance(part, Rows) else part for n, part in tensors(state).items()}
+    return {n: part.as_subclass(torch.Tensor).clone() for n, part in found.items()}
+
+
+BROKEN = [(row.id, late, shards) for row in REMEMBERING for late in (False, True) for shards in (None, 2)]
+BROKEN += [(name, False, None) for name in SERVERS]
+"""Rows whose rounds break off in their last block, or late, when all rows are written."""
+
+
+@pytest.mark.table(4)
+@pytest.mark.parametrize(("name", "late", "shards"), BROKEN)
+def test_a_round_that_breaks_off_is_undone(
+    name: str, late: bool, shards: int | None, tmp_path: Path, ctrl_c: CtrlC, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What clients remember is what it was, and a server in place has written nothing while clients train."""
+
+    def begun() -> Any:
+        return served(name) if name in SERVERS else run_of(find(name), block=1, shards=shards)
+
+    want, run = ended(begun()), begun()
+    ctrl_c.last_of(begun())
+    at, ctrl_c.at = ctrl_c.at, -1
+    run.step()
+    then = copied(run.state)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        ctrl_c.asked, ctrl_c.at = 0, -1 if late else at
+        if late:
+            patched.setattr(runs, "first_losses", interrupted)
+        run.step()
+    assert all(torch.equal(part, then[part_name]) for part_name, part in copied(run.state).items())
+    goes_on(run, begun(), want, tmp_path / "run.pt")
+
+
+def interrupted(*given: Any, **more: Any) -> Any:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.table(2)
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_server_that_has_begun_to_write_is_not_gone_on_with(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = served(name)
+    run.step()
+    for kernel in ("fused", "compiled"):
+        monkeypatch.setattr(servers, kernel, interrupted)
+    monkeypatch.setattr(servers, "chunks", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.step()
+    half = "round 1 was broken off, its state is half written: the server had begun to write over its vectors; resume"
+    with pytest.raises(PlanError, match=f"{half} a saved run"):
+        run.step()
+    with pytest.raises(CheckpointError, match=f"{half} an earlier file"):
+        run.save(tmp_path / "run.pt")
+
+
+@pytest.mark.parametrize("shards", [None, 2])
+def test_what_is_too_large_is_not_kept_twice(shards: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(find("scaffold"), shards=shards)
+    row_bytes = 8 * len(run.federation.x0)
+    monkeypatch.setattr(before, "MOST", 2 * row_bytes)
+    run.step()
+    monkeypatch.setattr(runs, "first_losses", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.step()
+    with pytest.raises(PlanError, match=r"half written: its clients had written over more than 0 MB of what they reme"):
+        run.step()
+
+
+def test_an_interrupt_while_a_round_is_undone_leaves_it_half_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of(find("scaffold"))
+    run.step()
+    monkeypatch.setattr(runs, "first_losses", interrupted)
+    monkeypatch.setattr(before.Before, "undo", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.step()
+    with pytest.raises(PlanError, match="half written: another interrupt came while it was undone"):
+        run.step()

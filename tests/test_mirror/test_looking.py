@@ -160,6 +160,15 @@ def test_what_has_a_hook_is_looped_over(way: str) -> None:
         handle.remove()
 
 
+@pytest.mark.parametrize("way", ["compiled", "layered", "stacked", "vmapped"])
+def test_a_way_that_is_refused_names_itself_and_what_to_do(way: str) -> None:
+    """A part that is not written out, and takes a number out of a tensor."""
+    module = Around(lambda self, x: self.part(x) * float(x.sum()), part=mlp())
+    words = f"^{way}: .*(not written out|more than vmap bears).*name way='looped', which takes any module"
+    with pytest.raises(LayersError, match=words):
+        run(Federation(module, F.cross_entropy, data(), batch_size=2, way=way)).step()
+
+
 def test_the_page_has_every_reason() -> None:
     page = " ".join((Path(__file__).parents[2] / "docs/simulate.md").read_text(encoding="utf-8").split())
     assert all(f"*{reason}*" in page for reason in Reason)

@@ -68,14 +68,6 @@ def test_what_cannot_be_rounded_so_is_refused_by_name() -> None:
         federation(way="layered").oracle([0])(0, federation().x0[None])
 
 
-def test_the_fastest_way_that_bears_it_is_taken() -> None:
-    fed = federation()
-    fed.oracle([0, 1, 2])(0, fed.x0.repeat(3, 1))
-    (choice,) = fed.choices.values()
-    assert choice.name in ("stacked", "vmapped", "looped")
-    assert "layered refused (bf16 is not written out)" in choice.why
-
-
 def test_a_run_in_another_precision_is_refused(tmp_path: Path) -> None:
     row = find("scaffold")
     run = simulate("scaffold", federation(), plan=schedule(row, 3), rounds=2, **hyper(row))

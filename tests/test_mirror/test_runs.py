@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,9 @@ import torch
 from test_mirror.federations import TRAINABLE, half_square, hyper, quadratic, schedule, specified
 from torch import nn
 
-from fedspec.catalogue import CATALOGUE, Algorithm, find
+from fedspec.catalogue import Algorithm, find
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
 from fedspec.facts import Fact
-from fedspec.usual import BY_NAME
 from fedspec_torch import CheckpointError, DivergedError, Federation, arrivals, cohorts, exchanges, resume, simulate
 from fedspec_torch.run import saved
 
@@ -231,15 +229,6 @@ def test_what_is_not_given_has_its_usual_value_and_the_run_says_which(tmp_path: 
     assert resume(tmp_path / "run.pt", federation).usual == run.usual
     rated = simulate("fedadam", federation, plan=cohorts(2), rates={"eta_l": lambda r: 0.5**r})
     assert "eta_l" not in rated.usual and rated.h.eta_l == 1.0
-
-
-def test_what_has_no_usual_value_is_asked_for_and_a_row_may_say_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    federation, *_ = quadratic()
-    monkeypatch.delitem(BY_NAME, "trim")
-    with pytest.raises(ParameterError, match="trim: not given; trimmed-mean has no usual value of it"):
-        simulate("trimmed-mean", federation, plan=cohorts(4))
-    monkeypatch.setitem(CATALOGUE, "trimmed-mean", replace(CATALOGUE["trimmed-mean"], usual={"trim": 0.25}))
-    assert simulate("trimmed-mean", federation, plan=cohorts(4)).h.trim == 0.25
 
 
 def test_a_number_beyond_the_type_of_the_model_is_refused() -> None:

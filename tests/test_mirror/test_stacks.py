@@ -1,0 +1,125 @@
+"""Stacks of clients: covers as tensor operations, servers on blocks of changes; plans and problems that are none."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from test_mirror.federations import hyper
+from test_mirror.support import DEVICES, HYPER, D, by_id, dyadic
+
+from fedspec.catalogue import CATALOGUE, Algorithm, Method, find
+from fedspec.covers import AnyCover, Cover, named_cover
+from fedspec.errors import PlanError, ShapeError
+from fedspec.mixing.weighted import weighted_mean
+from fedspec.plan import Messages, Plan, Setup
+from fedspec.readings import CoverName
+from fedspec_torch.plan import rows
+from fedspec_torch.population import Stream
+from fedspec_torch.problems import QuadraticClients
+from fedspec_torch.run.rounds import run_round
+
+SHAPES = (
+    {"w": (7,)},
+    {"w": (3, 4)},
+    {"w": (2, 3, 4)},
+    {"a": (3, 4), "b": (5,), "c": (2, 1, 3), "d": (1,)},
+    {"a": (), "b": (3, 2)},
+)
+OVERLAPPING = Cover(((0, 1, 2), (2, 3, 4, 5), (5, 0), (6,), (1, 6, 4), (6,)), 7)
+
+
+def assert_same(sets: AnyCover, cover: Cover, device: str = "cpu") -> None:
+    values, mu = dyadic(0, 3, cover.d), dyadic(1, 3, len(cover.sets))
+    greatest = sets.greatest(torch.tensor(values, device=device))
+    least = sets.least(torch.tensor(mu, device=device))
+    assert sets.q == len(cover.sets)
+    np.testing.assert_array_equal(greatest.cpu(), np.stack([values[:, list(s)].max(1) for s in cover.sets], 1))
+    np.testing.assert_array_equal(least.cpu(), np.stack([mu[:, cover.holding(j)].min(1) for j in range(cover.d)], 1))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.parametrize("name", CoverName)
+def test_named_covers_are_their_sets(name: CoverName, shapes: dict[str, tuple[int, ...]], device: str) -> None:
+    cover = named_cover(name, shapes)
+    assert_same(cover, cover.listed, device)
+    assert_same(cover.listed, cover.listed, device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_any_overlapping_cover(device: str) -> None:
+    assert_same(OVERLAPPING, OVERLAPPING, device)
+
+
+@pytest.mark.parametrize("algorithm", ["fedada2", "fedblended", "dp-joint"])
+def test_a_state_over_tensors_holds_no_coordinate_in_python(algorithm: str) -> None:
+    """Tensors are not among what is counted: what is left is as much for a million coordinates as for one."""
+    row, shapes = find(algorithm), {"w": (1000, 999), "b": (1000,)}
+    x, h = torch.zeros(10**6), row.run.hyper(**hyper(row))  # type: ignore[union-attr]
+    tracemalloc.start()
+    try:
+        state = row.run.init(h, x, Setup((1,), shapes))  # type: ignore[call-arg, union-attr]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert state.cover.q == 2999
+    assert most < 100_000
+
+
+pytestmark = pytest.mark.table(10)
+
+METHODS = [a for a in CATALOGUE.values() if isinstance(a.run, Method)]
+N = 4
+
+
+def prepared(algorithm: Algorithm, options: dict[str, str]) -> tuple[Method, Any]:
+    method = algorithm.run
+    assert isinstance(method, Method)
+    numbers = algorithm.numbers_under("round", {**algorithm.defaults(), **options})
+    return method, method.hyper(**{n: HYPER[n] for n in numbers}, **options)
+
+
+@pytest.mark.parametrize("algorithm", [a for a in METHODS if prepared(a, {})[0].whole], ids=by_id)
+def test_what_says_that_it_needs_a_stack_does(algorithm: Algorithm) -> None:
+    method, h = prepared(algorithm, {})
+    blocks = Stream(N, [([2, 3], torch.ones(2, D).double()), ([0, 1], torch.zeros(2, D).double())])
+    with pytest.raises(ShapeError, match="deltas: got Stream"):
+        method.server(
+            h,
+            method.init(h, torch.tensor(dyadic(0, D))),
+            Messages(blocks, (1,) * N, (1,) * N, (1,) * N, losses=lambda: (1.0,) * N),
+        )
+
+
+def test_consecutive_clients_are_not_copied() -> None:
+    stack = torch.arange(10.0).view(5, 2)
+    assert rows(stack, (1, 2, 3)).data_ptr() == stack[1].data_ptr()
+    assert rows(stack, (3, 1)).tolist() == [[6, 7], [2, 3]]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("rows", [1, 3])
+    def test_one_row_for_each_weight(self, rows: int) -> None:
+        with pytest.raises(ShapeError, match="one weight for each row"):
+            weighted_mean(Stream(rows, [([i], torch.zeros(1, 3)) for i in range(rows)]), torch.tensor([0.5, 0.5]))
+
+    @pytest.mark.parametrize(("participants", "block"), [((0, 9), None), ((0, 1), 0)])
+    def test_plan(self, participants: tuple[int, ...], block: int | None) -> None:
+        method, h = prepared(CATALOGUE["fedavg"], {})
+        clients = QuadraticClients(torch.eye(2).expand(3, 2, 2), torch.zeros(3, 2))
+        plan = Plan(participants, (1, 1), (1, 1))
+        with pytest.raises(PlanError):
+            run_round(method, h, torch.zeros(2), clients, plan, block=block)
+
+    @pytest.mark.parametrize(("H", "e"), [((3, 2, 2), (3, 3)), ((2, 2), (2,)), ((2, 2, 2), (3, 2))])
+    def test_problem_shapes(self, H: tuple[int, ...], e: tuple[int, ...]) -> None:
+        with pytest.raises(ShapeError, match="quadratics"):
+            QuadraticClients(torch.zeros(H), torch.zeros(e))
+
+    def test_problem_symmetry(self) -> None:
+        with pytest.raises(ShapeError, match="not symmetric"):
+            QuadraticClients(torch.tensor([[[1.0, 2.0], [0.0, 1.0]]]), torch.zeros(1, 2))
