@@ -33,7 +33,7 @@ def drawn(buffer: int) -> list[Arrival]:
     )
 
 
-def begun(name: str, device: str = "cpu") -> tuple[Program, Any, Any]:
+def begun(name: str, device: str = "cpu") -> tuple[Specified, Any, Any]:
     """The program, its hyper-parameters and its first state."""
     row = CATALOGUE[name]
     program = mirrored(row)

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import Federation, cohorts, simulate
-from fedspec_torch.federation.modes import evaluating
 from fedspec_torch.gradients.beside import seed_of
 from fedspec_torch.layers.chains import LayersError
 
@@ -47,16 +46,6 @@ def test_draws_differ_by_seed_round_client_and_step() -> None:
     assert len({seed_of(*words) for words in asked}) == len(asked)
 
 
-def test_a_block_changes_no_draw() -> None:
-    runs = [
-        simulate("fedavg", federation(dropped()), plan=cohorts(None, steps=2), rounds=3, block=b, eta_l=0.2, eta=1.0)
-        for b in (1, 4)
-    ]
-    for run in runs:
-        list(run)
-    torch.testing.assert_close(runs[0].x, runs[1].x, rtol=1e-12, atol=1e-14)
-
-
 def test_torchs_generator_is_left_as_it_was() -> None:
     torch.manual_seed(1)
     want = torch.rand(3)
@@ -64,19 +53,6 @@ def test_torchs_generator_is_left_as_it_was() -> None:
     torch.manual_seed(1)
     list(simulate("fedavg", fed, plan=cohorts(None, steps=2), rounds=2, test=test, eta_l=0.2, eta=1.0))
     assert torch.equal(torch.rand(3), want)
-
-
-def test_the_model_is_evaluated_with_nothing_dropped() -> None:
-    fed = federation(dropped())
-    run = simulate("fedavg", fed, plan=cohorts(None, steps=1), rounds=1, test=data()[1], eta_l=0.2, eta=1.0)
-    (done,) = list(run)
-    module = run.module()
-    with evaluating(module), torch.no_grad():
-        want = F.cross_entropy(module(data()[1][0]), data()[1][1]).item()
-    assert module.training
-    assert done.test_loss == pytest.approx(want, rel=1e-12)
-    with torch.no_grad():
-        assert F.cross_entropy(module(data()[1][0]), data()[1][1]).item() != pytest.approx(want, rel=1e-6)
 
 
 def test_ways_that_pass_clients_together_say_why_not() -> None:

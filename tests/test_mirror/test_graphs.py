@@ -145,18 +145,6 @@ def test_a_rate_that_falls_from_round_to_round_is_not_replayed(counted: Counter[
     assert counted == {"recorded": 6, "replayed": 15}
 
 
-def test_losses_of_a_round_outlive_the_next_run() -> None:
-    fed, other = federation(None), federation("layered")
-    told = []
-    for f in (fed, other):
-        for t in range(4):
-            clients = f.in_round(t)
-            for who in ([0, 1], [2, 3]):
-                run_in_place(along(lambda k: 0.5), f.x0.expand(2, -1), clients.oracle(who), 2)
-            told.append([float(clients.losses[i]) for i in range(4)])
-    assert told[:4] == told[4:] and len(set(told[3])) == 4
-
-
 def test_a_run_that_looks_at_its_numbers_goes_on_step_by_step(counted: Counter[str]) -> None:
     fed = federation(None)
     run = simulate(

@@ -8,15 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from test_mirror.support import HYPER, assert_close, choices, dyadic, tensors
+from test_mirror.support import HYPER, assert_close, choices, tensors
 from torch import nn
 
 from fedspec.catalogue import Method, find
 from fedspec.errors import ParameterError
-from fedspec.plan import Plan, Setup
+from fedspec.plan import Plan
 from fedspec.readings import Adaptivity, PrivateServer, Received, Solver
 from fedspec_torch import Federation
 from fedspec_torch.federation import training
@@ -25,7 +24,6 @@ from fedspec_torch.forms.lamb import is_plain
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.population import Batched
-from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round, run_step
 
 N = 5
@@ -174,32 +172,6 @@ def test_who_trains_in_place_has_no_stack_of_gradients(
         run_round(run, h, run.init(h, fed.x0), clients, plan)
     else:
         run_step(run, h, run.init(h, fed.x0, fed.setup), clients, plan)  # type: ignore[union-attr]
-
-
-def test_layers_other_than_the_modules_are_stepped_by_gradients() -> None:
-    """Fed-LAMB whose layers are two for the whole module: what is written out has other parts."""
-    run: Any = find("fed-lamb").run
-    h, ends = hyper("fed-lamb", {}), []
-    for step in (run_step, lambda run, h, state, clients, plan: run.step(h, state, Batched(clients), plan)):
-        fed = federation("layered", torch.float64)
-        d = len(fed.x0)
-        state = run.init(h, fed.x0, Setup(fed.setup.examples, {"first": (4,), "rest": (d - 4,)}))
-        ends.append(step(run, h, state, fed.in_round(0), Plan((1, 3), (3, 3), (1, 1)))[0].x)
-    assert_close(ends[0], ends[1].numpy(), 1.0, ulps=64)
-
-
-@pytest.mark.parametrize("more", [{"z": 1, "eps_s": 0}, {"z": 2, "eps_s": 0}], ids=str)
-def test_parts_of_three_axes_as_the_text_has_them(more: dict[str, Any]) -> None:
-    """As the weights of a convolution; their accumulators have two axes to spread over."""
-    run: Any = find("fedada2").run
-    h, shapes, d = hyper("fedada2", more), {"W": (2, 3, 2), "b": (1,)}, 13
-    H = [np.eye(d) + (A + A.T) / 32 for A in dyadic(1, 3, d, d)]
-    clients = QuadraticClients(torch.tensor(np.array(H)), torch.tensor(dyadic(2, 3, d)))
-    begin = run.init(h, torch.tensor(dyadic(0, d)), Setup((1,) * 3, shapes))
-    plan = Plan((0, 2, 1), (3, 3, 3), (1, 1, 1))
-    text, _ = run.step(h, begin, Batched(clients), plan)
-    ours, _ = run_step(run, h, begin, clients, plan, block=2)
-    assert_close(ours.server.x, text.server.x.numpy(), 2.0, ulps=64)
 
 
 @pytest.mark.parametrize("tau", [0, (2, 0)])

@@ -46,12 +46,6 @@ def test_what_is_drawn_once_is_a_clients_own(late: bool) -> None:
     assert any(once[i][0] != other[i][0] for i in other)
 
 
-def test_whoever_else_takes_part_it_is_the_same() -> None:
-    some = taken(cohorts(7, steps=(2, 9), seed=3))
-    everybody = taken(cohorts(None, steps=(2, 9), seed=3))
-    assert some and all(everybody[i][0] == steps[0] for i, steps in some.items())
-
-
 def test_what_is_drawn_in_each_round_is_not() -> None:
     found = taken(cohorts(None, steps=each_round(2, 5)), 60)
     assert all({*steps} == {2, 3, 4, 5} for steps in found.values())

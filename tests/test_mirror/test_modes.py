@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from test_mirror.federations import quadratic
 from torch import nn
 from torch.nn import functional as F
 
@@ -113,13 +112,6 @@ def looped(federation: Federation, x: torch.Tensor, who: list[int]) -> list[floa
             each = [float(federation.loss(module(a[None]), b[None])) for a, b in zip(inputs, targets, strict=True)]
         found.append(sum(each) / len(each))
     return found
-
-
-@pytest.mark.parametrize("batch_size", [None, 2])
-def test_losses_are_means_over_all_that_a_client_has(batch_size: int | None) -> None:
-    federation, *_ = quadratic(batch_size=batch_size)
-    x = federation.x0 + 1
-    assert federation.in_round(3).values([4, 0], x) == pytest.approx(looped(federation, x, [4, 0]), rel=1e-12)
 
 
 def test_what_drops_and_normalises_is_in_its_evaluation_mode() -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from test_mirror.federations import hyper, schedule
 from torch import nn
 
 from fedspec.catalogue import find
 from fedspec.contract import Offer
-from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.errors import UnknownNameError
 from fedspec_suite.diagnosis.farthest import farthest
 from fedspec_suite.measure.bench import THRESHOLD
-from fedspec_torch import CheckpointError, Federation, cohorts, resume, simulate
+from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.federation.federation import ModuleError
 from fedspec_torch.judged.subject import SUBJECT
 from fedspec_torch.layers.chains import LayersError
@@ -66,16 +64,3 @@ def test_what_cannot_be_rounded_so_is_refused_by_name() -> None:
         Federation(nn.Linear(2, 1).double(), nn.functional.mse_loss, [], precision="bf16", batch_size=1)
     with pytest.raises(LayersError, match="bf16 is not written out"):
         federation(way="layered").oracle([0])(0, federation().x0[None])
-
-
-def test_a_run_in_another_precision_is_refused(tmp_path: Path) -> None:
-    row = find("scaffold")
-    run = simulate("scaffold", federation(), plan=schedule(row, 3), rounds=2, **hyper(row))
-    run.step()
-    run.save(tmp_path / "run.pt")
-    with pytest.raises(CheckpointError, match="federation: precision was bf16, here it is None"):
-        resume(tmp_path / "run.pt", federation(None))
-    again = resume(tmp_path / "run.pt", federation())
-    list(run), list(again)
-    assert issubclass(LayersError, FedspecError)
-    assert torch.equal(run.x, again.x)

@@ -264,11 +264,6 @@ def test_a_schedule_that_does_not_fit_is_refused_by_name(algorithm: str, plan: A
         run.step()
 
 
-def test_an_unknown_graph_is_refused() -> None:
-    with pytest.raises(PlanError, match="graph: got 'torus'; known: ring, complete, star"):
-        exchanges(graph="torus")
-
-
 def test_a_run_that_diverges_says_when() -> None:
     federation, *_ = quadratic()
     run = simulate("fedavg", federation, plan=cohorts(None, steps=20), rounds=100, eta_l=1e9)

@@ -1,7 +1,11 @@
-"""Threads of the compiled loops: they share clients, change no bit, and have nobody else's in the way."""
+"""Threads of the compiled loops: they share clients and change no bit; and memory between steps."""
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -67,3 +71,37 @@ def test_a_saved_run_goes_on_with_the_same_threads(tmp_path: Path, threads: Any)
     assert again.lends
     list(run), list(again)
     assert (run.x == again.x).all()
+
+
+STEPS = """
+import resource, sys
+import torch
+from fedspec_torch.gradients import heap
+
+if sys.argv[1:]:
+    print(heap.kept(), end=" ")
+
+def step():
+    return sum(float(part.sum()) for part in [torch.ones(25_000) for _ in range(160)])
+
+step()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(50):
+    step()
+print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 50)
+"""
+
+
+def faults(*asked: str, **told: str) -> list[str]:
+    """What a process prints: whether it keeps memory, where that is asked for, and its page faults in a step."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
+    command = [sys.executable, "-c", STEPS, *asked]
+    return subprocess.run(command, env={**inherited, **told}, capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another libc keeps memory by other rules")
+@pytest.mark.slow
+def test_sixteen_megabytes_in_pieces_are_not_fetched_anew() -> None:
+    (plain,) = faults()
+    said, kept = faults("kept")
+    assert said == "True" and float(kept) < 10 < float(plain) / 10
