@@ -274,10 +274,6 @@ def test_a_run_is_not_saved_over_a_folder_nor_in_none(tmp_path: Path) -> None:
         run().save(tmp_path / "none" / "run.pt")
 
 
-def test_two_numbers_of_steps_may_be_a_list() -> None:
-    assert cohorts(3, steps=[2, 8]) == cohorts(3, steps=(2, 8))  # type: ignore[arg-type]
-
-
 def run(federation: Federation | None = None, **more: Any) -> Any:
     chosen = federation or Federation(nn.Linear(3, 2), F.cross_entropy, data(), batch_size=2)
     return simulate("fedavg", chosen, **{"plan": cohorts(None), "eta_l": 0.1, **more})

@@ -387,14 +387,6 @@ def test_cohorts_steps_and_rates_are_told_where_they_differ_and_where_not(monkey
     assert "; 4 clients; batch 2. Their own: fedavg eta = 1; mine eta = 1. Not alike: " in unlike
 
 
-def test_a_metric_is_on_a_linear_axis_and_rounds_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    values = iter([0.01, 0.2, 0.9])
-    run = played(metrics={"macro F1": lambda output, targets: next(values)})
-    (axes,) = drawn(monkeypatch, {"fedavg": run}, panels=["macro F1"], against=["rounds"]).axes
-    assert axes.get_yscale() == "linear"
-    assert all(float(tick).is_integer() for tick in axes.get_xticks())
-
-
 def test_without_matplotlib_the_error_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     run = played()
     monkeypatch.setitem(sys.modules, "matplotlib", None)

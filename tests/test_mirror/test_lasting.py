@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -52,3 +53,22 @@ def test_a_gradient_that_is_held_stays_what_it_was(way: str | None, text: Any, p
         fed = federation(one)
         ends.append(Batched(fed.in_round(0), whole=True).each(text, plan, fed.x0))
     torch.testing.assert_close(*ends, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("way", ["compiled", "layered", "stacked", "vmapped", "looped", None])
+def test_gradients_that_a_text_asks_for_itself_stay_too(way: str | None) -> None:
+    """Of all clients, over steps, rounds and what clients do; and of one client."""
+    fed = federation(way)
+    clients, X = Batched(fed.in_round(0), whole=True), fed.x0.repeat(3, 1)
+    asked: list[Callable[[], object]] = [
+        lambda: clients.gradients((0, 1, 2), 1, X + 1),
+        lambda: Batched(fed.in_round(1), whole=True).gradients((0, 1, 2), 0, X + 2),
+        lambda: clients.each(of_one_step, PLANS[1], fed.x0),
+        lambda: clients[1](0, fed.x0 + 1),
+    ]
+    for ask in asked:
+        for first in (lambda: clients.gradients((0, 1, 2), 0, X), lambda: clients[0](0, fed.x0)):
+            g = first()
+            was = g.clone()
+            ask()
+            assert torch.equal(g, was)

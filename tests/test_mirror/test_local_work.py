@@ -114,7 +114,7 @@ EACH = epochs([1, 2, 3, 1, 2, 3], batch_size=3)
 
 @pytest.mark.table(1)
 @pytest.mark.parametrize(
-    "steps", [(1, 4), each_round(1, 4), epochs(2, batch_size=3), EACH, for_clients([3, 1, 2, 4, 1, 2])]
+    "steps", [(1, 4), [1, 4], each_round(1, 4), epochs(2, batch_size=3), EACH, for_clients([3, 1, 2, 4, 1, 2])]
 )
 def test_a_saved_run_goes_on_with_it(steps: Any, tmp_path: Path) -> None:
     federation, *_ = quadratic(batch_size=3)

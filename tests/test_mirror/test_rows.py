@@ -17,7 +17,7 @@ from fedspec.mixing.topology import ring
 from fedspec_torch import cohorts, simulate
 from fedspec_torch.ranks.processes import Ranks
 from fedspec_torch.ranks.rows import Rows
-from fedspec_torch.ranks.sharded import Copies, gathered, spread
+from fedspec_torch.ranks.sharded import spread
 from fedspec_torch.ranks.shards import Shards
 
 pytestmark = pytest.mark.table(10)
@@ -69,14 +69,6 @@ def test_what_is_done_to_each_row_leaves_it_where_it_is() -> None:
     names = ("each entry", "two stacks", "a number a row", "new rows", "gossip", "constants", "rows that are chosen")
     for name in names:
         assert isinstance(OF_A_STACK[name](spread(X, SHARDS)), Rows), name
-
-
-def test_a_stack_of_one_vector_is_made_where_its_rows_belong() -> None:
-    with Copies(SHARDS):
-        made = stack([x] * N)
-        other = stack([x] * (N - 1))
-    assert isinstance(made, Rows) and not isinstance(other, Rows)
-    assert torch.equal(gathered(made), stack([x] * N))
 
 
 @pytest.mark.parametrize(("clients", "count", "ranks"), [(7, 3, 1), (6, 4, 4), (10, 8, 3), (2, 5, 4), (1000, 7, 5)])
