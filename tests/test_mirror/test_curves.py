@@ -105,9 +105,6 @@ def told(figure: Any) -> str:
     return " ".join(figure.texts[-1].get_text().split())
 
 
-# Colours.
-
-
 # Names.
 
 
@@ -297,6 +294,9 @@ def test_files_are_what_their_suffixes_say_and_the_same_again(tmp_path: Path) ->
     assert pixels.shape[1] == 6 * 150
     # On a dark page it has its own white ground.
     assert (pixels[..., 3] == 1).all() and (pixels[[0, 0, -1, -1], [0, -1, 0, -1]] == 1).all()
+
+
+# Runs that were played in Python.
 
 
 def played(
