@@ -111,7 +111,7 @@ def test_a_row_of_ones_own_is_the_text_alone() -> None:
     def server(h: Any, state: Any, messages: Any) -> Any:
         return row.run.server(h, state, messages)
 
-    last = text.parts(replace(row, run=replace(row.run, server=server, plain=None)))[-1]
+    last = text.parts(replace(row, run=replace(row.run, server=server)))[-1]
     assert last.by == "" and last.text.endswith("server")
 
 
