@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from fedspec import arith
 from fedspec.hyper import keywords, plays_part
 from fedspec.rules import printed
 from fedspec.source_text import assigned_in, bare, copied, drop_unread, leave_out, read_in, source_of, written
+
+E = TypeVar("E", bound=ast.expr)
 
 Known: TypeAlias = Mapping[str, Any]
 """The parameters and local names whose value the reading decides."""
@@ -287,7 +289,35 @@ class _Function(ast.NodeTransformer):
                 if UNKNOWN not in found and all(isinstance(n, ast.Name) and self.made[n.id] == 1 for n in names):
                     self.known.update({n.id: v for n, v in zip(names, found, strict=True) if isinstance(n, ast.Name)})
                     return None
+            case ast.Assign(targets=[ast.Name()], value=ast.Call() as call):
+                if (lines := self._spread(call)) is not None:
+                    *before, node.value = lines
+                    return [*before, node]
         return node
+
+    def _spread(self, call: ast.Call) -> list[Any] | None:
+        """The statements of a rule that is called, last its expression, if they can stand where it is called."""
+        f = self.space.get(call.func.id) if isinstance(call.func, ast.Name) else None
+        f = inspect.unwrap(f) if isinstance(f, FunctionType) else None
+        if f is None or f not in self.of.known or not self._is_equation(f):
+            return None
+        given = self._bound(call, list(_defaults(f)))
+        match copied(self.of.within(f, self.of.known[f]).node).body:
+            case [*before, ast.Return(value=ast.BinOp() as end)] if before:
+                made = [
+                    s.targets[0].id for s in before if isinstance(s, ast.Assign) and isinstance(s.targets[0], ast.Name)
+                ]
+                if len(made) < len(before) or any(self.made[n] for n in made):
+                    return None
+                whole = ast.Tuple([*(s.value for s in before if isinstance(s, ast.Assign)), end], ast.Load())
+                if (found := _inlined(whole, given, self.space, f, made)) is None:
+                    return None
+                self.made.update(made)
+                return [
+                    *(ast.Assign([ast.Name(n, ast.Store())], e) for n, e in zip(made, found.elts, strict=False)),
+                    found.elts[-1],
+                ]
+        return None
 
     def _settles(self, name: str, node: ast.Assign, was: str) -> bool:
         """True if an assignment is not needed: the reading decides the value, or another name has it."""
@@ -386,24 +416,26 @@ class _Function(ast.NodeTransformer):
         return dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords if k.arg}
 
 
-def _inlined(value: ast.expr, given: Mapping[str, ast.expr], space: Known, f: FunctionType) -> ast.expr | None:
+def _inlined(
+    value: E, given: Mapping[str, ast.expr], space: Known, f: FunctionType, made: Collection[str] = ()
+) -> E | None:
     """The expression of a function at its arguments; None if one would be computed twice, or a name is lacking."""
     read = Counter(n.id for n in ast.walk(value) if isinstance(n, ast.Name))
     if any(read[n] != 1 and not _is_simple(a, read[n]) for n, a in given.items()):
         return None
     if any(isinstance(n, ast.Lambda | ast.comprehension) for n in ast.walk(value)):
         return None
-    free = [n for n in read if n not in given]
+    free = [n for n in read if n not in given and n not in made]
     if any(n in f.__globals__ and {**vars(arith), **space}.get(n) is not f.__globals__[n] for n in free):
         return None
-    found: ast.expr = _Put(given).visit(copied(value))
+    found: E = _Put(given).visit(copied(value))
     return found
 
 
 def _is_simple(node: ast.expr, times: int) -> bool:
     """True if an argument may be left out, or stand more than once, where an expression reads it that often."""
     if times > 1:
-        return isinstance(node, ast.Name | ast.Attribute | ast.Constant)
+        return isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.Subscript)
     return not any(isinstance(n, ast.Call) for n in ast.walk(node))
 
 

@@ -90,7 +90,7 @@ def test_an_effective_number_of_steps_that_is_rounded() -> None:
 
 def test_squares_averaged_wherever_a_statement_reads_them() -> None:
     known = known_at("fedyogi/server/reddi-2021")
-    squared = called(known, "the clients' mean of delta ** 2 stands for that of their mean, wherever")
+    squared = called(known, "the clients' mean of delta ** 2 stands for that of their mean")
     for s in known.samples[:4]:
         h, x, ends = s.case.hyper, flatten(s.case.x0).astype(float), []
         m, v = 0 * x, 0 * x + h["v0"]

@@ -58,13 +58,6 @@ def test_no_name_of_an_edit_quotes_what_only_the_source_knows(offer: str) -> Non
     assert len(said) > 100 and {words for words in said if SOURCE.search(words)} == set()
 
 
-def test_an_option_that_is_asked_for_is_said_as_its_reading() -> None:
-    known = known_of(setting_of(Offer("dampened", "client", "first-gradient")))
-    said = [v.words for v in known.mechanical if v.words.startswith("as if start")]
-    assert said == ["as if start = zero"]
-    assert not any("zero stands for" in v.words for v in known.mechanical)
-
-
 def test_of_two_squares_it_is_said_which() -> None:
     known = known_of(setting_of(Offer("yogi", "client", "zaheer-2018")))
     said = [plainly(v.words) for v in known.edits if v.words.startswith("the magnitude of g stands for its square")]

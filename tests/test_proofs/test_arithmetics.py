@@ -136,10 +136,10 @@ def test_floats(label: str) -> None:
 
 def test_examples_take_both_branches() -> None:
     """AMSGrad keeps its maximum at some coordinates and raises it at others; Yogi moves both ways."""
-    ams = called("server.amsgrad.amsgrad")
+    ams = called("server.amsgrad.amsgrad-none-inside-before-correction")
     kept = ams.result["v_hat"] == ams.arguments["state"].v_hat
     assert kept.any() and not kept.all()
-    yogi = called("server.yogi.yogi")
+    yogi = called("server.yogi.yogi-none-outside-pseudo-gradient")
     rose = yogi.result["v"] > yogi.arguments["state"].v
     assert rose.any() and not rose.all()
     waited = [called(label) for label, (name, _) in CALLS.items() if delayed(RULES[name])]

@@ -83,7 +83,11 @@ def step(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State,
     """One round under any options."""
 
     def move(h: FedLamb, state: State, x: Vector, p: Vector) -> Vector:
-        return concatenate([layer_step(x[..., l], p[..., l], **h.of(layer_step)) for l in state.layers])
+        new = []
+        for l in state.layers:
+            moved = layer_step(x[..., l], p[..., l], **h.of(layer_step))
+            new.append(moved)
+        return concatenate(new)
 
     return run(h, state, clients, plan, move)
 

@@ -47,7 +47,6 @@ class Text:
         source: its text, without the indentation of its first line.
         tree: the text parsed.
         kinds: by statement, what there is in it and at hand, in the words of the text.
-        passed_over: what an option leaves out, of two expressions that it chooses between.
     """
 
     def __init__(self, function: FunctionType, folded: Mutant | None = None) -> None:
@@ -57,7 +56,6 @@ class Text:
         self.folded = bool(folded)
         self.tree = parsed(self.source)
         self.kinds: dict[ast.stmt, dict[str, Kind]] = {}
-        self.passed_over: set[ast.AST] = set()
 
     @cached_property
     def statements(self) -> list[tuple[ast.stmt, ast.expr]]:
@@ -151,13 +149,6 @@ class Text:
         space = {**frame.f_globals, **frame.f_locals}
         self._evaluate(self.expressions, space, found)
         self._evaluate({BEGUN_FROM: _compiled(BEGUN_FROM)}, space, found)
-        for choice in ast.walk(self.values[statement]):
-            if isinstance(choice, ast.IfExp) and asks_option(choice.test):
-                taken, other = "body", choice.orelse
-                if not eval(_compiled(ast.unparse(choice.test)), space):
-                    taken, other = "orelse", choice.body
-                vars(choice)["taken"] = taken
-                self.passed_over.update(ast.walk(other))
         # What is taken a part of by one name may be taken by another.
         whole = [n if n.replace(".", "").isidentifier() else f"({n})" for n, kind in found.items() if is_array(kind)]
         self._evaluate({t: _compiled(t) for n in whole for t in (n + index for index in self.indices)}, space, found)
@@ -183,14 +174,6 @@ def _counts(there: Mapping[str, Any]) -> Iterator[str]:
         if counted and (n == "clients" or len(value) not in told):
             told.add(len(value))
             yield f"len({n})"
-
-
-def asks_option(test: ast.expr) -> bool:
-    """Whether a test asks which option is set: it comes out alike wherever the text runs."""
-    match test:
-        case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Attribute(value=ast.Name(id=name))]):
-            return name[:1].isupper()
-    return False
 
 
 def _texts(nodes: Iterable[ast.expr]) -> Iterable[str]:

@@ -237,14 +237,7 @@ def _kept_off_zero(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> It
 
 
 def _members(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """Another option than the one that is asked for, or written there."""
-    match node:
-        case ast.Compare(left=left, ops=[ast.Is() | ast.Eq()], comparators=[ast.Attribute() as member]):
-            now, asked = kinds.get(ast.unparse(left)), kinds.get(ast.unparse(member))
-            if isinstance(now, Choice) and isinstance(asked, Choice):
-                true = now.value == asked.value
-                for other in now.others if true else (asked.value,):
-                    yield Change(f"as if {said(left)} = {other}", node, str(not true), 0)
+    """Another option than the one that is written there."""
     kind = kinds.get(ast.unparse(node))
     asks = f" is {ast.unparse(node)}" in around or f" == {ast.unparse(node)}" in around
     if isinstance(node, ast.Attribute) and ast.unparse(node)[:1].isupper() and isinstance(kind, Choice) and not asks:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations, permutations, product
 from typing import TypeGuard
 
@@ -42,13 +42,13 @@ def mechanical(text: Text, numbers: Iterable[str] = ()) -> Iterator[Edit]:
             continue
         symbol = symbol_of(statement)
         for change in (
-            *_changes(value, kinds, numbers, text.passed_over),
+            *_changes(value, kinds, numbers),
             *_each_by_itself(symbol, value, kinds),
             *_decided(statement),
             *_more(symbol, value, kinds),
             *_both_times(symbol, value, kinds),
             *_applied_too(symbol, value, kinds, text.calls),
-            *_apart(value, kinds, text.passed_over),
+            *_apart(value, kinds),
             *_swapped(value, kinds),
         ):
             old = change.old
@@ -78,14 +78,10 @@ def _edit(text: Text, words: str, new: str, rank: int, symbol: str) -> Edit:
     return Edit(words, symbol, mutant, rank=rank, asks=asked(new))
 
 
-def _changes(
-    value: ast.expr, kinds: Mapping[str, Kind], numbers: Iterable[str], but: Container[ast.AST]
-) -> Iterator[Change]:
+def _changes(value: ast.expr, kinds: Mapping[str, Kind], numbers: Iterable[str]) -> Iterator[Change]:
     nodes = [n for n in ast.walk(value) if isinstance(n, ast.expr)]
     above = {child: n for n in ast.walk(value) for child in ast.iter_child_nodes(n)}
     for node in nodes:
-        if node in but:
-            continue
         if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) or isinstance(node, ast.Starred | ast.JoinedStr):
             continue
         around = _around(node, above)
@@ -166,10 +162,8 @@ def _applied_too(
             yield Change(f"{said(call.func)} is applied to {said(value)} too", value, ast.unparse(whole), 1)
 
 
-def _apart(value: ast.expr, kinds: Mapping[str, Kind], but: Container[ast.AST]) -> Iterator[Change]:
+def _apart(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
     """The difference of two vectors more in a sum: what corrects one that is meant to be plain."""
-    while isinstance(value, ast.IfExp):
-        value = value.orelse if value.body in but else value.body
     kind = kinds.get(ast.unparse(value))
     if is_array(kind) and len(kind[1]) == 1:
         for a, b in permutations([n for n, its in kinds.items() if its == kind and n.isidentifier()], 2):

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 from fedspec.source_text import copied
-from fedspec_suite.diagnosis.edits.at_hand import asks_option
 from fedspec_suite.diagnosis.edits.edit import Rebuilt
 from fedspec_suite.diagnosis.edits.moved import Put, assigned, reads, waits
 from fedspec_suite.diagnosis.edits.slips import said
@@ -95,7 +94,7 @@ def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
     (outer,) = tree.body
     body = outer.body if isinstance(outer, ast.FunctionDef) else []
     choices = (n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp))
-    tests = {ast.unparse(test): test for test in choices if not asks_option(test)}
+    tests = {ast.unparse(test): test for test in choices}
     for k, s in enumerate(body):
         for n, value in assigned(s) if isinstance(s, ast.Assign) else ():
             olds = [a for a in ast.walk(value) if isinstance(a, ast.Attribute) and a.attr == n]

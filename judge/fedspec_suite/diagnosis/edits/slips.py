@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -260,7 +261,7 @@ def _decayed(node: ast.expr) -> ast.Name | None:
 
 @lru_cache(maxsize=1 << 12)
 def said(node: ast.expr) -> str:
-    """An expression as a person reads it; of two that an option chooses between, the one taken or usual."""
+    """An expression as a person reads it; of two that an option chooses between, the usual one."""
     return ast.unparse(_Usual().visit(copied(node))).replace("state.", "").replace("h.", "")
 
 
@@ -276,6 +277,11 @@ class _Put(ast.NodeTransformer):
 
 class _Usual(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        # Which one was taken, where it has run.
-        usual: ast.expr = self.visit(getattr(node, getattr(node, "taken", "body")))
+        usual: ast.expr = self.visit(node.body)
         return usual
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """A call without the options that a reading decides."""
+        node.keywords = [k for k in node.keywords if not re.fullmatch(r"[A-Z]\w+\.[A-Z_]+", ast.unparse(k.value))]
+        self.generic_visit(node)
+        return node
