@@ -145,9 +145,12 @@ bare: venv ## Gather what a machine with a GPU, torch and NumPy alone lacks, in 
 claims: venv ## Run the evidence of every claim of the ledger again
 	$(BIN)/fedspec claims run --all --jobs $(JOBS)
 
+# Claims whose stored run took at most so many seconds.
+UPTO ?= inf
+
 .PHONY: recheck
 recheck: venv ## The same, with short searches beside what they found last
-	$(BIN)/fedspec claims run --all --recheck --jobs $(JOBS)
+	$(BIN)/fedspec claims run --all --recheck --upto $(UPTO) --jobs $(JOBS)
 
 .PHONY: kernel
 kernel: venv ## Have Coq's kernel check the certificates and refuted theorems (installs Coq by apt-get)
@@ -181,16 +184,17 @@ vectors-wheel: venv ## Build the vectors as a wheel that needs Python alone (dis
 	$(BIN)/python scripts/vectors_wheel.py
 
 .PHONY: test
-test: venv ## What must pass before a commit: lint, types, tests, claims, wheel
+test: venv ## What must pass before a commit: lint, types, tests, quick claims, wheel
 	@# Side by side what takes one core each.
 	@$(MAKE) --no-print-directory -j $(JOBS) -O lint types
 	@$(MAKE) --no-print-directory tests
-	@$(MAKE) --no-print-directory -j $(JOBS) -O recheck wheel
+	@$(MAKE) --no-print-directory -j $(JOBS) -O recheck wheel UPTO=1
 
 .PHONY: outside
-outside: venv ## What needs published packages or a browser, what is slow, and more cases of each table
+outside: venv ## What needs published packages or a browser, what is slow, more cases of each table, every claim
 	@# One more than there are cores: a quarter of the time was waiting for installations, servers and the browser.
 	FEDSPEC_PROFILE=outside $(BIN)/pytest -n $$(( $(JOBS) + 1 )) --dist worksteal $(ARGS)
+	@$(MAKE) --no-print-directory recheck
 
 .PHONY: refresh-constraints
 refresh-constraints: check-python ## Resolve the newest dependencies into constraints.txt
