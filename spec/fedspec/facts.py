@@ -25,7 +25,6 @@ class Fact(StrEnum):
     FREE_SETS = "clients that all mix, whoever computes and whoever sends"
     LATE = "late updates"
     BUFFERED = "buffers of changes"
-    MIXED_MODELS = "models that are mixed into the server's"
     PLAIN_MEAN = "the weighted mean of changes"
     EXACT_MEAN = "an exact mean in the last local step of a round"
     PERIODIC = "local models that are averaged, and no step of a server"
@@ -57,7 +56,6 @@ READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
     Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
     Fact.LATE: lambda a: a.event == "arrival",
     Fact.BUFFERED: lambda a: a.event == "arrival" and "buffer" in a.numbers,
-    Fact.MIXED_MODELS: lambda a: a.event == "arrival" and "mix" in a.numbers,
     Fact.PLAIN_MEAN: lambda a: a.runs("weighted_mean"),
     Fact.EXACT_MEAN: lambda a: a.runs("global_mean"),
     Fact.PERIODIC: lambda a: a.runs("model_mean"),

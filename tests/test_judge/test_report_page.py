@@ -199,7 +199,7 @@ def test_the_first_number_that_is_wrong_is_told_in_full() -> None:
 def test_what_breaks_no_rule_known_is_told_by_its_laws() -> None:
     text = paged([wrong("no known variant", asked("rests", Status.FAIL), asked("mirrors"))]).text
     assert "It breaks" in text and sentences.words("rests") in text
-    assert "it holds 1 law" in text and sentences.words("mirrors") in text
+    assert "it holds 1 property" in text and sentences.words("mirrors") in text
 
 
 def test_an_offer_from_elsewhere_needs_no_catalogue() -> None:

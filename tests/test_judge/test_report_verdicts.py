@@ -15,7 +15,7 @@ WIDTHS = (60, 80, 100, 200)
 UNKNOWN = wrong(
     "no known variant; every step is the specified one times t^-1",
     *(asked(law, Status.FAIL) for law in ("follows-x", "unrolled", "zero-weight", "unanimous", "mean")),
-    *(asked(law) for law in ("client-order", "repeats", "isolated")),
+    *(asked(law) for law in ("client-order", "mirrors", "rests")),
 )
 LONG = {
     "subject": "a-package-with-a-name-that-is-much-longer-than-a-table-has-room-for-in-one-line (variant "
@@ -140,7 +140,7 @@ def test_an_unknown_variant_says_what_is_broken_and_what_holds() -> None:
     told = printed([UNKNOWN])[3:8]
     assert told[0].startswith("  mine 0.1 fedavg: no known variant; every step is the specified one times t^-1; first")
     assert told[2].startswith("    fails: ") and every()["zero-weight"].words in told[2]
-    assert told[4].startswith("    holds: 3 laws that do not run the rule, such as: ")
+    assert told[4].startswith("    holds: 3 properties, such as: ")
 
 
 def test_what_is_left_out_of_a_list_is_counted() -> None:

@@ -14,7 +14,7 @@ from fedspec_suite.diagnosis.seen.decimals import CLAIMED
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE, INSIDE
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
 from fedspec_suite.judge.zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
-from fedspec_suite.laws import law_named, retired
+from fedspec_suite.laws import LAWS, law_named, retired
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.extent import Extent, beyond_all, widen
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
@@ -337,7 +337,7 @@ def unknown(r: Result) -> bool:
 
 
 def broken(r: Result) -> list[str]:
-    """What the laws say that failed and do not run the rule, each once; not those that met no number alone."""
+    """The properties and manners that an offer breaks, each once; not those that met no number alone."""
     out = []
     for law, mine in _independent(r).items():
         failed = [o.dtype for o in mine if o.status is Status.FAIL and not _no_number(o.deviation)]
@@ -348,19 +348,21 @@ def broken(r: Result) -> list[str]:
 
 
 def _no_number(d: Deviation | None) -> bool:
-    """Whether all that deviates is that something is no number, or cannot be read, which every law meets."""
+    """True if all that deviates is that something is no number, or cannot be read, which every law meets."""
     if d is None or d.unread:
         return d is not None
     return NO_NUMBER.search(d.note) is not None or (d.got is not None and not isfinite(d.got))
 
 
 def holds(r: Result) -> list[str]:
-    """What the laws say that passed and do not run the rule, each once."""
-    held = [law for law, mine in _independent(r).items() if all(o.status is Status.PASS for o in mine)]
+    """The properties that an offer has, in words, each once."""
+    asked = {law: mine for law, mine in _independent(r).items() if law not in LAWS}
+    held = [law for law, mine in asked.items() if all(o.status is Status.PASS for o in mine)]
     return [words(law) for law in (*held, *(law for law, status in r.properties.items() if status == Status.PASS))]
 
 
 def _independent(r: Result) -> dict[str, list[Obligation]]:
+    """The obligations of laws and properties that don't run the rule, by law."""
     out: dict[str, list[Obligation]] = {}
     for o in r.obligations:
         if not o.reads and o.status is not Status.SKIP:

@@ -135,8 +135,8 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
             said = _listed("fails: ", broken, count, width * wide - 20)
             lines += _filled(Text(said, "dim"), console, width, wide)
         if holds and most + MORE > len(lines):
-            counted = "1 law that does" if len(holds) == 1 else f"{len(holds)} laws that do"
-            said = _listed(f"holds: {counted} not run the rule, such as: ", holds, "", width)
+            counted = f"{len(holds)} {'property' if len(holds) == 1 else 'properties'}"
+            said = _listed(f"holds: {counted}, such as: ", holds, "", width)
             lines.append(Text(said, "dim"))
     return [Text.assemble(" " * (INDENT if k == 0 else 2 * INDENT), line) for k, line in enumerate(lines)]
 
