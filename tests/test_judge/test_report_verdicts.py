@@ -210,7 +210,7 @@ def test_notes_obligations_denominators_and_commands_come_on_request() -> None:
         "fedspec check noted",
         "9 of 9 obligations exercised on 120 cases, 4 passed; 1 not offered",
         "fedavg.step round 2; got[1] 0.25, want 0.5; ratio 1e+15",
-        every()["isolated"].words,
+        every()["rests"].words,
         every()["unrolled"].words,
     )
     brief, long = (" ".join(" ".join(printed(NOTED, details=details)).split()) for details in (False, True))

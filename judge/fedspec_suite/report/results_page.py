@@ -185,7 +185,8 @@ def _laws(r: Result) -> Part:
         parts += [tag("h3", "It breaks"), tag("ul", [tag("li", law) for law in broken])]
     if holds:
         listed = tag("ul", [tag("li", law) for law in holds])
-        parts.append(tag("details", tag("summary", f"it holds {len(holds)} {'property' if len(holds) == 1 else 'properties'}"), listed))
+        counted = f"it holds {len(holds)} {'property' if len(holds) == 1 else 'properties'}"
+        parts.append(tag("details", tag("summary", counted), listed))
     return parts
 
 
