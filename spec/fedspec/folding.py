@@ -378,7 +378,10 @@ class _Function(ast.NodeTransformer):
         return node
 
     def _option(self, node: ast.expr) -> ast.expr:
-        return node if self.value(node) is UNKNOWN else self.visit(node)
+        value = self.value(node)
+        # A module that passes an option on need not know its kind.
+        unnamed = isinstance(value, StrEnum) and type(value).__name__ not in self.space
+        return node if value is UNKNOWN or unnamed else self.visit(node)
 
     def _folded_call(self, node: ast.Call, f: FunctionType) -> ast.expr:
         """A call without the options that it decides, or the one expression that is then left of the function."""

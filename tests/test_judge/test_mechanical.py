@@ -19,12 +19,13 @@ from fedspec.arith import Array, norm
 from fedspec.catalogue import CATALOGUE
 from fedspec.client.adam import adam
 from fedspec.contract import Begin, Case, Messages, Offer, Round, SubjectInfo
+from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.edits.at_hand import Text, seen_running
 from fedspec_suite.diagnosis.edits.in_edits import ASKING, asked, event_number, in_each_block
 from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.identify import Diagnosis, identify
-from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.known import folded_in, known_of
 from fedspec_suite.diagnosis.variants import as_claimed
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
@@ -334,3 +335,21 @@ def test_every_edit_is_python(algorithm: str, level: Any, reading: str) -> None:
     for v in known.mechanical:
         for mutant in v.mutants:
             ast.parse(mutant.new)
+
+
+FOLDED = {(o.algorithm, o.level, o.reading): o for o in SUBJECT.info.offers if o.rates == "one"}
+
+
+@pytest.mark.table(10)
+@pytest.mark.parametrize("which", FOLDED, ids="-".join)
+def test_what_is_edited_is_the_claimed_rule_bit_for_bit(which: tuple[str, str, str]) -> None:
+    """The functions of a claim with its options folded away, each in the place of the one that looks at them."""
+    of = setting_of(FOLDED[which])
+    claimed, samples = as_claimed(of), samples_of(of)[:2]
+    folded = replace(claimed, mutants=tuple(folded_in(of)))
+    for s in samples:
+        want, got = (list(v.quick(s, v.editions()())) for v in (claimed, folded))
+        assert len(want) == len(got) == len(s.events)
+        for a, b in zip(want, got, strict=True):
+            for n in a:
+                np.testing.assert_equal(b[n], a[n])

@@ -105,7 +105,7 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
     """Every mechanical edit of what runs on the samples."""
     one = replace(as_claimed(setting), parts=1, kind="edit")
     rules = functions(setting.algorithm, setting.level)
-    folded = {m.rule: m for m in _folded(setting)}
+    folded = {m.rule: m for m in folded_in(setting)}
     texts = [Text(f, folded.get(f"{f.__module__}.{f.__name__}")) for f in rules]
     seen_running(texts, lambda: _run(replace(one, mutants=tuple(folded.values())), samples))
     told = [n for n in setting.numbers if n not in COUNTS]
@@ -123,7 +123,7 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
         )
 
 
-def _folded(setting: Setting) -> Iterator[Mutant]:
+def folded_in(setting: Setting) -> Iterator[Mutant]:
     """The functions of a setting with its options folded away, in the place of those that look at them."""
     a = setting.algorithm
     options = {n: a.options[n](v) for n, v in setting.options.items() if n not in LEFT_OPEN}
