@@ -69,11 +69,11 @@ EDITS = (
         "uniform kept",
         "",
     ),
-    _edit("what is left out is averaged", _ALL, _MOVED, "kept kept", ""),
+    _edit("what is left out is averaged", _ALL, _MOVED, "kept kept", "whole"),
     _edit("the last for the first", "return sent[0]", "return sent[-1]", "first first", ""),
     _edit("the first for the last", "return sent[-1]", "return sent[0]", "last last", ""),
     _edit("the least for the largest", "np.max(sent", "np.min(sent", "kept largest", "whole"),
-    _edit("a rate of 2 carries means on", _ALL, f"{_MOVED} * 2 - b", "averaged averaged", ""),
+    _edit("a rate of 2 carries means on", _ALL, f"{_MOVED} * 2 - b", "averaged averaged", "whole"),
 )
 
 

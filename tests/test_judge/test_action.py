@@ -116,6 +116,7 @@ def test_a_report_of_several_lines_turns_nothing_green(end: str, tmp_path: Path)
     assert not (tmp_path / "OUTPUT").exists() and not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_the_checkout_is_trusted_whoever_owns_it(tmp_path: Path) -> None:
     """Its pyproject.toml counts in a container too, whose user is another; it would be skipped there."""
     (tmp_path / "pyproject.toml").write_text('[tool.fedspec.check]\nexpect = "e.toml"\n')

@@ -6,7 +6,6 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,6 @@ from test_judge.support import inside
 
 from fedspec.catalogue import elsewhere, find
 from fedspec.errors import ParameterError, UnknownNameError
-from fedspec.mixing import lora
 from fedspec.mixing.lora import Factor
 from fedspec.readings import Weighting
 from fedspec_suite.adapters import judging
@@ -187,13 +185,6 @@ def test_exact_numbers() -> None:
     assert not (s.sent[0].B == rebased(s, [2] * len(s.sent)).sent[0].B).all()
 
 
-def test_rounds_are_drawn_once() -> None:
-    once, again = ([rows(s.layer.W) for s in rounds(5)] for _ in range(2))
-    assert once == again != [rows(s.layer.W) for s in rounds(6)]
-    exact = list(rounds(5, Fraction))
-    assert [rows(s.layer.W) for s in exact] == once and isinstance(exact[0].sigma, Fraction)
-
-
 @pytest.mark.parametrize("m", [m for m in PARTS if m.values[0].rule == "flora"])
 def test_mistakes_with_ranks_of_their_own_are_named(m: Mutant) -> None:
     claim = Claim("flora", own_ranks=True)
@@ -235,12 +226,6 @@ def test_names_in_any_spelling() -> None:
     ]
     with pytest.raises(UnknownNameError, match="rule: none is called 'fedex-laro'; nearest: fedex-lora"):
         named("fedex-laro")
-
-
-def test_an_edit_is_found_exactly_once() -> None:
-    with pytest.raises(UnknownNameError, match="found 0 times in fedit"):
-        spoilt(replace(mutants()[0], old="nowhere"))
-    assert vars(lora)["fedit"] is lora.fedit and spoilt(mutants()[0])["fedit"] is not lora.fedit
 
 
 def told(*arguments: str) -> str:

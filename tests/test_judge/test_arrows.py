@@ -1,6 +1,5 @@
 """Who may import whom: the specification knows nobody, its rules know only the ground they stand on, and each room of
-the suite knows the rooms before it.
-"""
+the suite knows the rooms before it."""
 
 from __future__ import annotations
 
@@ -12,6 +11,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.facts import READ_OFF, Fact
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEC, SUITE, PROPERTIES = (ROOT / f for f in ("spec/fedspec", "judge/fedspec_suite", "judge/fedspec_properties"))
@@ -114,13 +116,12 @@ def roots(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in imports(path)}
 
 
-def room(part: str) -> str:
-    """The room that a part of the suite is in."""
-    return "cli" if part in DOORS else part
-
-
 def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
+
+
+def of_part(part: str) -> list[Path]:
+    return files(SPEC / part) if (SPEC / part).is_dir() else [SPEC / f"{part}.py"]
 
 
 def test_the_specification_knows_nobody() -> None:
@@ -128,47 +129,82 @@ def test_the_specification_knows_nobody() -> None:
     assert not {name(path): more for path in files(SPEC) if (more := roots(path) - known)}
 
 
-@pytest.mark.parametrize("folder", ["client", "mixing", "server"])
-def test_rules_stand_on_the_ground_alone(folder: str) -> None:
-    for path in files(SPEC / folder):
+ADAPTER = {"arith", "contract", "domains", "errors", "given", "plan", "records", "schema", "wire"}
+BESIDE = {"entry", "costs", "facts", "phrases"}
+ALONE: dict[str, tuple[list[Path], str, set[str]]] = {
+    "local solvers, which end in a row": (files(SPEC / "client"), "fedspec", GROUND | BESIDE | {"client"}),
+    "means": (files(SPEC / "mixing"), "fedspec", GROUND | {"mixing"}),
+    "servers": (files(SPEC / "server"), "fedspec", GROUND | {"server"}),
+    "the ground": ([p for part in GROUND for p in of_part(part)], "fedspec", GROUND | {"__version__"}),
+    "records": ([p for part in RECORDS for p in of_part(part)], "fedspec", GROUND | RECORDS),
+    "an adapter": ([SPEC / f"{m}.py" for m in ("contract", "plan", "schema", "wire", "serve")], "fedspec", ADAPTER),
+    "cases": (files(SUITE / "diagnosis/cases"), "fedspec_suite.diagnosis", {"cases"}),
+    "defects": (files(SUITE / "diagnosis/defects"), "fedspec_suite.diagnosis", {"cases", "defects", "edits"}),
+    "edits": (files(SUITE / "diagnosis/edits"), "fedspec_suite.diagnosis", {"cases", "defects", "edits"}),
+    # Edits are put into copies. What makes the environments runs beside the judge, not in them.
+    "mutants": (files(SUITE / "mutants"), "fedspec_suite", {"mutants", "own", "measure"}),
+    "subjects": (
+        [p for p in files(SUITE / "subjects") if p.name != "making.py"],
+        "fedspec_suite",
+        {"subjects", "own"},
+    ),
+    "what makes environments": ([SUITE / "subjects/making.py"], "fedspec_suite", {"subjects", "own", "measure"}),
+    "properties": (files(PROPERTIES), "fedspec_suite", {"own", "measure", "laws"}),
+}
+"""What files may import of a package, by its parts; nothing else of it."""
+
+
+@pytest.mark.parametrize("what", ALONE)
+def test_they_stand_on_nothing_else(what: str) -> None:
+    paths, package, known = ALONE[what]
+    for path in paths:
         for module in imports(path):
-            if module.startswith("fedspec."):
-                part = module.split(".")[1]
-                rows = {"entry", "costs", "facts", "phrases"} if folder == "client" else set()
-                assert part in GROUND | {folder} | rows or module == "fedspec", f"{name(path)} imports {module}"
+            if module.startswith(f"{package}."):
+                part = module.removeprefix(f"{package}.").partition(".")[0]
+                assert part in known, f"{name(path)} imports {module}"
 
 
-def of_part(part: str) -> list[Path]:
-    return files(SPEC / part) if (SPEC / part).is_dir() else [SPEC / f"{part}.py"]
+def below(folder: Path, *left: str) -> list[Path]:
+    """The files of a folder, but those of some of its parts."""
+    return [path for path in files(folder) if path.relative_to(folder).parts[0] not in left]
 
 
-@pytest.mark.parametrize("part", sorted(GROUND))
-def test_the_ground_knows_no_rules(part: str) -> None:
-    for path in of_part(part):
-        for module in imports(path):
-            if module.startswith("fedspec."):
-                assert module.split(".")[1] in GROUND | {"__version__"}, f"{name(path)} imports {module}"
+RULES = ("client", "server", "mixing", "algorithms", "reference", "preconditioner")
+APART: dict[str, tuple[list[Path], tuple[str, ...]]] = {
+    "algorithms": (
+        files(SPEC / "algorithms"),
+        tuple(f"fedspec.{part}" for part in ("catalogue", "contract", "wire", "serve", "reference")),
+    ),
+    "the ledger": (files(LEDGER), ("fedspec_torch", "fedspec_train")),
+    "the ledger but for its commands": (below(LEDGER, "report", "cli"), ("fedspec_suite",)),
+    "what trains": (files(TRAINING), ("fedspec_proofs", "fedspec_use")),
+    "the mirror": (files(MIRROR), ("fedspec_suite", "fedspec_train", "fedspec_proofs")),
+    # What proves a worst case knows nothing of the search.
+    "worst cases": (below(LEDGER / "worst_cases", "search"), ("fedspec_proofs.worst_cases.search",)),
+    # What is seen without a name is the last step's of a diagnosis.
+    "diagnosis": (below(SUITE / "diagnosis", "seen", "identify.py"), ("fedspec_suite.diagnosis.seen",)),
+    # Properties load on demand: report and cli alone import them by name.
+    "the suite": (below(SUITE, "report", "cli"), ("fedspec_properties",)),
+    # A second route may not call the rules that it checks, nor measure with them.
+    "closed forms": (
+        files(PROPERTIES / "closed_forms"),
+        (*(f"fedspec.{part}" for part in RULES), "fedspec_suite.measure.bench"),
+    ),
+    **{
+        f"what claims of {kit.parent.name} share": (files(kit), (f"fedspec_proofs.{kit.parent.name}.claims",))
+        for kit in sorted(LEDGER.glob("*/kit"))
+    },
+}
+"""What files may not import."""
 
 
-@pytest.mark.parametrize("part", sorted(RECORDS))
-def test_the_records_know_no_rules(part: str) -> None:
-    for path in of_part(part):
-        for module in imports(path):
-            if module.startswith("fedspec."):
-                assert module.split(".")[1] in GROUND | RECORDS, f"{name(path)} imports {module}"
-
-
-def test_algorithms_do_not_know_the_catalogue_or_the_contract() -> None:
-    for path in files(SPEC / "algorithms"):
-        known = {module.split(".")[1] for module in imports(path) if module.startswith("fedspec.")}
-        assert not known & {"catalogue", "contract", "wire", "serve", "reference"}, name(path)
-
-
-@pytest.mark.parametrize("module", ["contract", "plan", "schema", "wire", "serve"])
-def test_an_adapter_needs_numpy_and_no_rules(module: str) -> None:
-    known = {"arith", "contract", "domains", "errors", "given", "plan", "records", "schema", "wire"}
-    for imported in imports(SPEC / f"{module}.py"):
-        assert not imported.startswith("fedspec.") or imported.split(".")[1] in known, imported
+@pytest.mark.parametrize("what", APART)
+def test_they_know_nothing_of_what_stands_above(what: str) -> None:
+    paths, above = APART[what]
+    assert paths
+    for path in paths:
+        known = [m for m in imports(path) if any(m == a or m.startswith(f"{a}.") for a in above)]
+        assert not known, f"{name(path)} imports {known}"
 
 
 @pytest.mark.slow
@@ -183,73 +219,35 @@ def test_the_suite_does_not_name_what_other_distributions_hold() -> None:
     assert not named
 
 
-@pytest.mark.slow
-def test_the_ledger_reaches_the_suite_by_its_commands_only() -> None:
-    for path in files(LEDGER):
-        commands = path.relative_to(LEDGER).parts[0] in ("report", "cli")
-        known = {"fedspec_suite"} if commands else set()
-        assert not roots(path) & {"fedspec_torch", "fedspec_train", "fedspec_suite"} - known, name(path)
+PAPERS = {path.parent.name for path in LEDGER.glob("*/statements.toml")}
 
 
-def test_what_trains_knows_the_mirror_and_the_suite() -> None:
-    assert not [name(path) for path in files(TRAINING) if roots(path) & {"fedspec_proofs", "fedspec_use"}]
-
-
-def test_the_mirror_knows_the_specification_alone() -> None:
-    assert not [
-        name(path) for path in files(MIRROR) if roots(path) & {"fedspec_suite", "fedspec_train", "fedspec_proofs"}
-    ]
+def room(package: Path, module: str) -> str:
+    """The room of a package that a module, named from there, is in."""
+    first = module.partition(".")[0]
+    if package == SUITE:
+        return "cli" if first in DOORS else first
+    if package == MIRROR:
+        return first if first in MIRROR_ROOMS else ""
+    return "papers" if first in PAPERS else first if first in LEDGER_ROOMS else ""
 
 
 @pytest.mark.slow
-def test_the_rooms_of_the_suite_stand_one_above_the_other() -> None:
-    for path in files(SUITE):
-        where = room(path.relative_to(SUITE).with_suffix("").parts[0])
-        for module in imports(path):
-            if module.startswith("fedspec_suite."):
-                known = room(module.split(".")[1])
-                assert ROOMS.index(known) <= ROOMS.index(where), f"{name(path)} imports {module}"
-
-
-def test_the_rooms_of_the_mirror_stand_one_above_the_other() -> None:
-    def level(module: str) -> int:
-        return MIRROR_ROOMS.index(room if (room := module.partition(".")[0]) in MIRROR_ROOMS else "")
-
-    for path in files(MIRROR):
-        where = ".".join(path.relative_to(MIRROR).with_suffix("").parts)
-        for module in imports(path) if where != "__init__" else ():
-            if module.startswith("fedspec_torch."):
-                assert level(module.removeprefix("fedspec_torch.")) <= level(where), f"{name(path)} imports {module}"
-
-
-def test_the_rooms_of_the_ledger_stand_one_above_the_other() -> None:
-    papers = {path.parent.name for path in LEDGER.glob("*/statements.toml")}
-    assert papers
-
-    def level(part: str) -> int:
-        room = "papers" if part in papers else part
-        return LEDGER_ROOMS.index(room if room in LEDGER_ROOMS else "")
-
-    for path in files(LEDGER):
-        where = path.relative_to(LEDGER).with_suffix("").parts[0]
-        for module in imports(path):
-            if module.startswith("fedspec_proofs."):
-                known = module.split(".")[1]
-                assert level(known) <= level(where), f"{name(path)} imports {module}"
-                assert known == where or not {known, where} <= papers, f"{name(path)} imports {module}"
-
-
-@pytest.mark.parametrize("kit", sorted(LEDGER.glob("*/kit")), ids=lambda kit: kit.parent.name)
-def test_what_claims_share_knows_none_of_them(kit: Path) -> None:
-    for path in files(kit):
-        assert not [m for m in imports(path) if m.startswith(f"fedspec_proofs.{kit.parent.name}.claims")], name(path)
-
-
-def test_what_proves_a_worst_case_knows_nothing_of_the_search() -> None:
-    room = LEDGER / "worst_cases"
-    for path in files(room):
-        if path.parent.name != "search":
-            assert not [m for m in imports(path) if m.startswith("fedspec_proofs.worst_cases.search")], name(path)
+@pytest.mark.parametrize(
+    ("package", "rooms"),
+    [(SUITE, ROOMS), (MIRROR, MIRROR_ROOMS), (LEDGER, LEDGER_ROOMS)],
+    ids=["suite", "mirror", "ledger"],
+)
+def test_rooms_stand_one_above_the_other(package: Path, rooms: tuple[str, ...]) -> None:
+    for path in files(package):
+        here = ".".join(path.relative_to(package).with_suffix("").parts)
+        where = room(package, here)
+        for module in imports(path) if (package, here) != (MIRROR, "__init__") else ():
+            if module.startswith(f"{package.name}."):
+                known = module.removeprefix(f"{package.name}.")
+                assert rooms.index(room(package, known)) <= rooms.index(where), f"{name(path)} imports {module}"
+                papers = {known.partition(".")[0], here.partition(".")[0]}
+                assert len(papers) == 1 or not papers <= PAPERS, f"{name(path)} imports {module}"
 
 
 @pytest.mark.table(1)
@@ -267,48 +265,44 @@ def test_no_two_files_import_each_other(folder: Path) -> None:
         pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
-@pytest.mark.parametrize(
-    ("folder", "known"),
-    [("cases", {"cases"}), ("defects", {"cases", "defects", "edits"}), ("edits", {"cases", "defects", "edits"})],
-)
-def test_what_could_be_wrong_knows_nothing_of_the_search(folder: str, known: set[str]) -> None:
-    for path in files(SUITE / "diagnosis" / folder):
-        for module in imports(path):
-            if module.startswith("fedspec_suite.diagnosis."):
-                assert module.split(".")[2] in known, f"{name(path)} imports {module}"
+JUDGE = ROOT / "judge"
+GENERIC = ("../fedspec_properties", "measure", "laws", "diagnosis", "judge", "kills", "report", "cli")
+ONE_BY_ONE = (PROPERTIES / "closed_forms", PROPERTIES / "reductions")
+"""Closed forms and edges are data of single algorithms."""
 
 
-def test_only_the_last_step_of_a_diagnosis_knows_what_is_seen_without_a_name() -> None:
-    last = SUITE / "diagnosis/identify.py"
-    for path in files(SUITE / "diagnosis"):
-        if path != last and path.parent.name != "seen":
-            assert not [m for m in imports(path) if m.startswith("fedspec_suite.diagnosis.seen")], name(path)
+def ids(tree: ast.AST) -> Iterator[str]:
+    """The string literals that are ids of the catalogue."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in CATALOGUE:
+            yield f"line {node.lineno}: {node.value}"
 
 
-@pytest.mark.parametrize("part", ["mutants", "subjects"])
-def test_mutants_and_subjects_need_the_specification_alone(part: str) -> None:
-    for path in files(SUITE / part):
-        known = {module.split(".")[1] for module in imports(path) if module.startswith("fedspec_suite.")}
-        # What makes the environments runs beside the judge, not in them. Edits are put into copies.
-        above = {"measure"} if path == SUITE / "subjects/making.py" or part == "mutants" else set()
-        assert known <= {part, "own"} | above, name(path)
+@pytest.mark.table(1)
+@pytest.mark.parametrize("room", GENERIC)
+def test_no_generic_file_names_an_algorithm(room: str) -> None:
+    paths = [
+        p for p in (SUITE / room).resolve().rglob("*.py") if not any(p.is_relative_to(folder) for folder in ONE_BY_ONE)
+    ]
+    assert paths
+    for path in paths:
+        assert not list(ids(ast.parse(path.read_text(encoding="utf-8")))), path.relative_to(JUDGE)
 
 
-def test_properties_stand_on_the_laws_and_load_on_demand() -> None:
-    """They know measure and laws; of the rooms of the suite only report and cli import them by name."""
-    for path in files(PROPERTIES):
-        known = {module.split(".")[1] for module in imports(path) if module.startswith("fedspec_suite.")}
-        assert known <= {"own", "measure", "laws"}, name(path)
-    for path in files(SUITE):
-        if path.relative_to(SUITE).parts[0] not in {"report", "cli"}:
-            assert "fedspec_properties" not in roots(path), name(path)
+def test_the_scan_sees_ids() -> None:
+    assert list(ids(ast.parse('if name == "fedavg" or name in {"afga", "other"}: pass'))) == [
+        "line 1: fedavg",
+        "line 1: afga",
+    ]
 
 
-def test_closed_forms_do_not_share_code_with_the_rules() -> None:
-    """They are a second route: they may not call the rules that they check, nor measure with them."""
-    for path in files(PROPERTIES / "closed_forms"):
-        for module in imports(path):
-            part = module.split(".")[1] if module.startswith("fedspec.") else ""
-            said = f"{name(path)} imports {module}"
-            assert part not in {"client", "server", "mixing", "algorithms", "reference", "preconditioner"}, said
-            assert not module.startswith("fedspec_suite.measure.bench"), said
+@pytest.mark.parametrize("fact", Fact)
+def test_every_fact_sets_some_algorithms_apart(fact: Fact) -> None:
+    having = {i for i, a in CATALOGUE.items() if a.has(fact)}
+    assert having and having != set(CATALOGUE)
+
+
+def test_no_row_says_what_can_be_read_off() -> None:
+    for a in CATALOGUE.values():
+        assert not set(a.facts) & set(READ_OFF), a.id
+        assert len(set(a.facts)) == len(a.facts), a.id

@@ -1,114 +1,66 @@
-"""Laws choose whom they ask in the words of ``laws.asked`` alone, and say why and why not in terms of the row."""
+"""Laws choose whom they ask in the words of ``laws.asked``, and the command ``fedspec laws`` says why and why not."""
 
 from __future__ import annotations
 
-import ast
 import json
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
-from test_judge.support import fedspec
+from test_judge.diagnosing import setting_at
+from test_judge.support import fedspec, inside
 
-from fedspec.catalogue import find
+from fedspec.catalogue import CATALOGUE, find
 from fedspec.domains import Dimension
 from fedspec.facts import Fact
 from fedspec.reference import SUBJECT
 from fedspec_properties import symmetries
+from fedspec_properties.invariants import INVARIANTS
 from fedspec_properties.reductions import EDGES
-from fedspec_suite.laws import asked, every
+from fedspec_suite.laws import asked, every, retired
 from fedspec_suite.laws.asked import both, either, fact, if_option, number, option, settable, unless, zero
-from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.setting import setting_of
 
 HOME = Path(__file__).resolve().parents[2]
-ROOM = HOME / "judge"
-ROOMS = (ROOM / "fedspec_suite/laws", ROOM / "fedspec_properties")
 FED_AGREE = str(HOME / "examples/fed_agree.py")
-WORDS = {name for name, value in vars(asked).items() if getattr(value, "__module__", "") == asked.__name__} | {"Fact"}
-
-
-def setting(name: str, level: str = "server", **more: object) -> Setting:
-    """The canonical reading of an algorithm, with something pinned."""
-    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (name, level))
-    return replace(setting_of(offer), **more)  # type: ignore[arg-type]
 
 
 # One vocabulary.
-
-
-def selections(tree: ast.Module) -> Iterator[ast.expr]:
-    """What stands behind ``applies=``, but for the helpers that hand on what they are given."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg == "applies" and ast.unparse(node.value) != "applies":
-            yield node.value
-
-
-def strange(value: ast.expr, tree: ast.Module, others: dict[str, ast.Module]) -> Iterator[str]:
-    """What of a selection is no word of ``laws.asked``, nor put together of such."""
-    if isinstance(value, ast.Name) and value.id not in WORDS:
-        made = [*_made(value.id, tree), *(m for other in others.values() for m in _made(value.id, other))]
-        found = [[*strange(v, tree, others)] for v in made]
-        yield from [value.id] if not made else min(found, key=len)
-    elif isinstance(value, ast.Call):
-        called = value.func.id if isinstance(value.func, ast.Name) else ast.unparse(value.func)
-        if called not in WORDS:
-            yield called
-        if called in ("both", "either", "unless", "by_level"):
-            inner = [*value.args, *(k.value for k in value.keywords)]
-            inner = [a for a in inner if not isinstance(a, ast.Constant | ast.Starred)]
-            yield from (s for a in inner for s in strange(a, tree, others))
-    elif not isinstance(value, ast.Name):
-        yield ast.unparse(value)
-
-
-def _made(name: str, tree: ast.Module) -> list[ast.expr]:
-    return [
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and any(ast.unparse(t) == name for t in node.targets)
-    ]
-
-
-TREES = {
-    str(p.relative_to(ROOM)): ast.parse(p.read_text(encoding="utf-8"))
-    for room in ROOMS
-    for p in sorted(room.rglob("*.py"))
-}
-
-
-def test_no_law_chooses_otherwise() -> None:
-    found = {path: [s for v in selections(tree) for s in strange(v, tree, TREES)] for path, tree in TREES.items()}
-    assert sum(len([*selections(tree)]) for tree in TREES.values()) > 60
-    assert not {path: said for path, said in found.items() if said}
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("Law(applies=lambda s: '')", "lambda s: ''"),
-        ("def _has(setting): ...\nLaw(applies=_has)", "_has"),
-        ("Law(applies=both(fact(Fact.LATE), _has))", "_has"),
-        ("MINE = unless(other(1))\nLaw(applies=MINE)", "other"),
-        ("Law(applies=both(fact(Fact.LATE), unless(number('mu'), 'why')))", ""),
-    ],
-)
-def test_the_scan_sees_a_selection_of_its_own(text: str, said: str) -> None:
-    tree = ast.parse(text)
-    assert [s for v in selections(tree) for s in strange(v, tree, {})] == ([said] if said else [])
 
 
 def test_every_law_holds_a_word() -> None:
     assert {type(law.applies) for law in every().values()} == {asked.Word}
 
 
+def strangers(word: asked.Word) -> list[str]:
+    """Where parts of a word were made, but for `laws.asked`."""
+    held = [cell.cell_contents for cell in word.answer.__closure__ or ()]
+    parts = [p for h in held for p in (h.values() if isinstance(h, dict) else h if isinstance(h, tuple) else [h])]
+    made = word.answer.__module__
+    own = [made] if made != asked.__name__ else []
+    return own + [s for p in parts if isinstance(p, asked.Word) for s in strangers(p)]
+
+
+def test_no_law_chooses_by_a_word_of_its_own() -> None:
+    assert {law.id: strangers(law.applies) for law in every().values() if strangers(law.applies)} == {}
+
+
+@pytest.mark.parametrize("of", [unless, partial(both, asked.always), partial(either, asked.method)])
+def test_the_scan_sees_a_word_of_a_laws_own(of: Callable[[asked.Word], asked.Word]) -> None:
+    mine = asked.Word("mine", lambda setting: asked.Answer(True, "mine"))
+    assert strangers(mine) == strangers(of(mine)) == strangers(asked.by_level(server=of(mine))) == [__name__]
+
+
 # What it says.
 
 
 def test_a_fact_that_is_said_read_off_or_denied_is_told_apart() -> None:
-    fedavgm = setting("fedavgm")
+    fedavgm = setting_at("fedavgm", "server")
     assert fact(Fact.PLAIN_MEAN)(fedavgm) == (True, "Fact.PLAIN_MEAN")
     assert fact(Fact.JOINT)(fedavgm).words.startswith("its row says no Fact.JOINT (")
     assert fact(Fact.LATE)(fedavgm).words.startswith("its row shows no Fact.LATE (")
@@ -118,7 +70,7 @@ def test_a_fact_that_is_said_read_off_or_denied_is_told_apart() -> None:
 
 
 def test_an_option_is_missing_or_has_another_value() -> None:
-    here = setting("fedadam")
+    here = setting_at("fedadam")
     assert option("epsilon", "outside")(here) == (True, "epsilon = outside")
     assert option("epsilon", "inside")(here) == (False, "its option epsilon is outside, not inside")
     assert option("cover")(here) == (False, "it has no option cover")
@@ -126,12 +78,12 @@ def test_an_option_is_missing_or_has_another_value() -> None:
 
 
 def test_words_are_put_together_by_what_they_say() -> None:
-    here = setting("fedadam")
+    here = setting_at("fedadam")
     late, rate = fact(Fact.LATE), number("eta")
     assert both(rate, unless(late))(here) == (True, "eta, no Fact.LATE")
     assert unless(rate, "it moves")(here) == (False, "it has eta: it moves")
     assert either(late, number("mu", "rho", "z"))(here).words.endswith("; and it has no hyper-parameter mu, rho or z")
-    pinned = setting("fedadam", fixed={"eta": 1.0})
+    pinned = setting_at("fedadam", fixed={"eta": 1.0})
     # Who could be asked, were it not for what is pinned, is told that.
     assert either(late, settable("eta"))(pinned).words == "not offered: eta cannot be set"
     assert both(late, number("nothing"))(here) == late(here)
@@ -139,13 +91,13 @@ def test_words_are_put_together_by_what_they_say() -> None:
 
 def test_what_is_pinned_where_it_fits_is_not_in_the_way() -> None:
     for value, is_asked in ((0.0, True), (0.5, False)):
-        assert settable("v0", fits=zero)(setting("fedadam", fixed={"v0": value})).asked is is_asked
-    assert settable("v0", "mu")(setting("fedavg", fixed={"v0": 1.0})).asked, "what plays no part may be pinned"
+        assert settable("v0", fits=zero)(setting_at("fedadam", fixed={"v0": value})).asked is is_asked
+    assert settable("v0", "mu")(setting_at("fedavg", fixed={"v0": 1.0})).asked, "what plays no part may be pinned"
 
 
 def test_whoever_has_a_unit_is_known_by_its_dimension() -> None:
     """A length of its own that cannot be set is in the way of the law of scales, whatever it is called."""
-    here = setting("fedavgm", fixed={"beta": 0.5})
+    here = setting_at("fedavgm", fixed={"beta": 0.5})
     scales = every()["scales"].applies
     assert scales(here).asked
     lengthy = replace(here.algorithm, dimensions={"beta": Dimension.LENGTH})
@@ -158,7 +110,7 @@ def _case(name: str, **hyper: float) -> symmetries.Scenario:
     from fedspec_suite.measure.cases import scenarios
     from fedspec_suite.measure.drawn import drawn
 
-    s = drawn(scenarios(setting(name)), 1, 0)[0]
+    s = drawn(scenarios(setting_at(name)), 1, 0)[0]
     return symmetries.with_hyper(s, **hyper)
 
 
@@ -228,3 +180,56 @@ def test_the_table_says_why_and_fits_a_terminal(monkeypatch: pytest.MonkeyPatch)
     assert lines["follows-v-hat"].split(maxsplit=3)[3].strip() == "shows v_hat"
     about = sum({*edge.levels} & {*find("fedamsgrad").levels} != set() for edge in EDGES if edge.source != "fedamsgrad")
     assert f"{about} are about other algorithms" in " ".join(ran.out.split())
+
+
+@pytest.mark.slow
+def test_all_of_them_with_what_their_laws_exercise() -> None:
+    rows = inside("laws", "--invariants", "--json").rows
+    assert [row["id"] for row in rows] == [v.id for v in INVARIANTS]
+    (row,) = (row for row in rows if row["id"] == "afga.27")
+    assert row["laws"] == ["scales", "gossip-stretches"] and row["source"] == "eq. (2) (L112-130)"
+    assert {"fedamsgrad", "afga", "cafga"} <= set(row["algorithms"])
+    assert {"fedamsgrad.v_hat", "fedamsgrad.step"} <= set(row["equations"])
+
+
+def test_one_paper_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    ran = inside("laws", "--paper", "fednova")
+    assert ran.code == 0
+    assert "fednova.44" in ran.out and "afga.1" not in ran.out
+    assert "test_steps_of_epochs" in ran.out.replace("\n", "")
+
+
+def test_a_paper_that_is_none_is_refused() -> None:
+    inside("laws", "--invariants", "--paper", "gravity").refused("'gravity'", "fednova")
+
+
+def test_one_law_with_whom_it_asks_and_what_it_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    said = inside("laws", "control-is-mean").out
+    assert said.startswith("control-is-mean\n") and "does not read the rule" in said
+    asked = {row["law"] for row in inside("laws", "--why", "scaffold", "--json").rows if row["why"]}
+    assert "control-is-mean" in asked and ": scaffold\n" in re.sub(" +\n", "\n", said)
+    assert "asked by" in said and "check --properties" in said
+    assert "fedspec mutants run --law control-is-mean" in said
+
+
+def test_a_law_that_is_asked_no_more_is_told_with_what_shows_the_same() -> None:
+    for id in retired():
+        assert id not in every()
+        said = " ".join(inside("laws", id).out.split())
+        assert said.startswith(f"{id}: ") and "asked no more; instead, " in said
+    inside("check", "spec", "--law", "buffers-order").refused("buffers-order", "asked no more", "buffers-follow")
+
+
+def test_of_a_law_that_everybody_is_asked_the_first_names_stand() -> None:
+    assert re.search(
+        rf"asked of +{len(CATALOGUE)} of {len(CATALOGUE)} .* and \d+\s+more", inside("laws", "follows-x").out, re.S
+    )
+
+
+def test_some_laws_by_their_ids() -> None:
+    rows = inside("laws", "control-*", "--json").rows
+    assert [row["id"] for row in rows] == [law for law in every() if law.startswith("control-")] != []
+    inside("laws", "gravity").refused("'gravity'", "fedspec laws")
+    inside("laws", "control-*", "--why", "scaffold").refused("PATTERN", "leave it out")

@@ -43,6 +43,7 @@ def test_all_that_other_distributions_bring_is_there() -> None:
     }
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -77,6 +78,7 @@ def test_the_help_says_all_commands_wherever_they_are_from() -> None:
     assert "  simulate " in command(ALONE, "--help").stdout
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("words", ["claims --json", "claims --paper fednova", "claims show fednova.theorem-1"])
 def test_the_ledger_is_read_without_a_solver(words: str) -> None:
     ran = command(BLOCKED, *words.split())

@@ -74,10 +74,6 @@ def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...])
     inside(*arguments, *extra).refused(*words)
 
 
-def test_refuses_from_the_shell_too() -> None:
-    fedspec("check", "nobody").refused("'nobody'", "optax")
-
-
 @pytest.mark.parametrize("arguments", [("check",), ("check", "spec", "--jobs", "x"), ("nothing",)])
 def test_usage_errors_are_2(arguments: tuple[str, ...]) -> None:
     ran = inside(*arguments)
@@ -165,14 +161,6 @@ def test_report_and_json_say_the_same(tmp_path: Path) -> None:
         assert all(o["id"] == f"{o['law']}/{o['dtype']}" for o in row["obligations"])
 
 
-def test_several_implementations_one_line_each() -> None:
-    both = ("--only", "fedavg/server/mcmahan-2017", "--law", "follows-x")
-    ran = check(py("right:fedavg"), py("wrong:zero"), *both)
-    assert ran.code == 1
-    assert [r["verdict"] for r in ran.rows] == ["asked in part", "does not conform"]
-    assert {r["subject"] for r in ran.rows} == {"FedAvg", "Zero"}
-
-
 def with_hash_seed(seed: int, *arguments: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
     done = subprocess.run(
@@ -216,13 +204,6 @@ def test_the_first_of_two_differences_is_always_the_same() -> None:
     assert len({with_hash_seed(s, "-c", TWO_DIFFERENCES) for s in range(4)}) == 1
 
 
-def test_the_number_of_jobs_changes_nothing() -> None:
-    arguments = ("check", py("right:fedavg"), "--law", "follows-*", "--profile", "quick", "--json")
-    one, two = fedspec(*arguments, "--jobs", "1"), fedspec(*arguments, "--jobs", "2")
-    assert one.code == two.code == 0
-    assert one.out == two.out
-
-
 def test_another_seed_draws_other_cases() -> None:
     def ratios(seed: str) -> list[Any]:
         (row,) = check(py("right:fedadam"), "--only", "*/server", "--law", "[fu]*", "--seed", seed).rows
@@ -261,11 +242,6 @@ def test_an_adapter_beside_the_user_is_found(tmp_path: Path) -> None:
     law = ("--only", "fedavg/round", "--law", "follows-x")
     assert check("py:mine.py:it", *law, cwd=tmp_path).code == 0
     assert check("py:mine:it", *law, cwd=tmp_path).code == 0
-
-
-def test_the_users_folder_is_left_as_it_was(tmp_path: Path) -> None:
-    assert check(py("right:fedavg"), "--only", "*/round", "--law", "follows-x", cwd=tmp_path).code == 0
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,13 @@ def test_every_row_has_a_page(a: object) -> None:
     assert page["family"] in FAMILIES
     assert {e["id"] for e in page["reduces_to"]} == {e.id for e in EDGES if e.source == name}
     assert {e["id"] for e in page["special_cases"]} == {e.id for e in EDGES if e.target == name}
+    ran = inside("show", name)
+    assert ran.code == 0 and ran.out.startswith(f"{name}  ") and row.traps[-1][:20] in ran.out
+    # The code is code without prose.
+    tree = ast.parse(text_of(row).code)
+    assert tree.body
+    for node in tree.body:
+        assert isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is None and node.body
 
 
 def test_the_guide_names_every_key_of_a_page() -> None:
@@ -107,12 +114,6 @@ def test_the_guide_names_every_key_of_a_page() -> None:
     said = guide.partition("With `--json` the page is a list of one object:")[2].partition("says.")[0]
     (line, *_) = inside("list", "--json").rows
     assert {*re.findall(r"`(\w+)`", said)} - {"where", "fixes"} | set(line) == set(page_of("fedadam"))
-
-
-@pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
-def test_every_page_is_printed(a: Algorithm) -> None:
-    ran = inside("show", a.id)
-    assert ran.code == 0 and ran.out.startswith(f"{a.id}  ") and a.traps[-1][:20] in ran.out
 
 
 @pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
@@ -126,14 +127,6 @@ def test_a_page_lists_the_equations_of_every_option(a: Algorithm) -> None:
                     continue
                 chosen = {**a.resolve(reading.name, {}), option: str(value)}
                 assert {(e.id, e.text) for e in a.running(chosen)} <= listed, (reading.name, option, value)
-
-
-@pytest.mark.parametrize("a", CATALOGUE.values(), ids=lambda a: a.id)
-def test_the_code_of_a_page_is_code_without_prose(a: object) -> None:
-    tree = ast.parse(text_of(CATALOGUE[getattr(a, "id", "")]).code)
-    assert tree.body
-    for node in tree.body:
-        assert isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is None and node.body
 
 
 def test_the_code_is_what_runs() -> None:

@@ -1,15 +1,17 @@
-"""The command ``fedspec mutants``: what it lists, shows, prints, writes and refuses."""
+"""The command ``fedspec mutants``: what it lists, shows, prints, writes and refuses, and the threads beside defects."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from datetime import date
 from pathlib import Path
 
 import pytest
 from test_judge.support import fedspec, inside
 
-from fedspec_suite.mutants import MUTANTS, Mutant
+from fedspec_suite.mutants import MUTANTS, Mutant, Thread
 
 REFUSED = [
     (("show", "fedyogi-signs"), ("'fedyogi-signs'", "nearest: fedyogi-sign", "fedspec mutants list")),
@@ -105,3 +107,31 @@ def test_a_survivor_is_named_and_ends_with_one(monkeypatch: pytest.MonkeyPatch) 
     assert "lame: no law kills it; unexplained" in ran.out
     assert "1 mutants, 0 killed" in ran.out
     assert "laws that killed none of these mutants" in ran.out and "\n  rate\n" in ran.out
+
+
+ROOT = Path(__file__).resolve().parents[2]
+CITED = [(m, thread) for m in MUTANTS.values() for thread in m.seen]
+LINK = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
+
+
+@pytest.mark.parametrize(("mutant", "thread"), CITED, ids=[f"{m.id}: {t.link}" for m, t in CITED])
+def test_a_thread_was_opened_and_is_restated(mutant: Mutant, thread: Thread) -> None:
+    assert LINK.fullmatch(thread.link), "a discussion that anybody can open"
+    assert re.fullmatch(r"[A-Z].{30,}[^.]\.", thread.says) and ". " not in thread.says, "one sentence"
+    assert len(thread.says.split()) <= 25
+    assert thread.says.lower().rstrip(".") not in mutant.words, "what the thread says, not what the mutant does"
+    assert date.fromisoformat(thread.read) >= date(2026, 11, 23)
+
+
+def test_some_are_cited_and_no_restatement_serves_two() -> None:
+    assert len(CITED) >= 10
+    assert max(Counter(thread.says for _, thread in CITED).values()) == 1
+    assert max(Counter((m.id, thread.link) for m, thread in CITED).values()) == 1
+
+
+@pytest.mark.slow
+def test_the_list_shows_them() -> None:
+    listed = {row["id"]: row["seen"] for row in inside("mutants", "list", "--json").rows}
+    for m, thread in CITED:
+        assert {"link": thread.link, "says": thread.says, "read": thread.read} in listed[m.id]
+    assert sum(map(len, listed.values())) == len(CITED)

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import setting_at
 
 sys.path.insert(0, str(Path(__file__).with_name("subjects")))
 
 from alone import RIGHT, WRONG
 
-from fedspec import with_buffers
-from fedspec.contract import Case, ClientMessage, Messages, Offer
+from fedspec.contract import Case, ClientMessage, Messages
 from fedspec.params import flatten
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
@@ -29,7 +29,7 @@ from fedspec_suite.measure.labelled import SHORT, Short32
 from fedspec_suite.measure.reach import far_scenarios
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.setting import Reach, Setting, setting_of
+from fedspec_suite.measure.setting import Reach, setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
 pytestmark = pytest.mark.table(20)
@@ -42,12 +42,14 @@ def asked(subject: object, seed: int = 0) -> list[Obligation]:
     return judge_offer(Inside(subject), subject.info.offers[0], profile="quick", law=COMPARISON, seed=seed)  # type: ignore
 
 
+@pytest.mark.table(8)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_one_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "SHRINKING", 0)
     assert conclude(asked(WRONG[name]))[0] is Conformity.DOES_NOT
 
 
+@pytest.mark.table(3)
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_one_conforms(name: str) -> None:
     found = asked(RIGHT[name])
@@ -60,17 +62,6 @@ def test_a_right_one_conforms(name: str) -> None:
 def test_a_late_update_against_the_wrong_version_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "SHRINKING", 0)
     assert conclude(asked(mutants.Mutated(mutants.find(name))))[0] is Conformity.DOES_NOT
-
-
-@pytest.mark.parametrize("offer", with_buffers.SUBJECT.info.offers, ids=lambda o: f"{o.algorithm} {o.variant}")
-def test_the_specification_with_buffers_follows_itself(offer: Offer) -> None:
-    found = judge_offer(Inside(with_buffers.SUBJECT), offer, profile="quick", law="follows-x,far-numbers")
-    assert conclude(found)[0] is Conformity.CONFORMS, found
-
-
-def setting(algorithm: str, level: str, dtype: str = "float64", **more: object) -> Setting:
-    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
-    return replace(setting_of(offer, dtype), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +83,7 @@ def setting(algorithm: str, level: str, dtype: str = "float64", **more: object) 
     ],
 )
 def test_the_dangers_of_a_rule_are_read_off_a_run_of_it(algorithm: str, level: str, found: tuple[str, ...]) -> None:
-    assert dangers(setting(algorithm, level)) == found
+    assert dangers(setting_at(algorithm, level)) == found
 
 
 def voted(*places: float, dtype: str = "float32", x: float = 0.0) -> tuple[Bench, Scenario]:
@@ -132,32 +123,32 @@ def test_a_quotient_by_three_is_rounded_even_if_it_is_whole() -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_danger_and_every_magnitude_has_its_turn(dtype: str) -> None:
     """In as many cases as the quick profile has."""
-    found = drawn(far_scenarios(setting("krum", "server", dtype), "numbers"), 12, seed=2)
+    found = drawn(far_scenarios(setting_at("krum", "server", dtype), "numbers"), 12, seed=2)
     rounds = [e for s in found for e in s.events if isinstance(e, Messages)]
     sent = [np.array([flatten(m.delta) for m in e.messages], dtype=float) for e in rounds]
     eps = float(np.finfo(dtype).eps)
     assert sum(bool(0 < np.ptp(a, axis=0).max() < np.abs(a).min() / 500) for a in sent) >= 2
     assert sum(bool(np.abs(a).max() * eps > np.median(np.abs(a)) > 0) for a in sent) >= 2
     assert sum(sorted((a[:, 0] - a[:, 0].min()).tolist()) == [*range(len(a))] for a in sent) >= 2
-    usual = drawn(far_scenarios(setting("fedavg", "server", dtype), "numbers"), 12, seed=2)
+    usual = drawn(far_scenarios(setting_at("fedavg", "server", dtype), "numbers"), 12, seed=2)
     sizes = {round(float(np.log10(extent_of(s)["magnitude"][1])) / 3) for s in usual}
     assert sizes >= {-2, -1, 0, 1, 2}
 
 
 def test_a_small_reach_holds_for_dangers_too() -> None:
     few = Reach(coordinates=3, rounds=1, clients=5)
-    for s in drawn(far_scenarios(setting("krum", "server", reach=few), "numbers"), 12, seed=0):
+    for s in drawn(far_scenarios(setting_at("krum", "server", reach=few), "numbers"), 12, seed=0):
         there = extent_of(s)
         assert there["coordinates"][1] <= 3 and there["rounds"][1] == 1 and there["clients"][1] <= 5
-    for s in drawn(far_scenarios(setting("ef21", "round", reach=few), "numbers"), 12, seed=0):
+    for s in drawn(far_scenarios(setting_at("ef21", "round", reach=few), "numbers"), 12, seed=0):
         assert extent_of(s)["rounds"][1] == 1
 
 
 def test_what_a_subject_fixes_stays_fixed() -> None:
-    fixed = setting("fedadam", "server", fixed={"tau": 0.001, "v0": 1e-6})
+    fixed = setting_at("fedadam", "server", fixed={"tau": 0.001, "v0": 1e-6})
     for s in drawn(far_scenarios(fixed, "numbers"), 12, seed=0):
         assert s.case.hyper["tau"] == 0.001 and s.case.hyper["v0"] == 1e-6
-    squared = setting("fedadam", "server", v0_is_tau_squared=True)
+    squared = setting_at("fedadam", "server", v0_is_tau_squared=True)
     for s in drawn(far_scenarios(squared, "numbers"), 12, seed=0):
         assert s.case.hyper["v0"] == s.case.hyper["tau"] ** 2
 
@@ -165,7 +156,7 @@ def test_what_a_subject_fixes_stays_fixed() -> None:
 def test_no_case_is_left_undecided_where_all_is_exact() -> None:
     """The tied cases of rows that choose are compared: they would be undecided otherwise."""
     for algorithm, level in (("krum", "server"), ("ef21", "round"), ("choco", "trace")):
-        s = setting(algorithm, level)
+        s = setting_at(algorithm, level)
         offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
         (o,) = judge_offer(Inside(SUBJECT), replace(offer, dtypes=("float64",)), profile="quick", law="far-numbers")
         assert o.status is Status.PASS and o.cases == 12, (s.algorithm.id, o.cases)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import written
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Case, Event, Level, Offer, Session, SubjectInfo
+from fedspec.contract import Case, Event, Level, Offer, Subject
 from fedspec.reference import SUBJECT
-from fedspec_suite.diagnosis.defects import blockwise
 from fedspec_suite.diagnosis.identify import identify
-from fedspec_suite.diagnosis.variants import as_claimed
 from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.capsules.replay import Outcome, replayed
 from fedspec_suite.judge.capsules.stored import read
@@ -56,30 +54,22 @@ def test_the_cases_of_a_setting_have_every_edge_that_it_can_have(number: int) ->
     assert there >= {edge.name for edge in EDGES if can_have(edge, setting)}
 
 
-class Wrong:
+def wrong_at(edge: Edge, offer: Offer) -> Subject:
     """The specification, but for the models after an event with an edge: they are off by an eighth."""
 
-    concurrent = True
+    def start(case: Case) -> Any:
+        session, events = SUBJECT.start(case), list[Event]()
 
-    def __init__(self, edge: Edge, offer: Offer) -> None:
-        self.edge = edge
-        self.info = SubjectInfo(f"wrong at {edge.name}", "1", (offer,))
+        def step(event: Event) -> Mapping[str, Any]:
+            answer = dict(session.step(event))
+            events.append(event)
+            if edge.shows(Scenario(case, tuple(events))):
+                answer["x"] = np.asarray(answer["x"]) + np.asarray(0.125, dtype=case.dtype)
+            return answer
 
-    def start(self, case: Case) -> Session:
-        return _Wrong(self.edge, case)
+        return SimpleNamespace(step=step)
 
-
-class _Wrong:
-    def __init__(self, edge: Edge, case: Case) -> None:
-        self.edge, self.case, self.events = edge, case, tuple[Event, ...]()
-        self.session = SUBJECT.start(case)
-
-    def step(self, event: Event) -> Mapping[str, Any]:
-        answer = dict(self.session.step(event))
-        self.events += (event,)
-        if self.edge.shows(Scenario(self.case, self.events)):
-            answer["x"] = np.asarray(answer["x"]) + np.asarray(0.125, dtype=self.case.dtype)
-        return answer
+    return written(offer, start)  # type: ignore[no-any-return]
 
 
 def offers_at(edge: Edge) -> list[Offer]:
@@ -104,7 +94,7 @@ def test_every_edge_is_crossed_with_every_way() -> None:
 def test_check_one_law_and_a_capsule_of_it_see_who_is_wrong_at_an_edge(
     edge: Edge, offer: Offer, tmp_path: Path
 ) -> None:
-    subject = Wrong(edge, offer)
+    subject = wrong_at(edge, offer)
     (o,) = judge_offer(subject, offer, profile="quick", law="follows-x")
     assert o.status is Status.FAIL and o.case is not None
     made = capsule("py:wrong.py:WRONG", subject, 0, (offer,), [o])
@@ -127,7 +117,7 @@ STORED = [
 def test_vectors_see_who_is_wrong_at_an_edge(edge: Edge, offer: Offer) -> None:
     setting = setting_of(offer)
     (stored,) = load(FOLDER, [offer.algorithm])
-    assert judged(bench_of(Wrong(edge, offer), offer, setting), setting, stored).verdict is Conformity.DOES_NOT
+    assert judged(bench_of(wrong_at(edge, offer), offer, setting), setting, stored).verdict is Conformity.DOES_NOT
 
 
 @pytest.mark.parametrize(("edge", "offer"), CROSSED, ids=NAMES)
@@ -136,24 +126,4 @@ def test_identify_sees_who_is_wrong_at_an_edge(edge: Edge, offer: Offer, monkeyp
     monkeypatch.setattr("fedspec_suite.diagnosis.identify.stages", lambda *given: iter(()))
     monkeypatch.setattr("fedspec_suite.diagnosis.identify.two_at_once", lambda *given: iter(()))
     setting = setting_of(offer)
-    assert not identify(bench_of(Wrong(edge, offer), offer, setting), setting).follows
-
-
-def _apart(setting: Setting, s: Scenario, defect: Any) -> bool:
-    """True if a defect shows in the models of a case, by far more than rounding."""
-    claimed = as_claimed(setting)
-    wrong = replace(claimed, defects=(defect,))
-    pairs = zip(*(v.quick(s, v.editions()()) for v in (claimed, wrong)), strict=True)
-    return any(np.abs(a["x"] - b["x"]).max() > 1e-5 * (1e-9 + np.abs(a["x"]).max()) for a, b in pairs)
-
-
-@pytest.mark.night
-def test_what_is_done_block_by_block_shows_at_the_edges_wherever_a_rule_reads_the_whole_model() -> None:
-    seen: dict[tuple[str, str, str], bool] = defaultdict(bool)
-    for setting in SETTINGS:
-        for defect in blockwise.of(setting):
-            # Under some options a function does not run.
-            key = (setting.algorithm.id, setting.level, defect.words)
-            seen[key] = seen[key] or any(_apart(setting, s, defect) for s in edge_cases(setting))
-    assert {algorithm for algorithm, *_ in seen} >= {"ef21", "fedcams", "dp-fedavg", "fedsam", "krum", "fedexp"}
-    assert [key for key, shows in seen.items() if not shows] == []
+    assert not identify(bench_of(wrong_at(edge, offer), offer, setting), setting).follows

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.test_gates import Behind, diagnosed, forgetting, hyper
+from test_judge.diagnosing import diagnosed
+from test_judge.subjects.behind import Behind
+from test_judge.test_gates import hyper
 
 from fedspec.catalogue import find
-from fedspec.contract import Case, Offer, Round, SubjectInfo
+from fedspec.contract import Case, Offer, Round
 from fedspec_suite import mutants
 from fedspec_suite.diagnosis import found
 from fedspec_suite.diagnosis.comparing import evidence
 from fedspec_suite.diagnosis.composed import combined
 from fedspec_suite.diagnosis.edits.systematic import edits
 from fedspec_suite.diagnosis.found import Found, first
-from fedspec_suite.diagnosis.identify import Diagnosis, as_data, in_words
+from fedspec_suite.diagnosis.identify import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.judge import check
@@ -101,21 +102,6 @@ def test_an_edit_of_a_rule_has_a_name_without_a_catalogue() -> None:
     ]
 
 
-@pytest.mark.night
-def test_two_mistakes_of_a_round_of_exchanges_are_named_together() -> None:
-    """With one cluster the first does not show: the second is found alone there."""
-    pooled = mutants.find("cafga-pooled")
-    undamped = replace(
-        pooled,
-        id="undamped",
-        rule="fedspec.server.amsgrad.amsgrad",
-        old="m = beta1 * state.m + (1 - beta1) * delta",
-        new="m = beta1 * state.m + delta",
-    )
-    found = diagnosed(Behind("cafga", "trace", edits=(pooled, undamped))).found
-    assert found and pooled.words in found[0].words and mutants.find("fedamsgrad-m-sum").words in found[0].words
-
-
 def test_two_catalogued_edits_of_one_rule_are_named_together() -> None:
     one, two = mutants.find("adam-m-sum"), mutants.find("adam-v-from-m")
     (both,) = combined((one,), (two,)) or ()
@@ -188,13 +174,6 @@ def test_what_the_model_alone_agrees_with_is_not_said_of_the_rest() -> None:
     assert both == ["the dual variable moves the mean the wrong way"]
 
 
-@pytest.mark.night
-def test_a_name_that_does_not_last_is_not_given() -> None:
-    d = diagnosed(Behind("fedavgm", "server", take=forgetting(3)))
-    assert not d.found and d.gates == ("from round 3 on",)
-    assert as_data(d)[0]["kind"] == "gate"
-
-
 def test_a_name_that_holds_in_small_cases_only_says_so() -> None:
     def last_of_a_few(k: int, e: Any) -> Any:
         return type(e)(e.messages[-1:]) if len(e.messages) < 8 else e
@@ -238,7 +217,7 @@ def test_a_server_that_skips_a_round_without_a_change_is_not_said_to_follow_in_x
             return {"x": self.x, "m": self.m, "v": self.v}
 
     offer = Offer("fedadam", "server", "reddi-2021", intermediates=("m", "v"), dtypes=("float64",))
-    subject = Inside(SimpleNamespace(info=SubjectInfo("skips", "1", (offer,)), start=Server))
+    subject = Inside(written(offer, Server))
     failed = [Obligation(law, "float64", Status.FAIL, ()) for law in ("unrolled", "follows-v")]
     _, said = explanation(subject, offer, failed)
     # One of the cases of a diagnosis has a round in which nothing changes.

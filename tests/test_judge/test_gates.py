@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).with_name("subjects")))
-
-from behind import Behind
+from test_judge.diagnosing import diagnosed
+from test_judge.subjects.behind import Behind
 
 from fedspec.contract import Case, Gradient, Messages
 from fedspec_suite.diagnosis import identify as diagnosis
 from fedspec_suite.diagnosis.cases.probes import Ladder
-from fedspec_suite.diagnosis.identify import Diagnosis, identify, in_words, not_before
+from fedspec_suite.diagnosis.identify import Diagnosis, in_words, not_before
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.seen import gates
@@ -41,11 +37,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 @cache
 def setting(algorithm: str, level: str, reading: str = "") -> Setting:
     return setting_of(Behind(algorithm, level, reading=reading).info.offers[0])
-
-
-def diagnosed(subject: Behind) -> Diagnosis:
-    of = setting(subject.algorithm, subject.level, subject.reading)
-    return identify(bench_of(Inside(subject), subject.info.offers[0], of), of, further=True)
 
 
 def hyper(**change: Callable[[float], float]) -> Callable[[Case], Case]:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.test_gates import Behind, diagnosed, setting
+from test_judge.diagnosing import diagnosed
+from test_judge.subjects.behind import Behind
+from test_judge.test_gates import setting
 
-from fedspec.contract import Offer, Quadratics, Round, SubjectInfo
+from fedspec.contract import Offer, Quadratics, Round
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.diagnosis import known, search
@@ -19,8 +21,6 @@ from fedspec_suite.diagnosis.cases.resized import opposed
 from fedspec_suite.diagnosis.seen import held_out as held_out_module
 from fedspec_suite.diagnosis.seen.held_out import alike, always, contradicted, held_out, shared
 from fedspec_suite.diagnosis.variants import single
-from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 
 
@@ -177,32 +177,3 @@ def test_what_was_written_for_another_algorithm_is_looked_for_where_the_rule_run
     assert "Nesterov's changes are normalised as plain momentum's" in words
     # Its solver does not run.
     assert mutants.find("momentum-no-decay").words not in words
-
-
-def test_a_control_may_come_as_a_list_of_blocks() -> None:
-    """What is like the model is read in blocks, in the order of x0, as the model is; rows of clients stay rows."""
-    offer = Offer("scaffold", "server", "option-1", intermediates=("delta", "c"))
-
-    class Session:
-        def __init__(self, case: Any) -> None:
-            self.inner, self.like = SUBJECT.start(case), case.x0
-
-        def step(self, event: Any) -> dict[str, Any]:
-            ends = np.cumsum([a.size for a in self.like.values()])[:-1]
-            return {
-                name: [
-                    piece.reshape(a.shape) for piece, a in zip(np.split(vector, ends), self.like.values(), strict=True)
-                ]
-                for name, vector in self.inner.step(event).items()
-                if name in {"x", "delta", "c"}
-            }
-
-    class Subject:
-        info = SubjectInfo("listed", "1", (offer,))
-        start = Session
-
-    of = setting_of(offer)
-    bench = bench_of(Inside(Subject()), offer, of)
-    for s in held_out(of)[:8]:
-        for got, want in zip(bench.play(s), bench.expect(s), strict=True):
-            assert np.allclose(got["c"], [float(v) for v in want["c"]]) and got["c"].shape == got["x"].shape

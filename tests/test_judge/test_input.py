@@ -32,16 +32,13 @@ from fedspec.errors import (
     UnknownNameError,
     WeightError,
 )
-from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.gossip import gossip
-from fedspec.mixing.nova import general_update, normalised_gradient
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.params import unflatten
 from fedspec.plan import Plan
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec.readings import Solver, Weighting
+from fedspec.readings import Weighting
 from fedspec.server.average import average
-from fedspec.wire import decode_array, decode_event, decode_info
 from fedspec_suite.measure.pools import POOLS
 
 pytestmark = pytest.mark.table(20)
@@ -60,18 +57,9 @@ def untyped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]]] = [
-    ("weights above one", lambda: weighted_mean(ONES, p(0.5, 0.6)), WeightError, ("p", "1.1", "divide by the sum")),
     ("weights below zero", lambda: weighted_mean(ONES, p(1.5, -0.5)), WeightError, ("p", "-0.5", ">= 0")),
     ("weights nan", lambda: weighted_mean(ONES, p(math.nan, 0.5)), WeightError, ("p", "nan", ">= 0")),
-    (
-        "nova weights",
-        lambda: general_update(TWO, ONES, p(0.5, 0.25), tau_eff=1.0, eta_l=0.1),
-        WeightError,
-        ("0.75", "divide by the sum"),
-    ),
-    ("nova norm", lambda: normalised_gradient(TWO, eta_l=0.1, a_norm=0.0), WeightError, ("a_norm", "0.0", "> 0")),
     ("sample size", lambda: shares([1, -2], TWO), WeightError, ("weight", "-2", ">= 0")),
-    ("sample size nan", lambda: shares([math.nan, 1], TWO), WeightError, ("weight", "nan", ">= 0")),
     ("no examples", lambda: shares([0, 0], TWO), WeightError, ("weight", "[0, 0]", "positive")),
     ("no messages", lambda: shares([], TWO), PlanError, ("messages", "at least one")),
     ("nothing to average", lambda: aggregate((), Weighting.EXAMPLES, TWO), PlanError, ("messages", "at least one")),
@@ -81,7 +69,6 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
     ("stranger", lambda: Plan((5,), (1,), (1,)).check_clients([0]), PlanError, ("participants", "5", "0..0")),
     ("no steps", lambda: Plan((0,), (0,), (1,)), PlanError, ("steps", "0", ">= 1")),
     ("half a step", lambda: untyped(check_steps)(1.5), PlanError, ("steps", "1.5", "whole number")),
-    ("no step of a solver", lambda: accumulation(Solver.SGD, 0), PlanError, ("steps", "0", "whole number")),
     ("vectors", lambda: average(TWO, np.ones(3), eta=1.0), ShapeError, ("x (2,)", "delta (3,)")),
     ("stack", lambda: weighted_mean(ONES, p(0.5, 0.25, 0.25)), ShapeError, ("deltas (2, 2)", "p (3,)")),
     (
@@ -91,12 +78,10 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
         ("state.m (2,)", "g (3,)"),
     ),
     ("stack for vector", lambda: sgd(TWO, ONES, eta_l=0.1), ShapeError, ("g (2, 2)", "x (2,)")),
-    ("vector for stack", lambda: sgd(ONES, TWO, eta_l=0.1), ShapeError, ("g (2,)", "x (2, 2)")),
     ("flat", lambda: unflatten(np.ones(3), {"w": ONES}), ShapeError, ("(3,)", "length 4")),
     ("rate of a rule", lambda: sgd(TWO, TWO, eta_l=-0.1), ParameterError, ("eta_l", "-0.1", "> 0")),
     ("rate of a record", lambda: FedAvg(eta_l=math.nan), ParameterError, ("eta_l", "nan", "> 0")),
     ("decay", lambda: FedAdam(**{**ADAM, "beta1": 1.0}), ParameterError, ("beta1", "1.0", "[0, 1)")),
-    ("reading", lambda: FedAdam(**ADAM, epsilon="upside"), UnknownNameError, ("epsilon", "'upside'", "inside")),  # type: ignore[arg-type]
     ("solver", lambda: FedNova(eta_l=0.1, solver="adam"), UnknownNameError, ("solver", "'adam'", "momentum")),  # type: ignore[arg-type]
     ("algorithm", lambda: find("fedbest"), UnknownNameError, ("algorithm", "'fedbest'", "fedams", "fedspec list")),
     ("claim", lambda: find("adam").reading("mine"), UnknownNameError, ("reading", "'mine'", "kingma-2015")),
@@ -106,7 +91,6 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
     ("rows", lambda: gossip(ONES, np.array([[0.5, 0.25], [0.5, 0.75]])), MixingError, ("W", "0.75", "stochastic")),
     ("columns", lambda: gossip(ONES, np.array([[0.5, 0.5], [0.75, 0.25]])), MixingError, ("W", "column", "1.25")),
     ("entries", lambda: gossip(ONES, np.array([[1.5, -0.5], [-0.5, 1.5]])), MixingError, ("W", "1.5", "[0, 1]")),
-    ("mixing nan", lambda: gossip(ONES, np.full((2, 2), math.nan)), MixingError, ("W", "nan", "[0, 1]")),
     (
         "quadratics",
         lambda: QuadraticClients(np.ones((2, 3, 3)), ONES),
@@ -121,27 +105,11 @@ CASES: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]
     ),
     ("answer", lambda: blocks_like({"v": TWO}, {"w": TWO}, "x"), ContractError, ("x", "'v'", "'w'", "own name")),
     ("answer shape", lambda: blocks_like(np.ones(3), {"w": TWO}, "x"), ContractError, ("x", "(3,)", "(2,)", "flat")),
-    ("ragged", lambda: decode_array([[1, 2], [3]]), ContractError, ("array", "[[1, 2], [3]]", "nested lists")),
-    ("event", lambda: decode_event({"type": "lunch"}), ContractError, ("event", "'lunch'", "gradient")),
-    ("info", lambda: decode_info({"name": "x"}), ContractError, ("info", "version", "offers")),
-    (
-        "offer",
-        lambda: decode_info({"name": "x", "version": "1", "offers": [{"algorithm": "sgd"}]}),
-        ContractError,
-        ("info", "level", "reading"),
-    ),
-]
-
-NOT_YET: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ...]]] = [
     ("steps nan", lambda: untyped(check_steps)(math.nan), PlanError, ("steps", "nan")),
-    ("steps inf", lambda: untyped(check_steps)(math.inf), PlanError, ("steps", "inf")),
     ("steps word", lambda: untyped(check_steps)("many"), PlanError, ("steps", "'many'")),
-    ("steps none", lambda: untyped(check_steps)(None), PlanError, ("steps", "None")),
     ("sample size inf", lambda: shares([math.inf, 1], TWO), WeightError, ("weight", "inf")),
     ("gossip shapes", lambda: gossip(np.ones((3, 2)), np.eye(2)), ShapeError, ("X (3, 2)", "W (2, 2)")),
     ("rate list", lambda: require("eta", [0.1]), ParameterError, ("eta", "[0.1]")),
-    ("rate complex", lambda: require("eta", 1j), ParameterError, ("eta", "1j")),
-    ("rate dict", lambda: require("eta", {}), ParameterError, ("eta", "{}")),
 ]
 
 
@@ -149,7 +117,6 @@ NOT_YET: list[tuple[str, Callable[[], object], type[FedspecError], tuple[str, ..
     ("call", "kind", "words"),
     [
         *(pytest.param(*row[1:], id=row[0]) for row in CASES),
-        *(pytest.param(*row[1:], id=row[0]) for row in NOT_YET),
     ],
 )
 def test_refused_by_name(call: Callable[[], object], kind: type[FedspecError], words: tuple[str, ...]) -> None:

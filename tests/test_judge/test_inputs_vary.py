@@ -7,19 +7,27 @@ pairs that are allowed, each with its reason; the cases show that there is no ot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations, product
 from typing import Any, TypeAlias
 
 import pytest
 
-from fedspec.catalogue import Program
-from fedspec.contract import Arrival, Exchange, Messages, Offer, Round
+from fedspec.catalogue import CATALOGUE, Program
+from fedspec.contract import Arrival, Exchange, Level, Messages, Offer, Round
+from fedspec.errors import ParameterError
 from fedspec.reference import SUBJECT
+from fedspec_suite.judge.runner import judge_offer
+from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.laws import PROPERTIES
 from fedspec_suite.measure.at_edges import edge_cases
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.reach import far_scenarios
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import Status
 
 Inputs: TypeAlias = Mapping[str, Any]
 """What a rule reads of one participant of one event, by name."""
@@ -156,3 +164,67 @@ def test_what_a_program_reads_is_looked_at() -> None:
     """A new kind of event, or a new field of one, is a new input."""
     kinds = {o.level if not isinstance(r := setting_of(o).algorithm.run, Program) else r.event for o in offers()}
     assert kinds >= {"server", "round", "exchange", "arrival"}
+
+
+Chosen = frozenset[tuple[str, str]]
+
+
+def said(offer: Offer) -> Chosen:
+    """The reading and every option of an offer, resolved."""
+    options = CATALOGUE[offer.algorithm].resolve(offer.reading, dict(offer.options))
+    return frozenset({("reading", offer.reading), *options.items()})
+
+
+def pairs(offer: Offer) -> set[frozenset[tuple[str, str]]]:
+    return set(map(frozenset, combinations(said(offer), 2)))
+
+
+def all_offers(algorithm: str, level: Level) -> Iterator[Offer]:
+    """Every reading with every choice that it leaves, but those that the rule refuses."""
+    a = CATALOGUE[algorithm]
+    for reading in a.readings_at(level):
+        free: Mapping[str, list[str]] = {n: [*map(str, k)] for n, k in a.options.items() if n not in reading.fixes}
+        for values in product(*free.values()):
+            offer = Offer(algorithm, level, reading.name, dict(zip(free, values, strict=True)), dtypes=("float64",))
+            try:
+                SUBJECT.start(plain_scenario(setting_of(offer)).case)
+            except ParameterError:
+                continue
+            yield offer
+
+
+def unasked(algorithm: str, level: Level) -> list[Offer]:
+    """Offers in which every pair of options stands that no offer of `spec` has, few of them."""
+    there = [o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level)]
+    offers = list(all_offers(algorithm, level))
+    left = set().union(*map(pairs, offers)) - set().union(*map(pairs, there))
+    chosen = []
+    while left:
+        best = max(offers, key=lambda o: len(pairs(o) & left))
+        left -= pairs(best)
+        chosen.append(best)
+    return chosen
+
+
+OPTIONED = [
+    (a.id, level) for a in CATALOGUE.values() if len(a.options) + (len(a.readings) > 1) > 1 for level in a.levels
+]
+
+
+@pytest.mark.table(1)
+@pytest.mark.outside
+@pytest.mark.parametrize(("algorithm", "level"), OPTIONED)
+def test_the_specification_keeps_every_law_under_every_pair_of_options(algorithm: str, level: Level) -> None:
+    for offer in unasked(algorithm, level):
+        shows = CATALOGUE[algorithm].shows_at(level)
+        bench = replace(offer, intermediates=shows)
+        found = judge_offer(Inside(SUBJECT), bench, cases=2, law=f"{PROPERTIES},repeats,isolated,dtype,inputs")
+        assert found
+        wrong = [(o.law, str(o.deviation)) for o in found if o.status in {Status.FAIL, Status.ERROR}]
+        assert not wrong, (offer.reading, dict(offer.options), wrong)
+
+
+def test_pairs_that_are_asked_already_are_not_asked_again() -> None:
+    extra = unasked("vrl-sgd", "round")
+    assert [(o.reading, dict(o.options)["weights"]) for o in extra] == [("mean-steps", "examples")]
+    assert unasked("fedavg", "server") == []

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-import numpy as np
 import pytest
 from rich.console import Console
 from test_judge.support import fedspec
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.errors import FedspecError, UnknownNameError
+from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite.kills import asking, matrix
 from fedspec_suite.laws import LAWS, every, properties
-from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.mutants import MUTANTS, Mutant, Mutated, original, written
+from fedspec_suite.mutants import MUTANTS, Mutant, original, written
 from fedspec_suite.report.kills import table
 
 OF: dict[str, list[str]] = {}
@@ -105,40 +99,6 @@ def test_offers_are_those_that_claim_what_is_edited() -> None:
     # No reading of FedAMSGrad has it: a subject claims the canonical one.
     offers = [SUBJECT.info.offers[i] for i in asking.offers_of(MUTANTS["fedamsgrad-step-correction-late"])]
     assert {(o.level, o.reading) for o in offers} == {("server", "afga"), ("round", "afga")}
-
-
-def test_an_unknown_mutant_is_refused() -> None:
-    with pytest.raises(UnknownNameError, match="'nobody'"):
-        matrix.run(["nobody"])
-
-
-def get_through(names: Iterable[str]) -> set[str]:
-    """Those of the mutants that come to the end of some case in which their edit runs."""
-    through: set[str] = set()
-    on: dict[int, list[str]] = {}
-    for name in names:
-        for number in asking.offers_of(MUTANTS[name]):
-            on.setdefault(number, []).append(name)
-    for number, all_of_it in on.items():
-        if left := [name for name in all_of_it if name not in through]:
-            offer, setting = SUBJECT.info.offers[number], asking.offered(number)
-            cases = asking.plain_cases(setting, 3, 0)
-        for name in left:
-            bench = Bench(Inside(Mutated(MUTANTS[name])), setting.algorithm, offer, setting.options, asking.DTYPE)
-            for case in cases:
-                if name not in through and asking.runs(MUTANTS[name], [case]):
-                    with suppress(SubjectError), np.errstate(all="ignore"):
-                        bench.play(case)
-                        through.add(name)
-    return through
-
-
-@pytest.mark.slow
-def test_no_mutant_is_refused_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A check of arguments may come later than a mutant; its line of the matrix would stay and no law be asked."""
-    refused = replace(MUTANTS["fadas-mean-delay"], id="refused", new="tau_max=sum(delays) / len(delays)")
-    monkeypatch.setitem(MUTANTS, "refused", refused)
-    assert get_through(MUTANTS) == MUTANTS.keys() - {"refused"}
 
 
 def living(names: Iterable[str], laws: Sequence[str]) -> set[str]:

@@ -94,6 +94,7 @@ def test_the_report_says_what_was_kept_out(subject: str, claim: str, limit: str)
     assert f"not judged beyond what offers take: {limit}" in " ".join(ran.out.split())
 
 
+@pytest.mark.slow
 def test_the_json_says_it_too_and_a_zero_that_is_refused() -> None:
     (row,) = check(py("limited:average"), "--law", "repeats").rows
     assert (row["participation"], row["blocks"]) == ("all", "any")

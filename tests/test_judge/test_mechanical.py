@@ -6,95 +6,30 @@ import ast
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.test_gates import Behind, diagnosed
-from test_judge.test_remembered import edited, names
+from test_judge.diagnosing import diagnosed, edited, names
+from test_judge.subjects.behind import Behind
 
 from fedspec.arith import Array, norm
 from fedspec.catalogue import CATALOGUE
 from fedspec.client.adam import adam
-from fedspec.contract import Begin, Case, Messages, Offer, Round, SubjectInfo
+from fedspec.contract import Begin, Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.edits.at_hand import Text, seen_running
 from fedspec_suite.diagnosis.edits.in_edits import ASKING, asked, event_number, in_each_block
 from fedspec_suite.diagnosis.edits.memory import Memory
-from fedspec_suite.diagnosis.identify import Diagnosis, identify
 from fedspec_suite.diagnosis.known import folded_in, known_of
 from fedspec_suite.diagnosis.variants import as_claimed
-from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
-
-
-class Server:
-    """A server written out block by block, with mistakes to choose from."""
-
-    def __init__(self, case: Case, wrong: tuple[str, ...]) -> None:
-        self.h, self.wrong, self.x = case.hyper, wrong, dict(case.x0)
-        self.m = {b: 0 * a for b, a in self.x.items()}
-        self.v = {b: 0 * a + case.hyper.get("v0", 0) for b, a in self.x.items()}
-        self.v_hat = {b: 0 * a for b, a in self.x.items()}
-
-    def step(self, event: Messages) -> Mapping[str, Any]:
-        n = [1.0 if "uniform" in self.wrong else m.weight for m in event.messages]
-        for b in self.x:
-            sent = np.stack([m.delta[b] for m in event.messages])
-            self.update(b, np.average(sent, axis=0, weights=n), np.average(sent**2, axis=0, weights=n), sent)
-        return {"x": self.x}
-
-    def update(self, b: str, delta: Array, squares: Array, sent: Array) -> None:
-        h = self.h
-        comes = delta
-        if "divided" in self.wrong:
-            comes = delta / (np.sqrt(h["beta2"] * self.v[b] + (1 - h["beta2"]) * delta**2) + h["tau"])
-        self.m[b] = h["beta1"] * self.m[b] + (1 - h["beta1"]) * comes
-        if "undamped" in self.wrong:
-            self.m[b] = self.m[b] + h["beta1"] * delta
-        square = squares if "squares" in self.wrong else delta**2
-        for g_squared in sent**2 if "each" in self.wrong else [square]:
-            self.v[b] = h["beta2"] * self.v[b] + (1 - h["beta2"]) * g_squared
-        if "divided" in self.wrong:
-            self.x[b] = self.x[b] + h["eta"] * self.m[b]
-            return
-        if "tau" in h:
-            self.x[b] = self.x[b] + h["eta"] * self.m[b] / (np.sqrt(self.v[b]) + h["tau"])
-            return
-        v = np.max(self.v[b]) if "largest" in self.wrong else self.v[b]
-        longer = np.linalg.norm(v) > np.linalg.norm(self.v_hat[b])
-        most = (v if longer else self.v_hat[b]) if "longer" in self.wrong else np.maximum(self.v_hat[b], v)
-        self.v_hat[b] = most
-        self.x[b] = self.x[b] + h["eta"] * self.m[b] / np.sqrt(self.v_hat[b] + h["eps"])
-
-
-class Written:
-    def __init__(self, algorithm: str, reading: str, *wrong: str) -> None:
-        offer = Offer(algorithm, "server", reading, {"weights": "examples"}, dtypes=("float64",))
-        self.info, self.wrong = SubjectInfo("written", "1", (offer,)), wrong
-
-    def start(self, case: Case) -> Server:
-        return Server(case, self.wrong)
-
-
-def told(subject: Written | WrittenRound) -> Diagnosis:
-    offer = subject.info.offers[0]
-    of = setting_of(offer)
-    with np.errstate(all="ignore"):
-        return identify(bench_of(Inside(subject), offer, of), of)
-
-
-def test_the_written_server_is_right_without_a_mistake() -> None:
-    assert told(Written("fedadam", "reddi-2021")).follows
-    assert told(Written("fedamsgrad", "afga")).follows
 
 
 def test_one_decay_in_the_place_of_another_is_named_in_the_printed_box() -> None:
@@ -107,30 +42,6 @@ def test_of_two_places_the_one_is_said() -> None:
     edits = known_of(setting_of(Offer("lamb", "client", "you-2020"))).mechanical
     (second,) = [v for v in edits if v.words.startswith("r[..., l] stands for q in") and "second" in v.words]
     assert "ratio(q, norm((r[..., l])))" in second.mutants[0].new
-
-
-def test_a_mean_of_squares_is_not_the_square_of_a_mean() -> None:
-    d = told(Written("fedadam", "reddi-2021", "squares"))
-    assert names(d)[0].startswith("the clients' mean of delta^2 stands for that of their mean")
-
-
-def test_one_number_for_a_block_is_told_from_one_for_the_model() -> None:
-    d = told(Written("fedamsgrad", "afga", "largest"))
-    # The maximum of largest numbers is the largest of maxima: one of the two is said.
-    assert names(d) == ["the largest of maximum(v_hat, v) in a block stands for each there"]
-
-
-def test_a_whole_vector_in_the_place_of_the_larger_numbers_is_told() -> None:
-    d = told(Written("fedamsgrad", "afga", "longer"))
-    assert names(d)[0] == "v_hat or v, whichever is longer in each block, stands whole for maximum(v_hat, v)"
-
-
-@pytest.mark.night
-def test_two_mistakes_are_told_where_a_case_shows_one_alone() -> None:
-    """Where beta1 is zero, or one client comes alone, only one of them shows."""
-    d = told(Written("fedadam", "reddi-2021", "squares", "undamped"))
-    assert "1 - beta1" in names(d)[0] and "the clients' mean of delta^2" in names(d)[0]
-    assert d.found[0].parts == 2
 
 
 def follows(inner: Any, e: Any, k: int) -> Any:
@@ -180,15 +91,16 @@ def test_to_look_changes_nothing() -> None:
     assert any(kinds.get("2 * part") == ("array", (2,)) for kinds in text.kinds.values())
 
 
-@pytest.mark.parametrize("algorithm", ["sm3-ii", "scaffold", "afga", "fedbuff"])
+@pytest.mark.parametrize("algorithm", ["sm3-ii", "scaffold", "afga", "fedbuff", "fednova-solvers", "fed-lamb", "cafga"])
 def test_every_mechanical_edit_is_a_text_that_differs(algorithm: str) -> None:
+    """One that is no Python would break the diagnosis of whoever gets that far."""
     a = CATALOGUE[algorithm]
     edits = known_of(setting_of(Offer(algorithm, a.levels[-1], a.readings_at(a.levels[-1])[0].name))).mechanical
     assert len(edits) > 100
-    for v in edits[::7]:
-        (m,) = v.mutants
-        compile(m.new, v.words, "exec")
-        assert m.new != m.old and v.words
+    for v in edits:
+        for m in v.mutants:
+            ast.parse(m.new)
+            assert m.new != m.old and v.words
 
 
 def test_the_square_of_a_largest_is_not_the_largest_square() -> None:
@@ -255,55 +167,9 @@ def test_an_edit_that_counts_events_counts_those_of_its_own_session() -> None:
             assert event_number(session.memory) == k
 
 
-def test_a_moment_that_takes_every_update_by_itself_is_told() -> None:
-    d = told(Written("fedadam", "reddi-2021", "each"))
-    assert names(d)[0] == "beta2 * v + (1 - beta2) * delta^2 is done for each update by itself, one after another"
-
-
-class InTurn:
-    """SCAFFOLD written out, c moving within the loop over the participants; right where it moves behind it."""
-
-    def __init__(self, case: Case, at_once: bool) -> None:
-        assert case.problem
-        self.H, self.e, self.h, self.at_once = case.problem.H, case.problem.e, case.hyper, at_once
-        (self.name,), (self.x,) = case.x0, case.x0.values()
-        self.c, self.c_i = 0 * self.x, np.zeros((len(self.e), self.x.size))
-
-    def step(self, event: Round) -> Mapping[str, Any]:
-        eta_l, deltas, moved = self.h["eta_l"], [], []
-        for i, tau in zip(event.participants, event.steps, strict=True):
-            y = self.x
-            for _ in range(tau):
-                y = y - eta_l * (self.H[i] @ y - self.e[i] - self.c_i[i] + self.c)
-            now = self.c_i[i] - self.c + (self.x - y) / (eta_l * tau)
-            moved.append((now - self.c_i[i]) / len(self.e))
-            self.c_i[i] = now
-            deltas.append(y - self.x)
-            if not self.at_once:
-                self.c = self.c + moved[-1]
-        if self.at_once:
-            self.c = self.c + sum(moved)
-        self.x = self.x + self.h["eta"] * sum(deltas) / len(deltas)
-        return {"x": {self.name: self.x}}
-
-
-class WrittenRound:
-    def __init__(self, at_once: bool) -> None:
-        offer = Offer("scaffold", "round", "karimireddy-2020", dtypes=("float64",))
-        self.info, self.at_once = SubjectInfo("written", "1", (offer,)), at_once
-
-    def start(self, case: Case) -> InTurn:
-        return InTurn(case, self.at_once)
-
-
-def test_what_the_server_keeps_moves_between_the_participants() -> None:
-    assert told(WrittenRound(at_once=True)).follows
-    assert "c takes a participant's change at once, and the next one" in names(told(WrittenRound(at_once=False)))[0]
-
-
 EDITS = """
 from fedspec.contract import Offer
-from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.known import folded_in, known_of
 from fedspec_suite.measure.setting import setting_of
 known = known_of(setting_of(Offer("afga-a", "trace", "re-sampled")))
 print([v.words for v in (*known.variants, *known.edits, *known.mechanical)])
@@ -323,18 +189,6 @@ def test_what_is_tried_stands_in_the_same_order_in_every_process() -> None:
     ]
     first, second = (process.communicate()[0] for process in asked)
     assert first == second and len(first) > 10_000
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "level", "reading"),
-    [("fednova-solvers", "round", "fednova"), ("fed-lamb", "round", "fed-lamb"), ("cafga", "trace", "afga")],
-)
-def test_every_edit_is_python(algorithm: str, level: Any, reading: str) -> None:
-    """One that is not would break the diagnosis of whoever gets that far."""
-    known = known_of(setting_of(Offer(algorithm, level, reading)))
-    for v in known.mechanical:
-        for mutant in v.mutants:
-            ast.parse(mutant.new)
 
 
 FOLDED = {(o.algorithm, o.level, o.reading): o for o in SUBJECT.info.offers if o.rates == "one"}

@@ -65,7 +65,7 @@ def test_who_reads_no_errors_misses_none() -> None:
     assert ran.returncode == 0 and "fedavg" in ran.stdout
 
 
-@pytest.mark.parametrize("words", [("list",), ("laws", "--json")], ids=" ".join)
+@pytest.mark.parametrize("words", [("list",), ("laws", "--json"), *COMMANDS[:2]], ids=" ".join)
 def test_a_reader_that_stops_changes_no_exit_code(words: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)

@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from test_judge.diagnosing import edited, names
+from test_judge.test_gates import setting
 
 from fedspec.contract import Offer
+from fedspec_suite.diagnosis.cases.probes import at_edges
+from fedspec_suite.diagnosis.comparing import apart
+from fedspec_suite.diagnosis.identify import in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.own_symbols import in_symbols, under_options
 from fedspec_suite.diagnosis.plain_words import plainly
@@ -29,6 +34,9 @@ SAID = {
     "plan.senders in ascending order stands for it": "senders in ascending order stands for it",
     "where_less(a, b, x, y) is left out": "x where a < b, else y is left out",
     "maximum(u, -u) stands for u": "the magnitude of u stands for u",
+    "the largest of counts stands for each in sum(counts.tolist())": (
+        "the largest of counts stands for each in the sum of counts"
+    ),
     "the gradient is doubled (twice)": "the gradient is doubled (twice)",
     "a bracket is open: norm(q": "a bracket is open: norm(q",
     "corrected(m, beta1, t, bias_correction) is kept as m": "m / (1 - beta1^t) is kept as m",
@@ -105,3 +113,35 @@ def test_corrections_that_a_claim_has_not_are_not_said(offer: str, said: str) ->
 def test_amsgrads_moment_is_corrected_once_in_what_is_said(reading: str, said: str) -> None:
     words = "corrected(v, beta2, t, before), corrected(v_hat, beta2, t, after)"
     assert plainly(under_options(words, setting_of(Offer("fedamsgrad", "server", reading)))) == said
+
+
+RULE = ("normalised-sgd", "client.normalised.normalised_sgd", "norm(g) + eps")
+
+
+def test_what_is_left_out_for_usual_numbers_alone_is_not_said_to_be_left_out() -> None:
+    (said,) = names(edited(*RULE, "maximum(norm(g), eps)"))
+    assert said.startswith("maximum(the length of g, eps) stands for (the length of g) + eps")
+
+
+@pytest.mark.night
+def test_where_nothing_else_fits_it_is_said_where_it_does_not() -> None:
+    d = edited(*RULE, "norm(g) + (0 if norm(g) > eps else 3 * eps)")
+    assert not d.found
+    said = in_words(d, True)
+    assert re.search("in usual cases as if eps is left out, but not (where eps = |with numbers of about )", said)
+    assert "no effect" not in said
+
+
+def test_what_is_left_out_everywhere_is_named() -> None:
+    assert names(edited(*RULE, "norm(g)")) == ["eps is left out"]
+
+
+def test_every_number_goes_to_its_edges_and_the_claim_holds_there() -> None:
+    known = known_of(setting("adam", "client"))
+    cases = list(at_edges(known.setting, known.samples[0]))
+    said = {words for words, _ in cases}
+    assert {"where beta1 = 0", "where beta2 = 0.999", "where eps = 1e-08", "with numbers of about 1e+03"} <= said
+    for _, s in cases:
+        answers = known.claimed.exact(s, known.claimed.editions()())
+        plain = [{n: a.astype(float) for n, a in one.items()} for one in answers]
+        assert not apart(known.claimed, s, plain)

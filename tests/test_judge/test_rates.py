@@ -1,4 +1,4 @@
-"""Rates of rounds and of clients: an offer may say that its user sets them anew, and is judged on it."""
+"""Rates of rounds, of clients and of steps: an offer may say that its user sets them anew, and is judged on it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from test_judge.support import SUBJECTS, check, fedspec, py
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Arrival, Event, Exchange, Messages, Offer, Round
-from fedspec.errors import ContractError
+from fedspec.contract import Arrival, Case, Event, Exchange, Gradient, Messages, Offer, Round
+from fedspec.errors import ContractError, ParameterError
 from fedspec.reference import SUBJECT
 from fedspec.serve import load
 from fedspec.wire import decode_event, encode
@@ -23,7 +23,7 @@ from fedspec_suite.measure.verdict import Conformity, Status
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
-LAWS = ("--law", "[rs]*")
+LAWS = ("--law", "schedule-*,[rs]*")
 SERVED = {"fedexp", "fednova", "fednova-momentum"}
 """Whose server reads none of the numbers that vary."""
 
@@ -31,34 +31,42 @@ DIVIDING = {"q-fedavg"}
 """Whose server divides by the clients' rate: there is one for all."""
 
 ROWS = [
-    (a.id, at)
-    for a in CATALOGUE.values()
-    for at in a.levels
-    if at != "client" and (at, a.id in SERVED) != ("server", True)
+    *(
+        (a.id, at)
+        for a in CATALOGUE.values()
+        for at in a.levels
+        if at != "client" and not (a.id in SERVED and at == "server")
+    ),
+    *((a.id, "client") for a in CATALOGUE.values() if "client" in a.levels and "eta_l" in a.numbers),
 ]
 
 
 @pytest.mark.parametrize(("algorithm", "level"), ROWS)
-def test_every_row_of_the_catalogue_has_rounds_of_own_rates(algorithm: str, level: Any) -> None:
+def test_every_row_of_the_catalogue_has_rates_of_its_own(algorithm: str, level: Any) -> None:
     row = CATALOGUE[algorithm]
     solver = {"solver": "momentum"} if "solver" in row.options else {}
-    rates: Any = "clients" if level == "round" and algorithm not in DIVIDING else "rounds"
+    rates: Any = "each" if level == "client" else "rounds"
+    rates = "clients" if level == "round" and algorithm not in DIVIDING else rates
     offer = Offer(algorithm, level, row.readings[0].name, solver, dtypes=("float64",), rates=rates)
-    found = judge_offer(Inside(SUBJECT), offer, law="rates-*", cases=3)
+    found = judge_offer(Inside(SUBJECT), offer, law="rates-*,schedule-*", cases=3)
     assert found and conclude(found)[0] is Conformity.CONFORMS, found
 
 
-@pytest.mark.parametrize("name", ["right", "rounds", "at_server"])
+@pytest.mark.parametrize("name", ["right", "rounds", "at_server", "heavy_ball", "proximal"])
 def test_a_right_one_conforms(name: str) -> None:
-    (row,) = check(py(f"rated:{name}"), "--law", "[rf]*").rows
+    (row,) = check(py(f"rated:{name}"), "--law", "[srf]*").rows
     assert row["verdict"] == "asked in part" and row["id"].endswith(f"rates={row['rates']}"), row
 
 
-@pytest.mark.parametrize("name", ["mean", "first", "before"])
-def test_a_wrong_one_is_found_without_reading_the_rule_too(name: str) -> None:
-    subject = load(f"{SUBJECTS / 'rated.py'}:{name}")
-    found = judge_offer(Inside(subject), subject.info.offers[0], law="rates-*", cases=12)
-    assert {o.law for o in found if o.status is Status.FAIL} == {"rates-follow", "rates-linear"}
+@pytest.mark.parametrize(
+    ("names", "laws"),
+    [("mean first before", {"rates-follow", "rates-linear"}), ("late in_buffer deaf", {"schedule-follows"})],
+)
+def test_a_wrong_one_is_found_without_reading_the_rule_too(names: str, laws: set[str]) -> None:
+    for name in names.split():
+        subject = load(f"{SUBJECTS / 'rated.py'}:{name}")
+        found = judge_offer(Inside(subject), subject.info.offers[0], law="rates-*,schedule-*", cases=12)
+        assert {o.law for o in found if o.status is Status.FAIL} == laws, name
 
 
 def test_a_verdict_names_a_wrong_one() -> None:
@@ -66,11 +74,12 @@ def test_a_verdict_names_a_wrong_one() -> None:
     assert row["nearest"].startswith("all clients have the mean of their rates")
 
 
-def test_who_says_nothing_of_rounds_is_sent_no_rates() -> None:
-    (row,) = check(py("rated:strict")).rows
+@pytest.mark.parametrize("name", ["strict", "constant"])
+def test_who_says_nothing_of_rates_is_sent_none(name: str) -> None:
+    (row,) = check(py(f"rated:{name}")).rows
     assert row["verdict"] == "conforms"
-    assert not any(o["law"].startswith("rates") for o in row["obligations"])
-    (row,) = fedspec("vectors", "check", py("rated:strict"), "--json").rows
+    assert not any(o["law"].startswith(("rates", "schedule")) for o in row["obligations"])
+    (row,) = fedspec("vectors", "check", py(f"rated:{name}"), "--json").rows
     assert row["verdict"] == "conforms"
 
 
@@ -79,6 +88,9 @@ def test_who_says_nothing_of_rounds_is_sent_no_rates() -> None:
     [
         ("clients_at_server", ("rates", "fedavg", "'clients'", "level round")),
         ("fixed", ("rates", "fedavg", "none of its numbers varies")),
+        ("fixed_rate", ("rates", "momentum", "its rate is fixed", "leave it out")),
+        ("each_at_server", ("rates", "fedavg", "level server", "leave it out")),
+        ("word", ("rates", "'some'", "one, each")),
     ],
 )
 def test_rates_that_cannot_be_set_are_refused(name: str, words: tuple[str, ...]) -> None:
@@ -109,3 +121,36 @@ def test_rates_pass_the_wire_and_a_capsule_and_are_not_named_where_there_are_non
 def test_a_rate_that_is_none_is_refused_on_the_wire(rate: object) -> None:
     with pytest.raises(ContractError, match=r"event\.hyper\.eta_l"):
         decode_event({"type": "round", "participants": [0], "steps": [1], "hyper": {"eta_l": rate}})
+
+
+@pytest.mark.parametrize("eta_l", [0.25, None])
+def test_a_rate_passes_the_wire(eta_l: float | None) -> None:
+    body = json.loads(json.dumps(encode(Gradient({"w": np.array([1.0])}, eta_l))))
+    there = decode_event(body)
+    assert isinstance(there, Gradient) and there.eta_l == eta_l
+    body.pop("eta_l")
+    without = decode_event(body)
+    assert isinstance(without, Gradient) and without.eta_l is None
+
+
+@pytest.mark.parametrize("eta_l", [0, -1.0, "0.1", True, [0.1]])
+def test_a_rate_of_a_step_that_is_none_is_refused_on_the_wire(eta_l: object) -> None:
+    with pytest.raises(ContractError, match=r"event\.eta_l"):
+        decode_event({"type": "gradient", "g": {"w": [1.0]}, "eta_l": eta_l})
+
+
+def case() -> Case:
+    return Case("momentum", "client", "fednova", {}, "float64", {"w": np.array([8.0])}, {"eta_l": 1.0, "rho": 0.5})
+
+
+def test_each_step_takes_its_own_rate_and_the_buffer_knows_none() -> None:
+    session, g = SUBJECT.start(case()), {"w": np.array([1.0])}
+    assert session.step(Gradient(g))["x"] == 7.0
+    assert session.step(Gradient(g, 2.0))["x"] == 4.0
+    # Without one, the case's again.
+    assert session.step(Gradient(g))["x"] == 2.25
+
+
+def test_a_rate_that_is_none_is_refused_by_the_rule() -> None:
+    with pytest.raises(ParameterError, match="eta_l"):
+        SUBJECT.start(case()).step(Gradient({"w": np.array([1.0])}, -1.0))

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as Xml
 
-import jsonschema
 import pytest
 from test_judge.results import asked, result, wrong
-from test_judge.support import hostile, inside, judging
+from test_judge.support import hostile, inside
 
 from fedspec_suite.judge.expected import Complaint, Expectation
 from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status
@@ -90,108 +86,26 @@ def test_markdown_shows_words_as_they_are(tmp_path: Path) -> None:
     assert "fails as expected \\(1 of 1\\)" in text and "delete the entry" in text
 
 
-STRING, TEXT = {"type": "string"}, {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
-URI = {"type": "string", "pattern": r"^[^ <>|]+$"}
-SARIF: dict[str, Any] = {
-    "type": "object",
-    "required": ["version", "runs"],
-    "additionalProperties": False,
-    "properties": {
-        "$schema": {"type": "string", "format": "uri"},
-        "version": {"const": "2.1.0"},
-        "runs": {"type": "array", "items": {"$ref": "#/$defs/run"}},
-    },
-    "$defs": {
-        "run": {
-            "type": "object",
-            "required": ["tool"],
-            "additionalProperties": False,
-            "properties": {
-                "tool": {
-                    "type": "object",
-                    "required": ["driver"],
-                    "additionalProperties": False,
-                    "properties": {"driver": {"$ref": "#/$defs/component"}},
-                },
-                "results": {"type": "array", "items": {"$ref": "#/$defs/result"}},
-                "properties": {"type": "object"},
-            },
-        },
-        "component": {
-            "type": "object",
-            "required": ["name"],
-            "additionalProperties": False,
-            "properties": {
-                "name": STRING,
-                "version": STRING,
-                "rules": {
-                    "type": "array",
-                    "uniqueItems": True,
-                    "items": {
-                        "type": "object",
-                        "required": ["id", "shortDescription", "fullDescription", "help"],
-                        "additionalProperties": False,
-                        "properties": {"id": STRING, "shortDescription": TEXT, "fullDescription": TEXT, "help": TEXT},
-                    },
-                },
-            },
-        },
-        "result": {
-            "type": "object",
-            "required": ["message"],
-            "additionalProperties": False,
-            "properties": {
-                "ruleId": STRING,
-                "kind": {"enum": ["notApplicable", "pass", "fail", "review", "open", "informational"]},
-                "level": {"enum": ["none", "note", "warning", "error"]},
-                "message": TEXT,
-                "locations": {"type": "array", "items": {"$ref": "#/$defs/location"}},
-                "partialFingerprints": {"type": "object", "additionalProperties": STRING},
-                "suppressions": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["kind"],
-                        "additionalProperties": False,
-                        "properties": {
-                            "kind": {"enum": ["inSource", "external"]},
-                            "status": {"enum": ["accepted", "underReview", "rejected"]},
-                            "justification": STRING,
-                        },
-                    },
-                },
-            },
-            "if": {"required": ["kind"], "properties": {"kind": {"not": {"const": "fail"}}}},
-            "then": {"properties": {"level": {"const": "none"}}},
-        },
-        "location": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "physicalLocation": {
-                    "type": "object",
-                    "required": ["artifactLocation"],
-                    "additionalProperties": False,
-                    "properties": {
-                        "artifactLocation": {"type": "object", "properties": {"uri": URI}},
-                        "region": {"type": "object", "properties": {"startLine": {"type": "integer", "minimum": 1}}},
-                    },
-                },
-                "logicalLocations": {
-                    "type": "array",
-                    "items": {"type": "object", "properties": {"fullyQualifiedName": STRING, "kind": STRING}},
-                },
-            },
-        },
-    },
+SARIF = {
+    "run": {"tool", "results", "properties"},
+    "component": {"name", "version", "rules"},
+    "rule": {"id", "shortDescription", "fullDescription", "help"},
+    "result": {"ruleId", "kind", "level", "message", "locations", "partialFingerprints", "suppressions"},
 }
-"""What the OASIS schema asks of the parts that are written here, and of rules what code hosts do."""
+"""The fields that the OASIS schema has, of those that are written here; of rules, what code hosts ask for."""
 
 
 def test_sarif_keeps_what_the_schema_requires(tmp_path: Path) -> None:
     body = json.loads(written(tmp_path / "r.sarif"))
-    jsonschema.Draft202012Validator(SARIF).validate(body)
     (run,) = body["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert (
+        body["version"] == "2.1.0" and run.keys() <= SARIF["run"] and run["tool"]["driver"].keys() <= SARIF["component"]
+    )
+    assert all(r.keys() == SARIF["rule"] and r["help"]["text"] for r in rules) and len({r["id"] for r in rules}) == len(
+        rules
+    )
+    assert all(r.keys() <= SARIF["result"] and r["message"]["text"] for r in run["results"])
     assert {r["ruleId"] for r in run["results"]} == {r["id"] for r in run["tool"]["driver"]["rules"]}
     told = [(r["ruleId"], r["level"], r.get("kind", "fail")) for r in run["results"]]
     assert told == [
@@ -255,16 +169,3 @@ def test_a_full_disk_is_said_and_the_table_is_printed(suffix: str, tmp_path: Pat
     ran = inside("check", hostile("right"), *SOME, "--report", str(path))
     assert ran.code == 2 and ran.out.startswith("1 of 1 offer follows x in quick cases; ")
     assert f"{path} is not complete" in ran.err and "Traceback" not in ran.err
-
-
-@pytest.mark.slow
-def test_an_interrupt_writes_what_is_judged_so_far(tmp_path: Path) -> None:
-    lines, junit = tmp_path / "r.jsonl", tmp_path / "r.xml"
-    more = ("--profile", "quick", "--law", "repeats", "--limit", "600", "--jobs", "2", "--report", str(lines))
-    judge = judging(hostile("right"), hostile("hangs"), *more, "--report", str(junit))
-    while judge.poll() is None and not (lines.exists() and lines.read_text()):
-        time.sleep(0.1)
-    judge.send_signal(signal.SIGINT)
-    _, err = judge.communicate(timeout=60)
-    assert judge.returncode == 130, err
-    assert len(Xml.fromstring(junit.read_text()).findall("testsuite")) == 1

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 from test_judge.results import asked, printed, result, wrong
-from test_judge.subjects.moved import Moved
+from test_judge.subjects.behind import Behind, moved
 from test_judge.support import inside, py
 
-from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.seen.course import followed
 from fedspec_suite.judge.expected import Complaint, Expectation
@@ -251,10 +250,11 @@ def last(x: Any, by: float) -> Any:
     return x
 
 
-def off_by(moved: Callable[[int], float]) -> Course | None:
-    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedavgm", "server"))
+def off_by(by: Callable[[int], float]) -> Course | None:
+    subject = Behind("fedavgm", "server", take=moved(lambda k, x: last(x, by(k))))
+    (offer,) = subject.info.offers
     setting = setting_of(offer)
-    bench = bench_of(Moved(SUBJECT.info, lambda k, x: last(x, moved(k))), offer, setting)
+    bench = bench_of(subject, offer, setting)
     return followed(bench, setting, samples_of(setting))
 
 

@@ -8,7 +8,7 @@ import pytest
 from test_judge.results import HERE, asked, result, wrong
 
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE
-from fedspec_suite.judge.runner import about
+from fedspec_suite.judge.runner import about, first
 from fedspec_suite.laws import every
 from fedspec_suite.measure.verdict import UNREAD, Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report.sentences import (
@@ -29,59 +29,52 @@ FAIL, PASS = Status.FAIL, Status.PASS
 SEEN = "no known variant; the numbers agree to 6e-08, as if it computed in float32 somewhere inside"
 
 
-def test_a_known_variant_is_one_sentence() -> None:
-    r = wrong("the sum is no mean at fedavg.delta (ratio 0.18)")
-    assert head(r) == "the sum is no mean at fedavg.delta; first seen in round 2: x[1] is 0.25, not 0.5"
+FIRST = "; first seen in round 2: x[1] is 0.25, not 0.5"
+ASKS = Deviation("fedyogi.v0", "", note="reading reddi-2021 asks v_0 >= tau^2, the subject fixes v0 = 0")
+LATE = Deviation("fedavg.step", "round 2", note="arrays were changed in place")
+AT_1 = replace(HERE, where="round 1", got=3.0)
+
+HEADS = [
+    (wrong("the sum is no mean at fedavg.delta (ratio 0.18)"), f"the sum is no mean at fedavg.delta{FIRST}"),
+    # What cannot be compared has its deviation alone.
+    (wrong(""), FIRST.removeprefix("; ")),
+    # What is seen is said unless the event says it.
+    (wrong(f"no known variant; {AT_ONCE}"), f"no known variant{FIRST}"),
+    (wrong("no known variant; from round 2 on, in 3 of 12 samples"), f"from round 2 on, in 3 of 12 samples{FIRST}"),
+    # Two variants name their equation once.
+    (wrong("A (in the step) at a.b (ratio 0.18); or B at a.b (ratio 2)"), "A (in the step) at a.b, or B; first seen"),
+    (wrong("A at a.b (ratio 0.18); or the rule of sgd (ratio 2)"), "A at a.b, or the rule of sgd; first seen"),
+    # Where x is right the rest is a but.
+    (
+        wrong("x follows the claimed reading", asked("reading-requires", FAIL, "any", deviation=ASKS)),
+        f"x follows the claimed reading, but {ASKS.note}",
+    ),
+    (
+        wrong("x follows the claimed reading", asked("inputs", FAIL, deviation=LATE)),
+        f"but in round 2 arrays were changed in place (law inputs: {every()['inputs'].words})",
+    ),
+    # A feature that decides comes before the numbers.
+    (
+        wrong("x follows the claimed reading in small cases; it deviates from 21 clients on"),
+        "small cases; it deviates from 21 clients on: in round 2 x[1] is 0.25, not 0.5",
+    ),
+    # Of two quantities each is said from when on, and the number is of the one that the law reads.
+    (
+        wrong("no known variant; from round 2 on", asked("follows-lam-i", FAIL)),
+        "no known variant; x from round 2 on; first seen in round 2: lam_i[1] is 0.25, not 0.5",
+    ),
+    (wrong("A", asked("follows-v-hat", FAIL), asked("follows-x", FAIL)), "A; first seen in round 2: v_hat[1] is 0.25"),
+    # The deviation is the one that the judge put first.
+    (
+        wrong("A", asked("mean", FAIL), asked("follows-x", FAIL, deviation=AT_1), first_deviation=str(AT_1)),
+        "A; first seen in round 1: x[1] is 3, not 0.5",
+    ),
+]
 
 
-def test_what_is_seen_is_said_unless_the_event_says_it() -> None:
-    seen = "; first seen in round 2: x[1] is 0.25, not 0.5"
-    assert head(wrong(f"no known variant; {AT_ONCE}")) == f"no known variant{seen}"
-    later = "no known variant; from round 2 on, in 3 of 12 samples"
-    assert head(wrong(later)) == later + seen
-
-
-def test_two_variants_name_their_equation_once() -> None:
-    same = wrong("A (in the step) at fedavg.step (ratio 0.18); or B at fedavg.step (ratio 2)")
-    other = wrong("A at fedavg.delta (ratio 0.18); or the rule of sgd (ratio 2)")
-    assert head(same).startswith("A (in the step) at fedavg.step, or B; first seen")
-    assert head(other).startswith("A at fedavg.delta, or the rule of sgd; first seen")
-
-
-def test_where_x_is_right_the_rest_is_a_but() -> None:
-    asks = Deviation("fedyogi.v0", "", note="reading reddi-2021 asks v_0 >= tau^2, the subject fixes v0 = 0")
-    r = wrong("x follows the claimed reading", asked("reading-requires", FAIL, "any", deviation=asks))
-    assert head(r) == f"x follows the claimed reading, but {asks.note}"
-    late = Deviation("fedavg.step", "round 2", note="arrays were changed in place")
-    r = wrong("x follows the claimed reading", asked("inputs", FAIL, deviation=late))
-    said = f"in round 2 arrays were changed in place (law inputs: {every()['inputs'].words})"
-    assert head(r) == f"x follows the claimed reading, but {said}"
-
-
-def test_where_a_feature_decides_it_comes_before_the_numbers() -> None:
-    r = wrong("x follows the claimed reading in small cases; it deviates from 21 clients on")
-    assert head(r).endswith("small cases; it deviates from 21 clients on: in round 2 x[1] is 0.25, not 0.5")
-
-
-def test_some_small_cases_that_deviate_are_not_hidden() -> None:
-    r = wrong("x follows the claimed reading in some cases; it deviates with 1 client")
-    assert head(r).endswith("some cases; it deviates with 1 client: in round 2 x[1] is 0.25, not 0.5")
-
-
-def test_of_two_quantities_each_is_said_from_when_on() -> None:
-    r = wrong("no known variant; from round 2 on", asked("follows-lam-i", FAIL))
-    assert head(r) == "no known variant; x from round 2 on; first seen in round 2: lam_i[1] is 0.25, not 0.5"
-
-
-def test_the_quantity_is_the_one_that_the_law_reads() -> None:
-    r = wrong("A", asked("follows-v-hat", FAIL), asked("follows-x", FAIL))
-    assert head(r) == "A; first seen in round 2: v_hat[1] is 0.25, not 0.5"
-
-
-def test_the_deviation_is_the_one_that_the_judge_put_first() -> None:
-    first = replace(HERE, where="round 1", got=3.0)
-    r = wrong("A", asked("zero-weight", FAIL), asked("follows-x", FAIL, deviation=first), first_deviation=str(first))
-    assert head(r) == "A; first seen in round 1: x[1] is 3, not 0.5"
+@pytest.mark.parametrize(("r", "said"), HEADS, ids=[said for _, said in HEADS])
+def test_what_a_verdict_comes_to_is_one_sentence(r: Result, said: str) -> None:
+    assert said in head(r)
 
 
 def test_large_cases_that_come_down_to_the_same_say_it_once() -> None:
@@ -93,10 +86,6 @@ def test_large_cases_that_come_down_to_the_same_say_it_once() -> None:
     r = wrong("A", *far, single)
     assert [told(o, r) for o in far] == [str(plain), "as far-numbers", str(other), "as far-numbers"]
     assert told(single, r) == str(plain)
-
-
-def test_a_subject_that_cannot_be_compared_is_told_by_its_deviation() -> None:
-    assert head(wrong("")) == "first seen in round 2: x[1] is 0.25, not 0.5"
 
 
 def test_a_law_that_met_what_is_no_number_and_nothing_else_is_not_said_to_fail() -> None:
@@ -249,3 +238,15 @@ def test_an_ignored_hyper_parameter_has_a_remedy() -> None:
     remedy = 'where eta cannot be set, or came after the offer was written, offer it with fixed={"eta": 1}'
     assert remedies(wrong("eta is ignored (taken as 1)")) == [remedy]
     assert not remedies(wrong("eta is squared"))
+
+
+def test_the_rule_comes_before_cases_that_are_made_for_a_law() -> None:
+    later = replace(HERE, where="round 3")
+    failed = [
+        asked("tie-stays", Status.FAIL),
+        asked("follows-tie", Status.FAIL, deviation=HERE),
+        asked("far-numbers", Status.FAIL, deviation=HERE),
+        asked("follows-x", Status.FAIL, deviation=later),
+    ]
+    assert [o.law for o in first(failed)] == ["follows-x", "follows-tie", "far-numbers", "tie-stays"]
+    assert [o.law for o in first(failed[:2])] == ["follows-tie", "tie-stays"]

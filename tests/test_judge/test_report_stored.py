@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from test_judge.results import asked, result, wrong
 from test_judge.support import inside
-from test_judge.test_report_page import FAILED, OFFERS, PART, RUN, paged
+from test_judge.test_report_page import FAILED, OFFERS, PART, RUN
 
 from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status
 from fedspec_suite.report import badges, changes, results_page, sentences, verdicts
@@ -206,19 +206,6 @@ def test_ten_times_as_many_rows_are_ten_times_the_work(monkeypatch: pytest.Monke
     assert calls(300) < 11 * calls(30)
 
 
-def test_names_tell_offers_apart() -> None:
-    other = replace(GOOD, reading="uniform")
-    fixed = [replace(GOOD, fixed={"eta": 1.0}), replace(GOOD, fixed={"eta": 2.0})]
-    assert sentences.names([GOOD, other, *fixed, replace(GOOD), OTHER]) == [
-        "mine 0.1 fedavg mcmahan-2017 (1 of 2)",
-        "mine 0.1 fedavg uniform",
-        "mine 0.1 fedavg mcmahan-2017 fixed eta=1",
-        "mine 0.1 fedavg mcmahan-2017 fixed eta=2",
-        "mine 0.1 fedavg mcmahan-2017 (2 of 2)",
-        "mine 0.1 fedprox",
-    ]
-
-
 def since(old: list[Result], new: list[Result]) -> list[tuple[str, str]]:
     a, b = (Stored(name, tuple(some), (RUN,) * len(some)) for name, some in (("a", old), ("b", new)))
     return [(c.kind, c.said) for c in changes.changes(a, b)]
@@ -344,15 +331,3 @@ def test_every_verdict_has_a_badge_of_its_own_word() -> None:
     assert len({*kinds}) == len(Conformity) and {*kinds} == {*badges.WORST}
     assert badges.of("fails as expected (1 of 46)") is badges.EXPECTED
     assert badges.of("conforms to 2 laws; no equation was seen") is badges.PART
-
-
-def test_a_complaint_is_told_before_the_offers(tmp_path: Path) -> None:
-    entries = tmp_path / "e.toml"
-    entries.write_text('[[expect]]\noffer = "fedavg/server/mcmahan-2017"\nlaw = "follows-x"\nreason = "was wrong"\n')
-    few = ("--profile", "quick", "--jobs", "1", "--law", "follows-x", "--only", "fedavg/server/mcmahan-2017")
-    page = tmp_path / "r.html"
-    ran = inside("check", "spec", *few, "--expect", str(entries), "--report", str(page))
-    assert ran.code == 1
-    text = page.read_text()
-    assert text.index("<h1>") < text.index("wrong with the expected failures") < text.index("<details")
-    assert not paged([GOOD]).source.count("expected failures")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as Xml
 
 import pytest
 from test_judge.support import Ran, fedspec, hostile, inside, judging, py
@@ -42,8 +43,8 @@ OPENED = [
     (hostile("name-number"), "name: got 7; want a string"),
     (hostile("offer-words"), "dtypes: got 'float64'; want a list"),
     (hostile("fixed-huge"), "fixed.eta: got a whole number of 1329 bits"),
-    (py("offers:no_comma"), "a tuple of one offer ends in a comma"),
-    (py("offers:numbered"), "version: got 1.0; want a string"),
+    (py("odd:no_comma"), "a tuple of one offer ends in a comma"),
+    (py("odd:numbered"), "version: got 1.0; want a string"),
     ("py:nowhere.py:it", "there is no file nowhere.py"),
     ("cmd:/no/such/program", "check the command"),
     ("cmd: ", "names no command"),
@@ -171,7 +172,8 @@ def test_the_limit_of_the_handshake_is_an_option(tmp_path: Path) -> None:
 def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
     report = tmp_path / "report.jsonl"
     more = ("--profile", "quick", "--law", "follows-x", "--limit", "600", "--jobs", "2", "--report", str(report))
-    judge = judging(GOOD, hostile("hangs"), *more)
+    junit = tmp_path / "report.xml"
+    judge = judging(GOOD, hostile("hangs"), *more, "--report", str(junit))
     # The second never answers.
     while judge.poll() is None and not (report.exists() and report.read_text()):
         time.sleep(0.1)
@@ -180,6 +182,7 @@ def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
     assert judge.returncode == 130, err
     assert out.startswith("1 of 1 offer follows x in quick cases")
     assert "interrupted" in err and "Traceback" not in err
+    assert len(Xml.fromstring(junit.read_text()).findall("testsuite")) == 1
 
 
 def test_a_worker_that_dies_takes_its_own_task_only() -> None:

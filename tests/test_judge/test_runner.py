@@ -1,22 +1,36 @@
-"""A bug of the judge itself is raised; it is neither a deviation of the subject nor a case left undecided."""
+"""What the judge makes of a law: its own bugs are raised, a failure names its call, two runs differ by roundings."""
 
 from __future__ import annotations
 
+import json
+import os
+import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import offer_of, written
 
 from fedspec.arith import Array
+from fedspec.contract import Case, ClientMessage, Event, Messages
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.runner import run_law
+from fedspec_suite.judge.runner import first_deviation, judge_offer, run_law
 from fedspec_suite.laws import Law, every
+from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench, bench_of
+from fedspec_suite.measure.cases import case
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered, Status
+from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered, Obligation, Status
+from fedspec_suite.mutants import Mutated, find
+from fedspec_suite.report.sentences import alone
 
 
 def test_a_crash_of_a_law_is_raised() -> None:
@@ -106,3 +120,121 @@ def test_nothing_is_drawn_where_no_case_can_change_what_is_known(law: Law) -> No
     )
     found = run_law(asked, bench_of(Inside(SUBJECT), offer, setting), setting, 5, 0)
     assert len(drawn) == 1 and found.status is (Status.FAIL if law.simplify else Status.ERROR)
+
+
+FED_AGREE = Path(__file__).resolve().parents[2] / "examples/fed_agree.py"
+
+
+def failed(mutant: str, algorithm: str, level: str, law: str, reading: str = "") -> Obligation:
+    """What a law finds in a mutant, in double precision."""
+    offer = offer_of(algorithm, level, reading, dtypes=("float64",))
+    asked = judge_offer(Inside(Mutated(find(mutant))), offer, law=law, cases=12)
+    return next(o for o in asked if o.status is Status.FAIL)
+
+
+def test_it_names_offer_round_and_numbers() -> None:
+    o = failed("fedadam-step-correction-late", "fedadam", "server", "follows-x", "kingma-ba-step")
+    assert o.deviation is not None and o.case is not None
+    where, number = o.call.split(", ")[:2]
+    assert where == "fedadam/server/kingma-ba-step" and number == o.deviation.where
+    said = dict(n.split("=") for n in o.call.split(", ")[2:])
+    assert said == {n: f"{v:g}" for n, v in o.case.case.hyper.items()} and "eta" in said
+    assert alone(o) == first_deviation([o])
+    assert alone(o).startswith(f"{o.call}; fedadam.step; got[")
+
+
+@pytest.mark.slow
+def test_a_shared_rule_is_not_called_after_who_else_runs_it() -> None:
+    """FedProx ends in the step of FedAvg; a mistake of its clients is no matter of fedavg."""
+    o = failed("proximal-sign", "fedprox", "round", "follows-x")
+    assert o.deviation is not None and o.deviation.equation == "fedavg.step"
+    assert alone(o).startswith("fedprox/round, round ") and "fedavg" not in alone(o)
+    assert "mu=" in o.call and "got[" in alone(o)
+
+
+SPOILED = """
+from pathlib import Path
+text = Path({example!r}).read_text(encoding="utf-8").replace('id="fed-agree', 'id="fed-agreed')
+text = text.replace('MOVES = {{"fed-agree"', 'MOVES = {{"fed-agreed"')
+left, right = '        "coordinates": "its rate is one number over the whole model",\\n', ""
+assert left in text
+Path("fed_agreed.py").write_text(text.replace(left, right), encoding="utf-8")
+"""
+
+
+@pytest.mark.slow
+def test_an_own_algorithm_is_called_by_its_own_id(tmp_path: Path) -> None:
+    """A copy of FedAgree that does not deny what is false of it, under the command and under pytest."""
+    subprocess.run([sys.executable, "-c", SPOILED.format(example=str(FED_AGREE))], cwd=tmp_path, check=True)
+    start = [sys.executable, "-c", "from fedspec_suite.cli.start import main; main()", "--plugin", "fed_agreed.py"]
+    few = ("check", "spec", "--only", "fed-agreed/server", "--law", "coordinates", "--profile", "quick", "--json")
+    ran = subprocess.run([*start, *few], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1, ran.stderr
+    (row,) = json.loads(ran.stdout)
+    called = next(o["call"] for o in row["obligations"] if o["status"] == "fail")
+    words = ("--fedspec-impl", "spec", "--fedspec-only", "fed-agreed/server", "--fedspec-law", "coordinates")
+    with_pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs", "fedspec_suite", *words]
+    # What is judged here is chosen by no profile of ours.
+    env = {**os.environ, "FEDSPEC_PLUGINS": "fed_agreed.py", "FEDSPEC_PROFILE": ""}
+    by_pytest = subprocess.run(with_pytest, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    for said in (row["first_deviation"], called, by_pytest.stdout):
+        assert re.search(r"fed-agreed/server, round \d, eps=", said), said
+    assert "coordinate 0 leaks into another" in by_pytest.stdout
+
+
+OFFER = offer_of("fedavg", "server", dtypes=("float32",))
+LARGE = 5001.0
+
+
+def scenario(setting: Setting, large: float, *deltas: float) -> Scenario:
+    """One round of clients with 3 and 4 examples: one coordinate is large, and the other what is asked for."""
+    sent = tuple(
+        ClientMessage(i, {"w": np.array([large, delta], dtype="float32")}, n, 1, 1)
+        for i, (n, delta) in enumerate(zip((3, 4), deltas, strict=True))
+    )
+    return Scenario(case(setting, {"w": np.zeros(2, dtype="float32")}, {"eta": 1.0}), (Messages(sent),))
+
+
+def pair() -> tuple[Bench, Scenario, Scenario]:
+    """Changes that cancel but for 1, which floats of their size blur, and that 1 alone, which nothing blurs."""
+    setting = setting_of(OFFER, "float32")
+    bench = bench_of(Inside(SUBJECT), OFFER, setting)
+    return bench, scenario(setting, LARGE, 4 * LARGE + 1, -3 * LARGE + 1), scenario(setting, LARGE, 1.0, 1.0)
+
+
+def test_the_run_that_is_rounded_more_may_be_either() -> None:
+    """The large run is off by more than the small one's bounds allow, whichever is the first; it is right."""
+    bench, large, small = pair()
+    off = abs(float(bench.play(large)[0]["x"][1]) - float(bench.play(small)[0]["x"][1]))
+    of_small = float(bounds_of(bench.expect(small)[0]["x"])[1])
+    assert off > 30 * float(np.finfo("float32").eps) * (2 * of_small + 2)
+    related(bench, large, small, lambda k, x: x)
+    related(bench, small, large, lambda k, x: x)
+
+
+def test_a_bound_is_carried_with_the_model() -> None:
+    """What a map makes larger may be off by so much more; it is not by a shift."""
+    bench, large, small = pair()
+    louder = scenario(setting_of(OFFER, "float32"), 64 * LARGE, 64.0, 64.0)
+    related(bench, large, louder, lambda k, x: 64 * x)
+    with pytest.raises(Deviates):
+        related(bench, small, large, lambda k, x: x + 1)
+
+
+def test_what_every_client_keeps_is_said_to_be_shown_by_who_takes_part() -> None:
+    """Beside somebody who never takes part it is more numbers; it is not x that is another."""
+
+    class ForAll:
+        def __init__(self, case: Case) -> None:
+            self.right: Any = SUBJECT.start(case)
+            self.everybody = 0 if case.problem is None else len(case.problem.H)
+
+        def step(self, event: Event) -> dict[str, Any]:
+            answer = dict(self.right.step(event))
+            return {**answer, "tau_eff": np.resize(answer["tau_eff"], self.everybody)}
+
+    shown = offer_of("fednova", "round")
+    subject = Inside(written(shown, ForAll))
+    (failed, *_) = judge_offer(subject, shown, profile="quick", law="bystander")
+    assert failed.status is Status.FAIL and failed.deviation is not None
+    assert failed.deviation.shown == "tau_eff" and "show a row for each participant" in failed.deviation.note

@@ -10,10 +10,12 @@ import tomllib
 from datetime import date
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import written
 from test_judge.support import inside, py
 from test_judge.test_project import strangers
 
@@ -23,7 +25,7 @@ import right
 import wrong
 
 import fedspec_suite
-from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer, Session, SubjectInfo
+from fedspec.contract import Answer, Case, ClientMessage, Event, Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite import DoesNotConform, check_subject
@@ -68,54 +70,22 @@ def test_an_object_that_writes_into_its_input_is_found_out() -> None:
     assert encoded(o.case) == before
 
 
-class Overwrites:
-    """FedAvg's server that adds up in the first message's array."""
-
-    info = SubjectInfo("overwrites", "1", (Offer("fedavg", "server", "mcmahan-2017"),))
-
-    def start(self, case: Case) -> Session:
-        return _Overwriting(case)
-
-
-class _Overwriting:
-    def __init__(self, case: Case) -> None:
-        self.x, self.eta = {n: a.copy() for n, a in case.x0.items()}, case.hyper["eta"]
-
-    def step(self, event: Event) -> Answer:
-        assert isinstance(event, Messages)
-        first, *others = event.messages
-        total: Any = sum(m.weight for m in event.messages)
-        for name, x in self.x.items():
-            mean: Any = first.delta[name]
-            mean *= first.weight / total
-            for m in others:
-                mean += m.delta[name] * x.dtype.type(m.weight / total)
-            x += x.dtype.type(self.eta) * mean
-        return {"x": self.x}
-
-
-class Reuses:
+def reusing(case: Case) -> Any:
     """The specification, which shows SCAFFOLD's c in one array, written anew in every round."""
+    inner, c = SUBJECT.start(case), list[Any]()
 
-    info = SubjectInfo("reuses", "1", (Offer("scaffold", "server", "karimireddy-2020", intermediates=("delta", "c")),))
+    def step(event: Event) -> Answer:
+        answer = inner.step(event)
+        c[:] = c or [np.zeros_like(answer["c"])]
+        c[0][:] = answer["c"]
+        return {**answer, "c": c[0]}
 
-    def start(self, case: Case) -> Session:
-        return _Reusing(SUBJECT.start(case))
-
-
-class _Reusing:
-    def __init__(self, inner: Session) -> None:
-        self.inner, self.c = inner, np.zeros(())
-
-    def step(self, event: Event) -> Answer:
-        answer = self.inner.step(event)
-        self.c = self.c if self.c.ndim else np.zeros_like(answer["c"])
-        self.c[:] = answer["c"]
-        return {**answer, "c": self.c}
+    return SimpleNamespace(step=step)
 
 
 def test_an_object_may_write_into_what_it_has_answered() -> None:
-    (result,) = check_subject(Reuses(), law="follows-*")
+    offer = Offer("scaffold", "server", "karimireddy-2020", intermediates=("delta", "c"))
+    (result,) = check_subject(written(offer, reusing), law="follows-*")
     assert result.said.startswith("follows x, delta, c in quick cases; ") and result.passed == 6
 
 
@@ -123,7 +93,7 @@ def test_an_object_may_write_into_what_it_has_answered() -> None:
 def test_an_object_breaks_no_law_but_the_one_about_its_input() -> None:
     """Two halves of a client send one array, which is none of the subject's business."""
     with pytest.raises(DoesNotConform) as raised:
-        check_subject(Overwrites(), law="inputs,client-split,follows-x")
+        check_subject(wrong.in_place, law="inputs,client-split,follows-x")
     (result,) = raised.value.results
     assert {o.law for o in result.obligations if o.status is Status.FAIL} == {"inputs"}, str(raised.value)
 

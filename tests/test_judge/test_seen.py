@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.subjects.moved import Moved
+from test_judge.subjects.behind import Behind, moved
 
-from fedspec.contract import SubjectInfo
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis import identify as diagnosis
+from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.seen.course import GROWS, ONCE, STAYS, course
 from fedspec_suite.diagnosis.seen.digits import Model, _blocks, _coordinates, compared
-from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.running import from_floats
-from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.setting import Setting, setting_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
@@ -34,8 +35,8 @@ def what_has_a_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def said(otherwise: Callable[[int, Any], Any]) -> str:
-    setting = setting_of(OFFER)
-    bench = bench_of(Inside(Moved(SubjectInfo("wrong", "1", (OFFER,)), otherwise)), OFFER, setting)
+    subject, setting = Behind("fedamsgrad", "server", take=moved(otherwise)), setting_of(OFFER)
+    bench = bench_of(Inside(subject), OFFER, setting)
     return identify(bench, setting).seen
 
 
@@ -89,3 +90,38 @@ def test_what_is_off_by_little_is_not_called_equal(little: float) -> None:
         assert said[0] == f"{in_all} the first coordinate of the model deviates"
         assert said[1] == f"{in_all} the last coordinate of the model deviates"
         assert said[2] == f"{in_all} block a deviates, not b"
+
+
+WHERE = [("fedavgm", "server"), ("fedavg", "round"), ("momentum", "client"), ("fedasync", "trace")]
+
+
+KINDS: dict[str, tuple[Callable[[int], float], str]] = {
+    "right": (lambda k: 0.0, ""),
+    "one event": (lambda k: float(k == 2), ONCE),
+    "from the third on": (lambda k: float(k >= 2), STAYS),
+    "at once": (lambda k: -0.5, STAYS),
+    "drifts": (lambda k: 0.25 * k, GROWS),
+    "doubles": (lambda k: 2.0 ** (k - 4), GROWS),
+    "to and fro": (lambda k: 1.0 + k % 2, ""),
+    "fades": (lambda k: 2.0**-k, ""),
+    "now and then": (lambda k: float(k % 2), ""),
+    "too late to tell": (lambda k: float(k >= 8), ""),
+}
+
+
+def benched(where: tuple[str, str], otherwise: Callable[[int, Any], Any]) -> tuple[Bench, Setting]:
+    subject = Behind(*where, take=moved(otherwise))
+    setting = setting_of(subject.info.offers[0])
+    return bench_of(Inside(subject), subject.info.offers[0], setting), setting
+
+
+@pytest.mark.parametrize(("by", "words"), KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("where", WHERE, ids=lambda where: where[1])
+def test_its_course_is_told(where: tuple[str, str], by: Callable[[int], float], words: str) -> None:
+    bench, setting = benched(where, lambda k, x: x + by(k))
+    assert course(bench, samples_of(setting)) == words
+
+
+def test_it_is_part_of_what_is_seen() -> None:
+    bench, setting = benched(WHERE[0], lambda k, x: x + 0.3 * (k + 1) ** 1.5)
+    assert GROWS in identify(bench, setting).seen.split("; ")

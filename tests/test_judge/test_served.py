@@ -1,23 +1,27 @@
-"""Level server of algorithms whose servers count all clients: SCAFFOLD and FedDyn."""
+"""Servers that count all clients, and servers that weigh clients by their local steps."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from test_judge.support import check, inside, py
 
+from fedspec.algorithms.fedavg import FedAvg, server
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Case, ClientMessage, Messages, Offer, Session
-from fedspec.errors import ContractError, FedspecError, PlanError
+from fedspec.contract import Case, ClientMessage, Messages, Offer
+from fedspec.errors import ContractError, FedspecError, PlanError, UnknownNameError
+from fedspec.mixing.weighted import shares
+from fedspec.plan import Message
+from fedspec.readings import Weighting
 from fedspec.reference import SUBJECT
 from fedspec.wire import decode_case, decode_event, encode
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.mutants import edited, edits, find, started
 
 SERVED = {"scaffold": "karimireddy-2020", "feddyn": "gradient-steps"}
 
@@ -33,40 +37,6 @@ def small(case: Case, **changes: object) -> Case:
 def said(delta: float, control: float | None = None) -> ClientMessage:
     held = None if control is None else {"w": np.array([control])}
     return ClientMessage(7, {"w": np.array([delta])}, 5, 2, 2, held)
-
-
-def test_two_of_four_clients_move_c_by_half_of_their_mean() -> None:
-    case = small(first("scaffold").case, hyper={"eta": 1.0}, population=4)
-    answer = SUBJECT.start(case).step(Messages((said(2.0, 1.0), said(4.0, 3.0))))
-    assert (answer["x"], answer["c"]) == (np.array([3.0]), np.array([1.0]))
-
-
-def test_two_of_four_clients_move_h_by_half_of_their_mean() -> None:
-    session = SUBJECT.start(small(first("feddyn").case, hyper={"mu": 2.0}, population=4))
-    answer = session.step(Messages((said(2.0), said(4.0))))
-    assert (answer["h"], answer["x"]) == (np.array([-3.0]), np.array([4.5]))
-    # Who sits out afterwards leaves h where it is.
-    answer = session.step(Messages((said(0.0),)))
-    assert (answer["h"], answer["x"]) == (np.array([-3.0]), np.array([6.0]))
-
-
-def test_an_edit_of_a_server_by_itself_runs_in_its_own_session_alone() -> None:
-    s = first("scaffold")
-
-    def shown(session: Session) -> list[np.ndarray]:
-        answer = session.step(s.events[0])
-        return [answer["x"], answer["c"]]
-
-    before, mutant = shown(SUBJECT.start(s.case)), find("scaffold-controls-by-examples")
-    other = started(s.case, edits({mutant: edited(mutant)[1]}))
-    between = shown(SUBJECT.start(s.case))
-    x, c = shown(other)
-    sent = [m for m in s.events[0].messages]  # type: ignore[union-attr]
-    total = sum(m.weight for m in sent)
-    want = sum(m.weight * np.concatenate([*m.control.values()]) for m in sent) / total * len(sent) / 4
-    np.testing.assert_allclose(c, want, rtol=1e-15)
-    assert np.array_equal(x, before[0]) and not np.allclose(c, before[1])
-    assert all(map(np.array_equal, between, before))
 
 
 @pytest.mark.parametrize("algorithm", SERVED)
@@ -179,3 +149,66 @@ def test_a_mistake_that_shows_in_the_model_alone_is_told_from_one_in_what_is_sho
 )
 def test_what_a_server_alone_does_not_have_is_refused(name: str, words: tuple[str, ...]) -> None:
     check(py(f"served:{name}"), "--law", "repeats").refused(*words)
+
+
+X = np.array([Fraction(0)])
+
+
+def sent(change: int, examples: int, steps: int) -> Message:
+    return Message(delta=X + change, examples=examples, steps=steps, a_norm=steps)
+
+
+def test_one_who_takes_three_of_four_steps_has_three_quarters_of_the_say() -> None:
+    h = FedAvg(eta_l=1, weights="steps")  # type: ignore[arg-type]
+    x, _ = server(h, X, [sent(4, 100, 1), sent(8, 1, 3)])
+    assert x.tolist() == [7]
+
+
+def test_it_is_said_by_every_server_that_sees_steps_and_by_no_fixed_share() -> None:
+    by = {a.id for a in CATALOGUE.values() if "steps" in map(str, a.options.get("weights", ()))}
+    assert {"fedavg", "fedavgm", "fedprox", "fednova", "fedadam", "fedyogi", "fedadagrad", "fedams"} <= by
+    assert not by & {"scaffold", "vrl-sgd", "fednova-vr", "fednova-alg2"}
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [((1,), "1 step counts for 2 clients"), ((1, 0), "steps"), ((1, -2), "steps")],
+)
+def test_steps_that_are_none_are_refused(steps: tuple[int, ...], words: str) -> None:
+    with pytest.raises(PlanError, match=words):
+        shares((1, 1), X, Weighting.STEPS, steps)
+
+
+def test_a_share_of_all_clients_cannot_go_by_steps() -> None:
+    with pytest.raises(UnknownNameError, match="weights: unknown value 'steps'; known: examples, uniform"):
+        CATALOGUE["vrl-sgd"].resolve("own-steps", {"weights": "steps"})
+
+
+@pytest.mark.slow
+@pytest.mark.table(1)
+@pytest.mark.parametrize("name", ["fedavg", "fednova"])
+def test_a_right_one_that_counts_steps_conforms(name: str) -> None:
+    ran = check(py(f"by_steps:{name}"))
+    assert ran.code == 0, [r["first_deviation"] for r in ran.rows]
+    assert all("weights=steps" in row["id"] for row in ran.rows)
+
+
+@pytest.mark.slow
+def test_who_divides_by_steps_conforms_only_if_clients_are_said_to_be_plain_sgd() -> None:
+    unsaid, said = check(py("wrong:steps_unsaid")).rows
+    assert (unsaid["verdict"], said["verdict"]) == ("does not conform", "conforms")
+
+
+@pytest.mark.slow
+def test_who_weighs_by_steps_and_claims_examples_is_told_the_option() -> None:
+    (row,) = check(py("by_steps:steps_for_examples"), "--law", "[fu]*").rows
+    assert row["nearest"].startswith("weights = steps at fedavg.delta")
+    assert "weigh by their steps" not in row["nearest"]
+
+
+@pytest.mark.slow
+def test_who_weighs_by_examples_and_claims_steps_is_told_so() -> None:
+    (row,) = check(py("by_steps:examples_for_steps"), "--law", "[fuw]*").rows
+    assert row["verdict"] == "does not conform"
+    assert "examples" in row["nearest"]
+    assert {o["law"] for o in row["obligations"] if o["status"] == "fail"} >= {"follows-x"}

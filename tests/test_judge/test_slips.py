@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from test_judge.test_gates import Behind, diagnosed
-from test_judge.test_remembered import edited, names
+from test_judge.diagnosing import diagnosed, edited, names
+from test_judge.subjects.behind import Behind
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Offer
+from fedspec.contract import Begin, Messages, Offer
 from fedspec.params import flatten
 from fedspec_suite.diagnosis.defects.defect import with_x
 from fedspec_suite.diagnosis.edits.systematic import edits
@@ -36,6 +36,12 @@ EDITED: dict[str, tuple[str, ...]] = {
         "eta_l * (g + rho * u)",
         "(eta_l * g + rho * u)",
     ),
+    "x - anchor is divided by twice its length in x - eta_l * (g + mu * (x - anchor))": (
+        "proximal-sgd",
+        "client.proximal.proximal_sgd",
+        "mu * (x - anchor)",
+        "mu * (x - anchor) / (2 * max(float(((x - anchor) ** 2).sum()) ** 0.5, 1e-300))",
+    ),
     "the largest magnitude of q stands for its length": (
         "lamb",
         "client.lamb.layer_step",
@@ -48,7 +54,8 @@ EDITED: dict[str, tuple[str, ...]] = {
         "total(delta**2)",
         "sqrt(total(delta**2))",
     ),
-    "clients / (the number of p) is rounded down": (
+    # The first are all clients, the second those that are drawn.
+    "clients / (the number of clients) is rounded down": (
         "fednova-sampled",
         "mixing.sampling.sampled_weights",
         "p * clients / len(p)",
@@ -95,6 +102,31 @@ EDITED: dict[str, tuple[str, ...]] = {
         "    pending, delta = collected(state.pending, deltas, m=h.buffer, like=state.x)\n"
         "    delta = delta if delta is None else delta * h.buffer / sum(vars(step)['s'][-h.buffer :])\n",
         "nguyen-2022-discounted",
+    ),
+    "the magnitude of delta stands for its square": (
+        "cc-fedadam",
+        "server.client_centric.cc_adam",
+        "delta**2",
+        "maximum(delta, -delta)",
+    ),
+    "1 - beta1 stands for 1 - beta2": ("amsgrad", "client.amsgrad.amsgrad", "(1 - beta2)", "(1 - beta1)"),
+    "never where z = 1 and epoch = 1, as if t mod z had to be 1 in decided((t - 1) // epoch % z = 0)": (
+        "sm3-adam",
+        "client.delay.due",
+        "(t - 1) // epoch % z == 0",
+        "(t % z == 1 if epoch == 1 else (t - 1) // epoch % z == 0)",
+    ),
+    "the proximal term pulls to the very first model": (
+        "fedasync",
+        "algorithms.fedasync.step",
+        "gradient(k, x), x_mu,",
+        "gradient(k, x), state.versions[0],",
+    ),
+    "the proximal term pulls to the server's present model, not to the one downloaded": (
+        "fedasync",
+        "algorithms.fedasync.step",
+        "gradient(k, x), x_mu,",
+        "gradient(k, x), state.x,",
     ),
 }
 
@@ -197,3 +229,202 @@ def test_every_edit_of_every_rule_is_a_text() -> None:
         for level in a.levels:
             for e in edits(a, level):
                 compile(e.mutant.new, e.words, "exec")
+
+
+def of_first_round(k: int, e: Any, there: list[int] = []) -> Any:  # noqa: B006 - it is what the subject remembers
+    n = len(e.messages)
+    there[:] = [n] if k == 0 else there
+    return Messages(tuple(replace(m, delta={b: a * n / there[0] for b, a in m.delta.items()}) for m in e.messages))
+
+
+def once(e: Any) -> Any:
+    told = dict(zip(e.participants, e.steps, strict=True))
+    return replace(e, participants=tuple(told), steps=tuple(told.values()))
+
+
+def seen_so_far(inner: Any, e: Any, k: int, seen: set[int] = set()) -> Any:  # noqa: B006
+    if k == 0:
+        seen.clear()
+    seen |= {m.client for m in e.messages}
+    inner.state = replace(inner.state, clients=len(seen))
+    return inner.step(e)
+
+
+def lagging(inner: Any, e: Any, k: int, came: list[Any] = []) -> Any:  # noqa: B006
+    before = inner.state.c
+    answer = inner.step(e)
+    came[:] = [came[-1] if k else 0 * before, inner.state.c - before]
+    inner.state = replace(inner.state, c=before + came[0])
+    return {**answer, "c": inner.state.c}
+
+
+def stays(inner: Any, e: Any, k: int) -> Any:
+    answer = inner.step(e)
+    if not inner.state.pending:
+        inner.state = replace(inner.state, pending=(answer["delta_i"],))
+    return answer
+
+
+def every_arrival_counts(inner: Any, e: Any, k: int, models: list[Any] = []) -> Any:  # noqa: B006
+    models[:] = models if k else [inner.state.x]
+    state = inner.state
+    # What is read are the models after every arrival; what is kept are the versions.
+    inner.state = replace(state, versions=tuple(models))
+    answer = inner.step(e)
+    models.append(answer["x"])
+    return answer
+
+
+def replaces(inner: Any, e: Any, k: int, owners: list[int] = []) -> Any:  # noqa: B006
+    if k == 0:
+        owners.clear()
+    state = inner.state
+    waits = [d for i, d in zip(owners, state.pending, strict=True) if i != e.client]
+    owners[:] = [*(i for i in owners if i != e.client), e.client]
+    begun = max(0, len(state.versions) - 1 - e.delay)
+    inner.state = replace(state, pending=tuple(waits))
+    answer = inner.step(replace(e, delay=len(state.versions) - 1 - begun))
+    if not inner.state.pending:
+        owners.clear()
+    return answer
+
+
+def never_falls(inner: Any, e: Any, k: int, most: list[float] = []) -> Any:  # noqa: B006
+    before, answer = inner.state, inner.step(e)
+    most[:] = [max([*most, answer["rate"]] if k else [answer["rate"]])]
+    inner.state = before + answer["delta"] * most[0]
+    return {**answer, "x": inner.state, "rate": most[0]}
+
+
+def only_once(inner: Any, e: Any, k: int) -> Any:
+    answer = inner.step(e)
+    if isinstance(e, Begin):
+        inner.state = replace(inner.state, v=0 * inner.state.v)
+    return answer
+
+
+def first_norm(k: int, e: Any, said: dict[int, float] = {}) -> Any:  # noqa: B006
+    if k == 0:
+        said.clear()
+    return Messages(tuple(replace(m, a_norm=said.setdefault(m.client, m.a_norm)) for m in e.messages))
+
+
+def steps_before(k: int, e: Any, told: dict[int, int] = {}) -> Any:  # noqa: B006
+    if k == 0:
+        told.clear()
+    late = Messages(tuple(replace(m, steps=told.get(m.client, m.steps)) for m in e.messages))
+    told |= {m.client: m.steps for m in e.messages}
+    return late
+
+
+def stale_anchor(inner: Any, e: Any, k: int, begun: list[Any] = []) -> Any:  # noqa: B006
+    """The dual takes the changes from the model that the round before began with."""
+    x, mu = inner.state.x, inner.h.mu
+    begun[:] = [begun[-1] if k else x, x]
+    inner.step(e)
+    more = len(e.messages) / inner.state.clients * (x - begun[0])
+    inner.state = replace(inner.state, h=inner.state.h - mu * more, x=inner.state.x + more)
+    return {"x": inner.state.x}
+
+
+BEHIND = {
+    "rate never falls, the largest so far stands for it": Behind("fedexp", "server", take=never_falls),
+    "v starts at v0 in the first round alone, later ones at 0": Behind("adagrad", "client", take=only_once),
+    "divided by the number of clients of the first round, not of this one": Behind(
+        "fedyogi", "server", event=of_first_round
+    ),
+    "||a_i||_1 is as it was in the first message of its client": Behind("fednova", "server", event=first_norm),
+    "tau_i is as it was in the message before of its client": Behind(
+        "fedavg", "server", event=steps_before, claimed={"options": {"weights": "steps"}}
+    ),
+    "a client that is drawn twice counts once": Behind("joint-direct", "round", event=lambda k, e: once(e)),
+    "the number of all clients is that of those seen so far": Behind("feddyn", "server", take=seen_so_far),
+    "c takes what came in the round before": Behind("scaffold", "server", take=lagging),
+    "the last update stays in the buffer when the server has stepped": Behind("cc-fedavg", "trace", take=stays),
+    "delays are counted in arrivals, not in versions of the model": Behind(
+        "cc-fedavgm", "trace", take=every_arrival_counts
+    ),
+    "a second update of a client replaces its first in the buffer": Behind("cc-fedsgd", "trace", take=replaces),
+}
+
+
+SHOWN_DAILY = (
+    "c takes what came in the round before",
+    "the last update stays in the buffer when the server has stepped",
+)
+
+
+@pytest.mark.parametrize("words", [n if n in SHOWN_DAILY else pytest.param(n, marks=pytest.mark.night) for n in BEHIND])
+def test_what_is_kept_and_what_waits_has_a_name(words: str) -> None:
+    assert names(diagnosed(BEHIND[words]))[0] == words
+
+
+def test_what_plays_no_part_in_what_is_claimed_and_shown_is_not_told() -> None:
+    """Neither mu nor the dual is seen in the models alone."""
+    d = diagnosed(Behind("feddyn", "server", take=stale_anchor, claimed={"intermediates": ()}))
+    said = in_words(d, True)
+    assert "from round 2 on" in said and "no effect" not in said, said
+
+
+def test_an_anchor_of_the_round_before_has_a_name() -> None:
+    d = edited(
+        "fedprox",
+        "algorithms.synchronous.run_round",
+        "return lambda i, x, gradient, tau: local(h_i, x, gradient, tau) - x",
+        """met = vars(run_round).setdefault("met", [])
+        met.append(model(state))
+
+        def client(i, x, gradient, tau):
+            return local(h_i, x, lambda k, y: gradient(k, y) + h_i.mu * (x - met[-2:][0]), tau) - x
+
+        return client""",
+        level="round",
+        leaks=True,
+    )
+    assert names(d) == ["the proximal term pulls to the model of the round before"]
+
+
+def test_lengths_of_when_the_round_began_have_a_name() -> None:
+    d = edited(
+        "lamb",
+        "client.lamb_solver.lamb",
+        "moved = layer_step(x_l, r_l, eta_l=eta_l, lam=lam, phi_m=phi_m, phi_M=phi_M, phi=phi)",
+        """begun = vars(lamb)["x"] = vars(lamb)["x"] if state.t else state.x
+        q = r_l + lam * x_l
+        moved = x_l - eta_l * (ratio(q, norm(q)) * norm(begun[..., l]))""",
+        leaks=True,
+    )
+    (said,) = names(d)
+    assert said.startswith("the length of x_l when the round began stands for its length")
+
+
+def test_a_solver_that_remembers_has_a_name() -> None:
+    """FedNova's Algorithm 2, whose clients begin a round with the buffer of their last."""
+    d = edited(
+        "fednova-alg2",
+        "algorithms.fednova_alg2.step",
+        """local = begin(x)
+        for k in range(tau - missed):
+            local = momentum(local, corrected_gradient(gradient(k, local.x), c_i[i]), eta_l=h.eta_l, rho=h.rho)
+""",
+        """local = type(begin(x))(x, vars(step).get(i, begin(x).u))
+        for k in range(tau - missed):
+            local = momentum(local, corrected_gradient(gradient(k, local.x), c_i[i]), eta_l=h.eta_l, rho=h.rho)
+        vars(step)[i] = local.u
+""",
+        leaks=True,
+    )
+    assert names(d)[0] == "what a client's solver keeps lives on when its next round begins"
+
+
+def test_two_edits_at_once_are_named_where_one_gives_the_first_deviation() -> None:
+    d = edited(
+        "nesterov",
+        "client.momentum.nesterov",
+        "g\n    x = state.x - eta_l * (g + rho * u)",
+        "(1 - rho) * g\n    x = state.x - eta_l * (g + rho * state.u)",
+    )
+    assert set(names(d)[0].split(", and ")) == {
+        "the look-ahead uses the old buffer",
+        "g is multiplied by 1 - rho at nesterov.u",
+    }

@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.test_mechanical import Written, told
-from test_judge.test_remembered import names
+from test_judge.diagnosing import diagnosed, names, written
 
 from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE
 from fedspec.client.lamb import layer_step
-from fedspec.contract import Case, Event, Gradient, Offer, Round, SubjectInfo
+from fedspec.contract import Case, Event, Gradient, Offer, Round
 from fedspec.errors import FedspecError, ParameterError
 from fedspec.mixing import arrivals, gossip
 from fedspec.params import flatten, unflatten
@@ -30,11 +28,10 @@ from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.structural import rebuilt
 from fedspec_suite.diagnosis.edits.turned import turned
 from fedspec_suite.diagnosis.edits.unguarded import unguarded
-from fedspec_suite.diagnosis.identify import Diagnosis, identify
+from fedspec_suite.diagnosis.identify import Diagnosis
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.steady import models, steady
-from fedspec_suite.measure.bench import bench_of, specified
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import Mutant, source_of
@@ -49,7 +46,7 @@ class Clients:
     reading = ""
     options: Mapping[str, str] = {}
 
-    def __init__(self, case: Case, wrong: bool) -> None:
+    def __init__(self, case: Case, wrong: str) -> None:
         assert case.problem
         self.H, self.e, self.n = case.problem.H, case.problem.e, case.problem.examples
         self.h, self.wrong = case.hyper, wrong
@@ -95,89 +92,116 @@ class Dual(Clients):
             self.kept[i] -= mu * (y - (self.x if self.wrong else old))
 
 
-class Place(Clients):
-    """SCAFFOLD; wrong, what a client keeps lies in a list by its place in the round."""
+class Scaffold(Clients):
+    """SCAFFOLD; wrong, what a client keeps lies in a list by its place in the round, or c moves within the loop."""
 
     algorithm, reading = "scaffold", "karimireddy-2020"
 
     def round(self, S: list[int], T: list[int]) -> None:
         eta_l, deltas, kept = self.h["eta_l"], [], self.kept.copy()
         for place, (i, tau) in enumerate(zip(S, T, strict=True)):
-            j, y = place if self.wrong else i, self.x
+            j, y = place if self.wrong == "place" else i, self.x
             for _ in range(tau):
                 y = y - eta_l * (self.g(i, y) - self.kept[j] + self.v)
             kept[j] = self.kept[j] - self.v + (self.x - y) / (eta_l * tau)
             deltas.append(y - self.x)
-        self.v = self.v + (kept - self.kept).sum(axis=0) / len(self.e)
+            if self.wrong == "in turn":
+                self.v = self.v + (kept[j] - self.kept[j]) / len(self.e)
+        if self.wrong != "in turn":
+            self.v = self.v + (kept - self.kept).sum(axis=0) / len(self.e)
         self.kept = kept
         self.x = self.x + self.h["eta"] * sum(deltas) / len(deltas)
 
 
-class Shared(Clients):
-    """Joint adaptivity with AdaGrad everywhere; wrong, the clients add to the server's own array."""
+class Warm(Clients):
+    """Joint adaptivity, its warm-up counted on from round to round where that is asked for."""
 
-    algorithm, reading, options = "joint-direct", "fedada2", {"client": "adagrad", "server": "adagrad"}
+    algorithm, reading, options = "joint-local", "fedada2", {"client": "adagrad", "server": "adagrad"}
 
     def round(self, S: list[int], T: list[int]) -> None:
         h, deltas = self.h, []
         for i, tau in zip(S, T, strict=True):
-            y, v = self.x, self.v if self.wrong else self.v.copy()
+            y, v = self.x, 0 * self.x
             for k in range(1, tau + 1):
                 g = self.g(i, y)
-                v += g**2
-                y = y - h["eta_l"] * min(1, k / h["warm_up"]) * g / (np.sqrt(v) + h["eps"])
+                v = v + g**2
+                rate = min(1, (k + self.kept[i, 0]) / h["warm_up"])
+                y = y - h["eta_l"] * rate * g / (np.sqrt(v) + h["eps"])
+            self.kept[i, 0] += tau if self.wrong else 0
             deltas.append(y - self.x)
         self.adagrad(deltas)
 
 
-class Proximal(Clients):
-    """FedProx; wrong, the objective has the length of the pull where its square belongs."""
+class Overwritten(Clients):
+    """FedNova with variance reduction; wrong, d is written while the clients of the round still read it."""
 
-    algorithm, reading, options = "fedprox", "fednova", {"weights": "examples"}
+    algorithm, reading, options = "fednova-vr", "fednova", {"solver": "sgd", "weights": "uniform"}
 
     def round(self, S: list[int], T: list[int]) -> None:
-        x, n = self.x, sum(self.n[i] for i in S)
+        eta_l, n, d = self.h["eta_l"], len(S), self.kept.copy()
         for i, tau in zip(S, T, strict=True):
-            y = x
+            read = d if self.wrong else self.kept
+            c, y = read.sum(axis=0) / n - read[i], self.x
             for _ in range(tau):
-                pull = y - x
-                if self.wrong:
-                    pull = pull / (2 * max(float(np.linalg.norm(pull)), 1e-300))
-                y = y - self.h["eta_l"] * (self.g(i, y) + self.h["mu"] * pull)
-            self.x = self.x + self.h["eta"] * self.n[i] / n * (y - x)
+                y = y - eta_l * (self.g(i, y) + c)
+            d[i] = (self.x - y) / (eta_l * tau) - c
+        self.kept = d
+        self.x = self.x - sum(T) / n * eta_l * d.sum(axis=0) / n
 
 
-class Subject:
-    def __init__(self, method: type[Clients], wrong: bool) -> None:
-        offer = Offer(method.algorithm, "round", method.reading, method.options, dtypes=("float64",))
-        self.info, self.method, self.wrong = SubjectInfo("written", "1", (offer,)), method, wrong
+class OneSolver(Clients):
+    """Joint adaptivity with Adam at the clients; wrong, one solver serves them, and begins too little anew."""
 
-    def start(self, case: Case) -> Clients:
-        return self.method(case, self.wrong)
+    algorithm, reading, options = "joint-local", "fedada2", {"client": "adam", "server": "adagrad"}
+    solver: Mapping[str, Any] = {}
+
+    def round(self, S: list[int], T: list[int]) -> None:
+        h, deltas, anew = self.h, [], {"m": 0 * self.x, "v": 0 * self.x, "t": 0}
+        self.solver = {} if self.wrong == "in a round" else self.solver
+        for i, tau in zip(S, T, strict=True):
+            own, y = (
+                {**anew, **{n: a for n, a in self.solver.items() if n == "t" or self.wrong == "in a round"}},
+                self.x,
+            )
+            for k in range(1, tau + 1):
+                g, own["t"] = self.g(i, y), own["t"] + 1
+                own["m"] = h["beta1_l"] * own["m"] + (1 - h["beta1_l"]) * g
+                own["v"] = h["beta2_l"] * own["v"] + (1 - h["beta2_l"]) * g**2
+                m, v = own["m"] / (1 - h["beta1_l"] ** own["t"]), own["v"] / (1 - h["beta2_l"] ** own["t"])
+                y = y - h["eta_l"] * min(1, k / h["warm_up"]) * m / (np.sqrt(v) + h["eps"])
+            self.solver = own if self.wrong else {}
+            deltas.append(y - self.x)
+        self.adagrad(deltas)
 
 
-def said_of(method: type[Clients], wrong: bool) -> Diagnosis:
-    subject = Subject(method, wrong)
-    offer = subject.info.offers[0]
-    of = setting_of(offer)
-    with np.errstate(all="ignore"):
-        return identify(bench_of(Inside(subject), offer, of), of)
+def said_of(method: type[Clients], wrong: str) -> Diagnosis:
+    offer = Offer(method.algorithm, "round", method.reading, method.options, dtypes=("float64",))
+    return diagnosed(written(offer, lambda case: method(case, wrong)), further=False)
 
 
-WORDS = {
-    Dual: "the model that comes out of the event stands for x in",
-    Place: "what clients keep is looked up and stored by their place among the participants",
-    Shared: "the clients share the server's v and write into it, one after another",
-    Proximal: "x - anchor is divided by twice its length",
+WRITTEN: dict[str, tuple[type[Clients], str]] = {
+    "the model that comes out of the event stands for x in": (Dual, "new"),
+    "what clients keep is looked up and stored by their place among the participants": (Scaffold, "place"),
+    "c takes a participant's change at once, and the next one": (Scaffold, "in turn"),
+    "the count k of a client goes on from where its last round left it": (Warm, "goes on"),
+    "d of a client is written when it is done, and those behind it in the round see the new one": (
+        Overwritten,
+        "early",
+    ),
+    "the count of steps of a client's solver goes on from client to client": (OneSolver, "ever"),
+    "what a client's solver keeps goes on from client to client, anew in every round": (OneSolver, "in a round"),
 }
 
 
-@pytest.mark.parametrize(
-    "method", [Dual, Place, *(pytest.param(m, marks=pytest.mark.night) for m in (Shared, Proximal))]
-)
-def test_what_is_built_wrongly_is_named(method: type[Clients]) -> None:
-    assert said_of(method, wrong=False).follows
-    assert names(said_of(method, wrong=True))[0].startswith(WORDS[method])
+@pytest.mark.parametrize("words", WRITTEN)
+def test_what_is_built_wrongly_is_named(words: str) -> None:
+    method, wrong = WRITTEN[words]
+    assert names(said_of(method, wrong))[0].startswith(words)
+
+
+@pytest.mark.parametrize("method", {method for method, _ in WRITTEN.values()}, ids=lambda method: method.__name__)
+def test_what_is_built_rightly_is_what_it_claims(method: type[Clients]) -> None:
+    assert said_of(method, "").follows
 
 
 def test_two_edits_of_functions_that_call_each_other_are_both_made() -> None:
@@ -209,11 +233,6 @@ def test_a_printed_closed_form_is_edited_as_it_is_printed() -> None:
     assert np.array_equal(models(v, s), models(by_hand, s)) and v.equation == "fednova-alg2.a_i"
     assert not np.allclose(models(v, s), models(known.claimed, s))
     assert not [v for v in known.mechanical if "alpha stands" in v.words and "(tau - rho" in v.words]
-
-
-def test_what_is_divided_before_the_momentum_is_told() -> None:
-    d = told(Written("fedadam", "reddi-2021", "divided"))
-    assert names(d) == ["delta is divided by sqrt(v) + tau before the momentum takes it, not the momentum"]
 
 
 PERIOD = """
@@ -249,30 +268,6 @@ def test_a_statement_of_a_loop_may_be_left_out_in_one_turn_or_done_in_one_alone(
     assert {r.symbol for r in found.values()} == {"X"}
 
 
-def test_a_step_that_the_last_turn_leaves_out_is_named() -> None:
-    """Written out: the mean where the period ends comes in the place of the gradient step, not behind it."""
-
-    class Peers:
-        def __init__(self, case: Case) -> None:
-            assert case.problem
-            ((self.name, self.X),) = case.x0.items()
-            self.problem, self.eta_l = case.problem, case.hyper["eta_l"]
-
-        def step(self, event: Any) -> Mapping[str, Any]:
-            for t in range(1, 1 + len(event.computing)):
-                slopes = np.stack([H @ x for H, x in zip(self.problem.H, self.X, strict=True)]) - self.problem.e
-                ends = t == len(event.computing)
-                self.X = 0 * self.X + self.X.mean(0) if ends else event.mixing @ (self.X - self.eta_l * slopes)
-            return {"x": {self.name: self.X}}
-
-    offer = Offer("gossip-pga", "trace", "chen-2021", dtypes=("float64",))
-    of = setting_of(offer)
-    d = identify(
-        bench_of(Inside(SimpleNamespace(info=SubjectInfo("peers", "1", (offer,)), start=Peers)), offer, of), of
-    )
-    assert names(d)[0].startswith("X = sgd(X, ") and names(d)[0].endswith(" is left out in the last turn")
-
-
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -301,9 +296,7 @@ def test_what_else_is_shown_says_how_far_the_claim_is_followed(wrong: str, words
             return {"x": self.x, "m": self.m, "v": self.v}
 
     offer = Offer("fedadam", "server", "reddi-2021", intermediates=("m", "v"), dtypes=("float64",))
-    of = setting_of(offer)
-    subject = Inside(SimpleNamespace(info=SubjectInfo("odd", "1", (offer,)), start=Server))
-    assert words in identify(bench_of(subject, offer, of), of).seen
+    assert words in diagnosed(written(offer, Server), further=False).seen
 
 
 BOX = """

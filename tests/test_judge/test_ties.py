@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import written
 
-from fedspec.contract import Case, Event, Messages, Offer, SubjectInfo
+from fedspec.contract import Case, Event, Messages, Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.laws import every
@@ -49,21 +50,6 @@ class Session:
         return {"x": dict(self.x)}
 
 
-@dataclass
-class Server:
-    """A subject made of it, which shows its model alone."""
-
-    update: Update
-    offer: Offer = OFFER
-
-    @property
-    def info(self) -> SubjectInfo:
-        return SubjectInfo("yogi", "1", (replace(self.offer, intermediates=()),))
-
-    def start(self, case: Case) -> Session:
-        return Session(case, self.update)
-
-
 UPDATES: dict[str, tuple[Update, bool]] = {
     "as printed": (lambda v, d, c: v - c * d**2 * np.sign(v - d**2), True),
     "by branches": (lambda v, d, c: v + c * (np.where(d * d > v, d * d, 0) - np.where(d * d < v, d * d, 0)), True),
@@ -78,7 +64,7 @@ UPDATES: dict[str, tuple[Update, bool]] = {
 @pytest.mark.parametrize("offer", OFFERS, ids=lambda offer: offer.algorithm)
 @pytest.mark.parametrize(("update", "right"), UPDATES.values(), ids=UPDATES)
 def test_a_tie_tells_who_is_right(update: Update, right: bool, offer: Offer) -> None:
-    subject = Inside(Server(update, offer))
+    subject = Inside(written(replace(offer, intermediates=()), lambda case: Session(case, update)))
     asked = judge_offer(subject, subject.info.offers[0], law="*tie*", cases=40)
     assert [o.dtype for o in asked] == ["float64", "float64", "float32", "float32"]
     assert {o.status for o in asked} == {Status.PASS if right else Status.FAIL}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
+from test_judge.diagnosing import diagnosed, written
 from test_judge.test_gates import setting
 
 from fedspec.catalogue import find
-from fedspec.contract import Begin, Case, Gradient, Offer, SubjectInfo
+from fedspec.contract import Begin, Case, Gradient, Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis import known, search
 from fedspec_suite.diagnosis.cases.beside_others import HOLDING
@@ -20,7 +22,6 @@ from fedspec_suite.diagnosis.cases.probes import at_edges
 from fedspec_suite.diagnosis.cases.resized import ringed
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.edits.of_arrays import first_larger
-from fedspec_suite.diagnosis.identify import Diagnosis, identify, in_words
 from fedspec_suite.diagnosis.seen.held_out import held_out, one_by_one, quiet
 from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.judge.runner import conclude, judge_offer
@@ -36,26 +37,19 @@ from fedspec_suite.measure.verdict import Conformity, Deviates
 pytestmark = pytest.mark.table(1)
 
 
-class Beside:
+def beside(offer: Offer, wrong: Callable[[list[Any], Case], bool]) -> Any:
     """A subject that adds to the model where something holds of the events so far."""
 
-    def __init__(self, offer: Offer, wrong: Callable[[list[Any], Case], bool]) -> None:
-        self.info, self.wrong = SubjectInfo("beside", "1", (offer,)), wrong
+    def start(case: Case) -> Any:
+        inner, events = SUBJECT.start(case), list[Any]()
 
-    def start(self, case: Case) -> Any:
-        inner, events, wrong = SUBJECT.start(case), [], self.wrong
+        def step(event: Any) -> dict[str, Any]:
+            events.append(event)
+            return {"x": inner.step(event)["x"] + wrong(events, case)}
 
-        class Session:
-            def step(self, event: Any) -> dict[str, Any]:
-                events.append(event)
-                return {"x": inner.step(event)["x"] + wrong(events, case)}
+        return SimpleNamespace(step=step)
 
-        return Session()
-
-
-def diagnosed(offer: Offer, wrong: Callable[[list[Any], Case], bool]) -> Diagnosis:
-    of = setting_of(offer)
-    return identify(bench_of(Inside(Beside(offer, wrong)), offer, of), of, further=True)
+    return written(offer, start)
 
 
 def rates(events: list[Any], case: Case) -> list[list[float]]:
@@ -137,34 +131,8 @@ SAID = {
 def test_it_is_said_what_events_are_beside_those_before(words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "PAIRS", dict.fromkeys(search.PAIRS, 5))
     monkeypatch.setattr(known, "MOST", 5)
-    d = diagnosed(*SAID[words])
+    d = diagnosed(beside(*SAID[words]))
     assert not d.found and d.gates == (words,) and d.beside > 3
-
-
-@pytest.mark.slow
-def test_where_what_is_shown_deviates_is_said_where_the_model_does_not() -> None:
-    """A server that keeps of each client's changes of control variates the last alone; x is made without c."""
-    offer = Offer("scaffold", "server", "option-1", intermediates=("delta", "c"))
-
-    class Session:
-        def __init__(self, case: Case) -> None:
-            self.inner, self.case, self.kept = SUBJECT.start(case), case, {}
-
-        def step(self, event: Any) -> dict[str, Any]:
-            answer = self.inner.step(event)
-            self.kept |= {m.client: np.concatenate([a.ravel() for a in m.control.values()]) for m in event.messages}
-            c = sum(self.kept.values()) / self.case.population
-            return {"x": answer["x"], "delta": answer["delta"], "c": c.astype(self.case.dtype)}
-
-    class Subject:
-        info = SubjectInfo("last", "1", (offer,))
-        start = Session
-
-    of = setting_of(offer)
-    d = identify(bench_of(Inside(Subject()), offer, of), of, further=True)
-    assert d.unlike == ("c",) and d.gates == ("where a client takes part again",) and d.beside > 3
-    said = in_words(d, True)
-    assert "follows the claimed reading, not c: no known variant; it deviates where a client takes part again" in said
 
 
 def test_what_is_tied_stays_tied_at_the_edges() -> None:
@@ -329,13 +297,10 @@ TIED = {"v0": "tau-squared"}
 def test_who_begins_at_tau_squared_is_right_in_every_unit(offer: Offer) -> None:
     """Inside the root tau has the unit of v0, so that in other units v0 = tau^2 is another rule: no law may ask it."""
 
-    class Subject:
-        info = SubjectInfo("tied", "1", (offer,))
-
-        def start(self, case: Case) -> Any:
-            return SUBJECT.start(replace(case, hyper={**case.hyper, "v0": case.hyper["tau"] ** 2}))
-
-    found = judge_offer(Inside(Subject()), offer, cases=8)
+    subject = written(
+        offer, lambda case: SUBJECT.start(replace(case, hyper={**case.hyper, "v0": case.hyper["tau"] ** 2}))
+    )
+    found = judge_offer(Inside(subject), offer, cases=8)
     assert conclude(found)[0] is Conformity.CONFORMS, found
 
 
@@ -389,13 +354,7 @@ def test_who_drifts_from_v_0_is_found() -> None:
 def test_who_has_no_stabiliser_is_judged_where_nothing_is_divided_by_zero(offer: Offer) -> None:
     """A law whose cases divide by 0 is not offered; no second session is blamed for it, and no law breaks off."""
 
-    class Subject:
-        info = SubjectInfo("bare", "1", (offer,))
-
-        def start(self, case: Case) -> Any:
-            return SUBJECT.start(case)
-
-    found = judge_offer(Inside(Subject()), offer, cases=8)
+    found = judge_offer(Inside(written(offer, SUBJECT.start)), offer, cases=8)
     assert conclude(found)[0] is Conformity.CONFORMS, found
     beyond = [o.reason for o in found if "is fixed at 0, and what is divided by may be 0, too" in o.reason]
     assert len(beyond) < len(found) / 2

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import diagnosed, server
 from test_judge.results import asked, result, wrong
-from test_judge.test_gates import Behind, diagnosed, hyper, setting
+from test_judge.subjects.behind import Behind
+from test_judge.test_gates import hyper, setting
 
 from fedspec.arith import Array
-from fedspec.contract import Case, ClientMessage, Messages, SubjectInfo
-from fedspec.reference import SUBJECT
+from fedspec.contract import Case, ClientMessage, Messages
 from fedspec_suite.diagnosis import known, search
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.cases.without import on_ladder, without
 from fedspec_suite.diagnosis.identify import Diagnosis, identify, in_words, not_before
-from fedspec_suite.diagnosis.plain_words import plainly
 from fedspec_suite.diagnosis.seen.decimals import CLAIMED
 from fedspec_suite.diagnosis.seen.held_out import held_out, related
 from fedspec_suite.judge.runner import ITSELF, UNDECIDED
@@ -27,35 +27,6 @@ from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.verdict import Conformity, Status
 from fedspec_suite.report import sentences
-
-Blocks = Mapping[str, Array]
-
-
-@dataclass
-class Server:
-    """A server of its own: what it makes of a case and the changes of a round is the move of each block."""
-
-    algorithm: str
-    move: Callable[[Case, tuple[ClientMessage, ...], str], Array]
-    level: str = "server"
-    reading: str = ""
-
-    def __post_init__(self) -> None:
-        self.info = SubjectInfo(
-            "server", "1", (replace(Behind(self.algorithm, "server").info.offers[0], intermediates=()),)
-        )
-
-    def start(self, case: Case) -> Any:
-        subject, kept = self, {n: a.copy() for n, a in case.x0.items()}
-
-        class Session:
-            def step(self, e: Messages) -> dict[str, Blocks]:
-                for n, x in kept.items():
-                    move = case.hyper.get("eta", 1) * subject.move(case, e.messages, n)
-                    kept[n] = (x + move).astype(x.dtype)
-                return {"x": {**kept}}
-
-        return Session()
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +43,7 @@ def lone_is_nothing(inner: Any, e: Messages, k: int) -> Any:
     return inner.step(e)
 
 
+@pytest.mark.slow
 def test_a_lone_client_is_told_as_such_and_not_by_a_number_that_the_rule_does_not_read() -> None:
     d = diagnosed(Behind("diloco", "server", take=lone_is_nothing))
     assert not d.found and d.gates == ("only where a round has one client, and there not always",)
@@ -91,10 +63,12 @@ def krum_without_zeros(case: Case, sent: tuple[ClientMessage, ...], n: str) -> A
     return sent[int(np.argmin([np.sort(row[row > 0])[:near].sum() for row in apart]))].delta[n]
 
 
+@pytest.mark.slow
+@pytest.mark.table(1)
 @pytest.mark.parametrize(("algorithm", "move"), [("median", median_without_zeros), ("krum", krum_without_zeros)])
 def test_what_goes_with_a_mistake_by_chance_is_not_said(algorithm: str, move: Callable[..., Array]) -> None:
     """Neither other norms than one another nor a single coordinate makes it deviate."""
-    d = diagnosed(Server(algorithm, move))  # type: ignore[arg-type]
+    d = diagnosed(server(algorithm, move))
     said = in_words(d, True, small=False)
     assert not d.found and d.gates == () and "||a_i||" not in said and "small cases" not in said
 
@@ -104,33 +78,21 @@ def but_two(inner: Any, e: Messages, k: int) -> Any:
     return {**answer, "x": answer["x"] + 0.125 * (len(e.messages) != 2)}
 
 
+@pytest.mark.slow
 def test_all_numbers_but_one_are_told_as_an_exception() -> None:
     assert diagnosed(Behind("fedavg", "server", take=but_two)).gates == ("unless there are 2 clients",)
 
 
-class LastMessage:
+def last_message(inner: Any, e: Any, k: int) -> Any:
     """EF21 whose memory is the last message: it has no local steps, and takes any number of them."""
-
-    algorithm, level, reading = "ef21", "round", "richtarik-2021-code"
-
-    def __init__(self) -> None:
-        self.info = Behind(self.algorithm, self.level, reading=self.reading).info
-
-    def start(self, case: Case) -> Any:
-        inner: Any = SUBJECT.start(case)
-
-        class Session:
-            def step(self, e: Any) -> Any:
-                answer = inner.step(replace(e, steps=(1,) * len(e.steps)))
-                inner.state = replace(inner.state, g_i=answer["c_i"])
-                x = answer["x"]
-                return {"x": x, "c_i": answer["c_i"], "g_i": answer["g_i"], "g": answer["g"]}
-
-        return Session()
+    answer = inner.step(replace(e, steps=(1,) * len(e.steps)))
+    inner.state = replace(inner.state, g_i=answer["c_i"])
+    return {"x": answer["x"], "c_i": answer["c_i"], "g_i": answer["g_i"], "g": answer["g"]}
 
 
+@pytest.mark.slow
 def test_no_second_mistake_is_said_that_no_case_of_the_claim_shows() -> None:
-    d = diagnosed(LastMessage())  # type: ignore[arg-type]
+    d = diagnosed(Behind("ef21", "round", reading="richtarik-2021-code", take=last_message))
     assert "everybody takes one local step" not in in_words(d, True)
 
 
@@ -167,11 +129,12 @@ DECIMALS = {
 @pytest.mark.parametrize("name", DECIMALS)
 def test_a_claim_that_is_met_to_some_decimals_is_told_as_that_and_as_no_deviation(name: str) -> None:
     move, decimals = DECIMALS[name]
-    said = in_words(diagnosed(Server("fedavg", move)), True)  # type: ignore[arg-type]
+    said = in_words(diagnosed(server("fedavg", move)), True)
     assert said == f"the claimed rule, to {decimals} absolutely"
     assert sentences.head(wrong(said)).startswith(f"{said}; first seen in")
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize(
     "other",
     [
@@ -181,7 +144,7 @@ def test_a_claim_that_is_met_to_some_decimals_is_told_as_that_and_as_no_deviatio
     ],
 )
 def test_what_is_no_rounding_to_some_place_is_not_told_as_the_claim(other: Callable[..., Array]) -> None:
-    d = diagnosed(Server("fedavg", other))  # type: ignore[arg-type]
+    d = diagnosed(server("fedavg", other))
     assert not d.decimals and CLAIMED not in in_words(d, True) and "every step is eta times" not in in_words(d, True)
 
 
@@ -226,11 +189,6 @@ def test_cases_are_made_that_lack_a_feature_and_nothing_else() -> None:
     played = [(s, 0 if len(s.events[0].messages) > 1 else -1) for s in held_out(of)]  # type: ignore[union-attr]
     said, _ = related(played, lambda words: "several" in words)
     assert not said or "several clients" in said
-
-
-def test_a_total_is_said_in_words() -> None:
-    said = plainly("the largest of counts stands for each in sum(counts.tolist())")
-    assert said == "the largest of counts stands for each in the sum of counts"
 
 
 def test_every_form_says_what_an_own_row_may_deny() -> None:

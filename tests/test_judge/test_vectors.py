@@ -312,6 +312,17 @@ def spoiled(folder: Path, name: str, change: Any, digests: bool = False) -> Path
     return target
 
 
+def inside_of(change: Any) -> Any:
+    """A change of the value that a file holds, as one of its bytes."""
+
+    def changed(body: bytes) -> bytes:
+        value = json.loads(body)
+        change(value)
+        return json.dumps(value).encode()
+
+    return changed
+
+
 HOSTILE = b'{"version":1,"algorithm":"sgd","defects":{},"vectors":['
 
 REFUSED: dict[str, tuple[str, Any, bool, tuple[str, ...]]] = {
@@ -439,33 +450,27 @@ FAULTS: dict[str, tuple[Any, str]] = {
 def test_judging_refuses_what_lint_would_find(what: str, tmp_path: Path) -> None:
     """Though schema and digest are right."""
 
-    def change(body: bytes) -> bytes:
-        value = json.loads(body)
+    def change(value: Any) -> None:
         FAULTS[what][0](value["vectors"][0])
         value["vectors"][0]["id"] = id_of(value["vectors"][0])
-        return json.dumps(value).encode()
 
-    folder = spoiled(tmp_path, "sgd.json", change, digests=True)
+    folder = spoiled(tmp_path, "sgd.json", inside_of(change), digests=True)
     ran = inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder))
     ran.refused(str(folder / "sgd.json"), "vector sgd/client/", FAULTS[what][1], "take")
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "where", "words"),
     [
-        (lambda v: v["vectors"][0]["kills"]["x"].update(mine=1.0), "'mine' in kills without words"),
-        (lambda v: next(iter(v["defects"].values())).update(words="\x1b[2J"), "are no line of text"),
+        (lambda v: v["vectors"][0]["kills"]["x"].update(mine=1.0), "defects: ", "'mine' in kills without words"),
+        (lambda v: next(iter(v["defects"].values())).update(words="\x1b[2J"), "defects: ", "are no line of text"),
+        (lambda v: v["vectors"][0].update(id="\x1b[2J\nsgd"), "x1b[2J", "inputs have the id"),
     ],
 )
-def test_judging_refuses_a_file_whose_defects_are_odd(change: Any, words: str, tmp_path: Path) -> None:
-    def changed(body: bytes) -> bytes:
-        value = json.loads(body)
-        change(value)
-        return json.dumps(value).encode()
-
-    folder = spoiled(tmp_path, "sgd.json", changed, digests=True)
+def test_judging_refuses_odd_defects_and_ids(change: Any, where: str, words: str, tmp_path: Path) -> None:
+    folder = spoiled(tmp_path, "sgd.json", inside_of(change), digests=True)
     ran = inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder))
-    ran.refused(str(folder / "sgd.json"), "defects: ", words, "take")
+    ran.refused(where, words)
 
 
 @pytest.mark.parametrize("what", FAULTS)
@@ -474,16 +479,6 @@ def test_lint_says_what_is_wrong(what: str) -> None:
     vector = json.loads(json.dumps(one("sgd").vectors[0]))
     change(vector)
     assert any(words in fault for fault in lint.faults(vector, "sgd"))
-
-
-def test_an_id_that_is_none_is_said_in_one_line(tmp_path: Path) -> None:
-    def change(body: bytes) -> bytes:
-        value = json.loads(body)
-        value["vectors"][0]["id"] = "\x1b[2J\nsgd"
-        return json.dumps(value).encode()
-
-    folder = spoiled(tmp_path, "sgd.json", change, digests=True)
-    inside("vectors", "check", "spec", "--only", "sgd", "--folder", str(folder)).refused("x1b[2J", "inputs have the id")
 
 
 def test_what_is_right_has_no_fault() -> None:

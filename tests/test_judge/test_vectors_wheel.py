@@ -53,6 +53,7 @@ def held(package: Path) -> Iterator[ModuleType]:
     sys.modules.pop("fedspec_vectors")
 
 
+@pytest.mark.slow
 def test_the_wheel_is_small_and_holds_all(package: Path, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import written
 
-from fedspec.contract import Begin, Case, Event, Gradient, Offer, SubjectInfo
+from fedspec.contract import Begin, Case, Event, Gradient, Offer
 from fedspec.reference import SUBJECT
 from fedspec_properties.layerwise.zero import zero_layers
 from fedspec_suite.judge.runner import judge_offer
@@ -68,19 +69,9 @@ class Session:
         return {"x": dict(self.x)}
 
 
-@dataclass
-class Local:
+def local(offer: Offer, trust: str) -> Inside:
     """A subject made of it."""
-
-    offer: Offer
-    trust: str
-
-    @property
-    def info(self) -> SubjectInfo:
-        return SubjectInfo("lamb", "1", (replace(self.offer, intermediates=()),))
-
-    def start(self, case: Case) -> Session:
-        return Session(case, self.trust)
+    return Inside(written(replace(offer, intermediates=()), lambda case: Session(case, trust)))
 
 
 def offer_of(reading: str, phi: str = "") -> Offer:
@@ -99,7 +90,7 @@ def offer_of(reading: str, phi: str = "") -> Offer:
     ],
 )
 def test_who_follows_the_claimed_reading_is_not_found_wrong(offer: Offer, trust: str) -> None:
-    subject = Inside(Local(offer, trust))
+    subject = local(offer, trust)
     asked = judge_offer(subject, subject.info.offers[0], law="zero-layer", cases=20)
     assert [(o.dtype, o.status) for o in asked] == [("float64", Status.PASS), ("float32", Status.PASS)]
 
@@ -109,7 +100,7 @@ def test_who_follows_the_claimed_reading_is_not_found_wrong(offer: Offer, trust:
     [("you-2020", "one"), ("you-2020", "length"), ("ratio-one", "zero"), ("ratio-one", "length")],
 )
 def test_who_does_something_else_is(reading: str, trust: str) -> None:
-    subject = Inside(Local(offer_of(reading), trust))
+    subject = local(offer_of(reading), trust)
     asked = judge_offer(subject, subject.info.offers[0], law="zero-layer", cases=20)
     assert {o.status for o in asked} == {Status.FAIL}
 

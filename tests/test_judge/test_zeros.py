@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.diagnosing import offer_of, written
 from test_judge.support import fedspec, py
 
-from fedspec.contract import Answer, Case, Event, Messages, Offer, Session, SubjectInfo
-from fedspec.reference import SUBJECT, Reference
+from fedspec.contract import Answer, Case, Event, Messages, Offer, Session
+from fedspec.reference import SUBJECT
 from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.judge.one_by_one import OneByOne
 from fedspec_suite.judge.request import Request
@@ -30,39 +32,28 @@ from fedspec_suite.vectors.judging import judged as vectors_say
 from fedspec_suite.vectors.stored import load
 
 
-def offer_of(algorithm: str, level: str, reading: str = "", **more: object) -> Offer:
-    found = (o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
-    return replace(next(o for o in found if reading in ("", o.reading)), **more)  # type: ignore[arg-type]
-
-
-class Refusing(Reference):
+def refusing(offer: Offer, *names: str, below: float = 0.0, wrong: bool = False) -> Any:
     """The specification, but for values that it does not take."""
 
-    def __init__(self, offer: Offer, *names: str, below: float = 0.0, wrong: bool = False) -> None:
-        super().__init__()
-        self.info = replace(self.info, offers=(offer,))
-        self.names, self.below, self.wrong = names, below, wrong
-
-    def start(self, case: Case) -> Session:
-        for name in self.names:
-            if case.hyper.get(name, 1.0) <= self.below:
+    def start(case: Case) -> Any:
+        for name in names:
+            if case.hyper.get(name, 1.0) <= below:
                 raise ValueError(f"{name} must be positive")
-        return _Session(super().start(case), self)
+        inner = SUBJECT.start(case)
+
+        def step(event: Event) -> Answer:
+            if isinstance(event, Messages) and "weight" in names and not all(m.weight for m in event.messages):
+                raise ValueError("no samples")
+            answer = inner.step(event)
+            x: Any = answer["x"]
+            return {**answer, "x": -x if wrong and x.dtype == np.float32 else x}
+
+        return SimpleNamespace(step=step)
+
+    return written(offer, start)
 
 
-class _Session:
-    def __init__(self, inner: Session, subject: Refusing) -> None:
-        self.inner, self.subject = inner, subject
-
-    def step(self, event: Event) -> Answer:
-        if isinstance(event, Messages) and "weight" in self.subject.names and not all(m.weight for m in event.messages):
-            raise ValueError("no samples")
-        answer = self.inner.step(event)
-        x: Any = answer["x"]
-        return {**answer, "x": -x if self.subject.wrong and x.dtype == np.float32 else x}
-
-
-def judged(subject: Refusing, law: str = "follows-*,far-numbers,repeats,zero-weight") -> Result:
+def judged(subject: Any, law: str = "follows-*,far-numbers,repeats,zero-weight") -> Result:
     try:
         (r,) = check_subject(subject, law=law)
     except DoesNotConform as error:
@@ -83,18 +74,18 @@ CLAIMS = [
 @pytest.mark.parametrize(("algorithm", "level", "reading", "name"), CLAIMS)
 def test_the_rest_is_judged_and_counted(algorithm: str, level: str, reading: str, name: str) -> None:
     offer = offer_of(algorithm, level, reading)
-    r = judged(Refusing(offer, name))
+    r = judged(refusing(offer, name))
     (lost,) = [o for o in r.obligations if o.status is not Status.PASS and o.status is not Status.SKIP]
     assert (lost.law, lost.status) == (f"takes-zero-{name}", Status.ERROR)
     assert (r.verdict, r.passed, r.required) == ("error", r.required - 1, r.required) and r.passed >= 5
     assert f'nonzero=("{name}",) declares; without it {r.passed} of {r.passed} pass' in head(r)
-    declared = judged(Refusing(replace(offer, nonzero=(name,)), name))
+    declared = judged(refusing(replace(offer, nonzero=(name,)), name))
     assert (declared.verdict, declared.passed) == ("asked in part", r.passed)
 
 
 @pytest.mark.slow
 def test_what_is_wrong_in_one_type_and_refuses_is_told_both() -> None:
-    r = judged(Refusing(offer_of("momentum", "client"), "rho", wrong=True), "follows-*,far-numbers")
+    r = judged(refusing(offer_of("momentum", "client"), "rho", wrong=True), "follows-*,far-numbers")
     assert r.verdict == "does not conform" and "; refuses rho = 0 (ValueError: rho must be positive" in head(r)
 
 
@@ -110,13 +101,13 @@ def test_what_is_wrong_in_one_type_and_refuses_is_told_both() -> None:
 )
 def test_what_is_refused(names: tuple[str, ...], below: float, fixed: Mapping[str, float], found: set[str]) -> None:
     offer = offer_of("lamb", "client", fixed=fixed)
-    assert refused(Inside(Refusing(offer, *names, below=below)), offer).keys() == found
+    assert refused(Inside(refusing(offer, *names, below=below)), offer).keys() == found
 
 
 def test_zeros_that_the_claim_forbids_are_not_asked() -> None:
     """Reddi's Adam asks v_0 >= tau^2, so that v_0 = 0 would need tau = 0."""
     offer = offer_of("fedadam", "server", "reddi-2021")
-    assert refused(Inside(Refusing(offer, "v0", "beta1")), offer).keys() == {"beta1"}
+    assert refused(Inside(refusing(offer, "v0", "beta1")), offer).keys() == {"beta1"}
 
 
 @pytest.mark.parametrize(("algorithm", "name"), [("lamb", "lam"), ("admu", "eps_s"), ("admu", "v0")])
@@ -143,7 +134,7 @@ def test_a_client_without_examples(level: str) -> None:
         assert all(any(some) for some in (*sent, *held))
 
 
-def by_vectors(subject: Refusing) -> Result:
+def by_vectors(subject: Any) -> Result:
     (offer,) = subject.info.offers
     (stored,) = load(algorithms=[offer.algorithm])
     setting = setting_of(offer)
@@ -152,11 +143,11 @@ def by_vectors(subject: Refusing) -> Result:
 
 def test_vectors_say_which_value_and_the_rest_is_played() -> None:
     offer = offer_of("lamb", "client", "you-2020")
-    r = by_vectors(Refusing(offer, "lam"))
+    r = by_vectors(refusing(offer, "lam"))
     (lost,) = [o for o in r.obligations if o.status not in {Status.PASS, Status.SKIP}]
     assert (lost.law, r.verdict, r.passed) == ("takes-zero-lam", "error", r.required - 1) and r.passed > 1
     assert f'nonzero=("lam",) declares; without it {r.passed} of {r.passed} pass' in head(r)
-    declared = by_vectors(Refusing(replace(offer, nonzero=("lam",)), "lam"))
+    declared = by_vectors(refusing(replace(offer, nonzero=("lam",)), "lam"))
     assert (declared.verdict, declared.passed) == ("conforms", r.passed)
 
 
@@ -164,7 +155,7 @@ def test_vectors_say_which_value_and_the_rest_is_played() -> None:
 def test_one_obligation_of_several_asked_one_by_one_has_the_value() -> None:
     offer = offer_of("momentum", "client", dtypes=("float64",))
     request = Request(("it",), law="follows-*,repeats,far-numbers", profile="quick")
-    asking = OneByOne(request, "it", Inside(Refusing(offer, "rho")), 0)
+    asking = OneByOne(request, "it", Inside(refusing(offer, "rho")), 0)
     found = {row: asking.ask(*row) for row in asking.rows}
     lost = [row for row, o in found.items() if o.status not in {Status.PASS, Status.SKIP}]
     assert lost == [asking.refusing] and {o.status for o in found.values()} >= {Status.PASS, Status.ERROR}
@@ -180,22 +171,17 @@ def test_the_command_says_which_value() -> None:
     assert 'nonzero=("mu",)' in " ".join(ran.out.split())
 
 
-class OneBlock:
+def one_block(case: Case) -> Session:
     """The specification, which takes a model of a single block alone."""
-
-    def __init__(self, offer: Offer) -> None:
-        self.info = SubjectInfo("one block", "1", (offer,))
-
-    def start(self, case: Case) -> Session:
-        (_,) = case.x0
-        return SUBJECT.start(case)
+    (_,) = case.x0
+    return SUBJECT.start(case)
 
 
 def test_a_subject_of_a_single_block_is_judged_on_single_blocks_and_told_to_say_so() -> None:
     offer = offer_of("fedavg", "round")
-    r = judged(OneBlock(offer), "follows-x")  # type: ignore[arg-type]
+    r = judged(written(offer, one_block), "follows-x")
     (lost,) = [o for o in r.obligations if o.status is Status.ERROR]
     assert (lost.law, r.verdict, r.passed) == ("takes-blocks", "error", r.required - 1)
     assert 'which blocks="one" declares; without it 2 of 2 pass' in head(r)
-    declared = judged(OneBlock(replace(offer, blocks="one")), "follows-x")  # type: ignore[arg-type]
+    declared = judged(written(replace(offer, blocks="one"), one_block), "follows-x")
     assert (declared.verdict, declared.passed) == ("asked in part", 2)

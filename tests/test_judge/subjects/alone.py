@@ -5,14 +5,11 @@ Each is right but for one thing that no usual case shows: digits that are lost, 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-from carrying import StateDict, offered
+from carrying import StateDict, carrying, counters, offered
 from right import DOUBLE, MCMAHAN, REDDI, SINGLE, FedAdam, FedAvg, FedYogi, Subject, flat, named
 
-from fedspec.contract import Arrival, Offer, SubjectInfo
-from fedspec.reference import SUBJECT as REFERENCE
+from fedspec.contract import Offer
 
 
 class Server(FedAvg):
@@ -149,77 +146,6 @@ class Ef21TheLast(Ef21):
         return super().keep(p[::-1], k)[::-1]
 
 
-class InPlace(StateDict):
-    """Each share takes the counter's own type first."""
-
-    def carried(self, name, held, sent, p):
-        return sum(np.asarray(w).astype(held.dtype) * b for w, b in zip(p, sent, strict=True))
-
-
-class OfOne(StateDict):
-    """The buffers of the client that is named first."""
-
-    def carried(self, name, held, sent, p):
-        return sent[0]
-
-
-class WithMomentum(StateDict):
-    """Statistics move with the server's momentum."""
-
-    def __init__(self, case):
-        super().__init__(case)
-        self.u = {}
-
-    def carried(self, name, held, sent, p):
-        mean = super().carried(name, held, sent, p)
-        if held.dtype.kind != "f":
-            return mean
-        self.u[name] = 0.5 * self.u.get(name, 0) + mean - held
-        return held + self.u[name]
-
-
-class AtTheRate(StateDict):
-    """Statistics move at the server's rate."""
-
-    def carried(self, name, held, sent, p):
-        mean = super().carried(name, held, sent, p)
-        return held + self.eta * (mean - held) if held.dtype.kind == "f" else mean
-
-
-class In16Bits(StateDict):
-    def carried(self, name, held, sent, p):
-        mean = super().carried(name, held, sent, p)
-        return mean if held.dtype.kind == "f" else mean.astype("int16").astype(held.dtype)
-
-
-class Clipped(StateDict):
-    """Changes are shortened by a norm that buffers are part of."""
-
-    def step(self, event):
-        far = max(float(np.abs(m.buffers["running_mean"]).max()) if m.buffers else 0.0 for m in event.messages)
-        self.x = {n: x / (1 + far) for n, x in self.x.items()}
-        return super().step(event)
-
-
-class ClippedAt100(FedAvg):
-    def mean(self, messages):
-        return super().mean([replace(m, delta=self.clipped(m.delta)) for m in messages])
-
-    def clipped(self, delta):
-        length = np.linalg.norm(flat(delta).astype(float))
-        return delta if length <= 100 else {n: (a * (100 / length)).astype(a.dtype) for n, a in delta.items()}
-
-
-class Float16(FedAvg):
-    """Messages travel in half precision."""
-
-    def mean(self, messages):
-        def half(blocks):
-            return {n: a.astype("float16").astype(a.dtype) for n, a in blocks.items()}
-
-        return super().mean([replace(m, delta=half(m.delta)) for m in messages])
-
-
 class Floor(FedAdam):
     """No second moment is below a constant."""
 
@@ -245,23 +171,31 @@ class FloorOfYogi(Floor, FedYogi):
     pass
 
 
-class Late:
-    """The specification, to which updates come with other delays."""
+def heard(of):
+    """FedAvg that takes something else for each change, a flat vector."""
 
-    def __init__(self, most, algorithm="fedbuff"):
-        mine = next(o for o in REFERENCE.info.offers if o.algorithm == algorithm)
-        self.info = SubjectInfo(f"late by {most}", "1", (replace(mine, intermediates=()),))
-        self.most = most
+    def mean(self, messages):
+        return self.weights(messages) @ np.stack([of(flat(m.delta)) for m in messages])
 
-    def start(self, case):
-        inner, most = REFERENCE.start(case), self.most
+    return type("Heard", (FedAvg,), {"mean": mean})
 
-        class Session:
-            def step(self, event):
-                assert isinstance(event, Arrival)
-                return {"x": inner.step(replace(event, delay=min(event.delay, most)))["x"]}
 
-        return Session()
+Float16 = heard(lambda d: d.astype("float16").astype(d.dtype))
+ClippedAt100 = heard(lambda d: (d * (100 / max(100, np.linalg.norm(d.astype(float))))).astype(d.dtype))
+
+
+def with_momentum(self, name, held, sent, p):
+    """Statistics move with the server's momentum."""
+    mean, u = StateDict.carried(self, name, held, sent, p), vars(self).setdefault("u", {})
+    if held.dtype.kind != "f":
+        return mean
+    u[name] = 0.5 * u.get(name, 0) + mean - held
+    return held + u[name]
+
+
+def in_16_bits(sent, p):
+    mean = np.floor(sum(w * b for w, b in zip(p, sent, strict=True)) + 1e-9)
+    return mean.astype("int16").astype(sent[0].dtype)
 
 
 BOTH = ("float64", "float32")
@@ -304,12 +238,9 @@ WRONG = {
     "trimmed mean by the total in float32": one(TrimmedTotal, *YIN, dtypes=SINGLE),
     "trimmed mean by the total in rounds": one(TrimmedTotal, *YIN, "round", DOUBLE),
     "median by the total": one(MedianTotal, *MEDIAN, dtypes=DOUBLE),
-    "counters in place": offered(InPlace),
-    "counters in 16 bits": offered(In16Bits),
-    "buffers of one client": offered(OfOne),
-    "buffers with momentum": offered(WithMomentum),
-    "buffers at the server's rate": offered(AtTheRate),
-    "a model that depends on buffers": offered(Clipped),
+    "counters in 16 bits": offered(counters(in_16_bits)),
+    "buffers of one client": offered(carrying(lambda self, name, held, sent, p: sent[0])),
+    "buffers with momentum": offered(carrying(with_momentum)),
     "changes clipped at 100": one(ClippedAt100, *AVERAGE, dtypes=DOUBLE),
     "changes clipped at 100 in rounds": one(ClippedAt100, *AVERAGE, "round", DOUBLE),
     "messages in float16": one(Float16, *AVERAGE, dtypes=SINGLE),
@@ -319,7 +250,4 @@ WRONG = {
     "a floor of tau^2 under v": one(FloorOfTau, *ADAM, dtypes=SINGLE),
     "a floor in the step": one(FloorInTheStep, *ADAM, dtypes=DOUBLE),
     "a floor under yogi's v": one(FloorOfYogi, "fedyogi", REDDI, dtypes=DOUBLE),
-    "delays of at most 4": Late(4),
-    "no delay": Late(0),
-    "delays of at most 10 of fedasync": Late(10, "fedasync"),
 }

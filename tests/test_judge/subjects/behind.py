@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from fedspec.contract import Case, Event, SubjectInfo
 from fedspec.reference import SUBJECT
@@ -23,6 +25,8 @@ class Behind:
         event: what it makes of event k.
         take: how its session takes event k.
         edits: rules that are edited.
+        reading: the reading that it claims, where not the first.
+        claimed: what else its offer says.
     """
 
     algorithm: str
@@ -32,15 +36,26 @@ class Behind:
     take: Callable[[Any, Event, int], Any] = lambda inner, e, k: inner.step(e)
     edits: tuple[Mutant, ...] = ()
     reading: str = ""
+    claimed: Mapping[str, Any] = field(default_factory=dict)
     info: SubjectInfo = field(init=False)
 
     def __post_init__(self) -> None:
         offers = (o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (self.algorithm, self.level))
         offer = next(o for o in offers if self.reading in {"", o.reading})
-        self.info = SubjectInfo("behind", "1", (replace(offer, dtypes=("float64",)),))
+        self.info = SubjectInfo("behind", "1", (replace(offer, dtypes=("float64",), **self.claimed),))
 
     def start(self, case: Case) -> Session:
         return Session(self, case)
+
+
+def moved(otherwise: Callable[[int, Any], Any]) -> Callable[[Any, Event, int], Any]:
+    """What takes an event and shows another model, a function of the number of the event, from 0, and the right one."""
+
+    def take(inner: Any, e: Event, k: int) -> Any:
+        answer = dict(inner.step(e))
+        return {**answer, "x": otherwise(k, np.array(answer["x"]))}
+
+    return take
 
 
 class Session:

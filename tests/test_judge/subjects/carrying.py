@@ -33,47 +33,34 @@ class StateDict:
         return mean if name in NAMES else np.floor(mean + 1e-9).astype(held.dtype)
 
 
-class Fraction(StateDict):
-    """The mean of counters stays a float."""
-
-    def carried(self, name, held, sent, p):
-        return sum(w * b for w, b in zip(p, sent, strict=True))
+def carrying(carried):
+    """Buffers become something else, from what the server holds, what was sent and the shares."""
+    return type("Carrying", (StateDict,), {"carried": carried})
 
 
-class InPlace(StateDict):
-    """Each share takes the counter's own type first: 0."""
-
-    def carried(self, name, held, sent, p):
-        return sum(np.asarray(w).astype(held.dtype) * b for w, b in zip(p, sent, strict=True))
-
-
-class Added(StateDict):
-    """Counters are added up."""
-
-    def carried(self, name, held, sent, p):
-        return sum(sent) if name not in NAMES else super().carried(name, held, sent, p)
-
-
-class CarriedOn(StateDict):
+def carried_on(self, name, held, sent, p):
     """The server's rate carries statistics on, as it does parameters."""
-
-    def carried(self, name, held, sent, p):
-        mean = super().carried(name, held, sent, p)
-        return held + self.eta * (mean - held) if name in NAMES else mean
+    mean = StateDict.carried(self, name, held, sent, p)
+    return held + self.eta * (mean - held) if name in NAMES else mean
 
 
-class Unweighted(StateDict):
-    """Statistics are averaged, each client alike."""
-
-    def carried(self, name, held, sent, p):
-        return sum(sent) / len(sent) if name in NAMES else super().carried(name, held, sent, p)
+def counters(of):
+    """Something else of counters alone."""
+    return carrying(lambda self, *given: StateDict.carried(self, *given) if given[0] in NAMES else of(*given[2:]))
 
 
-class Parameters(StateDict):
-    """Averages model.parameters() alone."""
-
-    def carried(self, name, held, sent, p):
-        return held
+# The mean of counters stays a float; each share takes the counter's own type first: 0; counters are added up.
+Fraction = counters(lambda sent, p: sum(w * b for w, b in zip(p, sent, strict=True)))
+InPlace = counters(lambda sent, p: sum(np.asarray(w).astype(sent[0].dtype) * b for w, b in zip(p, sent, strict=True)))
+Added = counters(lambda sent, p: sum(sent))
+CarriedOn = carrying(carried_on)
+Unweighted = carrying(
+    lambda self, name, held, sent, p: (
+        sum(sent) / len(sent) if name in NAMES else StateDict.carried(self, name, held, sent, p)
+    )
+)
+# model.parameters() alone are averaged.
+Parameters = carrying(lambda self, name, held, sent, p: held)
 
 
 class Clipped(StateDict):

@@ -41,6 +41,10 @@ class Session:
     def flat(self, blocks: Any) -> Any:
         return np.concatenate([np.ravel(blocks[n]) for n in self.like]).astype(float)
 
+    def by_blocks(self, of: Any, *vectors: Any) -> Any:
+        ends = np.cumsum([np.size(a) for a in self.like.values()])[:-1]
+        return np.concatenate([of(*parts) for parts in zip(*(np.split(v, ends) for v in vectors), strict=True)])
+
     def spoil_numbers(self) -> None:
         h, f = self.h, self.flaw
         below = "tau" if "tau" in h else "eps"
@@ -60,11 +64,17 @@ class Session:
             h["beta1"] = 0.0
         elif f == "v0 ignored":
             self.v[:] = 0
+        elif f == "m begins at -v_0":
+            self.m = -self.v
+        elif f == "v_hat begins at 1":
+            self.v_hat = self.v_hat + 1
 
     def mean(self, event: Messages) -> Any:
         sent = list(event.messages)
         deltas = np.stack([self.flat(m.delta) for m in sent])
         n = np.array([float(m.weight) if self.weights == "examples" else 1.0 for m in sent])
+        steps, p = np.array([float(m.steps) for m in sent]), n / n.sum()
+        self.sent = deltas
         match self.flaw:
             case "last client":
                 return deltas[-1]
@@ -77,13 +87,31 @@ class Session:
             case "unweighted":
                 n = np.ones_like(n)
             case "by steps":
-                n = np.array([float(m.steps) for m in sent])
+                n = steps
             case "once more over n":
                 deltas = deltas / len(sent)
             case "not normalised":
                 return n @ deltas
             case "per step":
-                deltas = deltas / np.array([[m.steps] for m in sent])
+                deltas = deltas / steps[:, None]
+            case "one too many":
+                return n @ deltas / (n.sum() + 1)
+            case "clipped":
+                deltas = np.clip(deltas, -0.3, 0.3)
+            case "decayed":
+                return n @ deltas / n.sum() - 0.003 * self.x
+            case "models by percents":
+                return np.round(100 * p) / 100 @ (self.x + deltas) - self.x
+            case "models by bytes":
+                return np.floor(256 * p) / 256 @ (self.x + deltas) - self.x
+            case "models by FedNova's shares":
+                return (p @ steps) * p / steps @ (self.x + deltas) - self.x
+            case "the old model once":
+                return (sum(self.x + deltas) - self.x) / len(sent)
+            case "the last of equal steps" | "the last of one size":
+                alike = n if self.flaw == "the last of one size" else steps
+                last = [int(np.flatnonzero(alike == a)[-1]) for a in {*alike}]
+                n, deltas = n[last], deltas[last]
         return n @ deltas / n.sum()
 
     def moved(self, delta: Any) -> Any:
@@ -93,19 +121,39 @@ class Session:
         if self.algorithm == "fedavgm":
             self.m = h["beta"] * self.m + delta
             return h["eta"] * self.m
-        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
-        square = delta**2
+        if self.flaw == "m begins at -Delta" and self.t == 0:
+            self.m = -delta
+        square = (self.sent**2).mean(axis=0) if "squares" in self.flaw else delta**2
+        comes = delta
+        if self.flaw == "divided first":
+            comes = delta / (np.sqrt(h["beta2"] * self.v + (1 - h["beta2"]) * square) + h["tau"])
+        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * comes
+        if "undamped" in self.flaw:
+            self.m = self.m + h["beta1"] * delta
         if self.algorithm == "fedadagrad":
             self.v = self.v + square
         elif self.algorithm == "fedyogi":
             self.v = self.v - (1 - h["beta2"]) * square * np.sign(self.v - square)
         else:
-            self.v = h["beta2"] * self.v + (1 - h["beta2"]) * square
+            for g_squared in self.sent**2 if self.flaw == "squares one by one" else [square]:
+                self.v = h["beta2"] * self.v + (1 - h["beta2"]) * g_squared
+        if self.flaw == "divided first":
+            return h["eta"] * self.m
         if self.algorithm == "fedamsgrad":
+            m, v, t = self.m, self.v, self.t + 1
+            if self.flaw == "corrected maximum":
+                m = m / (1 - h["beta1"] ** t)
+            if "corrected" in self.flaw:
+                v = v / (1 - h["beta2"] ** t)
+            if self.flaw == "one number a block":
+                v = self.by_blocks(lambda a: 0 * a + a.max(), v)
+            larger = np.maximum(self.v_hat, v)
+            if self.flaw == "the longer vector":
+                larger = self.by_blocks(lambda *of: max(of, key=np.linalg.norm), self.v_hat, v)
+            self.v_hat = larger
             # Without its stabiliser it divides zero by zero where nothing ever changed.
-            self.v_hat = np.maximum(self.v_hat, self.v)
             with np.errstate(invalid="ignore"):
-                return h["eta"] * self.m / np.sqrt(self.v_hat + h["eps"])
+                return h["eta"] * m / np.sqrt(self.v_hat + h["eps"])
         return h["eta"] * self.m / (np.sqrt(self.v) + h["tau"])
 
     def step(self, event: Messages) -> dict[str, Any]:
@@ -165,23 +213,49 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "not normalised": (ALL[:2], "not normalised"),
     "once more over n": (ALL, "once more"),
     "per step": (ALL, "divided by the client's steps"),
-    "betas exchanged": (DECAYING, "beta1 and beta2 are exchanged"),
+    "betas exchanged": (DECAYING, "beta1 and beta2 (are exchanged|change places)"),
     "stabiliser squared": (ADAPTIVE, "(tau|eps) is squared|squared"),
-    "stabiliser dropped": (ADAPTIVE, "(tau|eps) is ignored|without"),
+    "stabiliser dropped": (ADAPTIVE, "(tau|eps) is ignored|without|eps is left out|max\\(sqrt\\(v\\), tau\\)"),
     "stabiliser fixed": (ADAPTIVE, "1e-08"),
-    "rate twice": (ALL, "eta is squared|rate is applied twice"),
+    "rate twice": (ALL, "eta is squared|rate is applied twice|the rate enters the buffer and the step"),
     "rate ignored": (ALL, "eta is ignored"),
     "no momentum": (ADAPTIVE, "beta1 is ignored|momentum"),
     "v0 ignored": (ADAPTIVE[:3], "v0 is ignored|v starts at zero|v_0"),
     "first round lost": (ALL, "first event is lost"),
     "first round only moves the state": (ALL, "moves the state, not the model|first event is lost"),
-    "late": (ALL, "one event late"),
+    "late": (ALL, "one event late|the step uses the buffer of the round before"),
     "forgets all": (ALL[1:], "forgotten"),
     "forgets m": (ALL[1:], "m is forgotten|beta1 is ignored|forgotten"),
-    "every round twice": (ALL, "taken twice"),
+    "every round twice": (ALL, "taken twice|every step is doubled"),
     "halved": (ALL, "0.5|halved"),
-    "over the round": (ALL, "t\\^-1"),
+    "over the round": (ALL, "t\\^-1|m is divided by the number of steps"),
     "weight decay": (ALL, "-0.0078125 times x"),
     "float32": (ALL, "float32|single precision"),
+    "one too many": (ALL[:1], "the examples are counted from 1, so that their sum is one too many"),
+    "clipped": (DECAYING[:1], "every change is clipped to \\[-0.3, 0.3\\]"),
+    "decayed": (DECAYING[:1], "0.003 x is subtracted from Delta before the server takes it"),
+    "models by percents": (ALL[:1], "models, not changes, are averaged by shares rounded to 2 digits, which need not"),
+    "models by bytes": (ALL[:1], "models, not changes, are averaged by shares cut off at multiples of 2\\^-8"),
+    "models by FedNova's shares": (ALL[:1], "models, not changes, are averaged by shares of FedNova"),
+    "the old model once": (ALL[:1], "with the old one subtracted once, where n times is due"),
+    "the last of equal steps": (ALL[:1], "of clients that take equally many steps the last alone counts"),
+    "the last of one size": (ALL[:1], "of clients of one size the last alone counts"),
+    "m begins at -v_0": (DECAYING[:1], "m starts at minus what v does"),
+    "m begins at -Delta": (DECAYING[:1], "m starts at minus the first Delta"),
+    "v_hat begins at 1": (ALL[-1:], "v_hat starts at 1 in every coordinate"),
+    "corrected maximum": (ALL[-1:], "before the maximum takes it, and m by 1 - beta1\\^t in the step"),
+    "one number a block": (ALL[-1:], "the largest of maximum\\(v_hat, v\\) in a block stands for each there"),
+    "the longer vector": (
+        ALL[-1:],
+        "v_hat or v, whichever is longer in each block, stands whole for maximum\\(v_hat, v\\)",
+    ),
+    "corrected v": (ALL[-1:], "before the maximum takes it, and m is not corrected"),
+    "mean of squares": (DECAYING[:2], "the clients' mean of delta\\^2 stands for that of their mean"),
+    "mean of squares, undamped": (DECAYING[:1], "1 - beta1.*the clients' mean of delta\\^2|delta\\^2.*1 - beta1"),
+    "squares one by one": (DECAYING[:1], "is done for each update by itself, one after another"),
+    "divided first": (DECAYING[:1], "delta is divided by sqrt\\(v\\) \\+ tau before the momentum takes it, not the"),
 }
-"""Where each flaw can be, and what a diagnosis has to say of it."""
+"""Where each flaw can be, and what a diagnosis has to say of it: the flaw, or what it comes to in a server.
+
+For example, AdaGrad's v is never below tau^2, so that max(sqrt(v), tau) has no tau; FedAvg taken twice is doubled.
+"""

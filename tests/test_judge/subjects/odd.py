@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from right import DOUBLE, MCMAHAN, REDDI, Adam, FedAdam, FedAvg, FlatMomentum, ProximalSGD, Subject
 
-from fedspec.contract import Offer
+from fedspec.contract import Offer, SubjectInfo
 
 
 def average(level="server", reading=MCMAHAN, *more, algorithm="fedavg", **offer):
@@ -32,6 +32,11 @@ strange_dtype = average(dtypes=("bfloat16",))
 nonzero_unknown = adaptive(nonzero=("temperature",))
 blocks_unknown = average(blocks="two")
 no_offer = Subject(FedAvg)
+
+# The comma that makes a tuple of one offer is missing; a version that is a number.
+no_comma, numbered = average(), average()
+no_comma.info = SubjectInfo("no comma", "1", offers=no_comma.info.offers[0])
+numbered.info = SubjectInfo("numbered", 1.0, offers=numbered.info.offers)
 
 # What makes the denominators smaller.
 shows = adaptive(intermediates=("delta", "m", "v"))

@@ -1,13 +1,12 @@
-"""Rounds whose user sets rates anew, for all or for each client, and some that do it wrongly."""
+"""Rounds and local solvers whose user sets rates anew, and some that do it wrongly."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from right import FedAvg, Subject
+from right import FedAvg, Momentum, ProximalSGD, Subject, named
 
-from fedspec.contract import ClientMessage, Offer
+from fedspec.contract import ClientMessage, Gradient, Offer
 
 
 class Rated(FedAvg):
@@ -75,9 +74,49 @@ class Strict(FedAvg):
         return super().step(event)
 
 
-def named(x, like):
-    ends = np.cumsum([a.size for a in like.values()])
-    return {n: p.reshape(a.shape) for (n, a), p in zip(like.items(), np.split(x, ends[:-1]), strict=True)}
+class EachRate:
+    """Hands the rate of a step on, as a scheduler would."""
+
+    def step(self, event):
+        if isinstance(event, Gradient):
+            self.h = {**self.h, "eta_l": self.rate(event)}
+        return super().step(event)
+
+    def rate(self, event):
+        return self.h["eta_l"] if event.eta_l is None else event.eta_l
+
+
+class HeavyBall(EachRate, Momentum):
+    pass
+
+
+class Proximal(EachRate, ProximalSGD):
+    pass
+
+
+class Late(HeavyBall):
+    """Each rate reaches the step after its own."""
+
+    def __init__(self, case):
+        self.next = case.hyper["eta_l"]
+        super().__init__(case)
+
+    def rate(self, event):
+        now, self.next = self.next, super().rate(event)
+        return now
+
+
+class InBuffer(HeavyBall):
+    """The buffer holds rates times gradients: another algorithm as soon as rates differ."""
+
+    def move(self, g):
+        self.u = self.h["rho"] * self.u + self.h["eta_l"] * g
+        self.x = self.x - self.u
+        return {}
+
+
+class Deaf(Momentum):
+    """Takes the first rate throughout."""
 
 
 def averaging(session, level="round", rates="clients", **more):
@@ -89,3 +128,16 @@ rounds, at_server = averaging(Rated, rates="rounds"), averaging(Rated, "server",
 strict = averaging(Strict, rates="one")
 clients_at_server = averaging(Rated, "server", "clients")
 fixed = averaging(Rated, "server", "rounds", fixed={"eta": 1.0})
+
+
+def solver(session, algorithm="momentum", **more):
+    return Subject(session, Offer(algorithm, "client", "fednova", **{"dtypes": ("float64",), "rates": "each", **more}))
+
+
+heavy_ball = solver(HeavyBall, dtypes=("float64", "float32"))
+proximal = solver(Proximal, "proximal-sgd")
+late, in_buffer, deaf = solver(Late), solver(InBuffer), solver(Deaf)
+constant = solver(Deaf, rates="one")
+fixed_rate = solver(HeavyBall, fixed={"eta_l": 0.5})
+each_at_server = Subject(HeavyBall, Offer("fedavg", "server", "mcmahan-2017", rates="each"))
+word = solver(HeavyBall, rates="some")

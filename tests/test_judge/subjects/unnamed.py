@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.contract import Arrival, Begin, Case, Gradient, Messages, Offer, Round, SubjectInfo
+from fedspec.contract import Arrival, Begin, Case, Gradient, Offer, Round, SubjectInfo
 
 
 class Session:
@@ -17,11 +17,10 @@ class Session:
     def __init__(self, case: Case, slip: str) -> None:
         self.case, self.h, self.slip = case, case.hyper, slip
         self.x = self.flat(case.x0)
-        self.t = 0
         self.begin()
 
     def begin(self) -> None:
-        self.m, self.v, self.v_hat = (np.zeros_like(self.x) for _ in range(3))
+        self.m, self.v = np.zeros_like(self.x), np.zeros_like(self.x)
 
     def flat(self, blocks: Any) -> Any:
         return np.concatenate([np.ravel(blocks[b]) for b in self.case.x0]).astype(float)
@@ -32,109 +31,28 @@ class Session:
         return {"x": {b: p.reshape(a.shape) for (b, a), p in zip(self.case.x0.items(), parts, strict=True)}}
 
 
-class Average(Session):
-    """FedAvg's server: it averages models, by shares of its own."""
-
-    def step(self, event: Messages) -> dict[str, Any]:
-        sent = event.messages
-        n = np.array([float(m.weight) for m in sent])
-        ends = [self.x + self.flat(m.delta) for m in sent]
-        p = n / n.sum()
-        if self.slip == "percent":
-            p = np.round(100 * p) / 100
-        if self.slip == "permille of changes":
-            p = np.round(1000 * p) / 1000
-            self.x = self.x + self.h["eta"] * sum(s * (y - self.x) for s, y in zip(p, ends, strict=True))
-            return self.answer()
-        if self.slip == "eight bits":
-            p = np.floor(p * 256) / 256
-        if self.slip == "nova":
-            a = np.array([float(m.steps) for m in sent])
-            p = (p @ a) * p / a
-        if self.slip == "subtracted once":
-            self.x = self.x + self.h["eta"] * (sum(ends) - self.x) / len(ends)
-            return self.answer()
-        if self.slip == "by steps":
-            by = {m.steps: (s, y) for m, s, y in zip(sent, p, ends, strict=True)}
-            p = np.array([s for s, _ in by.values()])
-            p, ends = p / p.sum(), [y for _, y in by.values()]
-        if self.slip == "by size":
-            kept: dict[Any, Any] = {}
-            for m, y in zip(sent, ends, strict=True):
-                kept[m.weight] = y
-            p = np.array([float(k) for k in kept]) / sum(kept)
-            ends = list(kept.values())
-        self.x = self.x + self.h["eta"] * (p @ np.stack(ends) - self.x)
-        return self.answer()
-
-
-class Adaptive(Session):
-    """The servers of FedAdam, FedAMSGrad and FedAMS."""
-
-    def begin(self) -> None:
-        super().begin()
-        self.v = self.v + self.h.get("v0", 0.0)
-        if self.slip == "m_0 = -v_0":
-            self.m = -self.v
-        if self.slip == "m_0 = v_0":
-            self.m = self.v.copy()
-        if self.slip == "v_hat_0 one":
-            self.v_hat = self.v_hat + 1
-
-    def step(self, event: Messages) -> dict[str, Any]:
-        h, deltas = self.h, [self.flat(m.delta) for m in event.messages]
-        if self.slip == "changes clipped at 0.3":
-            deltas = [np.clip(d, -0.3, 0.3) for d in deltas]
-        delta = np.mean(deltas, axis=0)
-        if self.slip == "decay":
-            delta = delta - 0.003 * self.x
-        if self.slip == "m_0 = -Delta" and self.t == 0:
-            self.m = -delta
-        self.t += 1
-        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
-        self.v = h["beta2"] * self.v + (1 - h["beta2"]) * delta**2
-        if "tau" in h:
-            self.x = self.x + h["eta"] * self.m / (np.sqrt(self.v) + h["tau"])
-            return self.answer()
-        m, v = self.m, self.v
-        if self.slip == "corrected maximum":
-            m, v = m / (1 - h["beta1"] ** self.t), v / (1 - h["beta2"] ** self.t)
-        if self.slip == "corrected v":
-            v = v / (1 - h["beta2"] ** self.t)
-        self.v_hat = np.maximum(self.v_hat, v)
-        if self.case.algorithm == "fedams":
-            self.v_hat = np.maximum(self.v_hat, h["eps"])
-            self.x = self.x + h["eta"] * m / np.sqrt(self.v_hat)
-        else:
-            self.x = self.x + h["eta"] * m / np.sqrt(self.v_hat + h["eps"])
-        return self.answer()
-
-
-class TheirCode(Session):
-    """FedAMS as its authors run it, with an initial maximum that is no hyper-parameter, in the place of FedAMS."""
-
-    def begin(self) -> None:
-        super().begin()
-        self.v_hat = self.v_hat + float(self.slip)
-
-    def step(self, event: Messages) -> dict[str, Any]:
-        h, delta = self.h, np.mean([self.flat(m.delta) for m in event.messages], axis=0)
-        self.t += 1
-        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * delta
-        self.v = h["beta2"] * self.v + (1 - h["beta2"]) * delta**2
-        self.v_hat = np.maximum(self.v_hat, self.v)
-        one, two = (1 - h[b] ** self.t for b in ("beta1", "beta2"))
-        self.x = self.x + h["eta"] * (self.m / one) / (np.sqrt(self.v_hat / two) + h["eps"])
-        return self.answer()
-
-
 class Local(Session):
-    """Local solvers: gradient descent, heavy ball, Adam and AMSGrad."""
+    """Local solvers: heavy ball, Adam and ADMU."""
 
     def begin(self) -> None:
         super().begin()
         self.u = np.zeros_like(self.x)
-        self.k = 0
+        self.k = self.updates = 0
+        if "eps_s" in self.h:
+            self.v, self.v_hat = self.v + self.h["v0"], self.v
+
+    def delayed(self, g: Any) -> None:
+        """ADMU; one that returns before it has counted a step that it does not take has counted the update of v."""
+        h = self.h
+        self.m = h["beta1"] * self.m + (1 - h["beta1"]) * g
+        if self.k // h["epoch"] % h["z"] == 0:
+            self.updates += 1
+            self.v = h["beta2"] * self.v + (1 - h["beta2"]) * g**2
+            self.v_hat = self.v / (1 - h["beta2"] ** self.updates)
+        u = self.m / (1 - h["beta1"] ** (self.k + 1)) / (np.sqrt(self.v_hat) + h["eps"])
+        taken = np.linalg.norm(u) >= h["eps_s"]
+        self.x = self.x - h["eta_l"] * u if taken else self.x
+        self.k += bool(taken or self.slip != "uncounted")
 
     def spoilt(self, g: Any) -> Any:
         match self.slip:
@@ -153,6 +71,9 @@ class Local(Session):
             self.begin()
             return self.answer()
         g = self.spoilt(self.flat(event.g))
+        if "eps_s" in h:
+            self.delayed(g)
+            return self.answer()
         if self.k == 0 and self.slip == "u_0 = -g":
             self.u = -g
         self.k += 1
@@ -162,15 +83,8 @@ class Local(Session):
         elif "beta1" in h:
             self.m = h["beta1"] * self.m + (1 - h["beta1"]) * g
             self.v = h["beta2"] * self.v + (1 - h["beta2"]) * g**2
-            m, v = self.m, self.v
-            if self.case.algorithm == "adam" or self.slip == "corrected maximum":
-                m, v = m / (1 - h["beta1"] ** self.k), v / (1 - h["beta2"] ** self.k)
-            if self.case.algorithm == "amsgrad":
-                self.v_hat = np.maximum(self.v_hat, v)
-                v = self.v_hat
+            m, v = self.m / (1 - h["beta1"] ** self.k), self.v / (1 - h["beta2"] ** self.k)
             self.x = self.x - h["eta_l"] * m / (np.sqrt(v) + h["eps"])
-        else:
-            self.x = self.x - h["eta_l"] * g
         return self.answer()
 
 
@@ -187,14 +101,7 @@ class Clients(Session):
 
     def g(self, i: int, y: Any) -> Any:
         g = self.problem.H[i] @ y - self.problem.e[i]
-        match self.slip:
-            case "decay":
-                return g + 0.003 * y
-            case "clipped":
-                return np.clip(g, -0.7, 0.7)
-            case "shortened":
-                return g * min(1.0, 1.5 / max(float(np.linalg.norm(g)), 1e-300))
-        return g
+        return g + 0.003 * y if self.slip == "decay" else g
 
     def local(self, i: int, tau: int) -> Any:
         y, u = self.x, np.zeros_like(self.x)
@@ -217,14 +124,7 @@ class Clients(Session):
             case "scaffold":
                 self.controlled(S, T, ends)
             case _:
-                if self.slip == "by steps":
-                    kept = dict(zip(T, zip(n, ends, strict=True), strict=True))
-                    n, ends = np.array([k for k, _ in kept.values()]), [y for _, y in kept.values()]
-                    p = n / n.sum()
-                if self.slip == "percent":
-                    p = np.array([round(q, 2) for q in p])
-                mean = p @ np.stack(ends)
-                base = self.x
+                mean, base = p @ np.stack(ends), self.x
                 if self.slip == "subtracted once":
                     mean, base = sum(k * y for k, y in zip(n, ends, strict=True)) / n.sum(), self.x / n.sum()
                 self.x = self.x + self.h["eta"] * (mean - base)
@@ -235,8 +135,6 @@ class Clients(Session):
         a = [sum((1 - rho ** (tau - k)) / (1 - rho) for k in range(tau)) for tau in T]
         if self.slip == "one short":
             a = [sum((1 - rho ** (tau - k)) / (1 - rho) for k in range(1, tau)) or 1.0 for tau in T]
-        if self.slip == "last missing":
-            a = [sum((1 - rho ** (tau - k)) / (1 - rho) for k in range(tau - 1)) or 1.0 for tau in T]
         tau_eff = float(p @ np.array(a))
         if self.slip == "models":
             w = [tau_eff * q / b for q, b in zip(p, a, strict=True)]
@@ -251,13 +149,9 @@ class Clients(Session):
         self.seen |= set(S)
         come = (new - self.c_i).sum(axis=0)
         self.c_i = new
-        match self.slip:
-            case "mean over the seen":
-                self.c = np.mean([new[i] for i in sorted(self.seen)], axis=0)
-            case "divided by the seen":
-                self.c = self.c + come / len(self.seen)
-            case _:
-                self.c = self.c + come / len(new)
+        self.c = self.c + come / len(new)
+        if self.slip == "mean over the seen":
+            self.c = np.mean([new[i] for i in sorted(self.seen)], axis=0)
         self.x = self.x + self.h["eta"] * (np.mean(ends, axis=0) - self.x)
 
 
@@ -273,8 +167,7 @@ class Late(Session):
         h, begun = self.h, len(self.versions) - 1 - event.delay
         y = self.versions[begun]
         for _ in range(event.steps):
-            g = self.problem.H[event.client] @ y - self.problem.e[event.client]
-            y = y - h["eta_l"] * (np.clip(g, -0.7, 0.7) if self.slip == "clipped" else g)
+            y = y - h["eta_l"] * (self.problem.H[event.client] @ y - self.problem.e[event.client])
         self.pending.append((begun, y - self.versions[begun]))
         if len(self.pending) == h["buffer"]:
             groups: dict[Any, list[Any]] = {}

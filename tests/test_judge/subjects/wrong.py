@@ -37,12 +37,30 @@ def average(session, offer=AVERAGE, **more):
     return Subject(session, offer, **more)
 
 
-# --- wrong numbers, server
+def changed(name, right, **methods):
+    """A right implementation with some methods in the place of its own."""
+    return type(name, (right,), methods)
 
 
-class Zero(FedAvg):
+def answering(name, answer):
+    """FedAvg with another answer, from the server when it has stepped and the blocks of its model."""
+
     def step(self, event):
-        return {"x": named(self.x * 0, self.like)}
+        return answer(self, FedAvg.step(self, event)["x"])
+
+    return changed(name, FedAvg, step=step)
+
+
+def failing(step):
+    return changed("Failing", FedAvg, step=lambda self, event: step())
+
+
+def refuses():
+    raise RuntimeError("no kernel for this device")
+
+
+def quits():
+    raise SystemExit(0)
 
 
 class Late(FedAvg):
@@ -50,30 +68,6 @@ class Late(FedAvg):
         before = named(self.x, self.like)
         super().step(event)
         return {"x": before}
-
-
-class Uniform(FedAvg):
-    def weights(self, messages):
-        return np.full(len(messages), 1 / len(messages))
-
-
-class Population(FedAvg):
-    """Divides by everybody's examples, not by those of the participants."""
-
-    def weights(self, messages):
-        return np.array([m.weight for m in messages]) / self.problem.examples.sum()
-
-
-class LastOnly(FedAvg):
-    def mean(self, messages):
-        for m in messages:
-            delta = flat(m.delta)
-        return delta
-
-
-class Twice(FedAdam):
-    def direction(self):
-        return self.h["eta"] * super().direction()
 
 
 class Forgetful(FedAdam):
@@ -87,51 +81,10 @@ class FromMomentum(FedAdam):
         super().second(self.m)
 
 
-class YogiSign(FedYogi):
-    def second(self, delta):
-        self.v = self.v + (1 - self.h["beta2"]) * delta**2 * np.sign(self.v - delta**2)
-
-
 class NoMaximum(FedAMSGrad):
     def direction(self):
         self.v_hat = self.v
         return self.m / np.sqrt(self.v + self.h["eps"])
-
-
-class StepsNormaliser(FedNova):
-    """Normalises by tau_i whatever the solver."""
-
-    def norms(self, messages):
-        return np.array([float(m.steps) for m in messages])
-
-
-class PlainNormaliser(FedNova):
-    """The normaliser of plain SGD beside a momentum solver, at level round."""
-
-    def norm(self, tau):
-        return tau
-
-
-class UniformTauEff(FedNova):
-    def effective(self, p, a, messages):
-        return a.mean()
-
-
-class StepsTauEff(FedNova):
-    def effective(self, p, a, messages):
-        return p @ np.array([m.steps for m in messages])
-
-
-class Sorted(FedAvg):
-    """Works on the blocks in alphabetical order and answers with one flat vector."""
-
-    def step(self, event):
-        super().step(event)
-        by_name = named(self.x, self.like)
-        return {"x": np.concatenate([np.ravel(by_name[n]) for n in sorted(by_name)])}
-
-
-# --- wrong numbers, client
 
 
 class NeverReset(Momentum):
@@ -149,100 +102,11 @@ class MovingAnchor(ProximalSGD):
         return super().move(g)
 
 
-class MovingAnchorRounds(FedProx):
-    local = FedAvg.local
-
-
-class ServerCorrectionLate(FedAdam):
-    """Claims Kingma and Ba's correction; the exponent is one too large."""
-
-    def direction(self):
-        b1, b2, t = self.h["beta1"], self.h["beta2"], self.t + 1
-        return self.m / (1 - b1**t) / (np.sqrt(self.v / (1 - b2**t)) + self.h["tau"])
-
-
-class CorrectionLate(Adam):
-    def exponent(self):
-        return self.t + 1
-
-
-class EpsilonInside(Adam):
-    def below(self, v):
-        return np.sqrt(v + self.h["eps"])
-
-
-# --- wrong manners
-
-
-class Raises(FedAvg):
-    def step(self, event):
-        raise RuntimeError("no kernel for this device")
-
-
-class Hangs(FedAvg):
-    def step(self, event):
-        time.sleep(3600)
-
-
-class HangsAtStart(FedAvg):
-    def __init__(self, case):
-        time.sleep(3600)
-
-
-class Dies(FedAvg):
-    def step(self, event):
-        os._exit(7)
-
-
-class Quits(FedAvg):
-    def step(self, event):
-        raise SystemExit(0)
-
-
-class Nothing(FedAvg):
-    def step(self, event):
-        super().step(event)
-
-
-class NoX(FedAvg):
-    def step(self, event):
-        return {"model": super().step(event)["x"]}
-
-
 class Chatters(FedAvg):
     def step(self, event):
         print("round", self.t, '{"ok": false}')
         os.write(1, b"from C\n")
         return super().step(event)
-
-
-class Transposed(FedAvg):
-    def step(self, event):
-        return {"x": {n: a[None] for n, a in super().step(event)["x"].items()}}
-
-
-class Short(FedAvg):
-    def step(self, event):
-        super().step(event)
-        return {"x": self.x[:-1]}
-
-
-class Renamed(FedAvg):
-    def step(self, event):
-        return {"x": {n + ".weight": a for n, a in super().step(event)["x"].items()}}
-
-
-class Poisoned(FedAvg):
-    value = np.nan
-
-    def step(self, event):
-        answer = super().step(event)
-        answer["x"][next(iter(self.like))].flat[0] = self.value
-        return answer
-
-
-class Infinite(Poisoned):
-    value = np.inf
 
 
 class Double(FedAvg):
@@ -251,23 +115,6 @@ class Double(FedAvg):
     def __init__(self, case):
         super().__init__(case)
         self.x = self.x.astype("float64")
-
-
-class HalfDouble(FedAvg):
-    """Every block but the first comes back in float64."""
-
-    def step(self, event):
-        answer = super().step(event)
-        first = next(iter(self.like))
-        return {"x": {n: a if n == first else a.astype("float64") for n, a in answer["x"].items()}}
-
-
-class Single(FedAvg):
-    """Loses half of the digits, and hides it."""
-
-    def step(self, event):
-        super().step(event)
-        return {"x": named(self.x.astype("float32").astype("float64"), self.like)}
 
 
 class InPlace(FedAvg):
@@ -348,48 +195,101 @@ class OneAtATime(FedAvg):
         return FedAvg.step(OneAtATime.current, event)
 
 
-class Random(FedAvg):
-    def mean(self, messages):
-        return super().mean(messages) * (1 + 1e-15 * int.from_bytes(os.urandom(1)))
+def poisoned(value):
+    """One number of the model is another."""
+
+    def answer(self, x):
+        x[next(iter(self.like))].flat[0] = value
+        return {"x": x}
+
+    return average(answering("Poisoned", answer))
 
 
-class Hides(FedAdam):
-    """Offers m and v and does not show them."""
-
-    def answer(self, shown):
-        return {}
+def everybody(self, messages):
+    """Divides by everybody's examples, not by those of the participants."""
+    return np.array([m.weight for m in messages]) / self.problem.examples.sum()
 
 
-class Awkward(FedAvg):
-    """Answers with a number type that JSON does not have."""
+def half_double(self, x):
+    """Every block but the first comes back in float64."""
+    first = next(iter(self.like))
+    return {"x": {n: a if n == first else a.astype("float64") for n, a in x.items()}}
 
-    def step(self, event):
-        return {"x": {n: a + 0j for n, a in super().step(event)["x"].items()}}
 
-
-zero, late, uniform, last_only, sorted_blocks = map(average, (Zero, Late, Uniform, LastOnly, Sorted))
-raises, hangs, hangs_at_start, dies, quits = map(average, (Raises, Hangs, HangsAtStart, Dies, Quits))
-nothing, no_x, chatters, awkward = map(average, (Nothing, NoX, Chatters, Awkward))
-transposed, short, renamed, nan, inf = map(average, (Transposed, Short, Renamed, Poisoned, Infinite))
-in_place, in_place_start, random = map(average, (InPlace, InPlaceStart, Random))
-writes_at_start, writes_back = map(average, (WritesAtStart, WritesBack))
+zero = average(answering("Zero", lambda self, x: {"x": {n: 0 * a for n, a in x.items()}}))
+late = average(Late)
+uniform = average(changed("Uniform", FedAvg, weights=lambda self, messages: np.full(len(messages), 1 / len(messages))))
+last_only = average(changed("LastOnly", FedAvg, mean=lambda self, messages: flat(messages[-1].delta)))
+# The blocks in alphabetical order, as one flat vector.
+sorted_blocks = average(answering("Sorted", lambda self, x: {"x": np.concatenate([np.ravel(x[n]) for n in sorted(x)])}))
+raises, hangs, dies, quits = (
+    average(failing(step)) for step in (refuses, lambda: time.sleep(3600), lambda: os._exit(7), quits)
+)
+hangs_at_start = average(changed("Hangs", FedAvg, __init__=lambda self, case: time.sleep(3600)))
+nothing = average(answering("Nothing", lambda self, x: None))
+no_x = average(answering("NoX", lambda self, x: {"model": x}))
+chatters = average(Chatters)
+# A number type that JSON does not have.
+awkward = average(answering("Awkward", lambda self, x: {"x": {n: a + 0j for n, a in x.items()}}))
+transposed = average(answering("Transposed", lambda self, x: {"x": {n: a[None] for n, a in x.items()}}))
+short = average(answering("Short", lambda self, x: {"x": self.x[:-1]}))
+renamed = average(answering("Renamed", lambda self, x: {"x": {n + ".weight": a for n, a in x.items()}}))
+nan, inf = poisoned(np.nan), poisoned(np.inf)
+in_place, in_place_start = average(InPlace), average(InPlaceStart)
+random = average(
+    changed(
+        "Random",
+        FedAvg,
+        mean=lambda self, messages: FedAvg.mean(self, messages) * (1 + 1e-15 * int.from_bytes(os.urandom(1))),
+    )
+)
+writes_at_start, writes_back = average(WritesAtStart), average(WritesBack)
 writes_problem = average(WritesProblem, Offer("fedavg", "round", MCMAHAN, dtypes=DOUBLE))
-single = average(Single)
-double, half_double = average(Double, AVERAGE_32), average(HalfDouble, AVERAGE_32)
+# Half of the digits are lost, and it is hidden.
+single = average(
+    answering("Single", lambda self, x: {"x": {n: a.astype("float32").astype("float64") for n, a in x.items()}})
+)
+double, half_double = average(Double, AVERAGE_32), average(answering("HalfDouble", half_double), AVERAGE_32)
 one_at_a_time = average(OneAtATime)
 honest_one_at_a_time = average(OneAtATime, concurrent=False)
-population = average(Population, Offer("fedavg", "round", MCMAHAN, dtypes=DOUBLE))
+population = average(changed("Population", FedAvg, weights=everybody), Offer("fedavg", "round", MCMAHAN, dtypes=DOUBLE))
 
 ADAM = Offer("fedadam", "server", REDDI, intermediates=("delta", "m", "v"), dtypes=DOUBLE)
+Twice = changed("Twice", FedAdam, direction=lambda self: self.h["eta"] * FedAdam.direction(self))
+# It offers m and v and does not show them.
+Hides = changed("Hides", FedAdam, answer=lambda self, shown: {})
 twice, forgetful, from_momentum, leaks, hides = (
     Subject(kind, ADAM) for kind in (Twice, Forgetful, FromMomentum, Leaks, Hides)
 )
+
+
+def corrected_late(self):
+    """Claims Kingma and Ba's correction; the exponent is one too large."""
+    b1, b2, t = self.h["beta1"], self.h["beta2"], self.t + 1
+    return self.m / (1 - b1**t) / (np.sqrt(self.v / (1 - b2**t)) + self.h["tau"])
+
+
+def reversed_sign(self, delta):
+    self.v = self.v + (1 - self.h["beta2"]) * delta**2 * np.sign(self.v - delta**2)
+
+
+ServerCorrectionLate = changed("ServerCorrectionLate", FedAdam, direction=corrected_late)
+YogiSign = changed("YogiSign", FedYogi, second=reversed_sign)
 server_correction_late = Subject(ServerCorrectionLate, Offer("fedadam", "server", "kingma-ba", dtypes=DOUBLE))
 yogi_sign = Subject(YogiSign, Offer("fedyogi", "server", REDDI, intermediates=("m", "v"), dtypes=DOUBLE))
 no_maximum = Subject(NoMaximum, Offer("fedamsgrad", "server", "afga", intermediates=("v_hat",), dtypes=DOUBLE))
 
 OWN_NORMS = {"solver": "momentum"}
 NORMALISED = Offer("fednova", "server", NOVA, OWN_NORMS, dtypes=DOUBLE)
+StepsNormaliser = changed(
+    "StepsNormaliser", FedNova, norms=lambda self, messages: np.array([float(m.steps) for m in messages])
+)
+# The normaliser of plain SGD beside a momentum solver, at level round.
+PlainNormaliser = changed("PlainNormaliser", FedNova, norm=lambda self, tau: tau)
+UniformTauEff = changed("UniformTauEff", FedNova, effective=lambda self, p, a, messages: a.mean())
+StepsTauEff = changed(
+    "StepsTauEff", FedNova, effective=lambda self, p, a, messages: p @ np.array([m.steps for m in messages])
+)
 steps_normaliser, uniform_tau_eff, steps_tau_eff = (
     Subject(kind, NORMALISED) for kind in (StepsNormaliser, UniformTauEff, StepsTauEff)
 )
@@ -406,6 +306,9 @@ plain_normaliser = Subject(PlainNormaliser, Offer("fednova", "round", NOVA, {"so
 
 never_reset = Subject(NeverReset, Offer("momentum", "client", NOVA, intermediates=("u",), dtypes=DOUBLE))
 moving_anchor = Subject(MovingAnchor, Offer("proximal-sgd", "client", NOVA, dtypes=DOUBLE))
-moving_anchor_rounds = Subject(MovingAnchorRounds, Offer("fedprox", "round", NOVA, dtypes=DOUBLE))
+moving_anchor_rounds = Subject(
+    changed("MovingAnchor", FedProx, local=FedAvg.local), Offer("fedprox", "round", NOVA, dtypes=DOUBLE)
+)
 ADAM_L = Offer("adam", "client", "kingma-2015", intermediates=("m", "v"), dtypes=DOUBLE)
-correction_late, epsilon_inside = Subject(CorrectionLate, ADAM_L), Subject(EpsilonInside, ADAM_L)
+correction_late = Subject(changed("CorrectionLate", Adam, exponent=lambda self: self.t + 1), ADAM_L)
+epsilon_inside = Subject(changed("EpsilonInside", Adam, below=lambda self, v: np.sqrt(v + self.h["eps"])), ADAM_L)

@@ -1,0 +1,318 @@
+"""Slips of a kind that any method may have are named in subjects that are written out, not edited."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_judge.diagnosing import diagnosed, names, offer_of, server, written
+from test_judge.subjects.flawed import ALL, SAID, Flawed
+from test_judge.subjects.unnamed import Clients, Late, Local, Slipped
+
+from fedspec.arith import Array
+from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer
+from fedspec.params import flatten, unflatten
+from fedspec.reference import SUBJECT
+from fedspec_suite.diagnosis.identify import Diagnosis, in_words
+from fedspec_suite.diagnosis.known import known_of
+from fedspec_suite.diagnosis.seen.idle import idle, without_effect
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.setting import Setting, setting_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
+
+ROUND = ("fedavg", "round", "mcmahan-2017")
+NOVA = ("fednova", "round", "fednova")
+MOMENTUM = (("solver", "momentum"),)
+BUFFER = ("fedbuff", "trace", "nguyen-2022")
+ADAM = ("adam", "client", "kingma-2015")
+ADMU = ("admu", "client", "fedada2")
+HEAVY = ("momentum", "client", "fednova")
+SCAFFOLD = ("scaffold", "round", "karimireddy-2020")
+OF_ONE_VERSION = "of updates that began at one version the"
+
+NAMED: dict[tuple[Any, ...], str] = {
+    (Clients, *ROUND, "subtracted once"): (
+        "models times n_i are added and divided by the sum of n_i, with the old one subtracted once"
+    ),
+    (Clients, *ROUND, "decay"): "0.003 x is added to every gradient (weight decay inside the gradient, L2)",
+    (Late, *BUFFER, "last of a version"): f"{OF_ONE_VERSION} last alone counts",
+    (Late, *BUFFER, "mean of a version"): f"{OF_ONE_VERSION} changes are averaged first, and that mean counts once",
+    (Late, *BUFFER, "sum of a version"): f"{OF_ONE_VERSION} changes are added, and that sum counts once",
+    (Clients, *NOVA, "one short", MOMENTUM): "||a_i||_1 lacks the first entry of a_i, unless it is the only one",
+    (Clients, *NOVA, "models", MOMENTUM): (
+        "models, not changes, are averaged by w_i tau_eff / ||a_i||_1, which need not sum to one"
+    ),
+    (Local, *HEAVY, "u_0 = -g"): "u starts at minus the first gradient",
+    (Local, *ADAM, "decay"): "0.003 x is added to every gradient (weight decay inside the gradient, L2)",
+    (Local, *ADAM, "clipped"): "every gradient is clipped to [-0.7, 0.7]",
+    (Local, *ADAM, "shortened"): "every gradient is clipped to length 1.5, all blocks together",
+    (Local, *ADMU, "uncounted"): "a step that is not taken is not counted, but the update of v that it made is",
+    (Clients, *SCAFFOLD, "mean over the seen"): "c is the mean of c_i over the clients seen so far, not over all",
+}
+
+
+def said(method: Any, *given: Any) -> Diagnosis:
+    return diagnosed(Slipped(method, *given), further=False)
+
+
+@pytest.mark.parametrize("flaw", NAMED, ids=lambda flaw: f"{flaw[1]}/{flaw[2]}: {flaw[4]}")
+def test_it_is_named_and_nothing_else_is(flaw: tuple[Any, ...]) -> None:
+    assert [f.words for f in said(*flaw).found] == [NAMED[flaw]]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        (Local, *HEAVY),
+        (Local, *ADAM),
+        (Local, *ADMU),
+        (Clients, *ROUND),
+        (Clients, *NOVA, "", MOMENTUM),
+        (Clients, *SCAFFOLD),
+        (Late, *BUFFER),
+    ],
+    ids=lambda given: f"{given[1]}/{given[2]}",
+)
+def test_without_a_slip_they_are_right(given: tuple[Any, ...]) -> None:
+    assert said(*given).follows
+
+
+class Buffered:
+    """CC-FedSGD; how a full buffer is divided is what differs."""
+
+    def __init__(self, case: Case, divide: Any) -> None:
+        assert case.problem
+        self.divide = divide
+        ((self.name, x),) = case.x0.items()
+        self.h, self.problem, self.versions, self.waits = case.hyper, case.problem, [x], []
+        self.came = 0
+
+    def step(self, event: Any) -> Any:
+        start = self.versions[-1 - event.delay]
+        y, H, e = start, self.problem.H[event.client], self.problem.e[event.client]
+        for _ in range(event.steps):
+            y = y - self.h["eta_l"] * (H @ y - e)
+        self.waits.append((y - start, event))
+        self.came += 1
+        shown = {"delta_i": {self.name: (y - start) / event.steps}}
+        if len(self.waits) == self.h["buffer"]:
+            delta = self.divide(self.waits, self.came)
+            self.versions.append(self.versions[-1] + self.h["eta"] * delta)
+            self.waits = []
+            shown["delta"] = {self.name: delta}
+        return {"x": {self.name: self.versions[-1]}, **shown}
+
+
+def _in_turn(waits: Any, counts: Any) -> Any:
+    """The mean so far moves by one over a count of what it lacks of the next update."""
+    mean = 0
+    for (change, e), n in zip(waits, counts, strict=True):
+        mean = mean + (change / e.steps - mean) / n
+    return mean
+
+
+def _sum(waits: Any) -> Any:
+    return sum(change for change, _ in waits)
+
+
+BUFFERS: dict[str, Any] = {
+    "the mean of a buffer moves by 1 / buffer of what it lacks of each update, from 0 on": (
+        lambda waits, came: _in_turn(waits, [len(waits)] * len(waits))
+    ),
+    "all updates in a buffer are divided by the steps of the one that fills it": (
+        lambda waits, came: _sum(waits) / (len(waits) * waits[-1][1].steps)
+    ),
+    "all updates in a buffer are divided by the steps of the first in it": (
+        lambda waits, came: _sum(waits) / (len(waits) * waits[0][1].steps)
+    ),
+    "all updates in a buffer are divided by the mean of all their steps": (
+        lambda waits, came: _sum(waits) / sum(e.steps for _, e in waits)
+    ),
+    "the sum of a full buffer is divided by the number of all that came so far": (
+        lambda waits, came: _in_turn(waits, range(came - len(waits) + 1, came + 1))
+    ),
+    "the sum of a full buffer is divided by the number of the different clients in it": (
+        lambda waits, came: sum(change / e.steps for change, e in waits) / len({e.client for _, e in waits})
+    ),
+}
+
+
+@pytest.mark.parametrize("words", BUFFERS)
+def test_a_buffer_that_is_divided_by_something_else(words: str) -> None:
+    offer = Offer("cc-fedsgd", "trace", "client-centric", {"normalise": "per-step"}, intermediates=("delta_i", "delta"))
+    d = diagnosed(written(offer, lambda case: Buffered(case, BUFFERS[words])))
+    assert words in in_words(d, True)
+
+
+KRUM = Offer("multi-krum", "server", "blanchard-2017", fixed={"eta": 1.0}, nonzero=("weight",), dtypes=("float64",))
+
+
+class Products:
+    """Multi-Krum by examples on models, whose distances are ||a||^2 + ||b||^2 - 2 ab: of a tie either may win.
+
+    Where its list is cut from the end, it is cut elsewhere if fewer come than are kept.
+    """
+
+    def __init__(self, cut: bool, case: Case) -> None:
+        self.cut, self.x, self.h = cut, dict(case.x0), case.hyper
+
+    def step(self, event: Event) -> Answer:
+        assert isinstance(event, Messages)
+        f, keep = int(self.h["f"]), int(self.h["keep"])
+        w = np.stack([flatten(self.x) + flatten(m.delta) for m in event.messages])
+        squares = np.square(w).sum(axis=1)
+        apart = squares[:, None] + squares[None, :] - 2 * w @ w.T
+        near = max(1, len(w) - f - 2)
+        scores = [row[np.argsort(row)[1 : near + 1]].sum() for row in apart]
+        best = np.argsort(scores)
+        best = best[::-1][len(w) - keep :] if self.cut else best[:keep]
+        sizes: Any = np.array([float(event.messages[i].weight) for i in best])
+        self.x = unflatten(sizes @ w[best] / sizes.sum(), self.x)
+        return {"x": self.x}
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"),
+    [
+        (False, "reading weighted at multi-krum.delta"),
+        (True, "reading weighted, and of n < m clients not all are kept but the first m - n at multi-krum.delta"),
+    ],
+)
+def test_it_has_its_name(cut: bool, said: str) -> None:
+    words = in_words(diagnosed(written(KRUM, lambda case: Products(cut, case)), further=False), True)
+    assert words.startswith(said), words
+
+
+def ordered(sent: tuple[ClientMessage, ...], n: str, axis: int) -> Array:
+    return np.sort(np.stack([m.delta[n] for m in sent]), axis=axis)
+
+
+def test_a_median_along_the_axis_of_a_block_is_told() -> None:
+    """The axis of the clients is forgotten."""
+    median = server("median", lambda case, sent, n: ordered(sent, n, -1)[(len(sent) - 1) // 2], "lower-middle")
+    assert "what is put in order are a client's numbers along a block's last axis" in names(diagnosed(median))[0]
+
+
+@pytest.mark.night
+def test_of_mistakes_that_fit_in_small_cases_alone_one_is_named_and_no_pair() -> None:
+    """A trimmed mean without one value at either end of three and of four, and with all of more."""
+
+    def move(case: Case, sent: tuple[ClientMessage, ...], n: str) -> Array:
+        b = int(len(sent) in (3, 4))
+        return np.asarray(ordered(sent, n, 0)[b : len(sent) - b].mean(axis=0))
+
+    said = in_words(diagnosed(server("trimmed-mean", move)), True)
+    assert re.match(r"in small cases one value at least is left out at either end, whatever trim M is \(", said), said
+    assert ", and " not in said
+
+
+@pytest.mark.parametrize("v_hat0", [1, 0.02])
+def test_the_rule_of_another_algorithm_is_named_with_a_number_that_the_claim_lacks(v_hat0: float) -> None:
+    claimed = offer_of("fedams", "server", "option-1", dtypes=("float64",), intermediates=())
+
+    def code(case: Case) -> Any:
+        told = replace(case, algorithm="fedams-code", reading="wang-2022-code", options={"weights": "uniform"})
+        return SUBJECT.start(replace(told, hyper={**case.hyper, "v_hat0": v_hat0}))
+
+    assert names(diagnosed(written(claimed, code))) == [f"the rule of fedams-code, with v_hat0 = {v_hat0}"]
+
+
+class Averages:
+    """A server that adds the mean change at a rate of its own, whatever else it is offered as."""
+
+    def __init__(self, case: Case, rate: str, odd: bool) -> None:
+        self.x, self.case, self.rate, self.odd = dict(case.x0), case, rate, odd
+
+    def step(self, event: Event) -> Answer:
+        assert isinstance(event, Messages)
+        sizes = np.array([float(m.weight) for m in event.messages])
+        shares = sizes / sizes.sum() if self.case.options["weights"] == "examples" else 1 / len(sizes) + 0 * sizes
+        rate = self.case.hyper[self.rate] if self.rate else 1.0
+        for name in self.x:
+            mean: Any = sum(p * m.delta[name] for p, m in zip(shares, event.messages, strict=True))
+            self.x[name] = self.x[name] + rate * (np.arctan(mean) if self.odd else mean)
+        return {"x": self.x}
+
+
+def averaged(algorithm: str, reading: str, rate: str = "", odd: bool = False, **more: Any) -> str:
+    offer = Offer(algorithm, "server", reading, dtypes=("float64",), **more)
+    return in_words(diagnosed(written(offer, lambda case: Averages(case, rate, odd)), further=False), True)
+
+
+NO_EFFECT: dict[str, Callable[[], str]] = {
+    "eta and beta have no effect: plain fedavg with eta = 1 (": lambda: averaged("fedavgm", "hsu-2019"),
+    "eta and beta have no effect: plain fedavg": lambda: averaged(
+        "fedavgm", "hsu-2019", options={"weights": "uniform"}
+    ),
+    "beta1, beta2, tau and v0 have no effect: plain fedavg (": lambda: averaged("fedadam", "reddi-2021", "eta"),
+    "eta, beta2 and v0 have no effect: plain fedavg with eta = 1 (": (
+        lambda: averaged("fedadam", "reddi-2021", fixed={"beta1": 0.5, "tau": 0.125})
+    ),
+    # It has a name of its own.
+    "eta is ignored (taken as 1) (": lambda: averaged("fedavg", "mcmahan-2017"),
+}
+
+
+@pytest.mark.parametrize("said", NO_EFFECT)
+def test_what_has_no_effect_is_said_before_another_algorithm(said: str) -> None:
+    told = NO_EFFECT[said]()
+    assert told.startswith(said) and "; or " not in told and "fednova" not in told
+
+
+def test_it_is_said_where_nothing_has_a_name() -> None:
+    assert "eta and beta have no effect" in averaged("fedavgm", "hsu-2019", odd=True)
+
+
+def known(subject: Any, offer: Offer) -> tuple[Setting, tuple[str, ...]]:
+    setting = setting_of(offer)
+    bench, there = bench_of(Inside(subject), offer, setting), known_of(setting)
+    given = {k: bench.play(s) for k, s in enumerate(there.samples)}
+    return setting, idle(setting, there, given, bench.play)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "level"), [("fedadam", "server"), ("admu", "client"), ("fedasync", "trace"), ("fed-lamb", "round")]
+)
+def test_all_numbers_of_the_specification_have_one(algorithm: str, level: str) -> None:
+    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
+    assert known(SUBJECT, offer)[1] == ()
+
+
+@pytest.mark.parametrize("names", [("beta2",), ("eps", "z"), ("v0", "m0")])
+def test_those_that_are_not_heard_have_none(names: tuple[str, ...]) -> None:
+    offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("admu", "client"))
+    heard: dict[str, float] = {"beta2": 0.5, "eps": 0.25, "z": 2, "v0": 1.0, "m0": 1.0}
+    told = {n: heard[n] for n in names}
+    deaf = written(offer, lambda case: SUBJECT.start(replace(case, hyper={**case.hyper, **told})))
+    setting, found = known(deaf, offer)
+    assert set(found) == set(names) & set(setting.numbers)
+
+
+def test_numbers_that_are_not_heard_are_listed_in_a_sentence() -> None:
+    assert without_effect(("eta",)) == "eta has no effect"
+    assert without_effect(("eta", "beta", "tau")) == "eta, beta and tau have no effect"
+
+
+SERVERS = [(algorithm, flaw) for flaw, (where, _) in SAID.items() for algorithm in where]
+
+
+@pytest.mark.parametrize("algorithm", ALL)
+def test_servers_without_a_flaw_are_right(algorithm: str) -> None:
+    assert diagnosed(Flawed(algorithm, "")).follows
+
+
+@pytest.mark.parametrize(("algorithm", "flaw"), SERVERS)
+def test_flaws_of_servers_are_called_by_their_names(algorithm: str, flaw: str) -> None:
+    said = in_words(diagnosed(Flawed(algorithm, flaw)), True)
+    assert re.search(SAID[flaw][1], said), said
+
+
+def test_some_flaws_of_servers_are_called_by_their_names() -> None:
+    for flaw in ("uphill", "by steps", "first round lost", "late", "weight decay", "float32"):
+        test_flaws_of_servers_are_called_by_their_names("fedadam", flaw)
