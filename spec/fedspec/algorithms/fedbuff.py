@@ -68,11 +68,8 @@ def step(h: FedBuff, state: Waiting, clients: Clients, *arrivals: Arrival) -> tu
         return local_change(x, x_mu, steps=K, normalise=Normalise.NONE)
 
     changes = each_arrival(client, clients, arrivals, state.versions)
-    if h.staleness is Staleness.CONSTANT:
-        deltas = changes
-    else:
-        s = [discount(one, delay=a.delay, **h.of(discount)) for a in arrivals]
-        deltas = [s_i * change for s_i, change in zip(s, changes, strict=True)]
+    s = [discount(one, delay=a.delay, **h.of(discount)) for a in arrivals]
+    deltas = [s_i * change for s_i, change in zip(s, changes, strict=True)]
     pending, delta = collected(state.pending, deltas, m=h.buffer, like=state.x)
     if delta is None:
         return replace(state, pending=pending), {"delta_i": deltas[-1]}
