@@ -165,10 +165,7 @@ PRINTED = [
     ("feddyn", "`case.population` at level server", "vrl-sgd"),
     ("fedadaadam", "in the clients' equations v0 is v0_l, beta1 is beta1_l, beta2", "joint-local"),
     ("dp-joint", "z = 1 and eps_s = 0, here no hyper-parameter", "fedada2"),
-    # What the code of a page leaves out.
-    ("fedadaadam", "this text runs at warm_up = epoch = 1 (", "admu"),
-    ("admu", "this text runs at epoch = 1 (", "fedadam"),
-    ("fedadam", "this text runs; for whatever else is asked, `fedspec show fedadam --general`", "admu"),
+    ("fedadam", "another reading: `fedspec show fedadam --reading NAME`", "sgd"),
     ("feddyn --general", "its server alone", "vrl-sgd --general"),
     # What solvers read.
     ("fednova", "alpha = eta_l mu", "fedavg"),
