@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.contract import Offer
-from fedspec_suite.diagnosis.farthest import farthest
+from fedspec_suite.diagnosis.comparing import farthest
 from fedspec_torch.judged.engine import engine_offers
 from fedspec_torch.judged.subject import SUBJECT
 

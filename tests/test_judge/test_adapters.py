@@ -21,9 +21,8 @@ from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.mixing.lora import Factor
 from fedspec.readings import Weighting
 from fedspec_suite.adapters import judging
-from fedspec_suite.adapters.cases import cases
 from fedspec_suite.adapters.exact import basis, rank, rows, times
-from fedspec_suite.adapters.judging import Finding, judge
+from fedspec_suite.adapters.judging import Finding, cases, judge
 from fedspec_suite.adapters.laws import LAWS, asked_of, rebased
 from fedspec_suite.adapters.rounds import ALIASES, FUNCTIONS, Claim, Round, following, named, rounds
 from fedspec_suite.adapters.variants import Mutant, candidates, mutants, spoilt

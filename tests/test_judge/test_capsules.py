@@ -29,9 +29,9 @@ from fedspec.errors import ContractError, FedspecError
 from fedspec.reference import SUBJECT
 from fedspec.serve import load
 from fedspec_suite.cli.check import Capsules
-from fedspec_suite.judge.capsules import replay, script
+from fedspec_suite.judge.capsules import replay
 from fedspec_suite.judge.capsules.codec import decoded, encoded
-from fedspec_suite.judge.capsules.made import Made, capsule
+from fedspec_suite.judge.capsules.made import LINES, Made, capsule
 from fedspec_suite.judge.capsules.replay import Outcome, replayed
 from fedspec_suite.judge.capsules.stored import Capsule, Failure, read, stem
 from fedspec_suite.judge.runner import REQUIREMENT, judge_offer
@@ -183,7 +183,7 @@ def test_another_wrong_number_is_told(folder: Path, tmp_path: Path) -> None:
 def test_the_script_needs_no_fedspec_and_exits_1_until_it_is_mended(folder: Path, tmp_path: Path) -> None:
     _, text = names(folder)
     lines = (folder / text).read_text().splitlines()
-    assert len(lines) <= script.LINES
+    assert len(lines) <= LINES
     ran = play(folder)
     assert ran.returncode == 1 and ran.stdout.startswith("x[0]: got ") and not ran.stderr, ran
     # Nor does the adapter, which imports the names of the contract.
@@ -208,7 +208,7 @@ def test_the_script_of_a_command_speaks_json_lines(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(right.replace("x + self.h", "x - self.h"))
     asked = (*FEW, "--only", "fedavg", "--capsules", "kept", "--report", "report.jsonl")
     assert fedspec("check", f"cmd:{sys.executable} mine.py", *asked, cwd=tmp_path, cases=4).code == 1
-    assert len((tmp_path / names(tmp_path)[1]).read_text().splitlines()) <= script.LINES
+    assert len((tmp_path / names(tmp_path)[1]).read_text().splitlines()) <= LINES
     again = play(tmp_path)
     assert again.returncode == 1 and ": got " in again.stdout and not again.stderr, again
     (tmp_path / "mine.py").write_text(right)

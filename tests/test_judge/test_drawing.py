@@ -19,8 +19,7 @@ from fedspec_suite.judge import drawing, runner
 from fedspec_suite.judge.drawing import Trial, once, search
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.constants import not_local
-from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.drawn import drawn, not_local
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided

@@ -24,8 +24,8 @@ from fedspec_suite.diagnosis.identify import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.judge import check
-from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.check import explanation
+from fedspec_suite.judge.plan import Budgeted
 from fedspec_suite.judge.runner import judge_offer, result_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside

@@ -13,8 +13,7 @@ from fedspec_suite.diagnosis.cases.probes import at_edges
 from fedspec_suite.diagnosis.comparing import apart
 from fedspec_suite.diagnosis.identify import in_words
 from fedspec_suite.diagnosis.known import known_of
-from fedspec_suite.diagnosis.own_symbols import in_symbols, under_options
-from fedspec_suite.diagnosis.plain_words import plainly
+from fedspec_suite.diagnosis.plain_words import in_symbols, plainly, under_options
 from fedspec_suite.measure.setting import setting_of
 
 pytestmark = pytest.mark.table(1)

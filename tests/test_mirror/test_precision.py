@@ -11,7 +11,7 @@ from torch import nn
 from fedspec.catalogue import find
 from fedspec.contract import Offer
 from fedspec.errors import UnknownNameError
-from fedspec_suite.diagnosis.farthest import farthest
+from fedspec_suite.diagnosis.comparing import farthest
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.federation.federation import ModuleError

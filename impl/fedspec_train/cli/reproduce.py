@@ -12,8 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from fedspec.errors import FedspecError, ParameterError, to_install
-from fedspec_suite.report import table
-from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
+from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, table, unbroken
 from fedspec_train.cli.training import PlaceError
 from fedspec_train.report import recipe_picture
 
@@ -108,7 +107,7 @@ def _list(recipes: Any, as_json: bool) -> None:
     if as_json:
         emit([{"id": r.id, "paper": r.paper, "place": r.place, "claim": r.claim} for r in rows])
         return
-    t = table.plain("recipe", "paper", "place", "claim")
+    t = table("recipe", "paper", "place", "claim")
     for r in rows:
         t.add_row(r.id, r.paper, r.place, r.claim)
     console().print(t)
@@ -169,7 +168,7 @@ def _tell(recipe: Any, found: Any, said: str, file: Path) -> None:
     with unbroken():
         shown = console()
         shown.print(f"{recipe.paper}, {recipe.place}: {recipe.claim}", soft_wrap=True)
-        t = table.plain(*told.head(recipe))
+        t = table(*told.head(recipe))
         for row in told.rows(recipe, found.runs):
             t.add_row(*row)
         shown.print(t)

@@ -18,8 +18,7 @@ from rich.console import Console
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.interrupts import patient
-from fedspec_suite.report import table
-from fedspec_suite.report.terminal import complaints
+from fedspec_suite.report.terminal import complaints, table
 from fedspec_train.report import picture as pictures
 from fedspec_train.report.pace import Pace
 from fedspec_train.report.unlike import options_of, unlike
@@ -314,7 +313,7 @@ def plain(value: Any) -> Any:
 def show(runs: Sequence[dict[str, Any]], shown: Console) -> None:
     """Print the table."""
     cut = any(len(r["rounds"]) < r["asked"] for r in runs)
-    t = table.plain(
+    t = table(
         "algorithm", *["rounds"] * cut, "loss", "test loss", "accuracy", "best", "floats sent", "s a round", "settings"
     )
     for name in dict.fromkeys(r["algorithm"] for r in runs):

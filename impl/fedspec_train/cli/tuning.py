@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from fedspec.entry import Algorithm
-from fedspec_suite.report import table
+from fedspec_suite.report.terminal import table
 from fedspec_train.cli.settings import Shape, falling
 from fedspec_train.cli.training import PlaceError, Places, why
 from fedspec_train.report import captions
@@ -105,7 +105,7 @@ def told(tuning: Any) -> dict[str, Any]:
 def show(findings: Mapping[str, Any], shown: Console) -> None:
     """Print of each algorithm what was tried, and what was chosen by it."""
     for name, tuning in findings.items():
-        t = table.plain(name, *tuning.grid, f"{tuning.by} on what is held out", "")
+        t = table(name, *tuning.grid, f"{tuning.by} on what is held out", "")
         for trial in tuning.trials:
             chosen = dict(trial.settings) == dict(tuning.choice)
             score = "diverged" if trial.score is None else format(trial.score, ".4g")

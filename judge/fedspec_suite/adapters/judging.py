@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -13,8 +14,8 @@ from fedspec.errors import ShapeError
 from fedspec.mixing.adapters import Layer, check_fits
 from fedspec_suite.adapters.exact import Rows, rows
 from fedspec_suite.adapters.laws import Law, asked_of
-from fedspec_suite.adapters.rounds import Claim, Mixer, Round, copied, held, rounds, shown
-from fedspec_suite.adapters.variants import candidates
+from fedspec_suite.adapters.rounds import Claim, Mixer, Round, copied, following, held, rounds, shown
+from fedspec_suite.adapters.variants import candidates, mutants, spoilt
 
 APART = 1e-3
 """Numbers that are farther apart are two: those of the rounds are multiples of 1/64, and below a few thousand."""
@@ -175,3 +176,36 @@ def _alike(a: tuple[Rows, ...] | None, b: tuple[Rows, ...] | None) -> bool:
     if a is None or b is None:
         return a is b
     return all(apart(x, y, APART) is None for x, y in zip(a, b, strict=True))
+
+
+def told(X: Rows) -> list[list[float]]:
+    """A matrix as JSON numbers, which are exact: entries are small whole numbers over powers of two."""
+    floats = [[float(x) for x in row] for row in X]
+    assert all(Fraction(y) == x for u, v in zip(floats, X, strict=True) for y, x in zip(u, v, strict=True))
+    return floats
+
+
+def _of(s: Round, c: Claim) -> dict[str, Any]:
+    want, factors = answer(following(c), c, s), held(c, s)
+    assert want is not None
+    others = ((m.id, answer(following(c, spoilt(m)), c, s)) for m in mutants() if m.rule == c.rule)
+    return {
+        **{name: told(rows(getattr(s.layer, name))) for name in ("W", "B", "A")},
+        "sent": [{name: told(rows(getattr(a, name))) for name in ("B", "A")} for a in factors.sent],
+        "examples": list(s.examples),
+        "alpha": float(s.alpha),
+        "number": s.number,
+        "next": {name: told(M) for name, M in zip(shown(c), want, strict=True)},
+        "shows": [name for name, made in others if made != want],
+    }
+
+
+def cases(c: Claim, seed: int = 0) -> dict[str, Any]:
+    """The rounds of a claim, each with the next layer and the mistakes that give another one."""
+    return {
+        "rule": c.rule,
+        "weights": str(c.weights),
+        **({"first": str(c.first)} if c.rule == "rolora" else {}),
+        "mistakes": {m.id: m.words for m in mutants() if m.rule == c.rule},
+        "cases": [_of(s, c) for s in rounds(seed, Fraction, c.own_ranks)],
+    }

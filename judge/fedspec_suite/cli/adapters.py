@@ -14,8 +14,7 @@ import typer
 from fedspec.errors import ContractError, ParameterError, UnknownNameError
 from fedspec.mixing.lora import Factor
 from fedspec.readings import Weighting
-from fedspec_suite.adapters.cases import cases
-from fedspec_suite.adapters.judging import judge, raised
+from fedspec_suite.adapters.judging import cases, judge, raised
 from fedspec_suite.adapters.laws import LAWS, asked_of
 from fedspec_suite.adapters.rounds import FUNCTIONS, Claim, Mixer, following, named
 from fedspec_suite.adapters.variants import mutants, spoilt

@@ -15,9 +15,9 @@ from fedspec.entry import Basis
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.papers import PAPERS
 from fedspec_suite import brought
-from fedspec_suite.report import claimed, page, table
+from fedspec_suite.report import claimed, page
 from fedspec_suite.report import graph as drawing
-from fedspec_suite.report.terminal import Json, console, emit
+from fedspec_suite.report.terminal import Json, console, emit, table
 
 WIDE = 140
 """Columns of a terminal that shows a list whole; a narrower one has a line for each, without sources."""
@@ -50,7 +50,7 @@ def list_(
         return
     out = console()
     if out.width < WIDE:
-        t = table.plain("id", "after", "what")
+        t = table("id", "after", "what")
         for column in t.columns:
             column.no_wrap, column.overflow = True, "ellipsis"
         t.columns[0].min_width = max(len(row["id"]) for row in rows)
@@ -59,7 +59,7 @@ def list_(
             t.add_row(row["id"], row["basis"], row["title"])
         out.print(t)
         return
-    t = table.plain("id", "what", "levels", "readings (canonical first)", "source", "after")
+    t = table("id", "what", "levels", "readings (canonical first)", "source", "after")
     for row in rows:
         also = "".join(f" ({name})" for name in row["aliases"])
         cells = (row["title"], " ".join(row["levels"]), ", ".join(row["readings"]), row["source"], row["basis"])

@@ -14,8 +14,7 @@ from fedspec_suite.diagnosis.identify import Diagnosis, identify
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.every import Asked, every
 from fedspec_suite.measure.verdict import declared
-from fedspec_suite.report import table
-from fedspec_suite.report.terminal import Json, console, emit, spinner
+from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
 
 def _words(d: Diagnosis, claim: str) -> str:
@@ -67,7 +66,7 @@ def mount(app: typer.Typer) -> None:
         else:
             out = console()
             for name, of_subject in groupby(rows, key=itemgetter("subject")):
-                t, version = table.plain("algorithm", "level", "claims", "is"), ""
+                t, version = table("algorithm", "level", "claims", "is"), ""
                 for row in of_subject:
                     version = row["version"]
                     which = f"{row['variant']}:{row['algorithm']}" if row["variant"] else row["algorithm"]

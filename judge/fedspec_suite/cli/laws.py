@@ -20,8 +20,7 @@ from fedspec_suite.judge.runner import REQUIREMENT
 from fedspec_suite.laws import LAWS, every, law_named, retired
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.report import table
-from fedspec_suite.report.terminal import Json, console, emit
+from fedspec_suite.report.terminal import Json, console, emit, table
 
 SHOWN = 24
 """How many algorithms or mutants are named of one law; ``--json`` of ``mutants list`` has all."""
@@ -80,7 +79,7 @@ def laws(
         return emit(rows)
     if len(rows) == 1:
         return _one(rows[0])
-    t = table.plain("law", "asked", "levels", "what it says", "source")
+    t = table("law", "asked", "levels", "what it says", "source")
     for row in rows:
         asked = "--properties" if row.get("property") else ""
         t.add_row(row["id"], asked, " ".join(row["levels"]), row["words"], row["source"])
@@ -139,11 +138,11 @@ def _reasons(name: str, as_json: bool) -> None:
         elif row["law"] not in laws.setdefault(row["why_not"], []):
             laws[row["why_not"]].append(row["law"])
     others = {edge.id for edge in EDGES if edge.source != find(name).id}
-    t = table.plain("asked", "levels", "since it")
+    t = table("asked", "levels", "since it")
     for (law, why), levels in asked.items():
         t.add_row(law, " ".join(levels), why)
     console().print(t)
-    t = table.plain("not asked, since", "laws")
+    t = table("not asked, since", "laws")
     for reason, those in laws.items():
         if left := [law for law in those if law not in others]:
             t.add_row(reason, ", ".join(left))
@@ -173,7 +172,7 @@ def _invariants(paper: str, as_json: bool) -> None:
     chosen = of_paper(paper)
     if as_json:
         return emit([v.record() for v in chosen])
-    t = table.plain("invariant", "what it says", "source", "looked after by", "what is not, and why")
+    t = table("invariant", "what it says", "source", "looked after by", "what is not, and why")
     for v in chosen:
         t.add_row(
             v.id, v.says, v.source, "\n".join((*v.laws, *(n.split("::", 1)[1] for n in v.tests), *v.proofs)), v.why

@@ -18,8 +18,8 @@ from fedspec.errors import FedspecError, none_called
 from fedspec_suite.kills import matrix as kill_matrix
 from fedspec_suite.laws import every
 from fedspec_suite.mutants import MUTANTS, Mutant, blamed, find, texts
-from fedspec_suite.report import kills, table, terminal
-from fedspec_suite.report.terminal import Json
+from fedspec_suite.report import kills, terminal
+from fedspec_suite.report.terminal import Json, table
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Wrong implementations, and the laws that kill them."
@@ -61,7 +61,7 @@ def list_(
     if as_json:
         terminal.emit(rows)
         return
-    t = table.plain("mutant", "what is wrong", "algorithms", "seen")
+    t = table("mutant", "what is wrong", "algorithms", "seen")
     for row in rows:
         seen = ", ".join(thread["link"].removeprefix(GITHUB) for thread in row["seen"])
         t.add_row(row["id"], row["words"], ", ".join(row["algorithms"]), seen)

@@ -19,8 +19,7 @@ from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import WORDS, Bench
 from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.report import table
-from fedspec_suite.report.terminal import Json, console, emit, spinner
+from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
 
 def smoke(
@@ -101,7 +100,7 @@ def _whose(row: Mapping[str, Any]) -> str:
 
 def _answers(rows: Iterable[Mapping[str, Any]]) -> Table:
     """What offers answer, beside what their readings give."""
-    t = table.plain("offer", "reading", "fixed, taken", "after one small case", "what the reading gives")
+    t = table("offer", "reading", "fixed, taken", "after one small case", "what the reading gives")
     for row in rows:
         options = " ".join(f"{n}={v}" for n, v in row["options"].items())
         rates = [f"rates={row['rates']}"] if row.get("rates", "one") != "one" else []

@@ -6,8 +6,7 @@ from typing import Any
 
 import typer
 
-from fedspec_suite.report import table
-from fedspec_suite.report.terminal import Json, console, emit
+from fedspec_suite.report.terminal import Json, console, emit, table
 from fedspec_suite.subjects import environments
 
 
@@ -20,7 +19,7 @@ def subjects(as_json: Json = False) -> None:
     if as_json:
         emit(rows)
         return
-    t = table.plain("subject", "what", "environment")
+    t = table("subject", "what", "environment")
     for row in rows:
         t.add_row(row["id"], row["description"], "there" if row["ready"] else "made on first use")
     console().print(t)

@@ -18,8 +18,8 @@ from fedspec_suite.cli.check import EXIT_CODES
 from fedspec_suite.judge import locate
 from fedspec_suite.measure.process import LIMIT
 from fedspec_suite.measure.verdict import Status, exit_code
-from fedspec_suite.report import table, verdicts
-from fedspec_suite.report.terminal import Json, console, emit, progress, spinner, unbroken
+from fedspec_suite.report import verdicts
+from fedspec_suite.report.terminal import Json, console, emit, progress, spinner, table, unbroken
 from fedspec_suite.vectors import catching, making
 from fedspec_suite.vectors import lint as looking
 from fedspec_suite.vectors.judging import judge
@@ -176,7 +176,7 @@ def mutants_(folder: Folder = FOLDER, as_json: Json = False) -> None:
     if as_json:
         emit(rows)
     else:
-        t = table.plain("mutant that no vector shows", "why")
+        t = table("mutant that no vector shows", "why")
         for row in rows:
             if not row["vectors"]:
                 t.add_row(row["mutant"], row["survives_because"] or "not explained")

@@ -9,14 +9,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedspec.arith import Array
-from fedspec.contract import Begin, Round
+from fedspec.contract import Begin, Offer, Round, Subject
 from fedspec.params import flatten
+from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.steady import models, steady
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
-from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Shown
+from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Shown, bench_of, reference
+from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import setting_of
 
 LOOSE = {"float64": 1e-9, "float32": 1e-3}
 """What a variant may be off by in plain floating point, relative to the model, before it is looked at closely."""
@@ -266,3 +269,14 @@ def _unlike(got: Shown, want: Shown, info: np.finfo) -> list[str]:
         if sure.any() and not (ratios[sure] <= THRESHOLD).all():
             out.append(name)
     return sorted(out)
+
+
+def farthest(subject: Subject, offer: Offer, dtype: str) -> float:
+    """The largest ratio over the decided coordinates of all models of some rich cases."""
+    setting = setting_of(offer, dtype)
+    bench, found = bench_of(Inside(subject), offer, setting), 0.0
+    for s in samples_of(setting):
+        for got, want in zip(bench.play(s), reference(s), strict=True):
+            ratios, sure = ratios_of(got["x"], want["x"], np.finfo(dtype))
+            found = max(found, float(ratios[sure].max(initial=0.0)))
+    return found

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fedspec_suite.diagnosis.comparing import Evidence, Given, close, measured
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.lasting import Larger
-from fedspec_suite.diagnosis.own_symbols import in_symbols, under_options
-from fedspec_suite.diagnosis.plain_words import plainly
+from fedspec_suite.diagnosis.plain_words import in_symbols, plainly, under_options
 from fedspec_suite.diagnosis.variants import Variant
 
 NAMED = 2

@@ -17,7 +17,6 @@ from fedspec_suite.diagnosis.found import Found, first
 from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.search import Search, stages, two_at_once
-from fedspec_suite.diagnosis.seen.along import along
 from fedspec_suite.diagnosis.seen.course import course
 from fedspec_suite.diagnosis.seen.decimals import absolutely
 from fedspec_suite.diagnosis.seen.digits import AT_ONCE, compared, relative, seen
@@ -26,7 +25,7 @@ from fedspec_suite.diagnosis.seen.fitting import FIRST_ALONE, deviating, explain
 from fedspec_suite.diagnosis.seen.gates import Decided, gates, in_what_is_shown
 from fedspec_suite.diagnosis.seen.held_out import held_out
 from fedspec_suite.diagnosis.seen.idle import idle, reduced, without_effect
-from fedspec_suite.diagnosis.seen.shown import shown
+from fedspec_suite.diagnosis.seen.shown import along, shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.bench import THRESHOLD, WORDS, Bench, Shown

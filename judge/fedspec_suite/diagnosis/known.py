@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache, partial
 from types import FunctionType
-from typing import Any
+from typing import Any, cast
 
 from fedspec.domains import COUNTS
 from fedspec.folding import LEFT_OPEN, Folding
 from fedspec.hyper import plays_part
+from fedspec.mixing.accumulation import a_norm, momentum_norm
+from fedspec.readings import Solver
 from fedspec.rules import equations
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.edits.at_hand import Text, seen_running
+from fedspec_suite.diagnosis.edits.edit import Edit
 from fedspec_suite.diagnosis.edits.mechanical import mechanical
-from fedspec_suite.diagnosis.printed_norms import printed_norms
 from fedspec_suite.diagnosis.variants import (
     CANNOT,
     Edition,
@@ -28,6 +31,7 @@ from fedspec_suite.diagnosis.variants import (
     without_rate,
 )
 from fedspec_suite.measure.bench import Shown
+from fedspec_suite.measure.printed import NORMS
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant, functions, held, original, source_of
@@ -170,3 +174,40 @@ def _answers(v: Variant, s: Scenario) -> list[Any]:
         return list(v.quick(s, v.editions()()))
     except CANNOT:
         return []
+
+
+HEAD = "def a_norm(solver, tau, *, alpha=0, rho=0, gamma=1):\n    k = 0\n    return "
+
+
+def printed_norms(setting: Setting, found: Sequence[FunctionType]) -> Iterator[Edit]:
+    """Every mechanical edit of the closed form of ||a_i||_1, where the functions found compute it and it is known.
+
+    Args:
+        setting: what is judged.
+        found: the functions that may run.
+    """
+    solver = Solver.MOMENTUM if momentum_norm in found else setting.options.get("solver")
+    if a_norm not in found or solver is None or Solver(solver) not in NORMS:
+        return
+    form = NORMS[Solver(solver)]
+    (text,) = seen_running([Text(cast(FunctionType, form))], lambda: form(0, 3, 0.3, 0.5, 0.7))
+    rule, told = cast(FunctionType, a_norm), _names(text.tree)
+    for edit in mechanical(text):
+        (function,) = ast.parse(edit.mutant.new).body
+        assert isinstance(function, ast.FunctionDef)
+        last = function.body[-1]
+        assert isinstance(last, ast.Return) and last.value is not None
+        if not _names(last) <= told:
+            # A number that has nothing to do with this form.
+            continue
+        mutant = replace(
+            edit.mutant,
+            rule=f"{rule.__module__}.{rule.__name__}",
+            old=source_of(rule),
+            new=f"{HEAD}{ast.unparse(last.value)}\n",
+        )
+        yield edit._replace(symbol="a_i", mutant=mutant)
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

@@ -16,7 +16,7 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.comparing import agrees, off
-from fedspec_suite.diagnosis.defects import oracles
+from fedspec_suite.diagnosis.defects import limits
 from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.defects.limits import limited
 from fedspec_suite.diagnosis.defects.starts import began
@@ -66,7 +66,7 @@ def families(setting: Setting) -> Iterator[Family]:
 
     if setting.level != "server":
         for words, change in _GRADIENTS.items():
-            yield Family(generic(words, "", lambda v, f=change: oracles.regraded(f(v))))  # type: ignore[misc]
+            yield Family(generic(words, "", lambda v, f=change: limits.regraded(f(v))))  # type: ignore[misc]
     for words, limit in limited(setting).items():
         yield Family(generic(words, "delta", limit))
     for n in setting.numbers:
@@ -84,11 +84,11 @@ def families(setting: Setting) -> Iterator[Family]:
             yield Family(partial(at_number, one, words, other, options, n), among)
 
 
-_GRADIENTS: dict[str, Callable[[float], oracles.OfGradient]] = {
-    "{} x is added to every gradient (weight decay inside the gradient, L2)": oracles.decayed,
-    "every gradient is clipped to [-{0}, {0}]": oracles.clipped,
-    "every gradient is clipped to length {}, all blocks together": oracles.shortened,
-    "every gradient is clipped to length {}, block by block": oracles.shortened_in_blocks,
+_GRADIENTS: dict[str, Callable[[float], limits.OfGradient]] = {
+    "{} x is added to every gradient (weight decay inside the gradient, L2)": limits.decayed,
+    "every gradient is clipped to [-{0}, {0}]": limits.clipped,
+    "every gradient is clipped to length {}, all blocks together": limits.shortened,
+    "every gradient is clipped to length {}, block by block": limits.shortened_in_blocks,
 }
 
 

@@ -23,10 +23,9 @@ from fedspec_suite.diagnosis.identify import (
 )
 from fedspec_suite.diagnosis.seen.course import followed
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.budget import Budgeted
 from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
-from fedspec_suite.judge.plan import Planned, Task, opened, planned
+from fedspec_suite.judge.plan import Budgeted, Planned, Task, Turns, opened, planned
 from fedspec_suite.judge.request import Request, chosen, command, failed, is_own, reason_of
 from fedspec_suite.judge.runner import (
     ITSELF,
@@ -41,7 +40,6 @@ from fedspec_suite.judge.runner import (
     profile_named,
     result_of,
 )
-from fedspec_suite.judge.turns import Turns
 from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import BEAT, shared
 from fedspec_suite.judge.zeros import obligations as refusals

@@ -7,12 +7,15 @@ Reach is found once; whoever asks for the same edits again has the same answer.
 from __future__ import annotations
 
 import dis
+import inspect
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeAlias, TypeGuard
 
+from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
+from fedspec.contract import Level
 from fedspec.plugins import is_own
 
 Names: TypeAlias = dict[str, Any]
@@ -212,3 +215,39 @@ class Reach:
 
     def _reads(self, kind: type, functions: Collection[Part]) -> bool:
         return any(f in functions for method in self.read[kind] for f in self.read.get(method, ()))
+
+
+def functions(algorithm: Algorithm, level: Level) -> list[FunctionType]:
+    """The functions of the specification that an algorithm may call at a level, from those that its row holds."""
+    return called_by(held(algorithm, level))
+
+
+def held(algorithm: Algorithm, level: Level) -> list[Any]:
+    """The functions that the row of an algorithm holds and runs at a level."""
+    match algorithm.run:
+        case LocalSolver(rule=rule):
+            return [rule]
+        case Method(server=server, local=local, norm=norm):
+            return [server] if level == "server" else [server, local, norm]
+        case Program(step=step, served=served):
+            return [served.server] if served and level == "server" else [step]
+
+
+def called_by(held: Sequence[Any]) -> list[FunctionType]:
+    """These functions and those of the specification that they may call."""
+    found: list[FunctionType] = []
+    waiting = [f for f in held if isinstance(f, FunctionType)]
+    while waiting:
+        function = waiting.pop(0)
+        if function in found or not function.__module__.startswith(WHERE):
+            continue
+        found.append(function)
+        space = inspect.unwrap(function).__globals__
+        named = (space.get(name) for name in names(function))
+        waiting += [f for f in named if isinstance(f, FunctionType)]
+    return found
+
+
+def names(function: FunctionType) -> list[str]:
+    """What a function looks up in its module."""
+    return looked_up(inspect.unwrap(function).__code__)

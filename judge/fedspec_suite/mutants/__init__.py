@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from types import FunctionType
+
+import numpy as np
 
 from fedspec import plugins
-from fedspec.catalogue import rows_of
+from fedspec.catalogue import CATALOGUE, rows_of
+from fedspec.contract import Answer, Case, Event, Session, SubjectInfo
 from fedspec.errors import PluginError, UnknownNameError, none_called
+from fedspec.reference import SUBJECT
+from fedspec_suite.measure.copies import Edits
+from fedspec_suite.measure.forms import form_of
+from fedspec_suite.measure.reached import functions, held, names
 from fedspec_suite.mutants import written
-from fedspec_suite.mutants.called import functions, held, names
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Thread,
@@ -23,7 +31,6 @@ from fedspec_suite.mutants.mutant import (
     source_of,
     texts,
 )
-from fedspec_suite.mutants.mutated import Mutated, started
 from fedspec_suite.own import Mistake
 
 __all__ = [
@@ -100,3 +107,37 @@ def find(name: str) -> Mutant:
     if name in MUTANTS:
         return MUTANTS[name]
     raise none_called("mutant", name, MUTANTS, "fedspec mutants list")
+
+
+class _Session:
+    """A session whose numbers may be anything, and nobody is warned of."""
+
+    def __init__(self, inner: Session) -> None:
+        self.inner = inner
+
+    def step(self, event: Event) -> Answer:
+        with np.errstate(all="ignore"):
+            return self.inner.step(event)
+
+
+class Mutated:
+    """The specification with one rule edited, as a subject; a mutant that outlives its sessions has one for all."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        inner = SUBJECT.info
+        self.mutant = mutant
+        offers = tuple(o for o in inner.offers if o.algorithm in mutant.algorithms)
+        self.info: SubjectInfo = replace(inner, variant=f"mutant {mutant.id}", offers=offers)
+        self.edition: Callable[[], FunctionType] = editions(mutant)
+
+    def start(self, case: Case) -> Session:
+        """Begin a session; the options under which the edit is made override the case's."""
+        after = edits({self.mutant: self.edition()})
+        with np.errstate(all="ignore"):
+            return _Session(started(replace(case, options={**case.options, **self.mutant.options}), after))
+
+
+def started(case: Case, after: Edits) -> Session:
+    """A session of the specification under edits."""
+    form = form_of(CATALOGUE[case.algorithm], case.level)
+    return form.started(case, after, False, lambda kind, row, case: kind(row, case))

@@ -12,9 +12,10 @@ from fedspec.catalogue import Algorithm
 from fedspec.contract import Offer
 from fedspec.hyper import plays_part
 from fedspec_suite.measure.setting import TAU_SQUARED, untied
-from fedspec_suite.report import cases, page, table
+from fedspec_suite.report import cases, page
 from fedspec_suite.report.notes import notes
 from fedspec_suite.report.source import text_of
+from fedspec_suite.report.terminal import table
 
 
 def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str, Any]:
@@ -78,11 +79,11 @@ def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) 
     if row["asks"]:
         out.print(Text(f"it asks {', '.join(row['asks'])}"))
     if row["options"]:
-        options = table.plain("option", "value", "meaning")
+        options = table("option", "value", "meaning")
         for n, value in row["options"].items():
             options.add_row(n, value, Text(row["meanings"].get(n, "")))
         out.print(page.head("options"), options)
-    equations = table.plain("id", "equation")
+    equations = table("id", "equation")
     for e in row["equations"]:
         equations.add_row(e["id"], Text(e["text"]))
     out.print(page.head("equations"), equations)
@@ -91,7 +92,7 @@ def show(a: Algorithm, reading: str, declared: Mapping[str, str], out: Console) 
     out.print(page.head("the text that runs"))
     # Not wrapped: it is there to be copied.
     out.print(Text(row["code"]), soft_wrap=True)
-    numbers = table.plain("hyper-parameter", "domain", "meaning", "levels")
+    numbers = table("hyper-parameter", "domain", "meaning", "levels")
     for n, said in row["domains"].items():
         numbers.add_row(n, said["domain"], said["meaning"], ", ".join(said["levels"]))
     out.print(page.head("hyper-parameters"), numbers)

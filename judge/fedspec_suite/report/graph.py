@@ -12,7 +12,7 @@ from rich.text import Text
 
 from fedspec.catalogue import FAMILIES
 from fedspec_properties.reductions import EDGES, Edge
-from fedspec_suite.report import table
+from fedspec_suite.report.terminal import table
 
 LEGEND = (
     "Every edge is a law of its source; `--format json` gives its id. fractions, decimals: what the two sides are "
@@ -64,7 +64,7 @@ def text(edges: Sequence[Edge], out: Console) -> None:
         if out.width < ROOMY:
             _stacked(members, out)
             continue
-        t = table.plain("algorithm", "is", "when", "checked in", *(["source"] if out.width >= WIDE else []))
+        t = table("algorithm", "is", "when", "checked in", *(["source"] if out.width >= WIDE else []))
         before = ""
         for e in members:
             source = "" if e.source == before else e.source

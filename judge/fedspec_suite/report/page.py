@@ -22,9 +22,10 @@ from fedspec.rules import Equation, defaults, printed
 from fedspec.usual import unsaid, usual
 from fedspec_suite.laws import LAWS, Law, every
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.report import cases, graph, table
+from fedspec_suite.report import cases, graph
 from fedspec_suite.report.notes import CLIENTS, notes
 from fedspec_suite.report.source import described, text_of
+from fedspec_suite.report.terminal import table
 
 COSTS = {
     "down": "floats from the server to clients in a round",
@@ -237,12 +238,12 @@ def _text(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def _equations(a: Algorithm, width: int) -> Iterator[Any]:
-    t = table.plain("id", "equation", *(["rule"] if width >= WIDE else []))
+    t = table("id", "equation", *(["rule"] if width >= WIDE else []))
     for e in a.equations:
         t.add_row(e.id, Text(e.text), *([e.rule.removeprefix("fedspec.")] if width >= WIDE else []))
     yield from (head("equations of the canonical reading"), t)
     if others := _others(a):
-        t = table.plain("id", "equation", "where")
+        t = table("id", "equation", "where")
         for e, where in others.items():
             t.add_row(e.id, Text(e.text), where)
         yield from (head("equations in their place under other options"), t)
@@ -254,7 +255,7 @@ def _equations(a: Algorithm, width: int) -> Iterator[Any]:
 
 def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
     if a.symbols:
-        t = table.plain("here", "in the source")
+        t = table("here", "in the source")
         for ours, theirs in a.symbols.items():
             t.add_row(ours, Text(theirs))
         yield from (head("symbols"), t)
@@ -262,7 +263,7 @@ def _symbols(a: Algorithm, width: int) -> Iterator[Any]:
 
 def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
     trains = not isinstance(a.run, LocalSolver)
-    t = table.plain("hyper-parameter", "domain", *["usual"] * trains, "meaning", "levels")
+    t = table("hyper-parameter", "domain", *["usual"] * trains, "meaning", "levels")
     only = cases.only_with(a)
     for n in a.numbers:
         said = domain(n)
@@ -279,11 +280,11 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
     for words in cases.settable(a):
         yield Text(words, style="dim")
     if a.options:
-        t = table.plain("option", "values (default first)", "decided by")
+        t = table("option", "values (default first)", "decided by")
         for n in a.options:
             t.add_row(n, ", ".join(_values(a, n)), _decided(a, n))
         yield from (head("options"), t)
-        t = table.plain("option", "value", "meaning")
+        t = table("option", "value", "meaning")
         for n, kind in a.options.items():
             for value, words in cases.meanings(kind).items():
                 if value in _values(a, n):
@@ -324,7 +325,7 @@ def _decided(a: Algorithm, option: str) -> str:
 def _readings(a: Algorithm, width: int) -> Iterator[Any]:
     settles = width >= WIDE and any(r.fixes for r in a.readings)
     asks = any(r.requires for r in a.readings)
-    t = table.plain("reading", "what it says", *["settles"] * settles, *["asks"] * asks)
+    t = table("reading", "what it says", *["settles"] * settles, *["asks"] * asks)
     for r in a.readings:
         alone = f"; at level {' and '.join(r.levels)} alone" if r.levels else ""
         fixed = ", ".join(f"{n} = {value}" for n, value in r.fixes.items())
@@ -346,7 +347,7 @@ def _cases(a: Algorithm, width: int) -> Iterator[Any]:
     if starts := cases.starts(a):
         yield started(a, starts)
     yield head("what a case may hold")
-    t = table.plain("level", "what")
+    t = table("level", "what")
     for level in a.levels:
         for k, words in enumerate(cases.holds(a, level)):
             t.add_row("" if k else level, Text(words))
@@ -355,7 +356,7 @@ def _cases(a: Algorithm, width: int) -> Iterator[Any]:
 
 def _laws(a: Algorithm, width: int) -> Iterator[Any]:
     yield head("laws that `fedspec check` asks, and properties that --properties adds")
-    t = table.plain("level", "laws", "properties")
+    t = table("level", "laws", "properties")
     for level in a.levels:
         ids = [law.id for law in laws_at(a, level)]
         t.add_row(level, ", ".join(i for i in ids if i in LAWS), ", ".join(i for i in ids if i not in LAWS))
@@ -369,7 +370,7 @@ def _reductions(a: Algorithm, width: int) -> Iterator[Any]:
         (f"special cases: {a.id} is what these are", [(e.source, e) for e in near if e.target == a.id]),
     ):
         if edges:
-            t = table.plain("algorithm", "when", "checked in")
+            t = table("algorithm", "when", "checked in")
             for other, e in edges:
                 t.add_row(other, Text(graph.restriction(e)), graph.checked(e))
             yield from (head(words), t)

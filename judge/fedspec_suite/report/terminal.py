@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.status import Status
+from rich.table import Table
 from rich.text import Text
 
 from fedspec_suite.measure.inert import inert
@@ -118,3 +120,11 @@ def spinner() -> Iterator[Any]:
             err.print(text)
 
     yield tell
+
+
+def table(*columns: str) -> Table:
+    """A table with a head and no frame."""
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        made.add_column(column, overflow="fold", no_wrap=column == "mutant")
+    return made

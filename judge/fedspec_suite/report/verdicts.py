@@ -18,8 +18,7 @@ from rich.text import Text
 from fedspec_suite.measure.extent import COUNTED, Extent, in_words, widen
 from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 from fedspec_suite.report import sentences
-from fedspec_suite.report.table import plain
-from fedspec_suite.report.terminal import Plain
+from fedspec_suite.report.terminal import Plain, table
 
 COLOURS = {
     Conformity.CONFORMS: "green",
@@ -238,10 +237,10 @@ def _details(r: Result, which: str, console: Console) -> None:
     if r.command:
         for command in (r.command, *sentences.replays(r)):
             console.print(Text.assemble(" " * INDENT, ("again: ", "dim"), _words(command, console)), soft_wrap=True)
-    table = plain("law", "type", "status", "cases", "largest ratio", "what")
+    t = table("law", "type", "status", "cases", "largest ratio", "what")
     for o in r.obligations:
         style = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "dim"}.get(o.status, "yellow")
-        table.add_row(
+        t.add_row(
             o.law,
             o.dtype,
             Text(o.status, style=style),
@@ -249,7 +248,7 @@ def _details(r: Result, which: str, console: Console) -> None:
             f"{o.ratio:.2g}" if o.status is Status.PASS else "",
             _words(sentences.told(o, r), console),
         )
-    console.print(table)
+    console.print(t)
     firsts: dict[str, Obligation] = {}
     for o in r.obligations:
         firsts.setdefault(o.detail.rstrip(), o)

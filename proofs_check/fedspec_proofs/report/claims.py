@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from fedspec.papers import PAPERS
-from fedspec_suite.report.table import plain
+from fedspec_suite.report import terminal
 
 WIDE = 140
 """Columns from which on the statements stand in the table itself."""
@@ -89,7 +89,7 @@ def lead(paper: str, stored: Mapping[str, Any], ledger: Any, console: Console) -
         if not mine:
             continue
         console.print(Text(f"{one.name}: {one.title}", style="bold"))
-        t = plain("statement", "what is claimed about it, and what came out", "left/right", "steps refuted")
+        t = terminal.table("statement", "what is claimed about it, and what came out", "left/right", "steps refuted")
         t.columns[0].no_wrap = True
         for h in mine:
             ratios = [stored[id].sharpness.ratio for id in h.statement.claims if id in stored and stored[id].sharpness]
@@ -131,7 +131,9 @@ def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, con
         if not mine:
             continue
         console.print(Text(f"{paper.name}: {paper.title}", style="bold"))
-        t = plain("number", "claim", "verdict", "of it", "engine", "seconds", *(("statement",) if wide else ()))
+        t = terminal.table(
+            "number", "claim", "verdict", "of it", "engine", "seconds", *(("statement",) if wide else ())
+        )
         t.columns[2].no_wrap = t.columns[3].no_wrap = True
         t.columns[5].justify = "right"
         for id, claim in mine.items():
@@ -263,7 +265,7 @@ def outcome(one: Any, claim: Any) -> dict[str, Any]:
 
 def outcomes(ran: Sequence[Any], claims: Mapping[str, Any], console: Console) -> None:
     """A line for each claim that ran."""
-    t = plain("claim", "stands as", "came out", "engine", "seconds", "")
+    t = terminal.table("claim", "stands as", "came out", "engine", "seconds", "")
     t.columns[4].justify = "right"
     for one in ran:
         claim = claims[one.id]

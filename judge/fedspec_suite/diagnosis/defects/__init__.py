@@ -18,7 +18,6 @@ from fedspec_suite.diagnosis.defects import (
     exchanges,
     functions,
     gradients,
-    groups,
     lagging,
     late,
     messages,
@@ -49,7 +48,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
         yield from places.of(setting)
         yield from remembered.of(setting)
         yield from sequence.of(setting)
-        yield from groups.of(setting)
+        yield from shares.in_groups(setting)
         yield from waiting.of(setting)
         yield from late.of(setting)
         yield from exchanges.of(setting)

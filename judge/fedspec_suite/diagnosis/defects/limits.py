@@ -1,26 +1,86 @@
-"""What is averaged is something else first: limited, each change or their mean, or with a decay of the model in it."""
+"""What a client makes of every gradient, whatever runs it: a decay in it, a limit on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import FunctionType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from types import FunctionType, SimpleNamespace
 from typing import Any, cast
 
 from fedspec.algorithms.synchronous import model
-from fedspec.arith import stack
+from fedspec.arith import maximum, minimum, norm, ratio, stack, where_less
 from fedspec.contract import Event
 from fedspec.mixing.weighted import weighted_mean
 from fedspec.params import layers, shapes
-from fedspec_suite.diagnosis.defects import oracles
 from fedspec_suite.diagnosis.defects.defect import Running, Stepping, behind
+from fedspec_suite.diagnosis.edits.of_arrays import each_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
+Blocks = Sequence[slice]
+
+OfGradient = Callable[[Any, Any, Blocks], Any]
+"""Another gradient, from it, the model that it is taken at and the blocks of that."""
+
+
+def regraded(change: OfGradient) -> Callable[[Running, Scenario], Running]:
+    """Every gradient is another, in a solver by itself and in the clients of a round."""
+
+    def session(inner: Running, s: Scenario) -> Running:
+        blocks = layers(shapes(s.case.x0))
+
+        def oracle(gradient: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda k, y: change(gradient(k, y), y, blocks)
+
+        if hasattr(inner, "solver"):
+            rule = inner.solver.rule
+
+            @wraps(rule)
+            def other(**given: Any) -> Any:
+                x = model(given["state"] if "state" in given else given["x"])
+                return rule(**{**given, "g": change(given["g"], x, blocks)})
+
+            inner.solver = replace(inner.solver, rule=other)
+        elif getattr(inner, "problem", None):
+            inner.problem = SimpleNamespace(clients=[oracle(g) for g in inner.problem.clients])
+        elif hasattr(inner, "clients"):
+            inner.clients = [oracle(g) for g in inner.clients]
+        return inner
+
+    return session
+
+
+def decayed(rate: float) -> OfGradient:
+    """A multiple of the model is added (L2)."""
+    return lambda g, x, blocks: g + rate * x
+
+
+def clipped(most: float) -> OfGradient:
+    """Every coordinate is moved into an interval about zero."""
+    return lambda g, x, blocks: minimum(maximum(g, -most), most)
+
+
+def shortened(most: float) -> OfGradient:
+    """It is no longer than that."""
+    return lambda g, x, blocks: _short(g, most)
+
+
+def shortened_in_blocks(most: float) -> OfGradient:
+    """It is no longer than that in any block."""
+    return lambda g, x, blocks: each_of(blocks, lambda part: _short(part, most), g)
+
+
+def _short(g: Any, most: float) -> Any:
+    length = norm(g)
+    return where_less(0 * g + length, most, g, most * ratio(g, length))
+
+
 HOW = {
-    "to [-{0}, {0}]": oracles.clipped,
-    "to length {}, all blocks together": oracles.shortened,
-    "to length {}, block by block": oracles.shortened_in_blocks,
+    "to [-{0}, {0}]": clipped,
+    "to length {}, all blocks together": shortened,
+    "to length {}, block by block": shortened_in_blocks,
 }
 
 
@@ -33,17 +93,17 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
     if mean not in functions(setting.algorithm, setting.level):
         return {}
 
-    def bounded(around: Callable[[Any, oracles.Blocks], Any]) -> Callable[[Running, Scenario], Running]:
+    def bounded(around: Callable[[Any, Blocks], Any]) -> Callable[[Running, Scenario], Running]:
         """The mean stands behind what is made of it and of the blocks of the model."""
         return lambda inner, s: behind({mean: lambda there: around(there, layers(shapes(s.case.x0)))})(inner, s)
 
-    def each(limit: oracles.OfGradient) -> Callable[[Running, Scenario], Running]:
+    def each(limit: OfGradient) -> Callable[[Running, Scenario], Running]:
         return bounded(lambda there, l: lambda deltas, p: there(stack([limit(d, d, l) for d in deltas]), p))
 
-    def whole(limit: oracles.OfGradient) -> Callable[[Running, Scenario], Running]:
+    def whole(limit: OfGradient) -> Callable[[Running, Scenario], Running]:
         return bounded(lambda there, l: lambda deltas, p: limit(there(deltas, p), deltas, l))
 
-    def of(how: Callable[[float], oracles.OfGradient], around: Any) -> Callable[[float], Any]:
+    def of(how: Callable[[float], OfGradient], around: Any) -> Callable[[float], Any]:
         return lambda v: around(how(v))
 
     def decayed(rate: float) -> Callable[[Running, Scenario], Running]:

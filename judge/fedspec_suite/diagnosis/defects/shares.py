@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
 
+from fedspec import population
 from fedspec.algorithms.synchronous import model
-from fedspec.catalogue import Method
+from fedspec.catalogue import Method, Program
 from fedspec.contract import Arrival, Event, Messages, Round
 from fedspec.mixing.weighted import shares, weighted_mean
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, behind, with_x
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, around_clients, behind, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
@@ -223,6 +226,41 @@ def _everywhere(weighed: Weighed) -> Callable[[Running, Scenario], Running]:
         return other
 
     return behind({cast(FunctionType, shares): around})
+
+
+def _by(group: Callable[[Any], Sequence[Hashable]]) -> Any:
+    """Changes scaled so that their mean is that over the groups of the mean within each."""
+
+    def of_client(client: Callable[..., Any], clients: Any, plan: Any, x: Any) -> Callable[..., Any]:
+        keys = group(plan)
+        sizes = Counter(keys)
+        factors, place = [len(keys) / (len(sizes) * sizes[key]) for key in keys], count()
+
+        def one(*given: Any, **named: Any) -> Any:
+            return client(*given, **named) * factors[next(place)]
+
+        return one
+
+    return behind({cast(FunctionType, population.each): around_clients(of_client)})
+
+
+def in_groups(setting: Setting) -> Iterator[Defect]:
+    """What may be averaged twice where clients send their changes, and all of these count alike."""
+    if setting.level != "round" or setting.options.get("weights", "uniform") != "uniform":
+        return
+    if not isinstance(setting.algorithm.run, Program) or "repeats" not in setting.takes:
+        return
+    yield Defect(
+        words="of a client that is drawn twice the mean counts once",
+        tail="delta",
+        session=_by(lambda p: p.participants),
+    )
+    if "strategies" in setting.takes:
+        yield Defect(
+            words="Delta is the mean over the strategies of the mean within each",
+            tail="delta",
+            session=_by(lambda p: p.strategies),
+        )
 
 
 def of(setting: Setting) -> Iterator[Defect]:
