@@ -19,7 +19,7 @@ from fedspec_bench.rows import Row
 from fedspec_bench.side_by_side import measured
 from fedspec_bench.suite import groups
 from fedspec_bench.targets import Results
-from fedspec_suite.subjects import side_by_side
+from fedspec_suite.subjects import environments
 from fedspec_suite.subjects.environments import Environment
 
 HERE = Path(__file__).resolve().parent
@@ -36,7 +36,7 @@ def pythons(peers: list[str], without: set[str]) -> dict[str, str]:
     found = dict.fromkeys(peers, sys.executable) | dict.fromkeys(without & {*peers}, "error: left out of this run")
     pins = {peer: HERE / "peers" / peer / "requirements.txt" for peer in peers if peer not in without}
     wanted = {peer: Environment(f"bench-{peer}", file) for peer, file in pins.items() if file.exists()}
-    with side_by_side.made(wanted.values(), say) as making:
+    with environments.made(wanted.values(), say) as making:
         for peer, environment in wanted.items():
             try:
                 found[peer] = str(making[environment].result())

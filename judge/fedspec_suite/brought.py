@@ -11,7 +11,7 @@ from fedspec.errors import FedspecError, to_install
 COMMANDS = "fedspec.commands"
 """The group of commands; each names what adds it to the command line.
 
-Only names of :mod:`fedspec_suite.cli.commands` are looked up, since its lines of the help import nothing.
+Only names of :mod:`fedspec_suite.cli.manual` are looked up, since its lines of the help import nothing.
 """
 
 SUBJECTS = "fedspec.subjects"

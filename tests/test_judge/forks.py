@@ -27,8 +27,7 @@ from fedspec_suite.cli import own_files, start
 OWN = sys.argv[1:] == ["own"]
 if not OWN:
     import fedspec_suite.cli.app
-    from fedspec_suite.cli.commands import COMMANDS
-    from fedspec_suite.cli.manual import loaded
+    from fedspec_suite.cli.manual import COMMANDS, loaded
 
     for command in COMMANDS:
         loaded(command)

@@ -9,7 +9,7 @@ from importlib.metadata import entry_points
 import pytest
 
 from fedspec_suite import brought
-from fedspec_suite.cli.commands import COMMANDS
+from fedspec_suite.cli.manual import COMMANDS
 
 ALONE = """
 from fedspec_suite import brought

@@ -31,7 +31,7 @@ from fedspec.serve import load
 from fedspec_suite.cli.check import Capsules
 from fedspec_suite.judge.capsules import replay
 from fedspec_suite.judge.capsules.codec import decoded, encoded
-from fedspec_suite.judge.capsules.made import LINES, Made, capsule
+from fedspec_suite.judge.capsules.made import Made, capsule
 from fedspec_suite.judge.capsules.replay import Outcome, replayed
 from fedspec_suite.judge.capsules.stored import Capsule, Failure, read, stem
 from fedspec_suite.judge.runner import REQUIREMENT, judge_offer
@@ -40,6 +40,9 @@ from fedspec_suite.measure.drawn import drawn
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
+
+LINES = 15
+"""How long a script may be, so that it is read at a glance."""
 
 
 def with_options(algorithm: str, options: dict[str, str]) -> Iterator[Offer]:

@@ -21,7 +21,7 @@ from fedspec_suite.judge.check import check
 from fedspec_suite.judge.request import Request
 from fedspec_suite.measure.verdict import Conformity
 from fedspec_suite.report import terminal
-from fedspec_suite.subjects import environments, installing, making, side_by_side
+from fedspec_suite.subjects import environments, installing, making
 from fedspec_suite.subjects.environments import STAMP, Environment
 from fedspec_suite.subjects.making import try_lock
 
@@ -187,7 +187,7 @@ def test_several_are_made_at_a_time(notes: Path, tmp_path: Path) -> None:
         (notes / f"three.{kind}").write_text("")
     three = environment("three", tmp_path)
     both = [environment("one", tmp_path), environment("two", tmp_path)]
-    with side_by_side.made([*both, three, both[0]], lambda line: None) as promised:
+    with environments.made([*both, three, both[0]], lambda line: None) as promised:
         assert [promised[e].result(120) for e in both] == [e.made(print) for e in both]
         with pytest.raises(ContractError):
             promised[three].result(120)
@@ -197,7 +197,7 @@ def test_those_that_are_left_are_ended_with_the_block(notes: Path, tmp_path: Pat
     for name in ("one", "two"):
         (notes / f"{name}.waits").write_text("never")
     both = [environment("one", tmp_path), environment("two", tmp_path)]
-    with side_by_side.made(both, lambda line: None):
+    with environments.made(both, lambda line: None):
         pids = [started(notes / f"{e.package}.pid") for e in both]
     assert all(map(gone, pids)) and not any(e.is_ready for e in both)
 
@@ -251,10 +251,10 @@ INTERRUPTED = """
 import sys
 from pathlib import Path
 from fedspec_suite.measure.interrupts import terminable
-from fedspec_suite.subjects import installing, side_by_side
+from fedspec_suite.subjects import environments, installing
 from fedspec_suite.subjects.environments import Environment
 sys.modules["uv"], installing.PIP = None, ("-S", sys.argv.pop(1), "PIP")
-with terminable(), side_by_side.made([Environment(Path(f).stem, Path(f)) for f in sys.argv[1:]], print) as promised:
+with terminable(), environments.made([Environment(Path(f).stem, Path(f)) for f in sys.argv[1:]], print) as promised:
     [promise.result() for promise in promised.values()]
 """
 

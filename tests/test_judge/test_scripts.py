@@ -29,8 +29,7 @@ from fedspec.contract import Answer, Case, ClientMessage, Event, Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_suite import DoesNotConform, check_subject
-from fedspec_suite.cli.commands import COMMANDS
-from fedspec_suite.cli.manual import loaded
+from fedspec_suite.cli.manual import COMMANDS, loaded
 from fedspec_suite.judge.capsules.codec import encoded
 from fedspec_suite.judge.runner import PROFILES, judge_offer
 from fedspec_suite.measure.inside import Inside, apart

@@ -25,11 +25,10 @@ from fedspec_suite.measure.dice import is_short
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.vectors import catching, lint, making, picks, stored
 from fedspec_suite.vectors.judging import fits
-from fedspec_suite.vectors.numbers import read, rounded_up, written
 from fedspec_suite.vectors.rivals import rivals, separated, want_of
 from fedspec_suite.vectors.rows import Row, all_rows
 from fedspec_suite.vectors.stored import FOLDER, INDEX
-from fedspec_suite.vectors.vector import encoded, id_of, options_of, scenario, wanted
+from fedspec_suite.vectors.vector import encoded, id_of, options_of, read, rounded_up, scenario, wanted, written
 
 pytestmark = pytest.mark.table(10)
 

@@ -20,8 +20,6 @@ from fedspec_suite.adapters.rounds import FUNCTIONS, Claim, Mixer, following, na
 from fedspec_suite.adapters.variants import mutants, spoilt
 from fedspec_suite.report.terminal import Json, emit
 
-_EXAMPLES = Weighting.EXAMPLES
-
 KINDS = "FILE.py:FUNCTION, MODULE:FUNCTION, spec or mutant:ID"
 
 

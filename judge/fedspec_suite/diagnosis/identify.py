@@ -233,17 +233,6 @@ def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tup
     return chains(setting, known.samples[told.head[0]], asked) if told.head else ()
 
 
-def diagnose(bench: Bench, setting: Setting, model_failed: bool = True) -> str:
-    """The same in words, for an offer that does not conform.
-
-    Args:
-        bench: the offer.
-        setting: what it was judged on.
-        model_failed: whether a law about the numbers of the model itself was broken.
-    """
-    return in_words(identify(bench, setting, further=model_failed), model_failed)
-
-
 def unrepeated(d: Diagnosis) -> Diagnosis:
     """What is said of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
     return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)

@@ -53,7 +53,7 @@ from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result, Status
-from fedspec_suite.subjects import side_by_side
+from fedspec_suite.subjects import environments
 
 
 def check(request: Request, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
@@ -74,8 +74,8 @@ def check(request: Request, progress: Callable[[str], None] = lambda text: None)
         except UnknownNameError as error:
             raise UnknownNameError(f"expect: {entry.place}: {error}") from error
     names = [n for i in request.implementations for n in ((i,) if i in request.given else locate.expand(i))]
-    missing = side_by_side.missing(name for name in names if name not in request.given)
-    with side_by_side.made(missing.values(), progress) as making:
+    missing = environments.missing(name for name in names if name not in request.given)
+    with environments.made(missing.values(), progress) as making:
         plan = planned(request, names, {name: making[e] for name, e in missing.items()}, progress)
         # Where nothing is made, all is known before anything is judged.
         yield from _in_turn(request, plan if missing else list(plan), len(names), progress)

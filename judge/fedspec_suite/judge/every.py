@@ -15,7 +15,7 @@ from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import declared
-from fedspec_suite.subjects import side_by_side
+from fedspec_suite.subjects import environments
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ def every(
     refused: list[FedspecError] = []
     usable = False
     names = [name for given in implementations for name in locate.expand(given)]
-    for name, made in side_by_side.in_order(names, progress):
+    for name, made in environments.in_order(names, progress):
         try:
             made()
             with locate.opened(name, limit=limit, progress=progress) as subject:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fedspec.catalogue import Algorithm, Method
-from fedspec.division import STABILISERS
 from fedspec.domains import Dimension
 from fedspec.facts import READ_OFF, Fact
 from fedspec_suite.measure.setting import Setting
@@ -167,9 +166,6 @@ def number(*names: str) -> Word:
 
 odd = unless(option("middle", "lower"), "of what is turned round its lower middle is the upper one")
 """Settings whose path is the opposite one where everything is."""
-
-stabilised = number(*STABILISERS)
-"""Settings in which a stabiliser stands in a denominator."""
 
 
 def rule(name: str) -> Word:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from fedspec.contract import LEVELS, Level
+from fedspec.contract import LEVELS
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import same_bits
 from fedspec_suite.measure.bench import Bench
@@ -13,8 +13,6 @@ from fedspec_suite.measure.process import SubjectError, SubjectHangs
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
-
-BOTH: tuple[Level, ...] = ("client", "server")
 
 
 def _pairs(setting: Setting) -> st.SearchStrategy[tuple[Scenario, Scenario]]:

@@ -267,7 +267,6 @@ def _course(value: Any, where: str) -> Course:
 
 _TEXT: Callable[[Any, str], Any] = partial(_is, str, "a string")
 _WHOLE: Callable[[Any, str], Any] = partial(_is, int, "a whole number")
-_ANY: Callable[[Any, str], Any] = partial(_is, object, "something")
 
 _READ: Mapping[str, Callable[[Any, str], Any]] = {
     "str": _TEXT,

@@ -39,10 +39,9 @@ from fedspec_suite.measure.verdict import (
     called,
 )
 from fedspec_suite.vectors.lint import refuse_unsound
-from fedspec_suite.vectors.numbers import read
 from fedspec_suite.vectors.rivals import PLAYS, id_of_variant
 from fedspec_suite.vectors.stored import FOLDER, Stored, load
-from fedspec_suite.vectors.vector import Vector, options_of, scenario
+from fedspec_suite.vectors.vector import Vector, options_of, read, scenario
 
 
 @dataclass(frozen=True)

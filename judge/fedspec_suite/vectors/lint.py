@@ -21,11 +21,10 @@ from fedspec_suite.measure.dice import is_short
 from fedspec_suite.measure.scenario import with_dtype
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.vectors.choosing import LONGEST
-from fedspec_suite.vectors.numbers import read
 from fedspec_suite.vectors.rivals import WIDE_ONLY, limits_of
 from fedspec_suite.vectors.rows import offers
 from fedspec_suite.vectors.stored import LARGEST, REMEDY, Stored, indexed, load
-from fedspec_suite.vectors.vector import Vector, id_of, line, options_of, scenario
+from fedspec_suite.vectors.vector import Vector, id_of, line, options_of, read, scenario
 
 LARGEST_NAME = 2**53 - 1
 """The largest number that a client is called by: JSON holds it exactly."""

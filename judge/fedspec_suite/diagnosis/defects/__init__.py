@@ -21,7 +21,6 @@ from fedspec_suite.diagnosis.defects import (
     lagging,
     late,
     messages,
-    norms,
     numbers,
     places,
     remembered,
@@ -61,5 +60,5 @@ def defects(setting: Setting) -> Iterator[Defect]:
     yield from starts.of(setting)
     yield from corrected.of(setting)
     yield from shares.of(setting)
-    yield from norms.of(setting)
+    yield from functions.short_norms(setting)
     yield from numbers.of(setting)

@@ -11,7 +11,7 @@ import numpy as np
 from fedspec.algorithms.synchronous import model
 from fedspec.catalogue import Method
 from fedspec.contract import Arrival, Event, Quadratics, Round
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, with_x
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, of_events, with_x
 from fedspec_suite.measure.scenario import Scenario, arranged
 from fedspec_suite.measure.setting import Setting
 
@@ -26,17 +26,11 @@ def of_problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str
 
 
 def _rounds(words: str, change: Callable[[Round], Round], tail: str = "") -> Defect:
-    def given(s: Scenario) -> Scenario:
-        return replace(s, events=tuple(change(e) if isinstance(e, Round) else e for e in s.events))
-
-    return Defect(words=words, tail=tail, given=given)
+    return of_events(words, Round, change, tail)
 
 
-def _arrivals(words: str, change: Callable[[Arrival], Arrival], tail: str = "") -> Defect:
-    def given(s: Scenario) -> Scenario:
-        return replace(s, events=tuple(change(e) if isinstance(e, Arrival) else e for e in s.events))
-
-    return Defect(words=words, tail=tail, given=given)
+def _arrivals(words: str, change: Callable[[Arrival], Arrival]) -> Defect:
+    return of_events(words, Arrival, change)
 
 
 def _neighbour(by: int) -> Callable[[Scenario], Scenario]:

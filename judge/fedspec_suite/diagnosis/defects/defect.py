@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from typing import Any, TypeAlias
 
-from fedspec.contract import Event, Round
+from fedspec.contract import Begin, Event, Round
 from fedspec_suite.measure.copies import Around
 from fedspec_suite.measure.scenario import Scenario
 
@@ -77,6 +77,15 @@ def with_shown(answer: Any, name: str, value: Any, event: Event) -> Any:
     return {**answer, name: value}
 
 
+def of_events(words: str, kind: type[Event], change: Callable[[Any], Event], tail: str = "") -> Defect:
+    """A defect in what every event of a kind says."""
+
+    def given(s: Scenario) -> Scenario:
+        return replace(s, events=tuple(change(e) if isinstance(e, kind) else e for e in s.events))
+
+    return Defect(words=words, tail=tail, given=given)
+
+
 class Stepping:
     """Each event is taken by a function of the session within, the event and how many came before.
 
@@ -106,6 +115,23 @@ class Stepping:
 def stepping(words: str, take: Callable[[Running, Event, int], Any]) -> Defect:
     """A defect in how each event is taken."""
     return Defect(words=words, session=lambda inner, s: Stepping(inner, take))
+
+
+def beginning(begin: Callable[[Running], None], *, at_first: bool = True) -> Callable[[Running, Scenario], Running]:
+    """A session that begins otherwise, in the first round unless told otherwise and in each that begins anew."""
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        answer = inner.step(event)
+        if isinstance(event, Begin):
+            begin(inner)
+        return answer
+
+    def session(inner: Running, s: Scenario) -> Running:
+        if at_first:
+            begin(inner)
+        return Stepping(inner, take)
+
+    return session
 
 
 OfClient: TypeAlias = Callable[..., Callable[..., Any]]

@@ -9,18 +9,12 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec.contract import Exchange
-from fedspec_suite.diagnosis.defects.defect import Defect
-from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.diagnosis.defects.defect import Defect, of_events
 from fedspec_suite.measure.setting import Setting
 
 
 def _mixed(words: str, change: Callable[[Array], Array]) -> Defect:
-    return Defect(words=words, given=lambda s: _each(s, lambda e: replace(e, mixing=change(e.mixing))))
-
-
-def _each(s: Scenario, change: Callable[[Exchange], Exchange]) -> Scenario:
-    """The case with something else in the place of every exchange."""
-    return replace(s, events=tuple(change(e) if isinstance(e, Exchange) else e for e in s.events))
+    return of_events(words, Exchange, lambda e: replace(e, mixing=change(e.mixing)))
 
 
 def _square(W: Array, change: Callable[[Array], Array]) -> Array:
@@ -50,23 +44,20 @@ def of(setting: Setting) -> Iterator[Defect]:
     yield _mixed("nobody mixes", lambda W: _square(W, lambda W: np.eye(len(W), dtype=W.dtype) + W * 0))
     yield _mixed("all mix evenly, whatever W says", lambda W: (W * 0 + 1) / W.shape[1])
     if "everyone" not in setting.takes:
-        yield Defect(words="all clients compute, whoever is selected", given=_all_compute)
+        yield of_events("all clients compute, whoever is selected", Exchange, _all_compute)
         if "peers" not in setting.takes:
-            yield Defect(words="a sender that computed in no step of the round is not counted", given=_idle_uncounted)
-    yield Defect(words="a local step in which nobody computes is skipped, its exchange too", given=_never_idle)
+            yield of_events("a sender that computed in no step of the round is not counted", Exchange, _idle_uncounted)
+    yield of_events("a local step in which nobody computes is skipped, its exchange too", Exchange, _never_idle)
 
 
-def _never_idle(s: Scenario) -> Scenario:
-    return _each(s, lambda e: replace(e, computing=tuple(S for S in e.computing if S)))
+def _never_idle(e: Exchange) -> Exchange:
+    return replace(e, computing=tuple(S for S in e.computing if S))
 
 
-def _all_compute(s: Scenario) -> Scenario:
-    return _each(s, lambda e: replace(e, computing=tuple(tuple(range(e.mixing.shape[1])) for _ in e.computing)))
+def _all_compute(e: Exchange) -> Exchange:
+    return replace(e, computing=tuple(tuple(range(e.mixing.shape[1])) for _ in e.computing))
 
 
-def _idle_uncounted(s: Scenario) -> Scenario:
-    def change(e: Exchange) -> Exchange:
-        busy = {i for S in e.computing for i in S}
-        return replace(e, senders=tuple(i for i in e.senders if i in busy) or e.senders)
-
-    return _each(s, change)
+def _idle_uncounted(e: Exchange) -> Exchange:
+    busy = {i for S in e.computing for i in S}
+    return replace(e, senders=tuple(i for i in e.senders if i in busy) or e.senders)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
+from types import FunctionType
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from fedspec.catalogue import LocalSolver
 from fedspec.client.lamb import layer_step
 from fedspec.contract import Begin, Event, Gradient
 from fedspec.covers import Cover, Slices
+from fedspec.mixing.accumulation import accumulation
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, behind, stepping
 from fedspec_suite.measure.scenario import Scenario, change_events
 from fedspec_suite.measure.setting import Setting
@@ -176,6 +178,36 @@ def _along_itself(inner: Running, s: Scenario) -> Running:
         return ordered
 
     return behind({cast(Any, ascending): around})(inner, s)
+
+
+SHORT: Mapping[str, Callable[[list[Any]], list[Any]]] = {"first": lambda a: a[1:], "last": lambda a: a[:-1]}
+
+ALONE: Mapping[str, Callable[[list[Any]], list[Any]]] = {
+    "": lambda a: [0 * a[0]],
+    ", unless it is the only one": lambda a: a,
+    ", and is one where it is the only one": lambda a: [0 * a[0] + 1],
+}
+"""What is left of a single entry."""
+
+
+def short_norms(setting: Setting) -> Iterator[Defect]:
+    """Where ||a_i||_1 is the sum of a vector."""
+    found = functions(setting.algorithm, setting.level)
+    if cast(FunctionType, accumulation) not in found:
+        return
+    for which, short in SHORT.items():
+        for unless, alone in ALONE.items():
+
+            def around(there: Callable[..., Any], short: Any = short, alone: Any = alone) -> Callable[..., Any]:
+                def vector(*given: Any, **named: Any) -> list[Any]:
+                    a = there(*given, **named)
+                    left: list[Any] = short(a) or alone(a)
+                    return left
+
+                return vector
+
+            words = f"||a_i||_1 lacks the {which} entry of a_i{unless}"
+            yield Defect(words=words, tail="d", session=behind({cast(FunctionType, accumulation): around}))
 
 
 def of(setting: Setting) -> Iterator[Defect]:

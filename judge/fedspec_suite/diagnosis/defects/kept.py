@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from itertools import count
+from types import FunctionType
+from typing import Any, cast
 
+import numpy as np
+
+from fedspec import population
 from fedspec.algorithms.synchronous import model
 from fedspec.arith import put
 from fedspec.contract import Begin, Event, Round
 from fedspec.domains import DECAY, DOMAINS
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_shown
+from fedspec_suite.diagnosis.defects.defect import (
+    Defect,
+    OfClient,
+    Running,
+    Stepping,
+    around_clients,
+    beginning,
+    part,
+    stepping,
+    with_part,
+    with_shown,
+)
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
@@ -142,17 +158,7 @@ def _starts(name: str, times: int, other: str) -> Callable[[Running, Scenario], 
     def begin(inner: Running) -> None:
         inner.state = with_part(inner.state, name, times * part(inner.state, other))
 
-    def take(inner: Running, event: Event, k: int) -> Any:
-        answer = inner.step(event)
-        if isinstance(event, Begin):
-            begin(inner)
-        return answer
-
-    def session(inner: Running, s: Scenario) -> Running:
-        begin(inner)
-        return Stepping(inner, take)
-
-    return session
+    return beginning(begin)
 
 
 def _without(name: str, events: int) -> Callable[[Running, Scenario], Running]:
@@ -204,6 +210,58 @@ def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
         return Stepping(inner, take)
 
     return session
+
+
+def _instead(inner: Running, of_client: OfClient) -> Any:
+    """Clients that do something else for as long as an event lasts."""
+    return inner.spec.behind({cast(FunctionType, population.each): around_clients(of_client)})
+
+
+def _one_by_one(name: str) -> Callable[[Running, Event, int], Any]:
+    """The round is run once for each participant, with the rows of those before it as they came out; then as a whole.
+
+    The server makes its step of what the clients sent, from what was kept before the round. What is shown with a row
+    for each client, and is not kept, is what each of them met.
+    """
+
+    def take(inner: Running, event: Event, k: int) -> Any:
+        if not isinstance(event, Round) or len(event.participants) < 2:
+            return inner.step(event)
+        before, sent = inner.state, []
+        rows = getattr(before, name)
+        met: dict[str, Any] = {}
+        for j, i in enumerate(event.participants):
+            out: list[Any] = []
+            inner.state = replace(before, **{name: rows})
+            with _instead(inner, lambda client, *_, out=out: _noting(client, out)):
+                shown = inner.step(event)
+            for n, value in shown.items():
+                if not hasattr(before, n) and np.shape(value) == np.shape(rows):
+                    met[n] = put(met.get(n, value), [i], value[[i]])
+            sent.append(out[j])
+            rows = put(rows, [i], getattr(inner.state, name)[[i]])
+        inner.state, turn = before, count()
+        with _instead(inner, lambda *_: lambda *given, **named: sent[next(turn)]):
+            return {**inner.step(event), **met}
+
+    return take
+
+
+def _noting(client: Callable[..., Any], out: list[Any]) -> Callable[..., Any]:
+    def one(*given: Any, **named: Any) -> Any:
+        out.append(client(*given, **named))
+        return out[-1]
+
+    return one
+
+
+def overwritten(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:
+    """The defects of the fields of the state that have a row for each client."""
+    if setting.level != "round":
+        return
+    for n in names:
+        words = f"{n} of a client is written when it is done, and those behind it in the round see the new one"
+        yield replace(stepping(words, _one_by_one(n)), tail=n)
 
 
 def of(setting: Setting, names: tuple[str, ...]) -> Iterator[Defect]:

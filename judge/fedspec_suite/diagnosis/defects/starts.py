@@ -7,7 +7,7 @@ from typing import Any
 
 from fedspec.contract import Begin, Event, Gradient, Round
 from fedspec.params import flatten
-from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part
+from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, beginning, part, with_part
 from fedspec_suite.diagnosis.defects.state import state_fields
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -25,18 +25,7 @@ def began(
         now = part(inner.state, name)
         inner.state = with_part(inner.state, name, 0 * now + start(inner))
 
-    def take(inner: Running, event: Event, k: int) -> Any:
-        answer = inner.step(event)
-        if isinstance(event, Begin):
-            begin(inner)
-        return answer
-
-    def session(inner: Running, s: Scenario) -> Running:
-        if at_first:
-            begin(inner)
-        return Stepping(inner, take)
-
-    return session
+    return beginning(begin, at_first=at_first)
 
 
 SECOND = ("v", "v_hat")

@@ -17,7 +17,7 @@ from fedspec.catalogue import LocalSolver
 from fedspec.client.delay import due, updates
 from fedspec.contract import Begin, Event, Messages
 from fedspec.params import layers, shapes
-from fedspec_suite.diagnosis.defects import kept, overwritten
+from fedspec_suite.diagnosis.defects import kept
 from fedspec_suite.diagnosis.defects.defect import Defect, Running, Stepping, part, with_part, with_x
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -236,7 +236,7 @@ def of(setting: Setting) -> Iterator[Defect]:
     if setting.level == "server":
         words = "what a round with more messages received is read again behind those of a smaller one"
         yield Defect(words=words, session=_left_behind)
-    yield from overwritten.of(setting, names)
+    yield from kept.overwritten(setting, names)
     yield from kept.of(setting, tuple(vectors))
     if setting.level == "client":
         if names:

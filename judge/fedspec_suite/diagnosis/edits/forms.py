@@ -258,10 +258,6 @@ def _mixed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
                     yield Change(f"{words.format(w=said(w))} in {said(node)}", node, new, 1)
 
 
-def _call(f: ast.expr, *args: ast.expr) -> str:
-    return ast.unparse(ast.Call(f, [*args], []))
-
-
 def _capped(node: ast.expr, around: str) -> Iterator[Change]:
     """What is left out where a step is short is shortened where it is long."""
     match node:

@@ -89,9 +89,6 @@ def _asked(subject: Subject, offer: Offer, o: Obligation) -> tuple[Recorded, Ben
     return record, bench, None
 
 
-LINES = 15
-"""A script is no longer, so that it is read at a glance."""
-
 # Without fedspec, an adapter's `from fedspec.contract import ...` gives classes that take what they are given.
 PYTHON = """\
 # Exits 1 while {law} fails like this; run it where the check ran, with the capsule beside it.
