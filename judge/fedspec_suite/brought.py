@@ -1,4 +1,4 @@
-"""What other distributions bring, found by their entry points: commands, subjects, options of ``fedspec show``."""
+"""Commands, subjects and options of ``fedspec show`` that other distributions bring, found by their entry points."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ OURS: Mapping[tuple[str, str], tuple[str, str]] = {
     (SUBJECTS, "torch"): ("fedspec-torch", ""),
     (SHOW, "mirror"): ("fedspec-torch", ""),
 }
-"""What distributions of this project bring: the distribution of each, and the extras that it needs to do its work."""
+"""The distribution of this project that brings each name, and the extras that the distribution needs for it."""
 
 
 @cache
 def installed(group: str) -> Mapping[str, EntryPoint]:
-    """What the installed distributions bring, by name."""
+    """Entry points of the installed distributions, by name."""
     return {point.name: point for point in entry_points(group=group)}
 
 
 def names(group: str) -> tuple[str, ...]:
-    """What there is or could be, this project's first."""
+    """Names that are installed or could be, this project's first."""
     return tuple(dict.fromkeys([*(name for of, name in OURS if of == group), *installed(group)]))
 
 
 def found(group: str, name: str, words: str) -> EntryPoint:
-    """What is brought under a name.
+    """The entry point of a name.
 
     Args:
         group: one of the groups above.

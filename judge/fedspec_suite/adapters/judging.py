@@ -31,7 +31,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of it.
+    """The result of judging a mixer.
 
     Attributes:
         claim: what was claimed.
@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def conforms(self) -> bool:
-        """Whether every layer was mixed and no law was broken."""
+        """True if the mixer mixed every layer and broke no law."""
         return not self.broken and not self.refused
 
     def record(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Finding:
 
 
 def layer_of(mixed: object, s: Round) -> Layer:
-    """What was returned, as a layer of the round's shapes.
+    """Return the mixer's answer as a layer of the round's shapes.
 
     Raises:
         ShapeError: it is not three matrices, or one has another shape.
@@ -99,7 +99,7 @@ def asking(mixer: Mixer) -> Callable[[Round], Layer]:
 
 
 def apart(got: Rows, want: Rows, most: float) -> tuple[int, int] | None:
-    """Where two matrices differ first, if they do; what is no number differs."""
+    """Return the first place where two matrices differ, or None; a value that is no number differs."""
     for i, j in product(range(len(want)), range(len(want[0]))):
         if not abs(got[i][j] - want[i][j]) <= most:
             return i, j
@@ -112,7 +112,7 @@ def raised(error: Exception) -> str:
 
 
 def broken(law: Law, mixer: Mixer, c: Claim, s: Round, most: float = APART) -> str:
-    """Where a law does not hold in a round; empty if it does."""
+    """Return the first place where a law does not hold in a round; empty if the law holds."""
     try:
         for what, got, want in law.check(asking(mixer), held(c, s), c):
             if (at := apart(got, want, most)) is not None:
@@ -124,7 +124,7 @@ def broken(law: Law, mixer: Mixer, c: Claim, s: Round, most: float = APART) -> s
 
 
 def refusing(mixer: Mixer, c: Claim, played: Sequence[Round]) -> dict[str, str]:
-    """What the mixer raises, by the shapes of layers of which it cannot mix some round."""
+    """Errors that the mixer raises, by the shapes of layers of which it cannot mix some round."""
     found: dict[str, str] = {}
     for s in played:
         try:

@@ -117,7 +117,7 @@ def _some(names: list[str]) -> str:
 
 
 def asked_of(law: Law, a: Algorithm) -> bool:
-    """Whether a law is asked of an algorithm's canonical reading at some level."""
+    """True if a law is asked of an algorithm's canonical reading at some level."""
     for level in set(a.levels) & set(law.levels):
         # The specification shows everything, pins nothing and keeps as many sessions as it is asked to.
         offer = next(iter(offers(a, level)))
@@ -155,7 +155,7 @@ def _reasons(name: str, as_json: bool) -> None:
 
 
 def reasons(name: str) -> Iterator[dict[str, str]]:
-    """Whether each law is asked of an algorithm's canonical reading, and why, at each level that both have."""
+    """Yield, for each law at each level that both have, whether the canonical reading is asked, and why."""
     a = find(name)
     for level in a.levels:
         # The specification shows everything, pins nothing and keeps as many sessions as it is asked to.

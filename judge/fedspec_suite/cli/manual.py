@@ -1,4 +1,4 @@
-"""What ``fedspec --help`` prints: the commands by what they are for, exit codes, environment, examples."""
+"""The commands, each imported when it runs, and ``fedspec --help``: commands by purpose, exit codes, examples."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ class Manual(TyperGroup):
         self.commands = Lazy()
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """What a shell may complete a word to; no command is loaded for its line of the help."""
+        """Complete a word for a shell; no command is loaded for its line of the help."""
         whole = self.commands
         self.commands = {name: TyperCommand(name, short_help=c.words) for name, c in sorted(COMMANDS.items())}
         try:

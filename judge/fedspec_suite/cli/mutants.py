@@ -31,7 +31,7 @@ EXIT_CODES = (
 )
 
 GITHUB = "https://github.com/"
-"""What a list leaves out of a link."""
+"""The part of a link that a list leaves out."""
 
 
 def _row(m: Mutant) -> dict[str, Any]:

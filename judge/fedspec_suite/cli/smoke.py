@@ -80,7 +80,7 @@ def _numbers(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, list[float]]]
 
 
 def _played(bench: Bench, setting: Setting) -> tuple[bool, str, str, dict[str, Any]]:
-    """Whether the smallest case was answered, the answer or why there is none, what the reading gives, and the case."""
+    """Play the smallest case: True if it was answered, the answer or the error, the reading's answer, and the case."""
     s = plain_scenario(setting)
     wanted = bench.expect(s)
     played = {"case": encode(s.case), "events": [encode(e) for e in s.events], "wanted": _numbers(wanted)}
@@ -94,12 +94,12 @@ def _played(bench: Bench, setting: Setting) -> tuple[bool, str, str, dict[str, A
 
 
 def _whose(row: Mapping[str, Any]) -> str:
-    """What was asked for on the command line, with the variant."""
+    """The subject as named on the command line, with the variant."""
     return str(row["id"]).removesuffix(f"/{row['algorithm']}/{row['level']}")
 
 
 def _answers(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """What offers answer, beside what their readings give."""
+    """A table of the answers of offers, beside those of their readings."""
     t = table("offer", "reading", "fixed, taken", "after one small case", "what the reading gives")
     for row in rows:
         options = " ".join(f"{n}={v}" for n, v in row["options"].items())

@@ -22,7 +22,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 
 LOOSE = {"float64": 1e-9, "float32": 1e-3}
-"""What a variant may be off by in plain floating point, relative to the model, before it is looked at closely."""
+"""Relative error in plain floating point up to which a variant is looked at closely."""
 
 SURE = 2 / 3
 """The share of all components, and of those that deviate from the claim, that must be decided for a name."""
@@ -36,7 +36,7 @@ Given = Mapping[int, list[Shown]]
 
 @dataclass(frozen=True)
 class Evidence:
-    """Where a subject clearly deviates from what it claims.
+    """The places where a subject clearly deviates from what it claims.
 
     Attributes:
         where: for every sample and event, which components of the model do.
@@ -69,7 +69,7 @@ class Agreement:
 
     @property
     def near(self) -> bool:
-        """Whether the models agree."""
+        """True if the models agree."""
         return self.ratio <= THRESHOLD
 
 
@@ -77,7 +77,7 @@ NOWHERE = Agreement(float("inf"), 0.0)
 
 
 def evidence(known: Known, given: Given, samples: Sequence[Scenario] = ()) -> Evidence:
-    """Where the answers clearly deviate from the claimed reading, on its samples or others."""
+    """Find the events where the answers clearly deviate from the claimed reading, on its samples or other cases."""
     samples = samples or known.samples
     where: dict[int, list[Array]] = {}
     heads = []
@@ -121,7 +121,7 @@ def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
 
 
 def close(known: Known, v: Variant, given: Given, told: Evidence, names: tuple[str, ...] = ("x",)) -> bool:
-    """Whether a variant agrees in floating point, up to what is lost on the way.
+    """True if a variant agrees in floating point, up to what is lost on the way.
 
     The first event that differs ends it.
     """
@@ -136,7 +136,7 @@ def close(known: Known, v: Variant, given: Given, told: Evidence, names: tuple[s
 
 
 def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> bool:
-    """Whether a variant agrees in floating point on one case."""
+    """True if a variant agrees in floating point on one case."""
     return agreed(v, s, answers, names) == len(answers)
 
 
@@ -158,20 +158,20 @@ def agreed(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
 
 
 def apart(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
-    """Whether the models of a case are decidedly not those of a variant: by more than rounding may explain."""
+    """True if the models of a case differ from those of a variant by more than rounding may explain."""
     if agrees(v, s, answers):
         return False
     return not all((ratios[sure] <= THRESHOLD).all() for ratios, sure in _events(v, s, answers))
 
 
 def decided(v: Variant, s: Scenario, answers: list[Shown]) -> bool:
-    """Whether rounding leaves most of a variant's models of a case as they are: ties may not."""
+    """True if rounding leaves most of a variant's models of a case as they are: ties may not."""
     sure = [sure for _, sure in _events(v, s, answers)]
     return not sure or bool(np.concatenate(sure).mean() >= SURE)
 
 
 def _events(v: Variant, s: Scenario, answers: list[Shown]) -> Iterator[tuple[Array, Array]]:
-    """Of the model after each event its :func:`ratios_of`; nothing where the variant cannot run."""
+    """Yield :func:`ratios_of` of the model after each event; nothing if the variant cannot run."""
     try:
         wanted = v.exact(s, v.editions()())
     except CANNOT:
@@ -259,7 +259,7 @@ def ratios_of(got: Array, want: Array, info: np.finfo) -> tuple[Array, Array]:
 
 
 def _unlike(got: Shown, want: Shown, info: np.finfo) -> list[str]:
-    """What else is shown and is decidedly not what is wanted."""
+    """Names of the other shown quantities that decidedly differ from the wanted ones."""
     out = []
     for name in got.keys() & want.keys() - {"x"}:
         if got[name].shape != want[name].shape:

@@ -1,4 +1,4 @@
-"""What a subject's answers agree with: the first variants that give all that it shows, else its model alone."""
+"""Variants that a subject's answers agree with: the first that give all that it shows, else its model alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FEW = 8
 """How many variants that agree in small cases alone are looked at for one that agrees in larger ones too."""
 
 IGNORED = " is ignored (taken as "
-"""Of a hyper-parameter that has no effect."""
+"""The words of a hyper-parameter that has no effect."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Found:
 
     @property
     def said(self) -> str:
-        """What it is; first in what, where something else that is shown says that it is not."""
+        """The variant in words; first the quantities in which it agrees, if something else that is shown differs."""
         part = f"in {' and '.join(self.like)}, not in {', '.join(self.unlike)}: " if self.unlike else ""
         return part + self.words
 

@@ -57,7 +57,7 @@ ELSEWHERE = 4
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What a subject's models on some rich cases are.
+    """The nature of a subject's models on some rich cases.
 
     Attributes:
         played: how many of the cases it played.
@@ -87,11 +87,11 @@ class Diagnosis:
 
     @property
     def follows(self) -> bool:
-        """Whether its models, and what else it shows, are those of the claimed reading."""
+        """True if the models, and everything else that the subject shows, are those of the claimed reading."""
         return self.claimed <= THRESHOLD and not self.unlike
 
     def instead(self, separator: str) -> str:
-        """What it is instead, or that nothing known fits, and what is seen."""
+        """The rule that the subject runs instead, or that nothing known fits, and what is seen."""
         said = separator.join(map(str, self.found)) or self.decimals or (self.seen if self.fitted else "")
         if not said:
             others = f"{self.beside} other case{'s' * (self.beside > 1)}"
@@ -191,7 +191,7 @@ def _samples(known: Known, given: Given) -> list[Scenario]:
 
 
 def _elsewhere(bench: Bench, known: Known, given: Given, cases: tuple[Scenario, ...]) -> tuple[Found, ...]:
-    """What has a name and gives all of a subject's models, in the samples, where it follows, and in cases where not."""
+    """Named variants that give all of a subject's models, in the samples, where it follows, and in cases where not."""
     answers = _played(bench, cases)
     if len(answers) < len(cases) or len(cases) < 2:
         return ()
@@ -205,14 +205,14 @@ def _elsewhere(bench: Bench, known: Known, given: Given, cases: tuple[Scenario, 
 
 
 def _simpler(known: Known, setting: Setting, silent: tuple[str, ...]) -> Iterator[Iterable[Variant]]:
-    """What is tried before another algorithm is named, where hyper-parameters have no effect."""
+    """Variants to try before another algorithm is named, if hyper-parameters have no effect."""
     if silent:
         yield [v for v in known.variants if v.kind != "rule"]
         yield reduced(setting, silent)
 
 
 def _ineffective(silent: tuple[str, ...], found: tuple[Found, ...]) -> tuple[Found, ...]:
-    """What was found, another algorithm only after the hyper-parameters without effect."""
+    """The variants found, another algorithm only after the hyper-parameters without effect."""
     if not silent:
         return found
     said = without_effect(silent)
@@ -234,12 +234,12 @@ def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tup
 
 
 def unrepeated(d: Diagnosis) -> Diagnosis:
-    """What is said of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
+    """The diagnosis of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
     return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
 
 
 LATER = re.compile(r"from (?P<what>.+?) (?P<number>\d+) on(?:, in \d+ of \d+ samples)?")
-"""Of where a subject deviates: from which event on."""
+"""The words for the event from which on a subject deviates."""
 
 
 def not_before(d: Diagnosis, seen: Iterable[str]) -> Diagnosis:
@@ -302,7 +302,7 @@ def as_data(d: Diagnosis) -> list[dict[str, Any]]:
 
 
 def _fitted(bench: Bench, known: Known, given: Given, setting: Setting) -> str:
-    """What every step is; that the first alone deviates is said where another one that comes first does so too."""
+    """Describe every step; that the first alone deviates is said if another step that comes first does so too."""
     said = explained(steps(known.samples, given), setting.dtype)
     if said.startswith(FIRST_ALONE):
         others = [turned(known.samples[k]) for k in given]
@@ -312,7 +312,7 @@ def _fitted(bench: Bench, known: Known, given: Given, setting: Setting) -> str:
 
 
 def _seen(bench: Bench, known: Known, given: Given) -> str:
-    """What the numbers show; that one part of the model alone deviates, only if it does so in fresh cases too."""
+    """Describe the numbers; that one part of the model alone deviates is said only if it does so in fresh cases too."""
     said = _of_numbers(known, known.samples, given)
     if PLAYED.match(said):
         fresh = held_out(known.setting)[:FRESH]

@@ -1,4 +1,4 @@
-"""What every subject of a setting is compared with: rich cases, and how everything known answers them."""
+"""The rich cases that every subject of a setting is compared on, and how everything known answers them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MOST = 4000
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What a subject is compared with on a setting; it is the same for every subject.
+    """The samples and variants that a subject of a setting is compared with; they are the same for every subject.
 
     Attributes:
         samples: rich cases.
@@ -77,19 +77,19 @@ class Known:
 
     @cache  # noqa: B019 - it lives as long as what is known does
     def editions(self, variant: Variant) -> Callable[[], Edition]:
-        """What the sessions of a variant run in, one after another."""
+        """The edited functions that the sessions of a variant run in, one after another."""
         return variant.editions()
 
     @cache  # noqa: B019
     def exact(self, variant: Variant, k: int) -> list[Shown] | None:
-        """What a variant answers on a sample; None where it cannot run."""
+        """The answers of a variant on a sample; None if it cannot run."""
         try:
             return variant.exact(self.samples[k], self.editions(variant)())
         except CANNOT:
             return None
 
     def anew(self, s: Scenario) -> list[Shown] | None:
-        """What the claimed reading answers in another case; None where it cannot run."""
+        """The answers of the claimed reading in another case; None if it cannot run."""
         try:
             return self.claimed.exact(s, self.claimed.editions()())
         except CANNOT:

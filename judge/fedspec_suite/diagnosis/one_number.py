@@ -1,4 +1,4 @@
-"""What has one number that nobody knows: a limit on gradients, a decay in them, a hyper-parameter that stands fixed.
+"""Variants with one unknown number: a limit on gradients, a decay in them, a hyper-parameter that stands fixed.
 
 The number is sought in the event in which a subject deviates soonest; a name needs every other one to agree with it.
 """
@@ -52,7 +52,7 @@ class Family:
 
 
 def families(setting: Setting) -> Iterator[Family]:
-    """What may have a number of its own, the likelier ones first."""
+    """Families of variants with a number of their own, the likelier ones first."""
     one = replace(as_claimed(setting), parts=1, kind="generic")
 
     def generic(words: str, tail: str, defect: Callable[[float], Any], about: str = "") -> Callable[[float], Variant]:
@@ -106,7 +106,7 @@ Head = tuple[Scenario, list[Shown]]
 
 
 def numbered(setting: Setting, heads: Sequence[Head]) -> Iterator[Variant]:
-    """What gives the last answers of some cases with a number of its own, which is found there.
+    """Variants that give the last answers of some cases with a number of their own, which is found there.
 
     Where the number plays no part in the first of them, the next one is looked at.
     """

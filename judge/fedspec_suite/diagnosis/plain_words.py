@@ -1,4 +1,4 @@
-"""What is said of a rule's text, without the names of functions that a reader of the paper does not know."""
+"""Source text in words and in the paper's symbols, without functions that a reader of the paper does not know."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ANY = -2
 """Any number of arguments."""
 
 OF_CLIENTS = {"tau", "steps", "p", "a", "deltas", "examples"}
-"""What holds a number, or a row, for every client of a round."""
+"""Names that hold a number, or a row, for every client of a round."""
 
 SAID: Mapping[str, tuple[int, Callable[[Sequence[str]], str]]] = {
     "ratio": (2, lambda given: _ratio(*given)),
@@ -76,7 +76,7 @@ SAID: Mapping[str, tuple[int, Callable[[Sequence[str]], str]]] = {
 """By a function, how many arguments it has where it is said, and how."""
 
 NEW_STATE = re.compile(r"[A-Z]\w*|replace|after")
-"""What makes a record of what is kept."""
+"""Calls that make a record of what is kept."""
 
 
 def _option(found: re.Match[str]) -> str:
@@ -100,7 +100,7 @@ def plainly(words: str) -> str:
 
 
 def _calls(words: str) -> Iterator[tuple[int, int, str]]:
-    """Where calls stand that there are words for, the outer ones first, and the words."""
+    """Places of calls that there are words for, the outer ones first, and the words."""
     at = 0
     while found := CALLED.search(words, at):
         name, end = found[1], _closing(words, found.end() - 1) + 1
@@ -115,7 +115,7 @@ def _calls(words: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _closing(text: str, begin: int) -> int:
-    """Where the bracket closes that opens somewhere; -1 where it does not."""
+    """The place of the bracket that closes the one at ``begin``; -1 if none does."""
     depth = 0
     for k in range(begin, len(text)):
         depth += (text[k] in "([{") - (text[k] in ")]}")
@@ -163,7 +163,7 @@ def in_symbols(words: str, v: Variant, setting: Setting) -> str:
 
 @cache
 def _called(name: str, level: Level, function: FunctionType) -> Mapping[str, str]:
-    """What a function's vectors are called where it is called, in an algorithm that does not print its equations."""
+    """The names that a function's vectors have at its calls, in an algorithm that does not print its equations."""
     algorithm = CATALOGUE[name]
     own = [e for rule in algorithm.rules for e in printed(rule)]
     if {e.id for e in printed(function)} & {e.id for e in own}:
@@ -181,7 +181,7 @@ def _called(name: str, level: Level, function: FunctionType) -> Mapping[str, str
 
 
 def _handed(among: list[FunctionType], name: str) -> Iterator[list[str]]:
-    """What each call of a function is given, by name; empty where it is no name."""
+    """Yield the arguments of each call of a function, by name; empty for an argument that is no name."""
     for f in among:
         for node in ast.walk(parsed(source_of(f))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name:

@@ -141,14 +141,14 @@ def _verdict(r: Result) -> str:
 
 
 def complaints_of(request: Request, results: Sequence[Result]) -> list[Complaint]:
-    """What is wrong with the expected failures, after everything was judged."""
+    """Faults of the expected failures, after everything was judged."""
     # What a subject that could not be started offers is not known.
     only = None if any(not r.algorithm for r in results) else tuple(request.only)
     return complaints(request.expect, results, request.today, only=only, law=request.law)
 
 
 def _entries(request: Request, task: Task, number: int) -> list[Expectation]:
-    """What is expected of an offer."""
+    """The expected failures of an offer."""
     return [e for e in request.expect if number in chosen(task.among, [e.offer])]
 
 
@@ -258,7 +258,7 @@ def _course(subject: Subject, offer: Offer, o: Obligation) -> Course | None:
 def explanation(
     subject: Subject, offer: Offer, failed: Sequence[Obligation], broken: Sequence[Scenario] = ()
 ) -> tuple[Diagnosis, str]:
-    """What an offer that failed in these is instead, as data and in words.
+    """Diagnose an offer that failed in some obligations, as data and in words.
 
     Args:
         subject: the subject.

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Asked(Generic[T]):
-    """What one offer answered.
+    """The answer of one offer.
 
     Attributes:
         name: the subject, as it was typed.

@@ -1,4 +1,4 @@
-"""What is to be judged: each subject is asked what it offers, and its offers are shared out as tasks."""
+"""The work of the judge: offers of each subject as tasks within a time budget, and their results in turn."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Planned:
-    """What is to be done with one subject.
+    """The steps for one subject.
 
     Attributes:
         place: which it is of all.
@@ -60,7 +60,7 @@ def planned(
     awaited: Mapping[str, Future[Path]],
     progress: Callable[[str], None],
 ) -> Iterator[Planned | None]:
-    """What is to be done with each subject, as soon as it can be asked; None where none can be asked yet.
+    """Yield the plan of each subject, as soon as it can be asked; None while none can be asked yet.
 
     Args:
         request: what is asked of the judge.
@@ -146,7 +146,7 @@ def opened(request: Request, name: str, progress: Callable[[str], None]) -> Abst
 
 @dataclass
 class Turns:
-    """The table that is coming into being.
+    """Results that come out of turn, kept until everything before them has come.
 
     Attributes:
         subjects: how many there are.
@@ -163,7 +163,7 @@ class Turns:
     given: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def ready(self, *, rest: bool = False) -> Iterator[Result]:
-        """What can be printed: nothing stands before it that is still to come, or the rest will never come."""
+        """Yield the results that can be printed: none before them is still to come, or the rest will never come."""
         if not rest and not any(one.usable for one in self.plans.values()):
             # It may turn out that there is nothing to judge, which is then all that is said.
             return

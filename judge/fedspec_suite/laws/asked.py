@@ -24,7 +24,7 @@ NOT_OFFERED = "not offered: "
 
 
 class Answer(NamedTuple):
-    """Whether an algorithm is asked, and what it has that it is, or what it has or lacks that it is not."""
+    """The answer to whether an algorithm is asked, with the property that decides it, which it has or lacks."""
 
     asked: bool
     words: str
@@ -32,13 +32,13 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class Word:
-    """What a law asks by: how it is called, and what it answers to a setting."""
+    """A condition that a law asks by: its name, and its answer to a setting."""
 
     label: str
     answer: Callable[[Setting], Answer]
 
     def __call__(self, setting: Setting) -> Answer:
-        """Whether the setting has it, and what it says of that."""
+        """Return the answer for a setting, with its reason."""
         return self.answer(setting)
 
 
@@ -93,7 +93,7 @@ def unless(word: Word, why: str = "") -> Word:
 
 
 def by_level(**words: Word) -> Word:
-    """What is asked at each of the law's levels."""
+    """A condition for each of the law's levels."""
     labels = dict.fromkeys(word.label for word in words.values())
     return Word(" or ".join(labels), lambda setting: words[setting.level](setting))
 
@@ -199,7 +199,7 @@ counts_clients = where(
 
 
 def only(name: str) -> Word:
-    """One algorithm, which a reduction or a closed form is about."""
+    """The one algorithm that a reduction or a closed form is about."""
     return where(lambda s: s.algorithm.id == name, f"the id {name}", f"it is about {name}")
 
 

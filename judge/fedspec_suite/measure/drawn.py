@@ -18,7 +18,12 @@ from fedspec_suite.measure.verdict import Undecided
 
 
 class _Without:
-    """How many blocks are running, and the replacement that ends with the last of them."""
+    """The number of running blocks, and the replacement that ends with the last of them.
+
+    Hypothesis draws now and then a number that it read in the source of a module which is not installed
+    (``internal/conjecture/providers.py``). So the cases of a seed would differ between a clone and a wheel, and with
+    the files of the person who judges. No setting turns that off.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

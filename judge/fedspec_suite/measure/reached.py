@@ -1,4 +1,4 @@
-"""What functions of the specification reach: by names, closures, tables, modules and the methods of classes.
+"""The functions of the specification that others reach: by names, closures, tables, modules and methods of classes.
 
 A copy of a function is worth making where it reaches something that is edited, or behind which something else stands.
 Reach is found once; whoever asks for the same edits again has the same answer.
@@ -19,26 +19,26 @@ from fedspec.contract import Level
 from fedspec.plugins import is_own
 
 Names: TypeAlias = dict[str, Any]
-"""What the functions of a module look up."""
+"""The names that the functions of a module look up."""
 
 Spaces: TypeAlias = Mapping[str, Names]
 """The names of some modules."""
 
 WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
-"""Where the functions stand that an algorithm is made of; what lies below them (arithmetic, plans) is not edited."""
+"""Modules of the functions that an algorithm is made of; those below them (arithmetic, plans) are not edited."""
 
 GROUND = {
     *("fedspec.arith.maximum", "fedspec.arrays.put", "fedspec.arith.where_shorter", "fedspec.arith.ascending"),
     *("fedspec.population.each", "fedspec.population.each_arrival", "fedspec.population.downloaded"),
 }
-"""What others may stand around beside the rules."""
+"""Functions beside the rules that others may stand around."""
 
 Part: TypeAlias = FunctionType | type
-"""What can be copied: a function, or a class for the sake of its methods."""
+"""A part that can be copied: a function, or a class for the sake of its methods."""
 
 
 def looked_up(code: CodeType) -> list[str]:
-    """What a function and those within it look up in their module."""
+    """The names that a function and those within it look up in their module."""
     inner = [name for c in code.co_consts if isinstance(c, CodeType) for name in looked_up(c)]
     return list(dict.fromkeys([*code.co_names, *inner]))
 
@@ -52,24 +52,24 @@ def _globals(code: CodeType) -> list[str]:
 
 
 def stands_behind(f: Part) -> bool:
-    """Whether others may stand around something."""
+    """True if others may stand around something."""
     name = f"{f.__module__}.{f.__qualname__}"
     known = name in GROUND or name.startswith(WHERE) or is_own(str(f.__module__))
     return known and f.__qualname__ == f.__name__ and isinstance(f, FunctionType)
 
 
 def is_table(value: Any, names: Names) -> TypeGuard[dict[Any, Any]]:
-    """Whether something is a table that functions are looked up in, not the list that they are registered in."""
+    """True if something is a table that functions are looked up in, not the list that they are registered in."""
     return isinstance(value, dict) and names.get("__name__") != "fedspec.rules"
 
 
 def is_specified(module: str | None) -> bool:
-    """Whether a module is one of the specification or of an own algorithm: what others know is not edited."""
+    """True if a module is one of the specification or of an own algorithm: what others know is not edited."""
     return str(module).partition(".")[0] == "fedspec" or is_own(str(module))
 
 
 def _is_known(names: Names, module: str) -> bool:
-    """Whether names are the specification's, or those of the module that a function says it is of."""
+    """True if names are the specification's, or those of the module that a function says it is of."""
     return is_specified(names.get("__name__")) or names.get("__name__") == module
 
 
@@ -80,7 +80,7 @@ def _around(part: Part) -> Iterator[FunctionType]:
 
 
 def _is_around(part: Part) -> bool:
-    """Whether something of another module holds a function of the specification."""
+    """True if something of another module holds a function of the specification."""
     return any(is_specified(f.__module__) for f in _around(part))
 
 
@@ -96,23 +96,23 @@ def _within(part: Part) -> list[FunctionType]:
 
 
 def is_part(value: Any) -> TypeGuard[Part]:
-    """Whether something can be copied."""
+    """True if something can be copied."""
     return isinstance(value, FunctionType) or (isinstance(value, type) and is_specified(value.__module__))
 
 
 def _names(part: Part) -> Names:
-    """What a function looks up, or those of the module that a class is of."""
+    """The names that a function looks up, or those of the module that a class is of."""
     return part.__globals__ if isinstance(part, FunctionType) else vars(sys.modules[part.__module__])
 
 
 def methods_of(kind: type) -> dict[str, FunctionType]:
-    """What a class does, but for what all records do, and for the step of a session, which is copied by itself."""
+    """Methods of a class, but for those of all records, and for the step of a session, which is copied by itself."""
     own = {n: f for n, f in vars(kind).items() if isinstance(f, FunctionType) and f.__module__ == kind.__module__}
     return {n: f for n, f in own.items() if n in ("__init__", "__post_init__") or not (n[:2] == "__" or n == "step")}
 
 
 def _read(part: Part) -> Iterator[Part]:
-    """What a function looks up, by itself, in a table or in a module, and what is around it; of a class its methods."""
+    """Yield the parts that a function looks up and those around it; of a class its methods."""
     if isinstance(part, type):
         yield from methods_of(part).values()
         return
@@ -130,7 +130,7 @@ def _read(part: Part) -> Iterator[Part]:
 
 
 class Reach:
-    """What some functions and classes of the specification reach, and what stands beside that.
+    """The parts that some functions and classes of the specification reach, and those beside them.
 
     Attributes:
         roots: these.
@@ -154,7 +154,7 @@ class Reach:
                 around.update(_around(f))
 
     def into(self, edited: Collection[FunctionType], everything: bool) -> tuple[list[Part], Spaces]:
-        """What reaches edited functions, or any that others may stand around, too; and what that looks up."""
+        """Parts that reach edited functions, or any that others may stand around; and the names that they look up."""
         running = self._running(edited)
         found = [f for f, of in self.origins.items() if of in edited]
         kept = self._reaching(found, running)
@@ -171,7 +171,7 @@ class Reach:
         return kept, self._spaces(self.origins)
 
     def _running(self, edited: Collection[FunctionType]) -> dict[Part, None]:
-        """What may run: what the roots reach, where an edited text may call what stands beside it."""
+        """Parts that may run: those that the roots reach; an edited text may also call those beside it."""
         found, waiting = dict[Part, None](), [*self.roots]
         while waiting:
             f = waiting.pop()
@@ -183,7 +183,7 @@ class Reach:
         return found
 
     def _reaching(self, found: Sequence[Part], running: Collection[Part]) -> dict[Part, None]:
-        """What reads some functions, and what reads that, as far as it runs."""
+        """Parts that read some functions, and parts that read those, as far as they run."""
         readers: dict[Part, list[Part]] = {}
         for f in running:
             for v in self.read[f]:
@@ -200,11 +200,11 @@ class Reach:
         return name.startswith(WHERE) or is_own(name) or (name in self.own and not is_specified(name))
 
     def _beside(self, part: Part) -> list[FunctionType]:
-        """What the module of something that may be edited knows: another text may call it."""
+        """Functions in the module of a part that may be edited: another text may call them."""
         return [v for v in _names(part).values() if isinstance(v, FunctionType)] if self._is_edited(part) else []
 
     def _spaces(self, parts: Iterable[Part]) -> dict[str, Names]:
-        """What some functions look up, by module; of one that is there as it is and copied, the copy."""
+        """The names that some functions look up, by module; of a module that is there as it is and copied, the copy."""
         found: dict[str, Names] = {}
         for names in map(_names, parts):
             name = names.get("__name__", "")
@@ -249,5 +249,5 @@ def called_by(held: Sequence[Any]) -> list[FunctionType]:
 
 
 def names(function: FunctionType) -> list[str]:
-    """What a function looks up in its module."""
+    """The names that a function looks up in its module."""
     return looked_up(inspect.unwrap(function).__code__)

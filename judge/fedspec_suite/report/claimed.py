@@ -1,4 +1,4 @@
-"""What runs under one claim, a reading with the options that an offer declares, and nothing of the others."""
+"""The page of one claim: a reading with the options that an offer declares, and nothing of the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fedspec_suite.report.terminal import table
 
 
 def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str, Any]:
-    """What runs under a reading and declared options, and nothing of the others.
+    """The record of a reading and declared options, and nothing of the others.
 
     Raises:
         FedspecError: the reading or an option is unknown, contradicts the reading, or plays no part.

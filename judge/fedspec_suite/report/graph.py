@@ -52,7 +52,7 @@ def row(e: Edge) -> dict[str, Any]:
 
 
 def restriction(e: Edge) -> str:
-    """What the edge asks for: its words, and the options that they do not name."""
+    """The condition of an edge: its words, and the options that they do not name."""
     asked = ", ".join(f"{n} = {v}" for n, v in e.options.items())
     return f"{e.when} ({asked})" if asked and asked not in e.when else e.when
 

@@ -1,4 +1,4 @@
-"""What equations leave to the reader: names that stand in several rows, and what counts as 1."""
+"""Notes below equations: names that stand in several rows, numbers that count as 1, and the weights p_i."""
 
 from __future__ import annotations
 
@@ -110,13 +110,13 @@ def notes(
 
 
 def _stands_for(a: Algorithm, name: str, own: str, text: str) -> bool:
-    """Whether a name of a shared equation is none of the row's, which calls it otherwise."""
+    """True if a name of a shared equation is none of the row's, which calls it otherwise."""
     known = {*a.numbers, *a.shows}
     return name not in known and own in known and not re.search(rf"(?:^|; ){name} =", text)
 
 
 def _pinned(a: Algorithm, equations: Iterable[Equation]) -> dict[str, str]:
-    """What its equations read that it has no hyper-parameter for, with the value that its rules take."""
+    """Symbols of the equations without a hyper-parameter, with the value that the rules take."""
     found = {}
     for e in equations:
         given = inspect.signature(RULES[e.rule]).parameters if e.rule in RULES else {}
@@ -131,7 +131,7 @@ BY_EXAMPLES = "p_i = n_i / the sum of the n_j of those that take part"
 
 
 def weighing(a: Algorithm, options: Mapping[str, str] | None = None) -> str:
-    """What p_i is, in words: read off the weights that its rules are given; empty where these are none of two kinds.
+    """The weights p_i in words: read off those that the rules are given; empty if these are none of two kinds.
 
     Its specification takes the events of the plain case, in which two clients of 3 and 1 examples take 2 and 4 steps.
     """

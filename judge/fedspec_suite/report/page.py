@@ -48,7 +48,7 @@ def laws_at(a: Algorithm, level: Level) -> list[Law]:
 
 
 def line(a: Algorithm) -> dict[str, Any]:
-    """What ``fedspec list`` says of an algorithm."""
+    """The line of an algorithm in ``fedspec list``."""
     return {
         "id": a.id,
         "aliases": dict(a.aliases),
@@ -66,7 +66,7 @@ def line(a: Algorithm) -> dict[str, Any]:
 
 
 def told(a: Algorithm) -> str:
-    """Where ``fedspec list WORD`` looks: names, kind, title, source, basis, readings and the text around the box."""
+    """The text that ``fedspec list WORD`` searches: names, kind, title, source, basis, readings, text by the box."""
     box, prose = described(a)
     readings = (word for r in a.readings for word in (r.name, r.told))
     also = (word for alias in a.aliases.items() for word in alias)
@@ -74,7 +74,7 @@ def told(a: Algorithm) -> str:
 
 
 def record(a: Algorithm) -> dict[str, Any]:
-    """What ``fedspec show --json`` says of it."""
+    """The record of an algorithm in ``fedspec show --json``."""
     text = text_of(a)
     return {
         **line(a),
@@ -170,24 +170,24 @@ def _others(a: Algorithm) -> dict[Equation, str]:
 
 
 def _settled(a: Algorithm, e: Equation) -> list[tuple[str, str]]:
-    """What the first reading that has an equation settles; nothing where none has."""
+    """The options that the first reading with an equation settles; none if no reading has it."""
     return next(([*r.fixes.items()] for r in a.readings if e in a.running(a.resolve(r.name, {}))), [])
 
 
 def _withheld(a: Algorithm, rule: Callable[..., Any], e: Equation) -> list[tuple[str, str]]:
-    """Where the row's usual options name more than an equation asks for: the rule's own values, under which it runs."""
+    """The row's usual options beyond those that an equation asks for: the rule's own values, under which it runs."""
     usual = {said for known in a.equations if known.id == e.id for said in known.when}
     own = [(option, defaults(rule)[option]) for option, _ in sorted(usual - {*e.when})]
     return own if {option for option, _ in own} <= a.options.keys() and _can_be_claimed(a, own) else []
 
 
 def _can_be_claimed(a: Algorithm, where: Iterable[tuple[str, str]]) -> bool:
-    """Whether a reading settles these values of options, or leaves them to the subject."""
+    """True if a reading settles these values of options, or leaves them to the subject."""
     return any(all(r.fixes.get(option, value) == value for option, value in where) for r in a.readings)
 
 
 def _values(a: Algorithm, option: str) -> list[str]:
-    """What can be claimed of an option, its default first."""
+    """The values of an option that can be claimed, its default first."""
     default = a.defaults()[option]
     values = dict.fromkeys((default, *map(str, a.options[option])))
     return [value for value in values if _can_be_claimed(a, [(option, value)])]
@@ -199,12 +199,12 @@ def equation(e: Equation, where: str = "") -> dict[str, str]:
 
 
 def domain(name: str) -> dict[str, str]:
-    """What a hyper-parameter may be, as JSON has it."""
+    """The domain of a hyper-parameter, as JSON has it."""
     return {"domain": DOMAINS[name].domain.words, "meaning": DOMAINS[name].meaning}
 
 
 def started(a: Algorithm, starts: Mapping[str, str]) -> Text:
-    """What stands before the first step."""
+    """The values before the first step."""
     where = " of the server" if any(n in CLIENTS for n in a.numbers) else ""
     return Text(f"before the first step{where}: {', '.join(f'{n} = {words}' for n, words in starts.items())}")
 
@@ -294,7 +294,7 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def _usual(a: Algorithm, name: str) -> str:
-    """What it is where nobody says it: in the canonical reading first, and in those where it is another."""
+    """The default of a hyper-parameter: in the canonical reading first, and in those where it is another."""
     found: dict[float, list[str]] = {}
     for r in a.readings:
         if (value := unsaid(a, r.name).get(name)) is not None:
@@ -336,7 +336,7 @@ def _readings(a: Algorithm, width: int) -> Iterator[Any]:
 
 
 def intermediates(a: Algorithm, levels: Collection[Level] = ()) -> str:
-    """What a subject may show beside the model at some levels, with shapes, and at which of them where not at all."""
+    """Intermediates that a subject may show at some levels, with shapes, and their levels if not all of these."""
     levels, long = levels or a.levels, cases.shapes(a)
     where = {n: [level for level in levels if n in a.shows_at(level)] for n in a.shows}
     only = {n: f"(at level {' and '.join(there)} alone)" * (there != [*levels]) for n, there in where.items() if there}

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Run:
-    """What a line says of the run that it comes from.
+    """The run that a line comes from.
 
     Attributes:
         fedspec: the version of the judge.

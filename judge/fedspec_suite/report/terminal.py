@@ -1,4 +1,4 @@
-"""Where the command prints: its table on standard output, its progress on standard error."""
+"""Output of the command: its table on standard output, its progress on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``fedspec check`` prints: how many conform and why others do not, a line for each offer, the rest on request."""
+"""The text of ``fedspec check``: how many conform and why others do not, a line for each offer, the rest on request."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def text(results: Sequence[Result], ran: str) -> str:
 
 
 def _reach(results: Sequence[Result], console: Console) -> None:
-    """What the cases reached over, and what offers kept out of them: beyond it nothing was looked at."""
+    """Print the range of the cases, and what offers kept out of them: beyond it nothing was looked at."""
     whole: Extent = {}
     for r in results:
         widen(whole, {name: span for name, span in r.extent.items() if name in (*COUNTED, "magnitude")})
@@ -285,7 +285,7 @@ def _withheld(results: Sequence[Result]) -> int:
 
 
 def _denominators(results: Sequence[Result], console: Console) -> None:
-    """What was exercised of what was required, what was not offered."""
+    """Print how many of the required obligations were exercised, and which were not offered."""
     required, exercised, passed = (sum(getattr(r, n) for r in results) for n in ("required", "exercised", "passed"))
     cases = sum(o.cases for r in results for o in r.obligations)
     console.print(

@@ -37,7 +37,7 @@ STAMP = ".complete"
 
 @dataclass(frozen=True)
 class Bundled:
-    """One name that ``--impl`` takes.
+    """A name that ``--impl`` takes.
 
     Attributes:
         name: ``optax``, ``flwr`` (all its variants) or ``flwr:classic`` (one of them).
@@ -62,12 +62,12 @@ class Bundled:
 
     @property
     def published(self) -> bool:
-        """Whether others publish it; what it imports of the suite only drives it."""
+        """True if others publish the package; what it imports of the suite only drives it."""
         return set(self.packages) <= {"fedspec_suite"}
 
     @property
     def environment(self) -> Environment:
-        """What it runs in."""
+        """The environment that the subject runs in."""
         return Environment(self.package, self.requirements)
 
 
@@ -113,7 +113,7 @@ def expand(name: str) -> tuple[str, ...]:
 
 
 def cache_folder() -> Path:
-    """Where environments are kept."""
+    """The folder of the environments."""
     if chosen := os.environ.get("FEDSPEC_CACHE"):
         return Path(chosen).expanduser().absolute()
     base = os.environ.get("XDG_CACHE_HOME")
@@ -134,7 +134,7 @@ class Environment:
 
     @property
     def folder(self) -> Path:
-        """Where it lies, whether it exists or not."""
+        """The folder of the environment, whether it exists or not."""
         made_of = f"{self.requirements.read_text(encoding='utf-8')}\n{sys.implementation.name}\n"
         made_of += f"{platform.python_version()}\n{platform.machine()}"
         digest = hashlib.sha256(made_of.encode()).hexdigest()[:12]
@@ -142,7 +142,7 @@ class Environment:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is there."""
+        """True if the environment is there."""
         return (self.folder / STAMP).is_file() and _python(self.folder).exists()
 
     def made(self, progress: Callable[[str], None], stop: threading.Event | None = None) -> Path:
@@ -177,7 +177,7 @@ def environment(name: str) -> Path:
 
 
 def is_ready(name: str) -> bool:
-    """Whether the environment is there, so that :func:`prepare` has nothing to do."""
+    """True if the environment is there, so that :func:`prepare` has nothing to do."""
     return find(name).environment.is_ready
 
 
@@ -220,7 +220,7 @@ def command(name: str, progress: Callable[[str], None] = lambda _: None) -> list
 
 
 def _directory(package: str) -> Path:
-    """Where a package of this project lies; it is not imported.
+    """The folder of a package of this project; the package is not imported.
 
     Raises:
         ContractError: it is of a distribution that is not installed.
@@ -247,7 +247,7 @@ ABREAST = max(2, min(4, os.cpu_count() or 1))
 
 
 def missing(names: Iterable[str]) -> dict[str, Environment]:
-    """Of those names that are bundled ones: what must be made before they can be asked."""
+    """Environments that must be made before the bundled subjects among some names can be asked."""
     known = bundled()
     return {n: known[n].environment for n in names if n in known and not known[n].environment.is_ready}
 
@@ -256,7 +256,7 @@ def missing(names: Iterable[str]) -> dict[str, Environment]:
 def made(
     wanted: Iterable[Environment], progress: Callable[[str], None]
 ) -> Iterator[Mapping[Environment, Future[Path]]]:
-    """Begin to make environments, each once and in this order; the block finds there what becomes of each.
+    """Begin to make environments, each once and in this order; the block gets their futures and ends them.
 
     Args:
         wanted: what is to be made.

@@ -46,7 +46,7 @@ from fedspec_suite.vectors.vector import Vector, options_of, read, scenario
 
 @dataclass(frozen=True)
 class Played:
-    """One vector on one subject in one floating-point type.
+    """A vector played on a subject in one floating-point type.
 
     Attributes:
         vector: the vector.
@@ -147,7 +147,7 @@ def _played(bench: Bench, setting: Setting, stored: Stored) -> tuple[list[Played
 
 
 def judged(bench: Bench, setting: Setting, stored: Stored) -> Result:
-    """What the vectors of its algorithm say of an offer; a zero that it refuses costs it those that have it."""
+    """Judge an offer by the vectors of its algorithm; a zero that it refuses costs it those that have it."""
     played, skipped = _played(bench, setting, stored)
     zeros, taken = refused_by(bench.subject, bench.offer, [p.obligation for p in played])
     if zeros:
@@ -230,7 +230,7 @@ def _compared(bench: Bench, s: Scenario, vector: Vector, answers: Sequence[Shown
 
 
 def named(setting: Setting, played: Sequence[Played]) -> tuple[Found, ...]:
-    """What gives the subject's very numbers in every vector, or its models alone; what they list comes first."""
+    """Variants that give the subject's very numbers, or its models, in every vector; listed ones come first."""
     played = [p for p in played if p.answers and len(p.answers) == len(p.scenario.events)]
     failed = [p.vector for p in played if p.obligation.status is Status.FAIL]
     suspects = {name for vector in failed for names in vector["kills"].values() for name in names}
@@ -244,7 +244,7 @@ def named(setting: Setting, played: Sequence[Played]) -> tuple[Found, ...]:
 
 
 def _gives(v: Variant, played: Sequence[Played], name: str) -> bool:
-    """Whether a variant gives what the subject shows by this name in every vector."""
+    """True if a variant gives what the subject shows by this name in every vector."""
     return bool(played) and all(agrees(v, p.scenario, list(p.answers), (name,)) for p in played)
 
 

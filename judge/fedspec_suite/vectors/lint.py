@@ -1,4 +1,4 @@
-"""What a vector must be beyond its schema: short dyadic inputs, an id that is theirs, one bound for each number."""
+"""Checks of a vector beyond its schema: short dyadic inputs, an id of these inputs, one bound for each number."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BLIND = 0.05
 
 
 def lint(folder: Path) -> list[str]:
-    """What is wrong with the vectors of a folder, a sentence each; empty where nothing is.
+    """Faults of the vectors of a folder, a sentence each; empty if there are none.
 
     Raises:
         FedspecError: a file cannot be read at all.
@@ -69,7 +69,7 @@ def _of_file(stored: Stored, seen: set[str]) -> Iterator[str]:
 
 
 def faults(vector: Vector, algorithm: str) -> Iterator[str]:
-    """What is wrong with one vector."""
+    """Faults of one vector."""
     case = vector["case"]
     if case["algorithm"] != algorithm:
         yield f"case.algorithm: {case['algorithm']} in the file of {algorithm}"
@@ -101,7 +101,7 @@ def faults(vector: Vector, algorithm: str) -> Iterator[str]:
 
 
 def _of_row(case: Mapping[str, Any], setting: Setting) -> Iterator[str]:
-    """What a case holds that those of its row do not, or does not that they do."""
+    """Properties of a case that those of its row lack, or that it lacks of theirs."""
     if set(case["hyper"]) != set(setting.numbers):
         yield f"case.hyper: {', '.join(sorted(case['hyper']))}; this row has {', '.join(sorted(setting.numbers))}"
     posed = setting.level in {"round", "trace"}
@@ -111,7 +111,7 @@ def _of_row(case: Mapping[str, Any], setting: Setting) -> Iterator[str]:
 
 
 def _by_the_rule(vector: Vector) -> Iterator[str]:
-    """Where the rule in floating point refuses the case, or gives another number than is wanted."""
+    """Faults of the case by the rule in floating point, which refuses it or gives another number than is wanted."""
     s = with_dtype(scenario(vector), "float64")
     eps, tiny = limits_of("float64")
     try:
@@ -170,7 +170,7 @@ def _numbers(value: Any, where: str) -> Iterator[tuple[str, float]]:
 
 
 def _wanted(vector: Vector) -> Iterator[str]:
-    """What is wrong with what is wanted."""
+    """Faults of the wanted values."""
     size = sum(int(np.size(a)) for a in vector["case"]["x0"].values())
     if not len(vector["want"]) == len(vector["scale"]) == len(vector["events"]):
         yield "want, scale: not one for each event"
@@ -195,7 +195,7 @@ def _wanted(vector: Vector) -> Iterator[str]:
 
 
 def _blind(vector: Vector) -> Iterator[str]:
-    """Where a bound is so wide that nearly everything passes."""
+    """Faults of bounds so wide that nearly everything passes."""
     eps = max(limits_of(dtype)[0] for dtype in vector["dtypes"])
     every = [[abs(float(read(v, name))) for v in numbers] for want in vector["want"] for name, numbers in want.items()]
     largest = max((v for near in every for v in near), default=0.0)

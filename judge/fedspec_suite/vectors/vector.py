@@ -134,7 +134,7 @@ def id_of(given: Mapping[str, Any]) -> str:
 
 
 def exact(s: Scenario) -> list[Mapping[str, Any]] | None:
-    """What the rule gives in fractions; None where a root is irrational."""
+    """The answers of the rule in fractions; None if a root is irrational."""
     lifted = lift(s, Fraction)
     try:
         with digits():
@@ -145,7 +145,7 @@ def exact(s: Scenario) -> list[Mapping[str, Any]] | None:
 
 
 def wanted(s: Scenario, want: Want, in_fractions: Sequence[Mapping[str, Any]] | None = None) -> dict[str, Any]:
-    """What is wanted and its error bounds, as JSON values."""
+    """The wanted values and their error bounds, as JSON values."""
     values = []
     for k, names in enumerate(want.digits):
         shown = {}
@@ -198,7 +198,7 @@ NUDGE = 2.0**-45
 """Far more than rounding, and far less than the digits of a total."""
 
 FAR = 1e-5
-"""Of the largest number: how far a reader of the vectors lets a total be off."""
+"""Relative to the largest number: how far a reader of the vectors lets a total be off."""
 
 
 def steady(r: Row, s: Scenario, want: Want, kills: Mapping[str, Kill]) -> dict[str, Kill]:
@@ -216,7 +216,7 @@ def steady(r: Row, s: Scenario, want: Want, kills: Mapping[str, Kill]) -> dict[s
 
 
 def _stays(r: Row, either: Sequence[Scenario], want: Want, rival: Rival, kill: Kill) -> bool:
-    """Whether the total is the same where the inputs are a little larger or smaller; one that is none stays none."""
+    """True if the total is the same for inputs that are a little larger or smaller; a total that is none stays none."""
     place = kill.place.removesuffix(WIDE_ONLY)
     if not math.isfinite(kill.total):
         return True

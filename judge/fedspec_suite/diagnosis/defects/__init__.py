@@ -13,7 +13,6 @@ from fedspec_suite.diagnosis.defects import (
     blockwise,
     clients,
     corrected,
-    covers,
     events,
     exchanges,
     functions,
@@ -22,7 +21,6 @@ from fedspec_suite.diagnosis.defects import (
     late,
     messages,
     numbers,
-    places,
     remembered,
     sequence,
     shares,
@@ -44,7 +42,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
         yield from gradients.ALL
     if setting.level in {"round", "trace"}:
         yield from clients.of(setting)
-        yield from places.of(setting)
+        yield from clients.confused(setting)
         yield from remembered.of(setting)
         yield from sequence.of(setting)
         yield from shares.in_groups(setting)
@@ -56,7 +54,7 @@ def defects(setting: Setting) -> Iterator[Defect]:
     yield from state.of(setting)
     yield from functions.of(setting)
     yield from blockwise.of(setting)
-    yield from covers.of(setting)
+    yield from blockwise.other_covers(setting)
     yield from starts.of(setting)
     yield from corrected.of(setting)
     yield from shares.of(setting)

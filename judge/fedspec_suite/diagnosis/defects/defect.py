@@ -1,4 +1,4 @@
-"""What a generic defect is, and the sessions that some of them run."""
+"""The record of a generic defect, and the sessions that some defects run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ behind others, and its record (``memory``) is what edited text asks."""
 
 @dataclass(frozen=True, kw_only=True)
 class Defect:
-    """What is wrong, in words, and how to make the specification so.
+    """A mistake in words, and how to make the specification so.
 
     Attributes:
         words: what a diagnosis says.
@@ -135,11 +135,11 @@ def beginning(begin: Callable[[Running], None], *, at_first: bool = True) -> Cal
 
 
 OfClient: TypeAlias = Callable[..., Callable[..., Any]]
-"""What a client does instead: from what it does, and what else those who run the clients are given."""
+"""A replacement of a client's work: from the client and the arguments of the function that runs clients."""
 
 
 def around_clients(of_client: OfClient) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What runs clients, with something else for what they do."""
+    """Wrap a function that runs clients so that the clients do something else."""
 
     def around(there: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(there)

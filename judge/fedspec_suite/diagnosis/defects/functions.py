@@ -1,4 +1,4 @@
-"""One function for another: what a cover's numbers come down to, how a layer is scaled, where its decay enters."""
+"""Functions taken for one another: reductions of a cover, scaling of a layer, the place of its decay, short norms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EXTREMES: dict[str, tuple[str, Callable[[Array], Array]]] = {
     "a coordinate takes the largest of its sets' values, not the smallest": ("least", largest),
     "a coordinate takes the mean of its sets' values, not the smallest": ("least", _mean),
 }
-"""What is taken for the largest or the smallest of a cover's numbers."""
+"""Replacements of the largest or the smallest of a cover's numbers."""
 
 _ROWS = {"greatest": "_members", "least": "_holders"}
 
@@ -68,7 +68,7 @@ def _reduced(name: str, other: Callable[[Array], Array]) -> Callable[[Running, E
 
 
 def of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
-    """One step of one layer whose trust ratio is moved into [phi_m, phi_M], not its length."""
+    """A step of one layer whose trust ratio is moved into [phi_m, phi_M], not its length."""
 
     @wraps(there)
     def step(x: Array, p: Array, *, eta_l: Any, lam: Any = 0, phi_m: Any = 1, phi_M: Any = 1, **named: Any) -> Array:
@@ -162,7 +162,7 @@ def _one_block(s: Scenario) -> Scenario:
 
 
 def _along_itself(inner: Running, s: Scenario) -> Running:
-    """What is put in order is a client's own numbers along the last axis of each block, not a coordinate's."""
+    """Sort a client's own numbers along the last axis of each block, not those of a coordinate."""
     shapes = [a.shape for a in s.case.x0.values()]
     ends = np.cumsum([0, *(a.size for a in s.case.x0.values())])
 
@@ -187,11 +187,11 @@ ALONE: Mapping[str, Callable[[list[Any]], list[Any]]] = {
     ", unless it is the only one": lambda a: a,
     ", and is one where it is the only one": lambda a: [0 * a[0] + 1],
 }
-"""What is left of a single entry."""
+"""The remainder of a vector with a single entry."""
 
 
 def short_norms(setting: Setting) -> Iterator[Defect]:
-    """Where ||a_i||_1 is the sum of a vector."""
+    """Defects of the accumulation vector whose sum is ||a_i||_1: an entry is missing."""
     found = functions(setting.algorithm, setting.level)
     if cast(FunctionType, accumulation) not in found:
         return
@@ -211,7 +211,7 @@ def short_norms(setting: Setting) -> Iterator[Defect]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """What the functions that an algorithm runs may take for one another."""
+    """Defects in which functions that an algorithm runs are taken for one another."""
     called = {n for f in functions(setting.algorithm, setting.level) for n in inspect.unwrap(f).__code__.co_names}
     if "ascending" in called:
         words = (

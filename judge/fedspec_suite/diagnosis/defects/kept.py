@@ -1,4 +1,4 @@
-"""What is kept from event to event: frozen, late, lost now and then, or without effect in the first events."""
+"""Values kept from event to event: frozen, late, lost, overwritten, or without effect in the first events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 Changed = Callable[[Any, Any, int], Any]
-"""What a field is after an event: from its value before, the value that it should have, and how many events came before
+"""The value of a field after an event: from its value before, the value that it should have, and the number of events
 since the round, or the session, began."""
 
 
@@ -100,7 +100,7 @@ def _late(name: str) -> Callable[[Running, Scenario], Running]:
 
 
 def _absent(name: str) -> Callable[[Running, Scenario], Running]:
-    """What is kept of a client is lost in a round without it."""
+    """Lose the value that is kept of a client in a round without the client."""
 
     def session(inner: Running, s: Scenario) -> Running:
         start = part(inner.state, name)
@@ -120,7 +120,7 @@ def _absent(name: str) -> Callable[[Running, Scenario], Running]:
 
 
 def _shared(name: str, of: Callable[[Any], Any], everyone: bool) -> Callable[[Running, Scenario], Running]:
-    """What is kept of each participant, or client, is one thing made of what is kept of the participants."""
+    """Replace the kept values of all participants, or clients, by one value made of those of the participants."""
 
     def take(inner: Running, event: Event, k: int) -> Any:
         answer = inner.step(event)
@@ -192,7 +192,7 @@ def _overwritten(shown: str, name: str) -> Callable[[Running, Scenario], Running
 
 
 def _rescaled(name: str, by: str) -> Callable[[Running, Scenario], Running]:
-    """What is kept is multiplied by this event's number and divided by that of the one before."""
+    """Multiply the kept value by this event's number and divide it by that of the event before."""
 
     def session(inner: Running, s: Scenario) -> Running:
         before: list[Any] = []

@@ -1,4 +1,4 @@
-"""What a client makes of every gradient, whatever runs it: a decay in it, a limit on it."""
+"""Decay and limits: of every gradient that a client takes, and of the changes that a server averages or their mean."""
 
 from __future__ import annotations
 

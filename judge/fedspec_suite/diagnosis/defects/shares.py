@@ -25,7 +25,7 @@ from fedspec_suite.mutants import functions
 
 @dataclass(frozen=True)
 class Row:
-    """Of whom a change is: steps and examples of that client, its norm, the version that it began at, its number."""
+    """The client behind a change: its steps and examples, its norm, the version that it began at, its number."""
 
     steps: Any
     size: Any
@@ -35,7 +35,7 @@ class Row:
 
 
 Weighed = Callable[[Sequence[Any], Sequence[Row]], Sequence[Any]]
-"""What changes are multiplied by, from their shares and whose they are."""
+"""The factors of changes, from their shares and their clients."""
 
 
 def _rows(inner: Running, event: Event, s: Scenario) -> list[Row]:
@@ -158,7 +158,7 @@ def _groups(keys: Sequence[Hashable]) -> dict[Hashable, list[int]]:
 
 
 Colliding = Callable[[Sequence[Any], Sequence[list[int]]], Mapping[int, Any]]
-"""What is left of some shares, by place, from them and the places that have one key."""
+"""The shares that are left, by place, from all shares and the places that have one key."""
 
 
 def _some(which: int, again: bool) -> Colliding:
@@ -189,7 +189,7 @@ COLLIDING: Mapping[str, Colliding] = {
     "the changes are averaged first, and that mean counts once": _mean_of_means,
     "the changes are added, and that sum counts once": _sums,
 }
-"""What becomes of clients that have one key."""
+"""Mistakes about clients that have one key."""
 
 
 def _collides(key: Callable[[Row], Hashable], left: Colliding) -> Weighed:
@@ -245,7 +245,7 @@ def _by(group: Callable[[Any], Sequence[Hashable]]) -> Any:
 
 
 def in_groups(setting: Setting) -> Iterator[Defect]:
-    """What may be averaged twice where clients send their changes, and all of these count alike."""
+    """Defects in which changes of equal weight are averaged twice: within groups, then over the groups."""
     if setting.level != "round" or setting.options.get("weights", "uniform") != "uniform":
         return
     if not isinstance(setting.algorithm.run, Program) or "repeats" not in setting.takes:
@@ -264,7 +264,7 @@ def in_groups(setting: Setting) -> Iterator[Defect]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Where clients are averaged by shares."""
+    """Defects in the shares by which clients are averaged."""
     found = {f.__name__ for f in functions(setting.algorithm, setting.level)}
     late = setting.algorithm.event == "arrival"
     if "weighted_mean" in found:

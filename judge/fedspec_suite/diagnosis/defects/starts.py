@@ -13,7 +13,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 FIRST = {"the first gradient": 1, "minus the first gradient": -1}
-"""Where what is kept may begin, by how many times what the first event brings."""
+"""Starts of a kept value, by the multiple of what the first event brings."""
 
 
 def began(
@@ -67,7 +67,7 @@ def _number(inner: Running, name: str) -> Any:
 
 
 def _over_seen(name: str, rows: str) -> Callable[[Running, Scenario], Running]:
-    """What the server keeps is the mean, over the clients seen so far, of what is kept of each."""
+    """Keep at the server the mean, over the clients seen so far, of the values that are kept of each."""
 
     def session(inner: Running, s: Scenario) -> Running:
         seen: dict[int, None] = {}
@@ -88,7 +88,7 @@ def _over_seen(name: str, rows: str) -> Callable[[Running, Scenario], Running]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Where anything is kept beside the model."""
+    """Defects in the start of everything that is kept beside the model."""
     names = [n for n in state_fields(setting) if n != "t"]
     brings = "gradient" if setting.level == "client" else "Delta"
     looks = setting.level == "client" or "delta" in setting.algorithm.shows_at(setting.level)

@@ -24,7 +24,7 @@ from fedspec_suite.measure.setting import Setting
 
 
 def state_fields(setting: Setting) -> tuple[str, ...]:
-    """What the specification keeps beside the model, as far as a state is a record."""
+    """The names that the specification keeps beside the model, as far as a state is a record."""
     run, served = setting.algorithm.run, setting.algorithm.served if setting.level == "server" else None
     begin = served.init if served else run.begin if isinstance(run, LocalSolver) else run.init
     kind = typing.get_type_hints(begin).get("return") if begin else None

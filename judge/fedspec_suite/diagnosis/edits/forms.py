@@ -152,7 +152,7 @@ MIXED = {
     "the plain mean of its own and the neighbours' by {w}": "plain_means({w}) @ {x}",
     "the plain mean of the neighbours' by {w}": "others_alone(plain_means({w})) @ {x}",
 }
-"""What a matrix may make of rows by mistake."""
+"""Mistakes in the multiplication of rows by a matrix."""
 
 
 def _of_several(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -219,7 +219,7 @@ def _faded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
 
 
 TINY = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
-"""What packages add to what they divide by, or take a root of."""
+"""Constants that packages add to a denominator, or before they take a root."""
 
 
 def _kept_off_zero(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -259,7 +259,7 @@ def _mixed(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[C
 
 
 def _capped(node: ast.expr, around: str) -> Iterator[Change]:
-    """What is left out where a step is short is shortened where it is long."""
+    """Yield the change that shortens long steps, in the place of the one that leaves out short ones."""
     match node:
         case ast.Call(func=ast.Name(id="where_shorter"), args=[u, e, _, y]):
             length, most, what = (ast.unparse(n) for n in (u, e, y))

@@ -1,4 +1,4 @@
-"""What is wrong with an intermediate that is shown, where the model is right: read off its values."""
+"""Shown intermediates read off their values: those that are wrong, and those wrong beside a model that deviates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MADE: tuple[tuple[str, Callable[[Array, Array], Array]], ...] = (
     ("the root of what it should be", lambda want, before: np.sqrt(np.abs(want))),
     ("its magnitude alone", lambda want, before: np.abs(want)),
 )
-"""What a value may be made of by mistake: of the wanted one, and of that wanted in the event before."""
+"""Mistakes in a value: made of the wanted one, and of that wanted in the event before."""
 
 
 def shown(known: Known, given: Given, names: tuple[str, ...]) -> str:
@@ -63,7 +63,7 @@ def _near(got: Array, want: Array, dtype: str) -> bool:
 
 
 def _rows(known: Known, given: Given, name: str) -> Iterator[tuple[Array, Array, Array | None, Step]]:
-    """What is shown, what is wanted, what was wanted before, and the event, in turn."""
+    """Yield the shown value, the wanted one, the one wanted before, and the event, in turn."""
     for k, answers in given.items():
         s, wanted = known.samples[k], known.exact(known.claimed, k)
         before: Array | None = None

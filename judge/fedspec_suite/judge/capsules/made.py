@@ -1,4 +1,4 @@
-"""Capsules out of verdicts: what failed is asked once more, with everything that is said written down."""
+"""Capsules out of verdicts: failures are asked once more and written down, with a script that plays one of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, NotOffere
 
 @dataclass(frozen=True)
 class Made:
-    """What is to be written for an offer.
+    """The files to be written for an offer.
 
     Attributes:
         stem: what its files are called.
@@ -137,7 +137,7 @@ print(f"{name}[{component}]: got {{got!r}}, want {want!r}"); sys.exit(not abs(go
 
 
 def script(implementation: str, law: str, dtype: str, failure: int, number: Number) -> tuple[str, str]:
-    """The text of a script, and why there is none where there is none.
+    """The text of a script that needs NumPy and the adapter alone, and the reason if there is none.
 
     Args:
         implementation: the subject, as it was typed.
