@@ -20,6 +20,8 @@ from fedspec_suite.adapters.rounds import FUNCTIONS, Claim, Mixer, following, na
 from fedspec_suite.adapters.variants import mutants, spoilt
 from fedspec_suite.report.terminal import Json, emit
 
+EPILOG = "Exit code: 0 all laws hold, 1 one does not, 2 usage error, or nothing could be judged."
+
 KINDS = "FILE.py:FUNCTION, MODULE:FUNCTION, spec or mutant:ID"
 
 
@@ -64,43 +66,37 @@ def listed() -> str:
     return "\n".join([*lines, "", *(f"{law.id}: {law.words}" for law in LAWS)])
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command."""
+def adapters_(
+    mixer: Annotated[str | None, typer.Argument(metavar="MIXER", help=KINDS)] = None,
+    rule: Annotated[str, typer.Option(help=f"What it claims: {', '.join(FUNCTIONS)}.")] = "fedit",
+    weights: Annotated[
+        Weighting, typer.Option(help="How it weighs clients: examples or uniform.")
+    ] = Weighting.EXAMPLES,
+    first: Annotated[Factor, typer.Option(help="Of rolora: which factor is trained first.")] = Factor.B,
+    own_ranks: Annotated[bool, typer.Option("--own-ranks", help="Of flora: clients have own ranks.")] = False,
+    rounds: Annotated[bool, typer.Option("--cases", help="Print rounds and the rule's answers as JSON.")] = False,
+    seed: Annotated[int, typer.Option(help="Of the rounds that are drawn.")] = 0,
+    names: Annotated[bool, typer.Option("--list", help="Print rules, laws and mistakes.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Judge a function that mixes the low-rank adapters (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, FedEx.
 
-    @app.command(
-        "adapters", epilog="Exit code: 0 all laws hold, 1 one does not, 2 usage error, or nothing could be judged."
-    )
-    def adapters_(
-        mixer: Annotated[str | None, typer.Argument(metavar="MIXER", help=KINDS)] = None,
-        rule: Annotated[str, typer.Option(help=f"What it claims: {', '.join(FUNCTIONS)}.")] = "fedit",
-        weights: Annotated[
-            Weighting, typer.Option(help="How it weighs clients: examples or uniform.")
-        ] = Weighting.EXAMPLES,
-        first: Annotated[Factor, typer.Option(help="Of rolora: which factor is trained first.")] = Factor.B,
-        own_ranks: Annotated[bool, typer.Option("--own-ranks", help="Of flora: clients have own ranks.")] = False,
-        rounds: Annotated[bool, typer.Option("--cases", help="Print rounds and the rule's answers as JSON.")] = False,
-        seed: Annotated[int, typer.Option(help="Of the rounds that are drawn.")] = 0,
-        names: Annotated[bool, typer.Option("--list", help="Print rules, laws and mistakes.")] = False,
-        as_json: Json = False,
-    ) -> None:
-        """Judge a function that mixes the low-rank adapters (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, FedEx.
-
-        Nothing is trained: a dozen rounds of small whole numbers are mixed. docs/lora.md has a first function.
-        """
-        if names:
-            typer.echo(listed())
-            return
-        if weights is Weighting.STEPS:
-            raise ParameterError("--weights steps: a round says no steps; give examples or uniform")
-        claim = Claim(named(rule), weights, first, own_ranks)
-        if rounds:
-            typer.echo(json.dumps(cases(claim, seed), indent=1))
-            return
-        if mixer is None:
-            raise UnknownNameError(f"mixer: none is given; give {KINDS}")
-        finding = judge(found(mixer, claim), claim, seed=seed)
-        if as_json:
-            emit([finding.record()])
-        else:
-            typer.echo(str(finding))
-        raise typer.Exit(0 if finding.conforms else 1)
+    Nothing is trained: a dozen rounds of small whole numbers are mixed. docs/lora.md has a first function.
+    """
+    if names:
+        typer.echo(listed())
+        return
+    if weights is Weighting.STEPS:
+        raise ParameterError("--weights steps: a round says no steps; give examples or uniform")
+    claim = Claim(named(rule), weights, first, own_ranks)
+    if rounds:
+        typer.echo(json.dumps(cases(claim, seed), indent=1))
+        return
+    if mixer is None:
+        raise UnknownNameError(f"mixer: none is given; give {KINDS}")
+    finding = judge(found(mixer, claim), claim, seed=seed)
+    if as_json:
+        emit([finding.record()])
+    else:
+        typer.echo(str(finding))
+    raise typer.Exit(0 if finding.conforms else 1)

@@ -156,11 +156,3 @@ def papers(as_json: Json = False) -> None:
         console().print(t)
         console().print()
     console().print(Text("L149 and the like, wherever they stand: lines of plain text made from what is specified."))
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command("list")(list_)
-    app.command()(show)
-    app.command()(graph)
-    app.command()(papers)

@@ -104,91 +104,88 @@ class Capsules:
                 self.folder.rmdir()
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command."""
+EPILOG = f"{EXIT_CODES[:-1]}, with --strict also where part of a claim was not seen or asked."
 
-    @app.command("check", epilog=f"{EXIT_CODES[:-1]}, with --strict also where part of a claim was not seen or asked.")
-    def check_(
-        context: typer.Context,
-        implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
-        only: Annotated[
-            list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
-        ] = None,
-        law: Annotated[
-            list[str] | None, typer.Option(help="Only these laws, with * and ?; see `fedspec laws`; repeatable.")
-        ] = None,
-        properties: Annotated[
-            bool, typer.Option("--properties", help="Ask properties too: invariants, reductions, closed forms.")
-        ] = False,
-        profile: Annotated[str, typer.Option(help=f"How many cases: {', '.join(PROFILES)}.")] = "full",
-        seed: Annotated[str, typer.Option(help="Seed of the drawn cases, or random: one that is printed.")] = "0",
-        rounds: Annotated[int, typer.Option(min=1, help="Rounds of the longest cases.")] = Reach.rounds,
-        clients: Annotated[int, typer.Option(min=1, help="Clients of the most crowded cases.")] = Reach.clients,
-        dim: Annotated[int, typer.Option(min=1, help="Coordinates of the largest models.")] = Reach.coordinates,
-        limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = LIMIT,
-        start_limit: Annotated[
-            float, typer.Option(help="Seconds that the handshake may take, with the imports.")
-        ] = START_LIMIT,
-        budget: Annotated[
-            float | None, typer.Option(help="Seconds that one subject may take in all.", show_default="no limit")
-        ] = None,
-        device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
-        jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
-        report: Annotated[
-            list[Path] | None, typer.Option(help=f"Write a file, whose suffix says in which form: {KNOWN}; repeatable.")
-        ] = None,
-        capsules: Annotated[
-            Path | None, typer.Option(help="Keep the failures of each offer in this folder, to be played again.")
-        ] = None,
-        expect: Annotated[Path | None, typer.Option(help="Expected failures, a TOML file.")] = None,
-        strict: Annotated[
-            bool, typer.Option("--strict", help="End with exit code 3 where part of a claim was not seen or asked.")
-        ] = False,
-        details: Annotated[
-            bool, typer.Option("--details", "-v", help="Print every obligation, note and command.")
-        ] = False,
-        quiet: Annotated[
-            bool, typer.Option("--quiet", "-q", help="Print nothing but what is wrong; the exit code says the rest.")
-        ] = False,
-        as_json: Json = False,
-    ) -> None:
-        """Judge implementations."""
-        check_limit(limit)
-        check_limit(start_limit, "start-limit")
-        if budget is not None:
-            check_limit(budget, "budget")
-        request = Request(
-            implementations=implementations,
-            only=only or (),
-            law=",".join([*(law or [ALL]), *([PROPERTIES] if properties else [])]),
-            profile=profile,
-            seed=seed_of(seed),
-            limit=limit,
-            device=device,
-            jobs=jobs,
-            start_limit=start_limit,
-            budget=math.inf if budget is None else budget,
-            reach=Reach(coordinates=dim, rounds=rounds, clients=clients),
-            capsules=capsules is not None,
-            expect=read(expect) if expect else (),
-            today=date.today(),
-        )
-        if profile == "full" and not quiet and not as_json and complaints().is_terminal:
-            _quick(request)
-        begun, run = time.monotonic(), run_of(request)
-        kept = Capsules(capsules) if capsules else None
-        if report and (only or law) and _of_project(context, "report"):
-            complaints().print("fedspec: a part is judged, so that the project's reports stay as they are")
-            report = None
-        results, code, wrong = _run(request, [Report(path, run) for path in report or ()], kept, strict, quiet)
-        with unbroken():
-            if as_json:
-                emit([line(r, run) for r in results])
-            elif results and not (quiet and code == 0):
-                verdicts.show(results, console(), ran(request, time.monotonic() - begun), details=details)
-        for said in wrong:
-            complaints().print(f"fedspec: {said}")
-        raise typer.Exit(code)
+
+def check_(
+    context: typer.Context,
+    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
+    only: Annotated[
+        list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+    ] = None,
+    law: Annotated[
+        list[str] | None, typer.Option(help="Only these laws, with * and ?; see `fedspec laws`; repeatable.")
+    ] = None,
+    properties: Annotated[
+        bool, typer.Option("--properties", help="Ask properties too: invariants, reductions, closed forms.")
+    ] = False,
+    profile: Annotated[str, typer.Option(help=f"How many cases: {', '.join(PROFILES)}.")] = "full",
+    seed: Annotated[str, typer.Option(help="Seed of the drawn cases, or random: one that is printed.")] = "0",
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of the longest cases.")] = Reach.rounds,
+    clients: Annotated[int, typer.Option(min=1, help="Clients of the most crowded cases.")] = Reach.clients,
+    dim: Annotated[int, typer.Option(min=1, help="Coordinates of the largest models.")] = Reach.coordinates,
+    limit: Annotated[float, typer.Option(help="Seconds that one answer may take.")] = LIMIT,
+    start_limit: Annotated[
+        float, typer.Option(help="Seconds that the handshake may take, with the imports.")
+    ] = START_LIMIT,
+    budget: Annotated[
+        float | None, typer.Option(help="Seconds that one subject may take in all.", show_default="no limit")
+    ] = None,
+    device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the work.")] = 2,
+    report: Annotated[
+        list[Path] | None, typer.Option(help=f"Write a file, whose suffix says in which form: {KNOWN}; repeatable.")
+    ] = None,
+    capsules: Annotated[
+        Path | None, typer.Option(help="Keep the failures of each offer in this folder, to be played again.")
+    ] = None,
+    expect: Annotated[Path | None, typer.Option(help="Expected failures, a TOML file.")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with exit code 3 where part of a claim was not seen or asked.")
+    ] = False,
+    details: Annotated[bool, typer.Option("--details", "-v", help="Print every obligation, note and command.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing but what is wrong; the exit code says the rest.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Judge implementations."""
+    check_limit(limit)
+    check_limit(start_limit, "start-limit")
+    if budget is not None:
+        check_limit(budget, "budget")
+    request = Request(
+        implementations=implementations,
+        only=only or (),
+        law=",".join([*(law or [ALL]), *([PROPERTIES] if properties else [])]),
+        profile=profile,
+        seed=seed_of(seed),
+        limit=limit,
+        device=device,
+        jobs=jobs,
+        start_limit=start_limit,
+        budget=math.inf if budget is None else budget,
+        reach=Reach(coordinates=dim, rounds=rounds, clients=clients),
+        capsules=capsules is not None,
+        expect=read(expect) if expect else (),
+        today=date.today(),
+    )
+    if profile == "full" and not quiet and not as_json and complaints().is_terminal:
+        _quick(request)
+    begun, run = time.monotonic(), run_of(request)
+    kept = Capsules(capsules) if capsules else None
+    if report and (only or law) and _of_project(context, "report"):
+        complaints().print("fedspec: a part is judged, so that the project's reports stay as they are")
+        report = None
+    results, code, wrong = _run(request, [Report(path, run) for path in report or ()], kept, strict, quiet)
+    with unbroken():
+        if as_json:
+            emit([line(r, run) for r in results])
+        elif results and not (quiet and code == 0):
+            verdicts.show(results, console(), ran(request, time.monotonic() - begun), details=details)
+    for said in wrong:
+        complaints().print(f"fedspec: {said}")
+    raise typer.Exit(code)
 
 
 def _quick(request: Request) -> None:

@@ -16,6 +16,8 @@ from fedspec_suite.judge.every import Asked, every
 from fedspec_suite.measure.verdict import declared
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
+EPILOG = "Exit code: 0 every offer is known, 1 one is not, 2 usage or adapter error."
+
 
 def _words(d: Diagnosis, claim: str) -> str:
     if not d.played:
@@ -42,36 +44,32 @@ def _row(asked: Asked[Diagnosis]) -> dict[str, Any]:
     }
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command."""
+def identify_(
+    implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
+    only: Annotated[
+        list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+    ] = None,
+    limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = 20.0,
+    as_json: Json = False,
+) -> None:
+    """Say which variant each offer is: a reading, a known or a generic defect, two at once, another rule.
 
-    @app.command("identify", epilog="Exit code: 0 every offer is known, 1 one is not, 2 usage or adapter error.")
-    def identify_(
-        implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
-        only: Annotated[
-            list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
-        ] = None,
-        limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = 20.0,
-        as_json: Json = False,
-    ) -> None:
-        """Say which variant each offer is: a reading, a known or a generic defect, two at once, another rule.
-
-        A dozen rich cases are played; this is no verdict, for that there is `fedspec check`.
-        """
-        with spinner() as progress:
-            asked = every(implementations, identify, only=only or (), limit=limit, progress=progress)
-            rows = [_row(one) for one in asked]
-        if as_json:
-            emit(rows)
-        else:
-            out = console()
-            for name, of_subject in groupby(rows, key=itemgetter("subject")):
-                t, version = table("algorithm", "level", "claims", "is"), ""
-                for row in of_subject:
-                    version = row["version"]
-                    which = f"{row['variant']}:{row['algorithm']}" if row["variant"] else row["algorithm"]
-                    t.add_row(which, row["level"], row["claims"], row["words"])
-                out.print(f"{name} ({version})" if version else name, t, sep="\n")
-        if any(r["played"] and not (r["follows"] or r["found"]) for r in rows):
-            raise typer.Exit(1)
-        raise typer.Exit(0 if all(r["played"] for r in rows) else 2)
+    A dozen rich cases are played; this is no verdict, for that there is `fedspec check`.
+    """
+    with spinner() as progress:
+        asked = every(implementations, identify, only=only or (), limit=limit, progress=progress)
+        rows = [_row(one) for one in asked]
+    if as_json:
+        emit(rows)
+    else:
+        out = console()
+        for name, of_subject in groupby(rows, key=itemgetter("subject")):
+            t, version = table("algorithm", "level", "claims", "is"), ""
+            for row in of_subject:
+                version = row["version"]
+                which = f"{row['variant']}:{row['algorithm']}" if row["variant"] else row["algorithm"]
+                t.add_row(which, row["level"], row["claims"], row["words"])
+            out.print(f"{name} ({version})" if version else name, t, sep="\n")
+    if any(r["played"] and not (r["follows"] or r["found"]) for r in rows):
+        raise typer.Exit(1)
+    raise typer.Exit(0 if all(r["played"] for r in rows) else 2)

@@ -178,8 +178,3 @@ def _invariants(paper: str, as_json: bool) -> None:
             v.id, v.says, v.source, "\n".join((*v.laws, *(n.split("::", 1)[1] for n in v.tests), *v.proofs)), v.why
         )
     console().print(t)
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command()(laws)

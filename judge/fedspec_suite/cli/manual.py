@@ -21,8 +21,8 @@ class Command:
 
     Attributes:
         words: what it does, as the help says it.
-        where: MODULE:ATTRIBUTE of what adds it to the command line: a function that takes a ``Typer``, or a ``Typer``
-            of its own. Empty: the entry point of another distribution says it.
+        where: MODULE:ATTRIBUTE of the function that it runs, or of a ``Typer`` of its own. Empty: the entry point of
+            another distribution says it, or a function that takes a ``Typer``.
     """
 
     words: str
@@ -31,43 +31,43 @@ class Command:
 
 PURPOSES: dict[str, dict[str, Command]] = {
     "Judge an implementation": {
-        "check": Command("Judge implementations.", "fedspec_suite.cli.check:mount"),
+        "check": Command("Judge implementations.", "fedspec_suite.cli.check:check_"),
         "report": Command(
             "Write one page about your own runs, say what changed between two, make a badge.",
-            "fedspec_suite.cli.report:mount",
+            "fedspec_suite.cli.report:report_",
         ),
-        "replay": Command("Play the failures of a capsule again.", "fedspec_suite.cli.replay:mount"),
+        "replay": Command("Play the failures of a capsule again.", "fedspec_suite.cli.replay:replay_"),
         "identify": Command(
             "Say which variant each offer is: a reading, a known or a generic defect, two at once, another rule.",
-            "fedspec_suite.cli.identify:mount",
+            "fedspec_suite.cli.identify:identify_",
         ),
         "smoke": Command(
             "Play one small case of each offer; the numbers of its reading stand beside the answer, and nothing is "
             "judged.",
-            "fedspec_suite.cli.smoke:mount",
+            "fedspec_suite.cli.smoke:smoke",
         ),
-        "subjects": Command("List the bundled subjects.", "fedspec_suite.cli.subjects:mount"),
+        "subjects": Command("List the bundled subjects.", "fedspec_suite.cli.subjects:subjects"),
         "adapters": Command(
             "Judge a function that mixes the low-rank adapters (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, "
             "FedEx.",
-            "fedspec_suite.cli.adapters:mount",
+            "fedspec_suite.cli.adapters:adapters_",
         ),
     },
     "Look things up": {
         "list": Command(
-            "List the algorithms, all or those that a word is said of.", "fedspec_suite.cli.catalogue:mount"
+            "List the algorithms, all or those that a word is said of.", "fedspec_suite.cli.catalogue:list_"
         ),
         "show": Command(
             "Show one algorithm: its box beside its code, equations, readings, laws, reductions, costs, traps.",
-            "fedspec_suite.cli.catalogue:mount",
+            "fedspec_suite.cli.catalogue:show",
         ),
         "graph": Command(
-            "Draw which algorithm is which other one under a restriction.", "fedspec_suite.cli.catalogue:mount"
+            "Draw which algorithm is which other one under a restriction.", "fedspec_suite.cli.catalogue:graph"
         ),
-        "laws": Command("List the laws, or say all of one.", "fedspec_suite.cli.laws:mount"),
+        "laws": Command("List the laws, or say all of one.", "fedspec_suite.cli.laws:laws"),
         "papers": Command(
             "The five papers: authors, venue, ids, the text that is specified, what other versions change.",
-            "fedspec_suite.cli.catalogue:mount",
+            "fedspec_suite.cli.catalogue:papers",
         ),
         "vectors": Command("Cases on disk with what the rule gives; docs/vectors.md.", "fedspec_suite.cli.vectors:app"),
     },
@@ -77,7 +77,7 @@ PURPOSES: dict[str, dict[str, Command]] = {
     "Bring an own algorithm": {
         "new": Command(
             "Write a file with an algorithm of your own: its box, rule, row, what it reduces to and two mistakes.",
-            "fedspec_suite.cli.new:mount",
+            "fedspec_suite.cli.new:new",
         ),
     },
     "The papers' statements, and beyond": {
@@ -131,14 +131,17 @@ def loaded(name: str) -> Any:
     from fedspec_suite.subjects import environments
 
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(environments.cache_folder() / "hypothesis"))
-    module, _, attribute = COMMANDS[name].where.partition(":")
-    of_other = None if module else brought.found(brought.COMMANDS, name, name)
-    found = of_other.load() if of_other else getattr(import_module(module), attribute)
+    where, _, attribute = COMMANDS[name].where.partition(":")
+    of_other = None if where else brought.found(brought.COMMANDS, name, name)
+    module: Any = None if of_other else import_module(where)
+    found = of_other.load() if of_other else getattr(module, attribute)
     alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(found, typer.Typer):
         alone.add_typer(found, name=name)
-    else:
+    elif of_other:
         found(alone)
+    else:
+        alone.command(name, epilog=getattr(module, "EPILOG", None))(found)
     return typer.main.get_group(alone).commands[name]
 
 

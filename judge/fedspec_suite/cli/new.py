@@ -74,8 +74,3 @@ def new(
         asks.append(f"worst-case {name}")
     for asked in asks:
         out.print(f"  fedspec {asked} --plugin {path}", soft_wrap=True, highlight=False)
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command()(new)

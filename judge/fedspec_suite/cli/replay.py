@@ -15,42 +15,36 @@ from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.report import capsules
 from fedspec_suite.report.terminal import Json, console, emit, spinner
 
-EXIT_CODES = "Exit code: 0 all pass now, 1 one still fails, 2 usage or adapter error, 3 one cannot be decided."
+EPILOG = "Exit code: 0 all pass now, 1 one still fails, 2 usage or adapter error, 3 undecided."
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command."""
+def replay_(
+    file: Annotated[Path, typer.Argument(metavar="CAPSULE", help="What `fedspec check --capsules` wrote.")],
+    implementation: Annotated[str, typer.Argument(metavar="IMPL", help="; ".join(locate.KINDS))],
+    limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = LIMIT,
+    start_limit: Annotated[
+        float, typer.Option(min=1e-9, help="Seconds that the handshake may take, with the imports.")
+    ] = START_LIMIT,
+    device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
+    details: Annotated[bool, typer.Option("--details", help="Tell what happens in each case, in words.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Play the failures of a capsule again.
 
-    @app.command(
-        "replay", epilog="Exit code: 0 all pass now, 1 one still fails, 2 usage or adapter error, 3 undecided."
-    )
-    def replay_(
-        file: Annotated[Path, typer.Argument(metavar="CAPSULE", help="What `fedspec check --capsules` wrote.")],
-        implementation: Annotated[str, typer.Argument(metavar="IMPL", help="; ".join(locate.KINDS))],
-        limit: Annotated[float, typer.Option(min=1e-9, help="Seconds that one answer may take.")] = LIMIT,
-        start_limit: Annotated[
-            float, typer.Option(min=1e-9, help="Seconds that the handshake may take, with the imports.")
-        ] = START_LIMIT,
-        device: Annotated[str, typer.Option(help="Where the mirror runs: cpu or cuda.")] = "cpu",
-        details: Annotated[bool, typer.Option("--details", help="Tell what happens in each case, in words.")] = False,
-        as_json: Json = False,
-    ) -> None:
-        """Play the failures of a capsule again.
-
-        The file is data: nothing that it names is looked up or run, which is why the implementation is given here.
-        """
-        capsule = read(file)
-        (name, *others) = locate.expand(implementation)
-        if others:
-            raise ParameterError(f"replay: {implementation} stands for {name}, {', '.join(others)}; name one of them")
-        with (
-            spinner() as progress,
-            locate.opened(name, limit=limit, start_limit=start_limit, device=device, progress=progress) as subject,
-        ):
-            found = replayed(capsule, subject)
-            info = subject.info
-        if as_json:
-            emit([r.record() for r in found])
-        else:
-            capsules.show(capsule, found, info, console(), details=details)
-        raise typer.Exit(exit_code(found))
+    The file is data: nothing that it names is looked up or run, which is why the implementation is given here.
+    """
+    capsule = read(file)
+    (name, *others) = locate.expand(implementation)
+    if others:
+        raise ParameterError(f"replay: {implementation} stands for {name}, {', '.join(others)}; name one of them")
+    with (
+        spinner() as progress,
+        locate.opened(name, limit=limit, start_limit=start_limit, device=device, progress=progress) as subject,
+    ):
+        found = replayed(capsule, subject)
+        info = subject.info
+    if as_json:
+        emit([r.record() for r in found])
+    else:
+        capsules.show(capsule, found, info, console(), details=details)
+    raise typer.Exit(exit_code(found))

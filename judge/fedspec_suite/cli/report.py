@@ -15,67 +15,61 @@ from fedspec_suite.report import badges, changes, results_page, sentences
 from fedspec_suite.report.stored import Stored, read
 from fedspec_suite.report.terminal import console, unbroken
 
+EPILOG = "Exit code: 0 it was written, whatever the verdicts are; 2 usage error."
+
 PAGES = (".html", ".htm")
 PICTURES = {".json": badges.Badge.json, ".svg": badges.Badge.svg}
 
 
-def mount(app: typer.Typer) -> None:
-    """Add the command."""
-
-    @app.command("report", epilog="Exit code: 0 it was written, whatever the verdicts are; 2 usage error.")
-    def report_(
-        results: Annotated[
-            list[Path], typer.Argument(metavar="RESULTS...", help="What `fedspec check --report FILE.jsonl` wrote.")
-        ],
-        out: Annotated[Path | None, typer.Option("--out", "-o", help="The page, a file that ends in .html.")] = None,
-        compare: Annotated[
-            bool, typer.Option("--compare", help="Say what changed from the first file to the second.")
-        ] = False,
-        badge: Annotated[
-            list[Path] | None,
-            typer.Option(help="A badge: .json (an endpoint for shields.io) or .svg (a picture); repeatable."),
-        ] = None,
-        only: Annotated[
-            list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
-        ] = None,
-    ) -> None:
-        """Write one page about your own runs, say what changed between two, make a badge."""
-        if compare and len(results) != 2:
-            raise ParameterError(
-                f"compare: got {len(results)} {'file' if len(results) == 1 else 'files'}; give OLD NEW"
-            )
-        if out is not None and out.suffix not in PAGES:
-            raise ParameterError(f"out: {out} ends in {out.suffix!r}; a page ends in {' or '.join(PAGES)}")
-        badges_to = badge or []
-        for path in badges_to:
-            if path.suffix not in PICTURES:
-                raise ParameterError(f"badge: {path} ends in {path.suffix!r}; known: {', '.join(PICTURES)}")
-        stored = [_narrowed(read(path), only or ()) for path in results]
-        if not compare and not any(one.results for one in stored):
-            raise _nothing(stored, only or ())
-        since, lines = results_page.NOTHING, []
-        if compare:
-            old, new = stored
-            found, others = changes.changes(old, new), changes.versions(old, new)
-            said = changes.tally(found, len(new.results))
-            since = results_page.since(old, found, said, others)
-            lines = [f"{c.name} {changes.KINDS[c.kind][0]}: {c.said}" for c in found]
-            lines += [f"also other than before: {'; '.join(others)}"] if others else []
-            lines = [f"since {old.name}: {said}", *chain.from_iterable(map(_item, lines))]
-            stored = [new]
-        stored, twice = _once(stored)
-        if twice:
-            lines.append(
-                f"{twice} {'offer stands' if twice == 1 else 'offers stand'} in a later file too, which counts."
-            )
-        told = [r for one in stored for r in one.results]
-        if out is not None:
-            _write(out, results_page.page(stored, since))
-        for path in badges_to:
-            _write(path, PICTURES[path.suffix](badges.of_results(told)))
-        with unbroken():
-            for line in (sentences.tally(told), *lines, *(f"written: {path}" for path in (out, *badges_to) if path)):
-                console().print(line, soft_wrap=True)
+def report_(
+    results: Annotated[
+        list[Path], typer.Argument(metavar="RESULTS...", help="What `fedspec check --report FILE.jsonl` wrote.")
+    ],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The page, a file that ends in .html.")] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Say what changed from the first file to the second.")
+    ] = False,
+    badge: Annotated[
+        list[Path] | None,
+        typer.Option(help="A badge: .json (an endpoint for shields.io) or .svg (a picture); repeatable."),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="[VARIANT:]ALGORITHM[/LEVEL[/READING]], with * and ?; repeatable.")
+    ] = None,
+) -> None:
+    """Write one page about your own runs, say what changed between two, make a badge."""
+    if compare and len(results) != 2:
+        raise ParameterError(f"compare: got {len(results)} {'file' if len(results) == 1 else 'files'}; give OLD NEW")
+    if out is not None and out.suffix not in PAGES:
+        raise ParameterError(f"out: {out} ends in {out.suffix!r}; a page ends in {' or '.join(PAGES)}")
+    badges_to = badge or []
+    for path in badges_to:
+        if path.suffix not in PICTURES:
+            raise ParameterError(f"badge: {path} ends in {path.suffix!r}; known: {', '.join(PICTURES)}")
+    stored = [_narrowed(read(path), only or ()) for path in results]
+    if not compare and not any(one.results for one in stored):
+        raise _nothing(stored, only or ())
+    since, lines = results_page.NOTHING, []
+    if compare:
+        old, new = stored
+        found, others = changes.changes(old, new), changes.versions(old, new)
+        said = changes.tally(found, len(new.results))
+        since = results_page.since(old, found, said, others)
+        lines = [f"{c.name} {changes.KINDS[c.kind][0]}: {c.said}" for c in found]
+        lines += [f"also other than before: {'; '.join(others)}"] if others else []
+        lines = [f"since {old.name}: {said}", *chain.from_iterable(map(_item, lines))]
+        stored = [new]
+    stored, twice = _once(stored)
+    if twice:
+        lines.append(f"{twice} {'offer stands' if twice == 1 else 'offers stand'} in a later file too, which counts.")
+    told = [r for one in stored for r in one.results]
+    if out is not None:
+        _write(out, results_page.page(stored, since))
+    for path in badges_to:
+        _write(path, PICTURES[path.suffix](badges.of_results(told)))
+    with unbroken():
+        for line in (sentences.tally(told), *lines, *(f"written: {path}" for path in (out, *badges_to) if path)):
+            console().print(line, soft_wrap=True)
 
 
 def _item(text: str) -> list[str]:

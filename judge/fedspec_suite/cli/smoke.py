@@ -21,6 +21,8 @@ from fedspec_suite.measure.limits import kept_to
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
+EPILOG = "Exit code: 0 every offer answers, 2 one does not, or a usage error."
+
 
 def smoke(
     implementations: Annotated[list[str], typer.Argument(metavar="IMPL...", help="; ".join(locate.KINDS))],
@@ -110,8 +112,3 @@ def _answers(rows: Iterable[Mapping[str, Any]]) -> Table:
         offer = f"{row['algorithm']}/{row['level']}" if row["algorithm"] else ""
         t.add_row(offer, f"{row['reading']} {options}".strip(), pinned, *both)
     return t
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command(epilog="Exit code: 0 every offer answers, 2 one does not, or a usage error.")(smoke)

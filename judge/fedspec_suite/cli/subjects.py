@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
 from fedspec_suite.report.terminal import Json, console, emit, table
 from fedspec_suite.subjects import environments
 
@@ -23,8 +21,3 @@ def subjects(as_json: Json = False) -> None:
     for row in rows:
         t.add_row(row["id"], row["description"], "there" if row["ready"] else "made on first use")
     console().print(t)
-
-
-def mount(app: typer.Typer) -> None:
-    """Add the command to the command line."""
-    app.command()(subjects)
