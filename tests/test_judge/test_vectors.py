@@ -23,7 +23,7 @@ from fedspec.errors import FedspecError
 from fedspec.schema import FOLDER as SCHEMAS
 from fedspec_suite.measure.dice import is_short
 from fedspec_suite.mutants import MUTANTS
-from fedspec_suite.vectors import catching, lint, making, picks, stored
+from fedspec_suite.vectors import catching, lint, making, stored
 from fedspec_suite.vectors.judging import fits
 from fedspec_suite.vectors.rivals import rivals, separated, want_of
 from fedspec_suite.vectors.rows import Row, all_rows
@@ -101,10 +101,10 @@ def test_what_would_change_is_said(tmp_path: Path) -> None:
 def test_what_has_no_vectors_yet_is_chosen_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "picks.json"
     path.write_text('{"gone/client/x": [1]}')
-    monkeypatch.setattr(picks, "PATH", path)
+    monkeypatch.setattr(making, "PICKS", path)
     words = ("vectors", "make", "sgd", "--jobs", "1", "--folder", str(tmp_path / "v"))
     inside(*words, "--check").refused("sgd", "chosen first", "leave it out")
-    assert inside(*words).code == 0 and [*picks.load()] == ["sgd/client/fednova"]
+    assert inside(*words).code == 0 and [*making.picked()] == ["sgd/client/fednova"]
     (made_now,) = stored.load(tmp_path / "v")
     shown = {name for v in made_now.vectors for names in v["kills"].values() for name in names}
     assert {m.id for m in MUTANTS.values() if "sgd" in m.algorithms} <= shown

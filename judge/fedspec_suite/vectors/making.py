@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -12,7 +13,6 @@ from typing import TypeVar
 from fedspec.catalogue import ADDED
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
-from fedspec_suite.vectors import picks
 from fedspec_suite.vectors.choosing import choose, evaluated, further
 from fedspec_suite.vectors.rivals import Edit, rivals
 from fedspec_suite.vectors.rows import all_rows, rows_of
@@ -20,6 +20,9 @@ from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, index, indexed, 
 from fedspec_suite.vectors.vector import Vector, size, vector_of
 
 T = TypeVar("T")
+
+PICKS = Path(__file__).with_name("picks.json")
+"""The numbers of the vectors' candidates, by row: kept, so that a new mutant or a better judge moves no vector."""
 
 
 def algorithms() -> list[str]:
@@ -82,18 +85,18 @@ def choose_anew(
         progress: is told how far it is.
         keep: leave the rows alone that have some, so that a new reading moves no vector of another.
     """
-    known, names = picks.load(), [name for name in names if name not in ADDED]
+    known, names = picked(), [name for name in names if name not in ADDED]
     of = partial(chosen, known=frozenset(known) if keep else frozenset())
     for done, (_, numbers) in enumerate(_each(of, names, jobs), 1):
         progress(f"vectors: chosen for {done} of {len(names)} algorithms")
         known |= numbers
     there = {r.name for r in all_rows()}
-    picks.save({name: numbers for name, numbers in known.items() if name in there})
+    keep_picks({name: numbers for name, numbers in known.items() if name in there})
 
 
 def unchosen(names: Sequence[str]) -> list[str]:
     """The algorithms that have a row without candidates."""
-    known = picks.load()
+    known = picked()
     return [name for name in names if name not in ADDED and any(r.name not in known for r in rows_of(name))]
 
 
@@ -111,7 +114,7 @@ def file_of(algorithm: str) -> str:
     Raises:
         FedspecError: nothing is told from the rule, so that there is no vector.
     """
-    stored = made(algorithm, chosen(algorithm) if algorithm in ADDED else picks.load())
+    stored = made(algorithm, chosen(algorithm) if algorithm in ADDED else picked())
     if not stored.vectors:
         raise FedspecError(
             f"vectors: {algorithm} has none: a vector is a case that tells a mistake or another reading from the rule, "
@@ -173,3 +176,29 @@ def _put(path: Path, body: str) -> list[str]:
         return []
     path.write_text(body, encoding="utf-8", newline="\n")
     return [path.name]
+
+
+def picked() -> dict[str, list[int]]:
+    """The numbers of the candidates that were chosen, by the name of the row.
+
+    Raises:
+        FedspecError: the file is none of this kind.
+    """
+    try:
+        body = json.loads(PICKS.read_text(encoding="utf-8"))
+        return {str(name): [int(n) for n in numbers] for name, numbers in body.items()}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        raise FedspecError(f"vectors: {PICKS} cannot be read ({error}); take it from the release again") from error
+
+
+def keep_picks(picks: Mapping[str, list[int]]) -> None:
+    """Write the numbers of the candidates, a row a line.
+
+    Raises:
+        FedspecError: it cannot be written.
+    """
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(numbers)}" for name, numbers in sorted(picks.items()))
+    try:
+        PICKS.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise FedspecError(f"vectors: cannot write {PICKS} ({error.strerror}); run from a source tree") from error
