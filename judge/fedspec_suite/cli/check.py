@@ -189,7 +189,7 @@ def check_(
 
 
 def _quick(request: Request) -> None:
-    """What few cases show, for a person who waits."""
+    """Judge by a few cases first and print the outcome, for a person who waits."""
     with spinner() as progress:
         results = list(check(replace(request, profile="quick", capsules=False), progress))
     few, many = PROFILES["quick"], PROFILES["full"]
@@ -201,7 +201,7 @@ def _quick(request: Request) -> None:
 
 
 def _of_project(context: typer.Context, name: str) -> bool:
-    """Whether an option is as pyproject.toml says."""
+    """True if an option is as pyproject.toml says."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "DEFAULT_MAP"
 
@@ -237,5 +237,5 @@ def _run(
 
 
 def ran(request: Request, seconds: float) -> str:
-    """What was run, in a line."""
+    """The run in a line."""
     return f"profile {request.profile}, seed {request.seed}, {seconds:.0f} s"

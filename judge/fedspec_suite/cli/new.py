@@ -16,7 +16,7 @@ from fedspec_suite.report.terminal import console
 
 
 class Kind(StrEnum):
-    """What the algorithm is about, and so what the file begins with."""
+    """The part that the new algorithm is about, and that the file begins with."""
 
     SERVER = "server"
     SOLVER = "solver"
@@ -32,7 +32,7 @@ BEGINS = {
     Kind.GOSSIP: "decentralised SGD whose clients average their gradients",
     Kind.LATE: "FedBuff with a server that averages its changes",
 }
-"""What the file holds before it is changed."""
+"""The algorithm that the file holds before it is changed."""
 
 
 def new(

@@ -84,7 +84,7 @@ def _narrowed(stored: Stored, only: list[str] | tuple[str, ...]) -> Stored:
 
 
 def _once(stored: list[Stored]) -> tuple[list[Stored], int]:
-    """Of an offer that several files hold what the last of them says; and how many are left out for it."""
+    """Keep, of an offer that several files hold, the last result; count the results that are left out for it."""
     out, later = [], set[str]()
     for one in reversed(stored):
         kept = [k for k, r in enumerate(one.results) if r.id not in later]

@@ -108,7 +108,7 @@ def _cost(s: Scenario, last: int) -> int:
 
 
 def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
-    """Which components are too far off for floating point; those that are no numbers in both are not."""
+    """Components that are too far off for floating point; those that are no numbers in both are not."""
     wanted = np.asarray(want, dtype=float).reshape(-1)
     if wanted.shape != got.shape:
         return np.ones(got.shape, bool)

@@ -243,7 +243,7 @@ def _diagnosed(result: Result, subject: Budgeted, offer: Offer, broken: Sequence
 
 
 def _properties(subject: Subject, offer: Offer) -> dict[str, str]:
-    """Which properties an offer breaks and which it has, since its deviation has no name: pass or fail, by id."""
+    """Properties that an offer breaks or has, asked if its deviation has no name: pass or fail, by id."""
     asked = judge_offer(subject, replace(offer, dtypes=offer.dtypes[:1]), profile="quick", law=PROPERTIES)
     return {o.law: str(o.status) for o in asked if o.status in {Status.PASS, Status.FAIL}}
 

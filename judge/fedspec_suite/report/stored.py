@@ -69,7 +69,7 @@ class Run:
 
     @property
     def asked(self) -> str:
-        """Which laws alone were asked; empty where all were."""
+        """The laws to which the run was limited; empty if all were asked."""
         return "" if self.law == "*" else f"only the laws {self.law}"
 
 

@@ -31,7 +31,7 @@ def algorithms() -> list[str]:
 
 
 def chosen(algorithm: str, known: Collection[str] = ()) -> dict[str, list[int]]:
-    """Which candidates are to be the vectors of an algorithm, by row, but for the rows whose are known."""
+    """The candidates that are to be the vectors of an algorithm, by row, but for the rows whose are known."""
     tried: set[Edit] = set()
     rows = [r for r in rows_of(algorithm) if r.name not in known]
     found = [(r, c) for r in rows for c in choose(r, partial(size, r), tried)]

@@ -76,7 +76,7 @@ _STRATEGIES: Mapping[str, Callable[[tuple[str, ...]], tuple[str, ...]]] = {
     "all clients follow the strategy of the first": lambda named: named[:1] * len(named),
     "all clients follow the strategy of the last": lambda named: named[-1:] * len(named),
 }
-"""Which participant follows which strategy."""
+"""Mistakes about the strategy that each participant follows."""
 
 _NOISE: Mapping[str, Callable[[int], float]] = {
     "every client adds the same noise, not the server once": lambda n: n,
@@ -165,7 +165,7 @@ _DATA: Mapping[str, Callable[[int, Sequence[int]], int]] = {
     "participants train on the data of the round's last one": lambda k, S: S[-1],
     "participants train on the data of the one before them in the round": lambda k, S: S[k - 1],
 }
-"""Which client's objective a participant minimises, by its place in the round."""
+"""The client whose objective a participant minimises, by its place in the round."""
 
 
 def _data_of(other: Callable[[int, Sequence[int]], int]) -> Callable[[Running, Event, int], Any]:

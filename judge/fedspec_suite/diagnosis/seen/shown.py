@@ -78,7 +78,7 @@ def _rows(known: Known, given: Given, name: str) -> Iterator[tuple[Array, Array,
 
 
 def along(known: Known, told: Evidence) -> str:
-    """Which intermediates are right in every event in which x first deviates, and which are wrong in every one."""
+    """Name the intermediates that are right in every event in which x first deviates, and those wrong in every one."""
     right: list[set[str]] = []
     wrong: list[set[str]] = []
     for k, event, answers in told.heads:
