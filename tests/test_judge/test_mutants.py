@@ -18,7 +18,7 @@ from fedspec.errors import UnknownNameError
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.diagnosis.edits.unguarded import opened
-from fedspec_suite.diagnosis.identify import diagnose
+from fedspec_suite.diagnosis.identify import identify, in_words
 from fedspec_suite.kills.asking import offered, offers_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.copies import Copy, plan_of
@@ -46,7 +46,7 @@ def test_a_mutant_is_named_where_the_models_show_it(name: str) -> None:
     mutant, said = MUTANTS[name], []
     for number in offers_of(mutant):
         offer, setting = SUBJECT.info.offers[number], offered(number)
-        said.append(diagnose(bench_of(mutants.Mutated(mutant), offer, setting), setting))
+        said.append(in_words(identify(bench_of(mutants.Mutated(mutant), offer, setting), setting), True))
         if EQUIVALENT.get(name, mutant.words) in said[-1]:
             return
     raise AssertionError(said)
