@@ -17,6 +17,7 @@ from fedspec_site.lines import lines
 from fedspec_site.results import of_algorithm
 from fedspec_site.writing import Source
 from fedspec_suite.report import claimed, graph, page
+from fedspec_suite.report.source import text_of
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,12 @@ def changes(a: Algorithm, reading: str) -> list[Change] | None:
     return [Change(i, there.get(i, ""), usual.get(i, "")) for i in ids if there.get(i) != usual.get(i)]
 
 
+def _readings(a: Algorithm, canonical: str) -> dict[str, str]:
+    """The code of each reading whose code is not the canonical one's."""
+    found = {r.name: text_of(a, r.name).code for r in a.readings[1:]}
+    return {name: code for name, code in found.items() if code != canonical}
+
+
 def write(source: Source) -> None:
     """Write the pages, and the one that lists them."""
     offered = {id: verdicts.counted([o.kind for o in of_algorithm(id)]) for id in CATALOGUE}
@@ -57,6 +64,7 @@ def write(source: Source) -> None:
             "algorithm",
             a=a,
             record=record,
+            readings=_readings(a, record["code"]),
             lines=lines(a),
             changes={r.name: changes(a, r.name) for r in a.readings[1:]},
             offers=of_algorithm(a.id),

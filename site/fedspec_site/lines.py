@@ -6,13 +6,15 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 from markupsafe import Markup
 
 from fedspec.catalogue import Algorithm
+from fedspec.folding import folding_of, options_of
 from fedspec.rules import Equation, printed
 from fedspec_site import mathml
 
@@ -35,14 +37,10 @@ class Line:
 def lines(a: Algorithm) -> list[Line]:
     """The equations that run in the canonical reading, in order."""
     known = {f"{f.__module__}.{f.__qualname__}": f for f in a.rules}
-    options = a.resolve(a.readings[0].name, {})
-    # A rule may have a name of its own for an option: what tells it is what it may be.
-    chosen = {kind.__name__: options[n] for n, kind in a.options.items()}
-    return [_line(e, known[e.rule], chosen) for e in a.equations]
+    return [_line(e, known[e.rule], _body(a, known[e.rule])) for e in a.equations]
 
 
-def _line(e: Equation, rule: Callable[..., Any], options: Mapping[str, str]) -> Line:
-    body = _body(rule)
+def _line(e: Equation, rule: Callable[..., Any], body: list[ast.stmt]) -> Line:
     left = e.text.partition(" = ")[0].strip()
     anew: set[str] = set()
     found: list[tuple[ast.stmt, frozenset[str]]] = []
@@ -54,37 +52,21 @@ def _line(e: Equation, rule: Callable[..., Any], options: Mapping[str, str]) -> 
     if not found and len({one.id for one in printed(rule)}) == 1:
         # All of it computes its one equation.
         found = [(node, frozenset()) for node in body]
-    function = inspect.unwrap(rule)
-    usual = {type(p.default).__name__: str(p.default) for p in inspect.signature(function).parameters.values()}
-    chosen = _Chosen({**usual, **options}, function.__globals__)
     code = "\n".join(ast.unparse(node) for node, _ in found)
-    maths = [mathml.statement(chosen.visit(node), before) for node, before in found]
+    maths = [mathml.statement(node, before) for node, before in found]
     return Line(e, code, tuple(m for m in maths if m) if all(maths) else ())
 
 
-class _Chosen(ast.NodeTransformer):
-    """Of ``a if option is Option.VALUE else b`` what runs under the options, by what kinds they are of."""
-
-    def __init__(self, options: Mapping[str, str], known: Mapping[str, Any]) -> None:
-        self.options, self.known = options, known
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        match node.test:
-            case ast.Compare(
-                left=ast.Name(),
-                ops=[ast.Is()],
-                comparators=[ast.Attribute(value=ast.Name(id=kind), attr=value)],
-            ) if kind in self.options and kind in self.known:
-                right = self.options[kind] == str(getattr(self.known[kind], value))
-                chosen: ast.expr = self.visit(node.body if right else node.orelse)
-                return chosen
-        return node
-
-
-def _body(rule: Callable[..., Any]) -> list[ast.stmt]:
-    """The statements of a rule as it is printed, without its checks and its docstring."""
-    function = inspect.unwrap(rule)
-    (node,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+def _body(a: Algorithm, rule: Callable[..., Any]) -> list[ast.stmt]:
+    """The statements of a rule under the canonical reading, without its checks and its docstring."""
+    f, folding = inspect.unwrap(rule), folding_of(a)
+    assert isinstance(f, FunctionType)
+    # A rule may have a name of its own for an option: its kind tells which option it is.
+    chosen = {kind: folding.options[n] for n, kind in a.options.items() if n in folding.options}
+    default = {n: p.default for n, p in inspect.signature(f).parameters.items()}
+    known = {n: chosen.get(kind, default[n]) for n, kind in options_of(f).items()}
+    folding.fold(f, {n: v for n, v in known.items() if v is not inspect.Parameter.empty})
+    (node,) = ast.parse(folding.texts.get(f) or textwrap.dedent(inspect.getsource(f))).body
     assert isinstance(node, ast.FunctionDef)
     return [_bare(s) for s in node.body if not isinstance(s, ast.Expr) and not _refuses(s)]
 
