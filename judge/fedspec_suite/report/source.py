@@ -213,6 +213,7 @@ def _called(f: Callable[..., Any], source: Source) -> Iterator[str]:
     (definition,) = ast.parse(source(f)).body
     assert isinstance(definition, ast.FunctionDef)
     given = {argument.arg for argument in (*definition.args.args, *definition.args.kwonlyargs)}
+    given |= {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     names = (node.id for line in definition.body for node in ast.walk(line) if isinstance(node, ast.Name))
     yield from (name for name in names if name not in given)
 
