@@ -52,8 +52,7 @@ def local(
     Raises:
         UnknownNameError: a name is unknown, or the row is no local solver.
         ParameterError: a hyper-parameter is missing or outside its domain; ``update`` is called without the parameters,
-            or under ``jit`` or ``vmap`` where the rule asks in Python how many steps were taken (``admu``,
-            ``sm3-ii-delayed``).
+            or under ``jit`` or ``vmap`` if a rule of your own asks in Python how many steps were taken.
     """
     rule = rules.local(algorithm, reading, eta_l=1.0 if callable(eta_l) else eta_l, **given)
 

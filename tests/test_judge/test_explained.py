@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_judge.diagnosing import diagnosed
+from test_judge.diagnosing import diagnosed, written
 from test_judge.subjects.behind import Behind
 from test_judge.test_gates import hyper
 

@@ -103,16 +103,6 @@ def test_every_mechanical_edit_is_a_text_that_differs(algorithm: str) -> None:
             assert m.new != m.old and v.words
 
 
-def test_the_square_of_a_largest_is_not_the_largest_square() -> None:
-    d = edited(
-        "sm3-i",
-        "client.sm3.sm3_i",
-        "mu, nu = accumulate_i(state.mu, g**2, cover)",
-        "mu = state.mu + cover.greatest(g) ** 2\n    nu = cover.least(mu)",
-    )
-    assert names(d) == ["cover.greatest(g)^2 stands for cover.greatest(g^2) in mu + cover.greatest(g^2)"]
-
-
 def test_rows_that_are_mixed_in_place_are_told_so() -> None:
     in_place = "out = X.copy()\n    for i in range(len(X)):\n        out[i] = W[i] @ out\n    return out - eta_l * G"
     d = edited("dsgd", "mixing.gossip.dsgd", "return W @ X - eta_l * G", in_place)

@@ -59,7 +59,7 @@ def test_an_edit_that_changes_nothing_survives() -> None:
 
 
 def test_a_sample_is_killed() -> None:
-    (module, found, _) = next(mutate.chosen(["fedspec.client.sm3"], 6, 0, ()))
+    (module, found, _) = next(mutate.chosen(["fedspec.client.sm3"], 6, 0))
     assert module == "fedspec.client.sm3" and len(found) == 6
     reasons = mutate.explained()
     fates = [mutate.look(e, vectors()) for e in found if reaching(e, vectors()) and not mutate.why(e, reasons)]
