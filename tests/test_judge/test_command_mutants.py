@@ -59,8 +59,8 @@ def test_shows_the_edit_and_how_to_see_who_notices() -> None:
     (thread,) = MUTANTS["fedyogi-sign"].seen
     assert f"seen: {thread.link}, read {thread.read}\n      {thread.says}\n" in said
     assert re.findall(r"^([-+] .*)", said, re.MULTILINE) == [
-        "-     v = state.v - (1 - beta2) * square * sign(state.v - square)",
-        "+     v = state.v - (1 - beta2) * square * sign(square - state.v)",
+        "-     v = state.v - (1 - beta2) * u**2 * sign(state.v - u**2)",
+        "+     v = state.v - (1 - beta2) * u**2 * sign(u**2 - state.v)",
     ]
     assert said.rstrip().endswith("who notices: fedspec mutants run fedyogi-sign")
     assert "under: start = first-gradient" in inside("mutants", "show", "dampened-second-gradient").out

@@ -68,10 +68,10 @@ EDITED: dict[str, tuple[str, ...]] = {
         "ratio(q, norm(q)) * scaling(x, phi, phi_m, phi_M)",
         "(ratio(q, norm(q)) * norm(x) if norm(x) > 0 else q)",
     ),
-    "v stands for the first square in (1 - beta2) * square * sign(v - square)": (
+    "v stands for the first u^2 in (1 - beta2) * u^2 * sign(v - u^2)": (
         "fedyogi",
         "server.yogi.yogi",
-        "(1 - beta2) * square * sign",
+        "(1 - beta2) * u**2 * sign",
         "(1 - beta2) * state.v * sign",
     ),
     "gossip(X, W) is done once behind the loop, not in every turn": (

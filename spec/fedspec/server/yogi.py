@@ -41,8 +41,8 @@ def yogi(
     """
     t = state.t + 1
     m = beta1 * state.m + (1 - beta1) * delta
-    square = (delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m) ** 2
-    v = state.v - (1 - beta2) * square * sign(state.v - square)
+    u = delta if second_moment is SecondMoment.PSEUDO_GRADIENT else m
+    v = state.v - (1 - beta2) * u**2 * sign(state.v - u**2)
     m_hat = corrected(m, beta1, t, bias_correction)
     v_hat = corrected(v, beta2, t, bias_correction)
     x = state.x + rate(eta, beta1, beta2, t, bias_correction) * m_hat / root(v_hat, tau, epsilon)
