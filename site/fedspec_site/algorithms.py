@@ -17,7 +17,7 @@ from fedspec_site.lines import lines
 from fedspec_site.results import of_algorithm
 from fedspec_site.writing import Source
 from fedspec_suite.report import claimed, graph, page
-from fedspec_suite.report.source import text_of
+from fedspec_suite.report.source import code_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def changes(a: Algorithm, reading: str) -> list[Change] | None:
 
 def _readings(a: Algorithm, canonical: str) -> dict[str, str]:
     """The code of each reading whose code is not the canonical one's."""
-    found = {r.name: text_of(a, r.name).code for r in a.readings[1:]}
+    found = {r.name: code_of(a, r.name) for r in a.readings[1:]}
     return {name: code for name, code in found.items() if code != canonical}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
@@ -16,6 +15,7 @@ from markupsafe import Markup
 from fedspec.catalogue import Algorithm
 from fedspec.folding import folding_of, options_of
 from fedspec.rules import Equation, printed
+from fedspec.source_text import source_of
 from fedspec_site import mathml
 
 
@@ -66,7 +66,7 @@ def _body(a: Algorithm, rule: Callable[..., Any]) -> list[ast.stmt]:
     default = {n: p.default for n, p in inspect.signature(f).parameters.items()}
     known = {n: chosen.get(kind, default[n]) for n, kind in options_of(f).items()}
     folding.fold(f, {n: v for n, v in known.items() if v is not inspect.Parameter.empty})
-    (node,) = ast.parse(folding.texts.get(f) or textwrap.dedent(inspect.getsource(f))).body
+    (node,) = ast.parse(folding.texts.get(f) or source_of(f)).body
     assert isinstance(node, ast.FunctionDef)
     return [_bare(s) for s in node.body if not isinstance(s, ast.Expr) and not _refuses(s)]
 

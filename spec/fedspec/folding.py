@@ -1,6 +1,6 @@
 """The text of a function under one reading: its source with the options of the reading folded away.
 
-Each rule has one text, with an option for each choice that its readings make. :func:`folded` prints that text as one
+Each rule has one text, with an option for each choice that its readings make. :func:`folding_of` gives that text as a
 reading runs it: a test of an option disappears with the branch that is not taken, an option is no parameter any more,
 and a helper that is then one expression (``root``, ``corrected``) stands where it is called. Nothing else is changed,
 so that the folded functions compute the same numbers, bit for bit.
@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 from fedspec import arith
 from fedspec.hyper import keywords, plays_part
 from fedspec.rules import printed
-from fedspec.source_text import assigned_in, bare, copied, drop_unread, leave_out, read_in, source_of, written
+from fedspec.source_text import assigned_in, bare, copied, definition_of, drop_unread, leave_out, loaded, written
 
 E = TypeVar("E", bound=ast.expr)
 
@@ -83,7 +83,7 @@ class Folding:
         if f not in self.known:
             self.known[f] = known
             node = self.within(f, known).node
-            if ast.dump(node) != ast.dump(bare(source_of(f))):
+            if ast.dump(node) != ast.dump(bare(definition_of(f))):
                 self.texts[f] = written(node)
         return True
 
@@ -97,10 +97,13 @@ class Folding:
 
 def folding_of(a: Any, reading: str = "", options: Mapping[str, str] | None = None) -> Folding:
     """The folding of an algorithm (a row of the catalogue) under a reading, the canonical one by default."""
-    chosen = a.resolve(reading or a.readings[0].name, options or {})
+    return folding_under(a, a.resolve(reading or a.readings[0].name, options or {}))
+
+
+def folding_under(a: Any, chosen: Mapping[str, str], whole: bool = False) -> Folding:
+    """The folding of an algorithm under a value of each option; ``whole`` as in :class:`Folding`."""
     values = {n: a.options[n](v) for n, v in chosen.items() if n not in LEFT_OPEN}
-    numbers = [n for n in a.numbers if plays_part(a.plays, n, chosen)]
-    return Folding(values, numbers)
+    return Folding(values, [n for n in a.numbers if plays_part(a.plays, n, chosen)], whole)
 
 
 LEFT_OPEN = {
@@ -137,13 +140,13 @@ class _Function(ast.NodeTransformer):
         self.node = self.tree()
 
     def tree(self) -> ast.FunctionDef:
-        node = bare(source_of(self.function))
+        node = bare(definition_of(self.function))
         self.made.update(assigned_in(node))
-        read = read_in(node)
+        read = loaded(node)
         node.body = self.block(node.body)
         drop_unread(node)
         if not self.of.whole:
-            self.idle = {a.arg for a in node.args.kwonlyargs} & (read - read_in(node))
+            self.idle = {a.arg for a in node.args.kwonlyargs} & (read - loaded(node))
             leave_out(node.args, {*self.known, *self.idle})
         return node
 
@@ -297,8 +300,7 @@ class _Function(ast.NodeTransformer):
 
     def _spread(self, call: ast.Call) -> list[Any] | None:
         """The statements of a rule that is called, last its expression, if they can stand where it is called."""
-        f = self.space.get(call.func.id) if isinstance(call.func, ast.Name) else None
-        f = inspect.unwrap(f) if isinstance(f, FunctionType) else None
+        f = self._function(call.func)
         if f is None or f not in self.of.known or not self._is_equation(f):
             return None
         given = self._bound(call, list(_defaults(f)))
@@ -341,19 +343,23 @@ class _Function(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         node.func, node.args = self.visit(node.func), [self._argument(a) for a in node.args]
         node.keywords = [new for k in node.keywords for new in self._keywords(k)]
-        f = self.space.get(node.func.id) if isinstance(node.func, ast.Name) else None
-        f = inspect.unwrap(f) if isinstance(f, FunctionType) else None
-        if isinstance(node.func, ast.Name) and node.func.id == "partial" and isinstance(node.args[0], ast.Name):
-            self._held(node.args[0].id, node.keywords)
-        if f is None or not f.__module__.startswith(FOLDED) or f is self.function:
+        f = self._function(node.func)
+        if isinstance(node.func, ast.Name) and node.func.id == "partial":
+            self._held(node.args[0], node.keywords)
+        if f is None or f is self.function:
             return self._with_text(node)
         return self._folded_call(node, f)
 
-    def _held(self, name: str, given: Sequence[ast.keyword]) -> None:
+    def _function(self, node: ast.expr) -> FunctionType | None:
+        """The function with options that a name stands for; None if it stands for something else."""
+        f = self.space.get(node.id) if isinstance(node, ast.Name) else None
+        f = inspect.unwrap(f) if isinstance(f, FunctionType) else None
+        return f if f is not None and f.__module__.startswith(FOLDED) else None
+
+    def _held(self, node: ast.expr, given: Sequence[ast.keyword]) -> None:
         """Fold a function that ``partial`` holds, if nothing but its defaults decides its options."""
-        f = inspect.unwrap(self.space[name]) if name in self.space else None
-        if isinstance(f, FunctionType) and f.__module__.startswith(FOLDED):
-            default = {n: inspect.signature(f).parameters[n].default for n in options_of(f)}
+        if (f := self._function(node)) is not None:
+            default = {n: _defaults(f)[n] for n in options_of(f)}
             if not default.keys() & {k.arg for k in given} and inspect.Parameter.empty not in default.values():
                 self.of.fold(f, default)
 
@@ -385,10 +391,10 @@ class _Function(ast.NodeTransformer):
 
     def _folded_call(self, node: ast.Call, f: FunctionType) -> ast.expr:
         """A call without the options that it decides, or the one expression that is then left of the function."""
-        names = list(_defaults(f))
+        default = _defaults(f)
+        names = list(default)
         given = self._bound(node, names)
         whole = not any(k.arg is None for k in node.keywords) and not any(isinstance(a, ast.Starred) for a in node.args)
-        default = _defaults(f)
         # What ``**`` hands over may be an option too.
         absent = default if whole else dict.fromkeys(default, UNKNOWN)
         chosen = {n: self.value(given[n]) if n in given else absent[n] for n in options_of(f)}
@@ -429,7 +435,7 @@ def _inlined(
     if any(isinstance(n, ast.Lambda | ast.comprehension) for n in ast.walk(value)):
         return None
     free = [n for n in read if n not in given and n not in made]
-    if any(n in f.__globals__ and {**vars(arith), **space}.get(n) is not f.__globals__[n] for n in free):
+    if any(n in f.__globals__ and space.get(n, vars(arith).get(n)) is not f.__globals__[n] for n in free):
         return None
     found: E = _Put(given).visit(copied(value))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from types import FunctionType
 from typing import Any, TypeVar
@@ -13,14 +13,20 @@ from typing import Any, TypeVar
 T = TypeVar("T", bound=ast.AST)
 
 
-def source_of(function: FunctionType) -> ast.FunctionDef:
+@cache
+def source_of(function: Callable[..., Any]) -> str:
+    """The text of a function, without the indentation of its first line."""
+    return textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+
+
+def definition_of(function: FunctionType) -> ast.FunctionDef:
     """The definition of a function, each statement with its source."""
-    return copied(_source_of(function))
+    return copied(_definition_of(function))
 
 
 @cache
-def _source_of(function: FunctionType) -> ast.FunctionDef:
-    source = textwrap.dedent(inspect.getsource(function))
+def _definition_of(function: FunctionType) -> ast.FunctionDef:
+    source = source_of(function)
     (node,) = ast.parse(source).body
     assert isinstance(node, ast.FunctionDef)
     lines = source.splitlines()
@@ -63,9 +69,14 @@ def leave_out(args: ast.arguments, names: Collection[str]) -> None:
     args.kwonlyargs, args.kw_defaults = [a for a, _ in named], [d for _, d in named]
 
 
-def read_in(node: ast.AST) -> set[str]:
-    """The names that are read."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+def stored(*nodes: ast.AST) -> set[str]:
+    """The names that some trees assign."""
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def loaded(*nodes: ast.AST) -> set[str]:
+    """The names that some trees read."""
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def assigned_in(node: ast.AST) -> Iterator[str]:
@@ -79,7 +90,7 @@ def assigned_in(node: ast.AST) -> Iterator[str]:
 def drop_unread(node: ast.FunctionDef) -> None:
     """Leave out the functions and numbers within a function that nothing reads any more."""
     while True:
-        read = read_in(node)
+        read = loaded(node)
         kept = [s for s in node.body if not _is_unread(s, read)]
         if len(kept) == len(node.body):
             return

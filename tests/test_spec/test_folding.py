@@ -28,7 +28,7 @@ from fedspec.population import Clients
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import CoverName
 from fedspec_suite.measure.parts import lengths
-from fedspec_suite.report.source import text_of
+from fedspec_suite.report.source import code_of
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients as Stacked
 
@@ -120,7 +120,7 @@ def folded(a: Algorithm, reading: str) -> Callable[..., Any]:
 def test_no_text_under_a_reading_looks_at_an_option(name: str, reading: str) -> None:
     a = CATALOGUE[name]
     kinds = {a.options[n].__name__ for n in a.options.keys() - LEFT_OPEN.keys()}
-    for node in ast.walk(ast.parse(text_of(a, reading).code)):
+    for node in ast.walk(ast.parse(code_of(a, reading))):
         if isinstance(node, ast.Compare | ast.match_case):
             named = [n.value for n in ast.walk(node) if isinstance(n, ast.Attribute)]
             assert not {n.id for n in named if isinstance(n, ast.Name)} & kinds

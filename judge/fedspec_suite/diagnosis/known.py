@@ -11,11 +11,11 @@ from types import FunctionType
 from typing import Any, cast
 
 from fedspec.domains import COUNTS
-from fedspec.folding import LEFT_OPEN, Folding
-from fedspec.hyper import plays_part
+from fedspec.folding import folding_under
 from fedspec.mixing.accumulation import a_norm, momentum_norm
 from fedspec.readings import Solver
 from fedspec.rules import equations
+from fedspec.source_text import loaded, source_of
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.edits.at_hand import Text, seen_running
 from fedspec_suite.diagnosis.edits.edit import Edit
@@ -34,7 +34,7 @@ from fedspec_suite.measure.bench import Shown
 from fedspec_suite.measure.printed import NORMS
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import Mutant, functions, held, original, source_of
+from fedspec_suite.mutants import Mutant, functions, held, original
 
 MOST = 4000
 """How many mechanical edits are tried, the likelier ones first: some rows run many functions."""
@@ -129,10 +129,8 @@ def _mechanical(setting: Setting, samples: Sequence[Scenario]) -> Iterator[Varia
 
 def folded_in(setting: Setting) -> Iterator[Mutant]:
     """The functions of a setting with its options folded away, in the place of those that look at them."""
-    a = setting.algorithm
-    options = {n: a.options[n](v) for n, v in setting.options.items() if n not in LEFT_OPEN}
-    folding = Folding(options, [n for n in a.numbers if plays_part(a.plays, n, setting.options)], whole=True)
-    folding.add(*held(a, setting.level))
+    folding = folding_under(setting.algorithm, setting.options, whole=True)
+    folding.add(*held(setting.algorithm, setting.level))
     for f, text in folding.texts.items():
         rule = f"{f.__module__}.{f.__name__}"
         yield Mutant(id=f"{rule} folded", words="", algorithms=(), rule=rule, old=source_of(f), new=text)
@@ -191,13 +189,13 @@ def printed_norms(setting: Setting, found: Sequence[FunctionType]) -> Iterator[E
         return
     form = NORMS[Solver(solver)]
     (text,) = seen_running([Text(cast(FunctionType, form))], lambda: form(0, 3, 0.3, 0.5, 0.7))
-    rule, told = cast(FunctionType, a_norm), _names(text.tree)
+    rule, told = cast(FunctionType, a_norm), loaded(text.tree)
     for edit in mechanical(text):
         (function,) = ast.parse(edit.mutant.new).body
         assert isinstance(function, ast.FunctionDef)
         last = function.body[-1]
         assert isinstance(last, ast.Return) and last.value is not None
-        if not _names(last) <= told:
+        if not loaded(last) <= told:
             # A number that has nothing to do with this form.
             continue
         mutant = replace(
@@ -207,7 +205,3 @@ def printed_norms(setting: Setting, found: Sequence[FunctionType]) -> Iterator[E
             new=f"{HEAD}{ast.unparse(last.value)}\n",
         )
         yield edit._replace(symbol="a_i", mutant=mutant)
-
-
-def _names(tree: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

@@ -11,9 +11,10 @@ from types import FunctionType
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Level
 from fedspec.rules import printed
+from fedspec.source_text import source_of
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.mutants import functions, original, parsed, source_of
+from fedspec_suite.mutants import functions, original, parsed
 
 CALLED = re.compile(r"(?<![\w.])([A-Za-z_][\w.]*)\(")
 OPTION = re.compile(r"\b(\w+) (is not|!=|is|==) [A-Z]\w*\.([A-Z][A-Z_0-9]*)\b")

@@ -127,11 +127,8 @@ def two_at_once(
     likely = (*known.edits, *(v for v in known.mechanical if v.rank < LIKELY))
     unlikely = [v for v in known.mechanical if v.rank >= LIKELY]
     found = halves(chains(), (*known.variants, *likely, *unlikely))
-    # Of the printed form and of that with options: what edits one says nothing of the other.
-    of_each = found[:HALVES]
-    half = [*sorted(of_each, key=found.index), *(h for h in found if h not in of_each)][:HALVES]
     seen = [*islice(filter(shows, (*known.variants, *likely, *unlikely)), HALVES)]
-    half = [*seen, *(h for h in half if h not in seen)][:HALVES]
+    half = [*seen, *(h for h in found[:HALVES] if h not in seen)][:HALVES]
     yield both(HALF_AND_NAME, doubled(setting, half, known.variants))
     yield both(HALF_AND_EDIT, doubled(setting, half[:1], (*likely, *unlikely)))
     yield both(OTHER_AND_EDIT, doubled(setting, half[1:], likely))

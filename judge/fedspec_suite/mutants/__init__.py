@@ -28,7 +28,6 @@ from fedspec_suite.mutants.mutant import (
     fresh,
     original,
     parsed,
-    source_of,
     texts,
 )
 from fedspec_suite.own import Mistake
@@ -50,7 +49,6 @@ __all__ = [
     "names",
     "original",
     "parsed",
-    "source_of",
     "started",
     "texts",
 ]

@@ -21,6 +21,7 @@ from typing import Any, Literal, TypeAlias, cast
 from fedspec import arith
 from fedspec.errors import UnknownNameError
 from fedspec.rules import equations
+from fedspec.source_text import loaded, source_of, stored
 from fedspec_suite.measure.copies import Edits
 from fedspec_suite.measure.reached import Spaces
 
@@ -93,12 +94,6 @@ def original(mutant: Mutant) -> FunctionType:
 def _named(rule: str) -> FunctionType:
     module, _, name = rule.rpartition(".")
     return cast(FunctionType, getattr(sys.modules[module], name))
-
-
-@cache
-def source_of(function: FunctionType) -> str:
-    """The text of a function, without the indentation of its first line."""
-    return textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
 
 
 def parsed(source: str) -> ast.Module:
@@ -256,13 +251,3 @@ def _holds(node: ast.stmt | ast.keyword, here: tuple[int, int]) -> bool:
 def _fields(s: ast.stmt) -> list[ast.keyword]:
     """Of a record that is returned its fields."""
     return s.value.keywords if isinstance(s, ast.Return) and isinstance(s.value, ast.Call) else []
-
-
-def stored(*statements: ast.AST) -> set[str]:
-    """The names that statements assign."""
-    return {n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def loaded(*statements: ast.AST) -> set[str]:
-    """The names that statements read."""
-    return {n.id for s in statements for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

@@ -14,7 +14,7 @@ from fedspec.hyper import plays_part
 from fedspec_suite.measure.setting import TAU_SQUARED, untied
 from fedspec_suite.report import cases, page
 from fedspec_suite.report.notes import notes
-from fedspec_suite.report.source import text_of
+from fedspec_suite.report.source import code_of
 from fedspec_suite.report.terminal import table
 
 
@@ -49,7 +49,7 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
         "options": {**playing, **({"v0": TAU_SQUARED} if tied else {})},
         "meanings": {**meanings, **({"v0": "v0 is tau^2"} if tied else {})},
         "equations": [page.equation(e) for e in equations],
-        "code": text_of(a, chosen.name, options).code,
+        "code": code_of(a, chosen.name, options),
         "notes": list(notes(a, equations, resolved, levels)),
         "domains": domains,
         "starts": starts,

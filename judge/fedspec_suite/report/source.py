@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
-from fedspec.folding import folding_of
+from fedspec.folding import Folding, folding_of
 from fedspec.rules import equations
+from fedspec.source_text import source_of, stored
 
 Source: TypeAlias = Callable[[Callable[..., Any]], str]
 """The text of a function: as its file has it, or folded under a reading."""
@@ -37,38 +38,49 @@ class Text:
     served: str = ""
 
 
-def text_of(a: Algorithm, reading: str = "", options: Mapping[str, str] | None = None) -> Text:
-    """The box of an algorithm and its code under a reading (the canonical one unless told) and declared options.
-
-    The step comes first, then what it calls, its own aggregate too, and last the rule that moves the model.
-    """
-    runs = _runs(a)
+def text_of(a: Algorithm) -> Text:
+    """The box of an algorithm, its code under the canonical reading, and the code with every option."""
     box, prose = described(a)
-    functions = [runs]
-    if isinstance(a.run, Method) and inspect.getmodule(a.run.local) is inspect.getmodule(runs):
-        functions = [a.run.local, runs]
+    alone: list[Callable[..., Any]] = (
+        [a.served.init, a.served.server] if isinstance(a.run, Program) and a.served else []
+    )
+    served = _joined(_with_helpers(alone, source_of, {*a.options}), source_of)
+    whole = _joined(_with_helpers([*_deciding(a), _runs(a)], source_of, {*a.options}), source_of)
+    folding = _folded(a)
+    return Text(box, prose, _shown(a, folding), whole if folding.texts else "", served)
+
+
+def code_of(a: Algorithm, reading: str = "", options: Mapping[str, str] | None = None) -> str:
+    """The code of an algorithm under a reading (the canonical one unless told) and declared options."""
+    return _shown(a, _folded(a, reading, options))
+
+
+def _folded(a: Algorithm, reading: str = "", options: Mapping[str, str] | None = None) -> Folding:
     folding = folding_of(a, reading, options)
-    folding.add(*functions)
+    folding.add(*_halves(a))
+    return folding
+
+
+def _halves(a: Algorithm) -> list[Callable[..., Any]]:
+    """The function that runs, after the clients' half if that stands in the same file."""
+    runs = _runs(a)
+    if isinstance(a.run, Method) and inspect.getmodule(a.run.local) is inspect.getmodule(runs):
+        return [a.run.local, runs]
+    return [runs]
+
+
+def _shown(a: Algorithm, folding: Folding) -> str:
+    """The step first, then what it calls, its own aggregate too, and last the rule that moves the model."""
 
     def folded(f: Callable[..., Any]) -> str:
-        return folding.texts.get(inspect.unwrap(f)) or written(f)
+        return folding.texts.get(inspect.unwrap(f)) or source_of(f)
 
+    functions = _halves(a)
     # What the reading decides is shown, wherever it stands.
     helpers = _with_helpers(functions, folded, also=folding.texts)
     called = {name for f in helpers for name in _called(f, folded)}
     more = [r for r in a.rules if (_aggregates(a, r) or _moves(a, r)) and r.__name__ in called]
-    code = _joined((*functions, *helpers, *_with_helpers(more, folded)), folded)
-    alone: list[Callable[..., Any]] = (
-        [a.served.init, a.served.server] if isinstance(a.run, Program) and a.served else []
-    )
-    served = _joined(_with_helpers(alone, written, {*a.options}), written)
-    whole = _joined(_with_helpers([*_deciding(a), runs], written, {*a.options}), written)
-    return Text(box, prose, code, whole if folding.texts else "", served)
-
-
-def written(f: Callable[..., Any]) -> str:
-    """The text of a function as its file has it."""
-    return textwrap.dedent(inspect.getsource(inspect.unwrap(f)))
+    return _joined((*functions, *helpers, *_with_helpers(more, folded)), folded)
 
 
 def described(a: Algorithm) -> tuple[str, tuple[str, ...]]:
@@ -213,7 +225,7 @@ def _called(f: Callable[..., Any], source: Source) -> Iterator[str]:
     (definition,) = ast.parse(source(f)).body
     assert isinstance(definition, ast.FunctionDef)
     given = {argument.arg for argument in (*definition.args.args, *definition.args.kwonlyargs)}
-    given |= {n.id for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    given |= stored(definition)
     names = (node.id for line in definition.body for node in ast.walk(line) if isinstance(node, ast.Name))
     yield from (name for name in names if name not in given)
 

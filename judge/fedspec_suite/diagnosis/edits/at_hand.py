@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 
-from fedspec_suite.mutants import Mutant, edited, parsed, source_of
+from fedspec.source_text import source_of
+from fedspec_suite.mutants import Mutant, edited, parsed
 
 
 class Choice(NamedTuple):

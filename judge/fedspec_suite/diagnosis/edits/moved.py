@@ -6,12 +6,11 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from fedspec.source_text import copied
+from fedspec.source_text import copied, loaded, stored
 from fedspec_suite.diagnosis.edits.edit import Rebuilt
 from fedspec_suite.diagnosis.edits.rewrites import at, bodies
 from fedspec_suite.diagnosis.edits.slips import said
 from fedspec_suite.diagnosis.edits.systematic import symbol_of
-from fedspec_suite.mutants.mutant import loaded, stored
 
 
 def moved(tree: ast.Module) -> Iterator[Rebuilt]:

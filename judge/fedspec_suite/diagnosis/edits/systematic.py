@@ -16,11 +16,11 @@ from typing import Any
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Level
 from fedspec.rules import Equation, equations
-from fedspec.source_text import copied
+from fedspec.source_text import copied, source_of
 from fedspec_suite.diagnosis.edits.edit import Edit, unparsed
 from fedspec_suite.diagnosis.edits.rewrites import rewritten
 from fedspec_suite.diagnosis.edits.slips import AtHand, exchanged, instead, is_decay, said
-from fedspec_suite.mutants import Mutant, functions, parsed, source_of
+from fedspec_suite.mutants import Mutant, functions, parsed
 from fedspec_suite.mutants.mutant import of_name
 
 LENGTH = 72

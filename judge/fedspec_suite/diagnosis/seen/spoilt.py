@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from fedspec.rules import Equation
-from fedspec_suite.mutants import Mutant, parsed, source_of
+from fedspec.source_text import source_of
+from fedspec_suite.mutants import Mutant, parsed
 
 SPOILT = "spoilt"
 
