@@ -134,12 +134,21 @@ def test_ids_are_used_once() -> None:
 
 
 def test_a_mutant_of_unknown_words_is_refused() -> None:
-    edit = "[[adam]]\nid = 'a'\nwords = 'b'\nalgorithms = ['adam']\nold = 'c'\nnew = 'd'\n"
+    edit = "[adam.a]\nwords = 'b'\nold = 'c'\nnew = 'd'\n"
     (read,) = written.read(edit, "fedspec.client.adam")
-    assert (read.rule, read.algorithms, read.seen) == ("fedspec.client.adam.adam", ("adam",), ())
-    for wrong in (edit + "nwe = 'e'\n", edit.replace("old", "odl"), edit + "id = 'twice'\n", edit + "[[adam.seen]]\n"):
+    assert (read.id, read.rule, read.seen) == ("a", "fedspec.client.adam.adam", ())
+    for wrong in (edit + "nwe = 'e'\n", edit.replace("old", "odl"), edit + "[adam.a]\n", edit + "[[adam.a.seen]]\n"):
         with pytest.raises(FedspecError, match=r"edits of fedspec\.client\.adam: .*written\.py"):
             list(written.read(wrong, "fedspec.client.adam"))
+
+
+def test_a_mutant_that_names_no_algorithm_belongs_to_those_that_run_its_rule() -> None:
+    edit = "[momentum.a]\nwords = 'b'\nold = 'c'\nnew = 'd'\n"
+    (read,) = written.read(edit, "fedspec.client.momentum")
+    assert {"fednova", "fednova-momentum"} <= {*read.algorithms}
+    assert "fedavg" not in read.algorithms
+    with pytest.raises(FedspecError, match=r"no algorithm runs fedspec\.client\.momentum\.Vector"):
+        list(written.read(edit.replace("momentum.a", "Vector.a"), "fedspec.client.momentum"))
 
 
 def called(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:

@@ -87,11 +87,12 @@ them one after another again and again, and of fewer it would find none."""
 
 def original(mutant: Mutant) -> FunctionType:
     """The function that a mutant edits."""
-    return _named(mutant.rule)
+    return function_named(mutant.rule)
 
 
 @cache
-def _named(rule: str) -> FunctionType:
+def function_named(rule: str) -> FunctionType:
+    """The function of a dotted name, in a module that is imported."""
     module, _, name = rule.rpartition(".")
     return cast(FunctionType, getattr(sys.modules[module], name))
 
