@@ -17,7 +17,8 @@ from functools import partial
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
 from fedspec_suite.diagnosis import variants
-from fedspec_suite.diagnosis.identify import identify, in_words
+from fedspec_suite.diagnosis.diagnosis import in_words
+from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.kills.asking import offered, offers_of
 from fedspec_suite.measure.bench import bench_of
 

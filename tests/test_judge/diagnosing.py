@@ -12,7 +12,8 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Case, ClientMessage, Messages, Offer, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite.diagnosis.identify import Diagnosis, identify
+from fedspec_suite.diagnosis.diagnosis import Diagnosis
+from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.setting import Setting, setting_of

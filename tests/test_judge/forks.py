@@ -35,12 +35,13 @@ if not OWN:
 
 def few(cases: int, explained: bool, shrunk: bool) -> None:
     """Let the judge spend less."""
-    from fedspec_suite.diagnosis.identify import Diagnosis
-    from fedspec_suite.judge import check, runner
+    from fedspec_suite.diagnosis.diagnosis import Diagnosis
+    from fedspec_suite.judge import explained as explaining
+    from fedspec_suite.judge import runner
 
     runner.PROFILES["quick"] = cases
     if not explained:
-        check.explanation = lambda *given: (Diagnosis(0, 0.0), "not looked for")
+        explaining.explanation = lambda *given: (Diagnosis(0, 0.0), "not looked for")
     if not shrunk:
         runner.SHRINKING = 0
 

@@ -18,13 +18,12 @@ from fedspec_suite import mutants
 from fedspec_suite.diagnosis import found
 from fedspec_suite.diagnosis.comparing import evidence
 from fedspec_suite.diagnosis.composed import combined
+from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.edits.systematic import edits
 from fedspec_suite.diagnosis.found import Found, first
-from fedspec_suite.diagnosis.identify import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.lasting import Larger
-from fedspec_suite.judge import check
-from fedspec_suite.judge.check import explanation
+from fedspec_suite.judge.explained import explained, explanation
 from fedspec_suite.judge.plan import Budgeted
 from fedspec_suite.judge.runner import judge_offer, result_of
 from fedspec_suite.measure.bench import bench_of
@@ -189,7 +188,7 @@ def test_a_verdict_stands_where_its_explanation_fails(monkeypatch: pytest.Monkey
     subject = Behind("fedavg", "server", case=hyper(eta=lambda v: 2 * v))
     offer = subject.info.offers[0]
     found = result_of(subject, offer, judge_offer(Inside(subject), offer, profile="quick", law="follows-x"))
-    told = check._diagnosed(found, Budgeted(subject, 60), offer)
+    told = explained(found, Budgeted(subject, 60), offer)
     assert told.verdict is Conformity.DOES_NOT
     assert told.nearest.startswith("not diagnosed: ") and "a bug of the diagnosis" in told.nearest
 

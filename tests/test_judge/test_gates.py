@@ -18,7 +18,7 @@ from test_judge.subjects.behind import Behind
 from fedspec.contract import Case, Gradient, Messages
 from fedspec_suite.diagnosis import identify as diagnosis
 from fedspec_suite.diagnosis.cases.probes import Ladder
-from fedspec_suite.diagnosis.identify import Diagnosis, in_words, not_before
+from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words, not_before
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.seen import gates

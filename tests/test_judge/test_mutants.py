@@ -17,8 +17,9 @@ from fedspec.contract import Offer, Quadratics, Round
 from fedspec.errors import UnknownNameError
 from fedspec.reference import SUBJECT
 from fedspec_suite import mutants
+from fedspec_suite.diagnosis.diagnosis import in_words
 from fedspec_suite.diagnosis.edits.unguarded import opened
-from fedspec_suite.diagnosis.identify import identify, in_words
+from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.kills.asking import offered, offers_of
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.copies import Copy, plan_of

@@ -11,7 +11,7 @@ from test_judge.test_gates import setting
 from fedspec.contract import Offer
 from fedspec_suite.diagnosis.cases.probes import at_edges
 from fedspec_suite.diagnosis.comparing import apart
-from fedspec_suite.diagnosis.identify import in_words
+from fedspec_suite.diagnosis.diagnosis import in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.plain_words import in_symbols, plainly, under_options
 from fedspec_suite.measure.setting import setting_of

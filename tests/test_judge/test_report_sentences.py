@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from test_judge.results import HERE, asked, result, wrong
 
-from fedspec_suite.diagnosis.seen.digits import AT_ONCE
+from fedspec_suite.diagnosis.diagnosis import AT_ONCE
 from fedspec_suite.judge.runner import about, first
 from fedspec_suite.laws import every
 from fedspec_suite.measure.verdict import UNREAD, Conformity, Deviation, Obligation, Result, Status

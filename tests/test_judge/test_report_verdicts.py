@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_judge.results import asked, printed, result, wrong
 
-from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME
+from fedspec_suite.diagnosis.diagnosis import FOLLOWS, NONE, SMALL, SOME
 from fedspec_suite.laws import every
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen
 from fedspec_suite.report import sentences

@@ -25,8 +25,9 @@ from fedspec.reference import SUBJECT
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_suite.diagnosis import search
 from fedspec_suite.diagnosis.defects.blockwise import of
+from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.edits.unguarded import MOST, few, unguarded
-from fedspec_suite.diagnosis.identify import Diagnosis, identify, in_words
+from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.search import Search
 from fedspec_suite.diagnosis.seen.fitting import Step, explained

@@ -13,8 +13,8 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Begin, Messages, Offer
 from fedspec.params import flatten
 from fedspec_suite.diagnosis.defects.defect import with_x
+from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words, unrepeated
 from fedspec_suite.diagnosis.edits.systematic import edits
-from fedspec_suite.diagnosis.identify import Diagnosis, in_words, unrepeated
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.setting import setting_of

@@ -21,6 +21,7 @@ from fedspec.params import flatten, unflatten
 from fedspec.readings import Phi
 from fedspec_suite.diagnosis.composed import together
 from fedspec_suite.diagnosis.defects.functions import of_ratio
+from fedspec_suite.diagnosis.diagnosis import Diagnosis
 from fedspec_suite.diagnosis.edits.at_hand import kind_of
 from fedspec_suite.diagnosis.edits.changes import exchanged
 from fedspec_suite.diagnosis.edits.in_edits import NEEDS, asked, of_first, of_last
@@ -28,7 +29,6 @@ from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.structural import rebuilt
 from fedspec_suite.diagnosis.edits.turned import turned
 from fedspec_suite.diagnosis.edits.unguarded import unguarded
-from fedspec_suite.diagnosis.identify import Diagnosis
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.steady import models, steady
 from fedspec_suite.measure.bench import specified

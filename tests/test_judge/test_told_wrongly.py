@@ -18,8 +18,8 @@ from fedspec.contract import Case, ClientMessage, Messages
 from fedspec_suite.diagnosis import known, search
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.cases.without import on_ladder, without
-from fedspec_suite.diagnosis.identify import Diagnosis, identify, in_words, not_before
-from fedspec_suite.diagnosis.seen.decimals import CLAIMED
+from fedspec_suite.diagnosis.diagnosis import CLAIMED, Diagnosis, in_words, not_before
+from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.seen.held_out import held_out, related
 from fedspec_suite.judge.runner import ITSELF, UNDECIDED
 from fedspec_suite.measure.bench import bench_of

@@ -22,7 +22,6 @@ from fedspec.mixing.control_variates import server_control
 from fedspec.reference import SUBJECT
 from fedspec.rules import RULES, equations
 from fedspec_suite import DoesNotConform, check_subject
-from fedspec_suite.diagnosis.seen.spoilt import moved, spoils, tilted
 from fedspec_suite.judge.runner import judge_offer, result_of
 from fedspec_suite.judge.unseen import compared, told, unseen
 from fedspec_suite.measure.copies import Copy, plan_of
@@ -30,6 +29,7 @@ from fedspec_suite.measure.forms import form_of
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen, exit_code
 from fedspec_suite.mutants import MUTANTS, Mutated, edited, edits
+from fedspec_suite.mutants.spoilt import moved, spoils, tilted
 from fedspec_suite.report import badges, results_page
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.markdown import markdown

@@ -17,7 +17,7 @@ from fedspec.arith import Array
 from fedspec.contract import Answer, Case, ClientMessage, Event, Messages, Offer
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT
-from fedspec_suite.diagnosis.identify import Diagnosis, in_words
+from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.idle import idle, without_effect
 from fedspec_suite.measure.bench import bench_of

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fedspec_suite.diagnosis.identify import Diagnosis, identify
+from fedspec_suite.diagnosis.diagnosis import Diagnosis
+from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.every import Asked, every
 from fedspec_suite.measure.verdict import declared

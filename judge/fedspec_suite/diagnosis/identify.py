@@ -5,21 +5,21 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from fedspec.errors import FedspecError
 from fedspec_suite.diagnosis.comparing import Evidence, Given, close, evidence, measured
+from fedspec_suite.diagnosis.diagnosis import AT_ONCE, Diagnosis
 from fedspec_suite.diagnosis.found import Found, first
 from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.search import Search, stages, two_at_once
 from fedspec_suite.diagnosis.seen.course import course
 from fedspec_suite.diagnosis.seen.decimals import absolutely
-from fedspec_suite.diagnosis.seen.digits import AT_ONCE, compared, relative, seen
+from fedspec_suite.diagnosis.seen.digits import compared, relative, seen
 from fedspec_suite.diagnosis.seen.first_equation import begins
 from fedspec_suite.diagnosis.seen.fitting import FIRST_ALONE, deviating, explained, steps, turned
 from fedspec_suite.diagnosis.seen.gates import Decided, gates, in_what_is_shown
@@ -28,24 +28,14 @@ from fedspec_suite.diagnosis.seen.idle import idle, reduced, without_effect
 from fedspec_suite.diagnosis.seen.shown import along, shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant
-from fedspec_suite.measure.bench import THRESHOLD, WORDS, Bench, Shown
+from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
-NONE = "no known variant"
-UNREPEATED = "the same case gives other numbers the second time: something outlives its session, or is drawn"
 WHOLE = "every step is "
-FOLLOWS = "x follows the claimed reading"
-SMALL = "x follows the claimed reading in small cases"
-SOME = "x follows the claimed reading in some cases"
 PLAYED = re.compile(r"in the \d+ cases played ")
 """How it begins what is said of a part of the model that alone deviates."""
-
-
-def unnamed(words: str) -> bool:
-    """True if a diagnosis in these words names no variant of the rule."""
-    return NONE in words or words.startswith((SMALL, SOME))
 
 
 FRESH = 16
@@ -53,52 +43,6 @@ FRESH = 16
 
 ELSEWHERE = 4
 """In how many cases a name is looked for, where a subject follows the claim in all samples."""
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The nature of a subject's models on some rich cases.
-
-    Attributes:
-        played: how many of the cases it played.
-        claimed: its distance from the claimed reading; infinite where too few components are decided.
-        found: the variants that it agrees with, the simplest first, where that is not the claimed one.
-        seen: what its steps and numbers show, where no variant is found.
-        unlike: what it shows beside the model that is not what the claimed reading gives, where the model is.
-        gates: where it deviates, where one feature of a case decides that.
-        beside: how many cases without that feature it was seen to follow.
-        fitted: whether what is seen says of every step what it is.
-        search: how far the search went that found none, where it did not go to the end.
-        passes: what was looked for, and how far.
-        decimals: to how many decimals it is the claimed rule, if no more is wrong with it.
-    """
-
-    played: int
-    claimed: float
-    found: tuple[Found, ...] = ()
-    seen: str = ""
-    unlike: tuple[str, ...] = ()
-    gates: tuple[str, ...] = ()
-    beside: int = 0
-    fitted: bool = False
-    search: str = ""
-    passes: tuple[str, ...] = ()
-    decimals: str = ""
-
-    @property
-    def follows(self) -> bool:
-        """True if the models, and everything else that the subject shows, are those of the claimed reading."""
-        return self.claimed <= THRESHOLD and not self.unlike
-
-    def instead(self, separator: str) -> str:
-        """The rule that the subject runs instead, or that nothing known fits, and what is seen."""
-        said = separator.join(map(str, self.found)) or self.decimals or (self.seen if self.fitted else "")
-        if not said:
-            others = f"{self.beside} other case{'s' * (self.beside > 1)}"
-            beside = f", and in none of {others} played" if self.beside else ""
-            where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
-            said = "; ".join(filter(None, (NONE, where, self.seen, self.search)))
-        return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said}" if self.unlike else said
 
 
 def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequence[Scenario] = ()) -> Diagnosis:
@@ -231,74 +175,6 @@ def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tup
         return (head[1], answers[0]) if head else None
 
     return chains(setting, known.samples[told.head[0]], asked) if told.head else ()
-
-
-def unrepeated(d: Diagnosis) -> Diagnosis:
-    """The diagnosis of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
-    return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
-
-
-LATER = re.compile(r"from (?P<what>.+?) (?P<number>\d+) on(?:, in \d+ of \d+ samples)?")
-"""The words for the event from which on a subject deviates."""
-
-
-def not_before(d: Diagnosis, seen: Iterable[str]) -> Diagnosis:
-    """The same without an event from which on it deviates, where a law saw it deviate in an earlier one."""
-    earlier = {(what, int(number)) for what, _, number in (w.rpartition(" ") for w in seen) if number.isdigit()}
-
-    def late(said: str) -> bool:
-        m = LATER.fullmatch(said)
-        return m is not None and any(what == m["what"] and k < int(m["number"]) for what, k in earlier)
-
-    kept = "; ".join(part for part in d.seen.split("; ") if not late(part))
-    d = d if kept == d.seen else replace(d, seen=kept)
-    return replace(d, gates=(), beside=0) if any(map(late, d.gates)) else d
-
-
-def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
-    """A diagnosis in a sentence; empty where no case was played.
-
-    Args:
-        d: the diagnosis.
-        model_failed: whether a law about the numbers of the model itself was broken.
-        small: whether the model was seen to deviate in larger cases alone.
-    """
-    if not d.played:
-        return ""
-    usual = SMALL if small else SOME
-    if d.decimals:
-        return d.decimals
-    if d.follows and d.found:
-        where = f"; it deviates {', or '.join(d.gates)}" if d.gates else ""
-        return d.instead("; or ") + where
-    if d.follows and d.gates:
-        return f"{usual}; it deviates {', or '.join(d.gates)}"
-    if d.follows:
-        return usual if model_failed else FOLLOWS
-    said = d.instead("; or ")
-    # The cases of the diagnosis do not show it; a law's own do.
-    return f"in some cases {said}" if d.unlike and model_failed else said
-
-
-def as_data(d: Diagnosis) -> list[dict[str, Any]]:
-    """The same for a program: an object for each variant found, or one for what is fitted; none where it follows."""
-    if d.found:
-        return [
-            {
-                "kind": f.kind,
-                "words": f.said,
-                "equation": f.equation,
-                "names": [dict(name) for name in f.names],
-                "decided": f.decided,
-                "ratio": f.ratio,
-            }
-            for f in d.found
-        ]
-    read = [("fitted", said) for said in (d.decimals, d.seen) if said]
-    return [
-        {"kind": kind, "words": words, "equation": "", "names": [], "decided": None, "ratio": None}
-        for kind, words in (*(("gate", words) for words in d.gates), *read)
-    ]
 
 
 def _fitted(bench: Bench, known: Known, given: Given, setting: Setting) -> str:

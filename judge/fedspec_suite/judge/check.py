@@ -7,32 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fedspec.contract import Offer, Subject
+from fedspec.contract import Offer
 from fedspec.errors import UnknownNameError
-from fedspec.reference import SUBJECT as SPECIFICATION
-from fedspec_suite.diagnosis.cases.samples import samples_of
-from fedspec_suite.diagnosis.identify import (
-    FOLLOWS,
-    Diagnosis,
-    as_data,
-    identify,
-    in_words,
-    not_before,
-    unnamed,
-    unrepeated,
-)
-from fedspec_suite.diagnosis.seen.course import followed
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.capsules.made import capsule
 from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.plan import Budgeted, Planned, Task, Turns, opened, planned
-from fedspec_suite.judge.request import Request, chosen, command, failed, is_own, reason_of
+from fedspec_suite.judge.request import Request, chosen, command, failed, is_itself, is_own, reason_of
 from fedspec_suite.judge.runner import (
-    ITSELF,
-    REQUIREMENT,
-    UNDECIDED,
-    about,
-    first,
     judge_offer,
     laws_named,
     not_asked,
@@ -44,15 +26,11 @@ from fedspec_suite.judge.unseen import compared, told
 from fedspec_suite.judge.workers import BEAT, shared
 from fedspec_suite.judge.zeros import obligations as refusals
 from fedspec_suite.judge.zeros import refused_by
-from fedspec_suite.laws import PROPERTIES, law_named, properties, retired
-from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.laws import retired
 from fedspec_suite.measure.call import scenarios_in
-from fedspec_suite.measure.carried import shown_as
-from fedspec_suite.measure.extent import beyond
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
-from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result, Status
+from fedspec_suite.measure.verdict import Conformity, Result, Status
 from fedspec_suite.subjects import environments
 
 
@@ -195,89 +173,23 @@ def _judged(
         obligations = [replace(o, case=None) for o in obligations]
         left = not_asked(subject, taken, obligations)
         result = result_of(subject, offer, obligations, unasked=left, command=again, made=made, profile=request.profile)
-        return _diagnosed(told(result, taken, compared(obligations)), subject, taken, broken)
+        return _explained(told(result, taken, compared(obligations)), subject, taken, broken)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
+
+
+def _explained(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario]) -> Result:
+    if result.verdict not in {Conformity.DOES_NOT, Conformity.INCONCLUSIVE}:
+        return result
+    # All that is known of mistakes takes half a second to load.
+    from fedspec_suite.judge.explained import explained
+
+    return explained(result, subject, offer, broken)
 
 
 def _lost(request: Request, task: Task, done: int, reason: str) -> Iterator[Result]:
     for _, offer in task.offers[done:]:
         yield failed(request, task.name, offer, task.among, reason)
-
-
-COURSES = 8
-"""Samples that are played until one shows a deviation."""
-
-MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
-"""Laws that can be broken while the numbers of the model are right."""
-
-
-def is_itself(subject: Subject) -> bool:
-    """True if the subject is the specification, without an edit."""
-    info = subject.info
-    return (info.name, info.variant) == (SPECIFICATION.info.name, SPECIFICATION.info.variant)
-
-
-def _diagnosed(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario] = ()) -> Result:
-    if result.verdict is Conformity.INCONCLUSIVE and is_own(offer.algorithm):
-        undecided = [o for o in result.obligations if o.status is Status.INCONCLUSIVE and not o.reads]
-        if any(law_named(o.law) for o in undecided):
-            return replace(result, nearest=UNDECIDED)
-    if result.verdict is not Conformity.DOES_NOT or subject.spent:
-        return result
-    try:
-        failed = [o for o in result.obligations if o.status is Status.FAIL]
-        if all(about(o).startswith(shown_as("")) for o in failed):
-            # What becomes of buffers is named by the law that found it; no rule is wrong.
-            return replace(result, nearest=FOLLOWS)
-        if is_itself(subject) and all(o.law in properties() for o in failed):
-            # It follows itself: what is wrong is the rule, or that the row does not deny the law.
-            return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
-        d, words = explanation(subject, offer, failed, broken)
-        result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
-        result = replace(result, properties=_properties(subject, offer) if unnamed(words) else {})
-        return replace(result, course=_course(subject, offer, first(failed)[0]))
-    except Exception as error:
-        # What was judged stands, whatever becomes of its explanation.
-        return replace(result, nearest=result.nearest or f"not diagnosed: {reason_of(error)}")
-
-
-def _properties(subject: Subject, offer: Offer) -> dict[str, str]:
-    """Properties that an offer breaks or has, asked if its deviation has no name: pass or fail, by id."""
-    asked = judge_offer(subject, replace(offer, dtypes=offer.dtypes[:1]), profile="quick", law=PROPERTIES)
-    return {o.law: str(o.status) for o in asked if o.status in {Status.PASS, Status.FAIL}}
-
-
-def _course(subject: Subject, offer: Offer, o: Obligation) -> Course | None:
-    """How the deviation goes on that is looked at first, where a small case shows it."""
-    setting = setting_of(offer, o.dtype if o.dtype in offer.dtypes else "")
-    # Every case may run into the time limit of a subject that hangs.
-    return followed(bench_of(subject, offer, setting), setting, samples_of(setting)[:COURSES], about(o))
-
-
-def explanation(
-    subject: Subject, offer: Offer, failed: Sequence[Obligation], broken: Sequence[Scenario] = ()
-) -> tuple[Diagnosis, str]:
-    """Diagnose an offer that failed in some obligations, as data and in words.
-
-    Args:
-        subject: the subject.
-        offer: the offer.
-        failed: the obligations that failed.
-        broken: the cases in which those failed that compare with the rule.
-    """
-    setting = setting_of(offer)
-    mine = [s for s in broken if s.case.dtype == setting.dtype]
-    d = identify(bench_of(subject, offer, setting), setting, further=True, broken=mine)
-    laws = {o.law for o in failed}
-    if "repeats" in laws:
-        d = unrepeated(d)
-    d = not_before(d, [o.deviation.where for o in failed if o.deviation and o.law not in MANNERS])
-    in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed)
-    # Only the laws of large cases say that it is the size, if their cases are still large when they are made simpler; a
-    # case of another law may be rare, and is small.
-    small = all(law.startswith("far-") for law in laws - MANNERS) and all(map(beyond, broken))
-    return d, in_words(d, in_x, small=small)
 
 
 def _below(progress: Callable[[str], None], where: str, far: str) -> None:

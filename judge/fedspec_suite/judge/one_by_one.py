@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fedspec.contract import Offer, Subject
-from fedspec_suite.judge.check import explanation, is_itself
 from fedspec_suite.judge.expected import Expectation, excused
-from fedspec_suite.judge.request import Request, chosen, command, is_own
+from fedspec_suite.judge.request import Request, chosen, command, is_itself, is_own
 from fedspec_suite.judge.runner import (
     PROFILES,
     REQUIREMENT,
@@ -121,6 +120,9 @@ class OneByOne:
             return ""
         bench = next(iter(self._benches.values()))
         failed = [o for o in self._known.values() if o.law == law and o.status in {Status.FAIL, Status.XFAIL}]
+        # As in `check`, what is known of mistakes is loaded if something is wrong.
+        from fedspec_suite.judge.explained import explanation
+
         _, self._nearest = explanation(self.subject, bench.offer, failed)
         return self._nearest
 

@@ -17,6 +17,7 @@ from fedspec import plugins
 from fedspec.catalogue import id_of, rows_of
 from fedspec.contract import Offer, Subject, SubjectInfo
 from fedspec.errors import FedspecError
+from fedspec.reference import SUBJECT as SPECIFICATION
 from fedspec_suite.judge.expected import Expectation
 from fedspec_suite.measure.inert import inert
 from fedspec_suite.measure.limits import kept_to
@@ -198,3 +199,9 @@ def failed(
 
 ASKED = "can-be-asked"
 """The obligation of what could not be judged."""
+
+
+def is_itself(subject: Subject) -> bool:
+    """True if the subject is the specification, without an edit."""
+    info = subject.info
+    return (info.name, info.variant) == (SPECIFICATION.info.name, SPECIFICATION.info.variant)

@@ -15,7 +15,6 @@ import numpy as np
 
 from fedspec.contract import Offer
 from fedspec.rules import Equation, equations
-from fedspec_suite.diagnosis.seen.spoilt import spoils
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import Bench, Shown
 from fedspec_suite.measure.cases import scenarios
@@ -26,6 +25,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Deviates, Obligation, Result, Status, Undecided, Unseen
 from fedspec_suite.mutants import Mutant, Mutated, functions
+from fedspec_suite.mutants.spoilt import spoils
 
 FEW, MANY = 12, 48
 """Cases in which a spoilt equation is looked for: at first, and before it is said not to show."""

@@ -1,23 +1,21 @@
-"""Mutants as data: every named wrong implementation, by id."""
+"""Mutants: every named wrong implementation, by id, and how any is made and run."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from types import FunctionType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedspec import plugins
-from fedspec.catalogue import CATALOGUE, rows_of
+from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, Event, Session, SubjectInfo
-from fedspec.errors import PluginError, UnknownNameError, none_called
 from fedspec.reference import SUBJECT
 from fedspec_suite.measure.copies import Edits
 from fedspec_suite.measure.forms import form_of
 from fedspec_suite.measure.reached import functions, held, names
-from fedspec_suite.mutants import written
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Thread,
@@ -30,7 +28,9 @@ from fedspec_suite.mutants.mutant import (
     parsed,
     texts,
 )
-from fedspec_suite.own import Mistake
+
+if TYPE_CHECKING:
+    from fedspec_suite.mutants.listed import MUTANTS, OWN, find
 
 __all__ = [
     "MUTANTS",
@@ -53,58 +53,14 @@ __all__ = [
     "texts",
 ]
 
-
-def _added() -> Iterator[Mutant]:
-    """The mistakes that plugins say."""
-    for module in plugins.loaded():
-        for m in getattr(module, "MUTANTS", ()):
-            if not isinstance(m, Mistake):
-                where = plugins.where(module)
-                raise PluginError(f"plugin: MUTANTS of {where} holds {m!r}; want fedspec_suite.own.Mistake")
-            f, named = inspect.unwrap(m.function), tuple(a.id for a in rows_of(module))
-            yield Mutant(
-                id=m.id,
-                words=m.words,
-                algorithms=m.algorithms or named,
-                rule=f"{f.__module__}.{f.__name__}",
-                old=m.old,
-                new=m.new,
-                options=m.options or {},
-                survives=m.survives,
-            )
+_LISTED = ("MUTANTS", "OWN", "find")
 
 
-def _check(m: Mutant) -> None:
-    """Refuse a mistake that edits nothing, or whose text cannot be run."""
-    try:
-        before, after = texts(m)
-        parsed(after.replace("@rule\n", ""))
-    except (UnknownNameError, SyntaxError) as error:
-        raise PluginError(f"plugin: the text of mistake {m.id} cannot be run: {error}") from error
-    if before == after:
-        raise PluginError(f"plugin: mutant: {m.id} puts there what stands there; say another text")
-
-
-MUTANTS: dict[str, Mutant] = {m.id: m for m in written.mutants()}
-OWN: dict[str, Mutant] = {m.id: m for m in _added()}
-"""Those of plugins, which are in no stored matrix."""
-
-for _id, _mutant in OWN.items():
-    if _id in MUTANTS:
-        raise PluginError(f"plugin: a mutant of fedspec is called {_id!r}; take another id")
-    _check(_mutant)
-MUTANTS |= OWN
-
-
-def find(name: str) -> Mutant:
-    """The mutant of that id.
-
-    Raises:
-        UnknownNameError: no mutant has that id.
-    """
-    if name in MUTANTS:
-        return MUTANTS[name]
-    raise none_called("mutant", name, MUTANTS, "fedspec mutants list")
+def __getattr__(name: str) -> Any:
+    """The listed mutants, read when they are asked for first."""
+    if name in _LISTED:
+        return getattr(import_module("fedspec_suite.mutants.listed"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class _Session:

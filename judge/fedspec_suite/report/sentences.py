@@ -9,9 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import isfinite
 
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
-from fedspec_suite.diagnosis.identify import FOLLOWS, NONE, SMALL, SOME, unnamed
-from fedspec_suite.diagnosis.seen.decimals import CLAIMED
-from fedspec_suite.diagnosis.seen.digits import AT_ONCE, INSIDE
+from fedspec_suite.diagnosis.diagnosis import AT_ONCE, CLAIMED, FOLLOWS, INSIDE, NONE, SMALL, SOME, unnamed
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
 from fedspec_suite.judge.zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.laws import LAWS, law_named, retired

@@ -13,8 +13,8 @@ import numpy as np
 from fedspec.contract import Offer
 from fedspec.errors import FedspecError
 from fedspec_suite.diagnosis.comparing import agrees
+from fedspec_suite.diagnosis.diagnosis import NONE
 from fedspec_suite.diagnosis.found import NAMED, Found
-from fedspec_suite.diagnosis.identify import NONE
 from fedspec_suite.diagnosis.variants import Variant, as_claimed, single
 from fedspec_suite.judge import unseen
 from fedspec_suite.judge.every import every

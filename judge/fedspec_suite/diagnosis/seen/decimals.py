@@ -12,14 +12,12 @@ from fedspec.arith import Array
 from fedspec.errors import FedspecError
 from fedspec.params import flatten
 from fedspec_suite.diagnosis.cases.resized import scaled
+from fedspec_suite.diagnosis.diagnosis import CLAIMED
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.running import bounds_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
-
-CLAIMED = "the claimed rule, to "
-"""How the sentence begins."""
 
 FEWEST = 3
 """Decimals below which nothing is said: a wrong rule may be as near."""

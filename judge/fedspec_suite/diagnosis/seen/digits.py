@@ -10,6 +10,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec_suite.diagnosis.comparing import ratios_of
+from fedspec_suite.diagnosis.diagnosis import AT_ONCE, INSIDE
 from fedspec_suite.diagnosis.steady import ROUNDINGS
 from fedspec_suite.measure.bench import THRESHOLD
 from fedspec_suite.measure.scenario import Scenario, describe
@@ -20,9 +21,7 @@ SINGLE = 3e-6
 COARSE = 2e-2
 """Up to which a rounding to few digits explains one that shows everywhere and goes either way."""
 
-INSIDE = "as if it computed in {} somewhere inside"
 ROUNDED = "as if something were rounded to {} digits inside"
-AT_ONCE = "from the first event on"
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from fedspec.rules import Equation, equations
 from fedspec_suite.diagnosis.comparing import Given
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.seen.digits import compared
-from fedspec_suite.diagnosis.seen.spoilt import SPOILT, spoils
 from fedspec_suite.diagnosis.variants import CANNOT
 from fedspec_suite.measure.bench import WORDS, Shown
 from fedspec_suite.mutants import Mutant, functions
+from fedspec_suite.mutants.spoilt import SPOILT, spoils
 
 MOST = 4
 """How many places are named: of more, too little is known."""

@@ -1,0 +1,144 @@
+"""The diagnosis of a subject: what was found wrong, as a record, in words and as data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fedspec_suite.measure.bench import THRESHOLD
+
+if TYPE_CHECKING:
+    # The search for a name, with all that is known, is loaded if something is wrong.
+    from fedspec_suite.diagnosis.found import Found
+
+NONE = "no known variant"
+UNREPEATED = "the same case gives other numbers the second time: something outlives its session, or is drawn"
+FOLLOWS = "x follows the claimed reading"
+SMALL = "x follows the claimed reading in small cases"
+SOME = "x follows the claimed reading in some cases"
+CLAIMED = "the claimed rule, to "
+"""How the sentence begins of a subject that is right to some decimals."""
+
+INSIDE = "as if it computed in {} somewhere inside"
+AT_ONCE = "from the first event on"
+
+
+def unnamed(words: str) -> bool:
+    """True if a diagnosis in these words names no variant of the rule."""
+    return NONE in words or words.startswith((SMALL, SOME))
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The nature of a subject's models on some rich cases.
+
+    Attributes:
+        played: how many of the cases it played.
+        claimed: its distance from the claimed reading; infinite where too few components are decided.
+        found: the variants that it agrees with, the simplest first, where that is not the claimed one.
+        seen: what its steps and numbers show, where no variant is found.
+        unlike: what it shows beside the model that is not what the claimed reading gives, where the model is.
+        gates: where it deviates, where one feature of a case decides that.
+        beside: how many cases without that feature it was seen to follow.
+        fitted: whether what is seen says of every step what it is.
+        search: how far the search went that found none, where it did not go to the end.
+        passes: what was looked for, and how far.
+        decimals: to how many decimals it is the claimed rule, if no more is wrong with it.
+    """
+
+    played: int
+    claimed: float
+    found: tuple[Found, ...] = ()
+    seen: str = ""
+    unlike: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    beside: int = 0
+    fitted: bool = False
+    search: str = ""
+    passes: tuple[str, ...] = ()
+    decimals: str = ""
+
+    @property
+    def follows(self) -> bool:
+        """True if the models, and everything else that the subject shows, are those of the claimed reading."""
+        return self.claimed <= THRESHOLD and not self.unlike
+
+    def instead(self, separator: str) -> str:
+        """The rule that the subject runs instead, or that nothing known fits, and what is seen."""
+        said = separator.join(map(str, self.found)) or self.decimals or (self.seen if self.fitted else "")
+        if not said:
+            others = f"{self.beside} other case{'s' * (self.beside > 1)}"
+            beside = f", and in none of {others} played" if self.beside else ""
+            where = f"it deviates {', or '.join(self.gates)}{beside}" if self.gates else ""
+            said = "; ".join(filter(None, (NONE, where, self.seen, self.search)))
+        return f"{FOLLOWS}, not {', '.join(self.unlike)}: {said}" if self.unlike else said
+
+
+def unrepeated(d: Diagnosis) -> Diagnosis:
+    """The diagnosis of a subject that answers one case otherwise the second time: where it deviates decides nothing."""
+    return d if d.found else replace(d, seen=UNREPEATED, gates=(), beside=0, fitted=False)
+
+
+LATER = re.compile(r"from (?P<what>.+?) (?P<number>\d+) on(?:, in \d+ of \d+ samples)?")
+"""The words for the event from which on a subject deviates."""
+
+
+def not_before(d: Diagnosis, seen: Iterable[str]) -> Diagnosis:
+    """The same without an event from which on it deviates, where a law saw it deviate in an earlier one."""
+    earlier = {(what, int(number)) for what, _, number in (w.rpartition(" ") for w in seen) if number.isdigit()}
+
+    def late(said: str) -> bool:
+        m = LATER.fullmatch(said)
+        return m is not None and any(what == m["what"] and k < int(m["number"]) for what, k in earlier)
+
+    kept = "; ".join(part for part in d.seen.split("; ") if not late(part))
+    d = d if kept == d.seen else replace(d, seen=kept)
+    return replace(d, gates=(), beside=0) if any(map(late, d.gates)) else d
+
+
+def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
+    """A diagnosis in a sentence; empty where no case was played.
+
+    Args:
+        d: the diagnosis.
+        model_failed: whether a law about the numbers of the model itself was broken.
+        small: whether the model was seen to deviate in larger cases alone.
+    """
+    if not d.played:
+        return ""
+    usual = SMALL if small else SOME
+    if d.decimals:
+        return d.decimals
+    if d.follows and d.found:
+        where = f"; it deviates {', or '.join(d.gates)}" if d.gates else ""
+        return d.instead("; or ") + where
+    if d.follows and d.gates:
+        return f"{usual}; it deviates {', or '.join(d.gates)}"
+    if d.follows:
+        return usual if model_failed else FOLLOWS
+    said = d.instead("; or ")
+    # The cases of the diagnosis do not show it; a law's own do.
+    return f"in some cases {said}" if d.unlike and model_failed else said
+
+
+def as_data(d: Diagnosis) -> list[dict[str, Any]]:
+    """The same for a program: an object for each variant found, or one for what is fitted; none where it follows."""
+    if d.found:
+        return [
+            {
+                "kind": f.kind,
+                "words": f.said,
+                "equation": f.equation,
+                "names": [dict(name) for name in f.names],
+                "decided": f.decided,
+                "ratio": f.ratio,
+            }
+            for f in d.found
+        ]
+    read = [("fitted", said) for said in (d.decimals, d.seen) if said]
+    return [
+        {"kind": kind, "words": words, "equation": "", "names": [], "decided": None, "ratio": None}
+        for kind, words in (*(("gate", words) for words in d.gates), *read)
+    ]

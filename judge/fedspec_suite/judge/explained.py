@@ -1,0 +1,109 @@
+"""The explanation of an offer that deviates: its name, how the deviation goes on, the properties that it breaks.
+
+The judge loads it with all that is known of mistakes if an offer does not conform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fedspec.contract import Offer, Subject
+from fedspec_suite.diagnosis.cases.samples import samples_of
+from fedspec_suite.diagnosis.diagnosis import (
+    FOLLOWS,
+    Diagnosis,
+    as_data,
+    in_words,
+    not_before,
+    unnamed,
+    unrepeated,
+)
+from fedspec_suite.diagnosis.identify import identify
+from fedspec_suite.diagnosis.seen.course import followed
+from fedspec_suite.judge.plan import Budgeted
+from fedspec_suite.judge.request import is_itself, is_own, reason_of
+from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about, first, judge_offer
+from fedspec_suite.laws import PROPERTIES, law_named, properties
+from fedspec_suite.measure.bench import bench_of
+from fedspec_suite.measure.carried import shown_as
+from fedspec_suite.measure.extent import beyond
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result, Status
+
+COURSES = 8
+"""Samples that are played until one shows a deviation."""
+
+MANNERS = {"repeats", "isolated", "dtype", "inputs", REQUIREMENT}
+"""Laws that can be broken while the numbers of the model are right."""
+
+
+def explained(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[Scenario] = ()) -> Result:
+    """The result of an offer that does not conform, with its diagnosis.
+
+    Args:
+        result: what its obligations come to.
+        subject: the subject.
+        offer: the offer.
+        broken: the cases in which obligations failed that compare with the rule.
+    """
+    if result.verdict is Conformity.INCONCLUSIVE and is_own(offer.algorithm):
+        undecided = [o for o in result.obligations if o.status is Status.INCONCLUSIVE and not o.reads]
+        if any(law_named(o.law) for o in undecided):
+            return replace(result, nearest=UNDECIDED)
+    if result.verdict is not Conformity.DOES_NOT or subject.spent:
+        return result
+    try:
+        failed = [o for o in result.obligations if o.status is Status.FAIL]
+        if all(about(o).startswith(shown_as("")) for o in failed):
+            # What becomes of buffers is named by the law that found it; no rule is wrong.
+            return replace(result, nearest=FOLLOWS)
+        if is_itself(subject) and all(o.law in properties() for o in failed):
+            # It follows itself: what is wrong is the rule, or that the row does not deny the law.
+            return replace(result, nearest=ITSELF, course=_course(subject, offer, first(failed)[0]))
+        d, words = explanation(subject, offer, failed, broken)
+        result = replace(result, nearest=words, nearest_data=tuple(as_data(d)), searched=d.passes)
+        result = replace(result, properties=_properties(subject, offer) if unnamed(words) else {})
+        return replace(result, course=_course(subject, offer, first(failed)[0]))
+    except Exception as error:
+        # What was judged stands, whatever becomes of its explanation.
+        return replace(result, nearest=result.nearest or f"not diagnosed: {reason_of(error)}")
+
+
+def _properties(subject: Subject, offer: Offer) -> dict[str, str]:
+    """Properties that an offer breaks or has, asked if its deviation has no name: pass or fail, by id."""
+    asked = judge_offer(subject, replace(offer, dtypes=offer.dtypes[:1]), profile="quick", law=PROPERTIES)
+    return {o.law: str(o.status) for o in asked if o.status in {Status.PASS, Status.FAIL}}
+
+
+def _course(subject: Subject, offer: Offer, o: Obligation) -> Course | None:
+    """How the deviation goes on that is looked at first, where a small case shows it."""
+    setting = setting_of(offer, o.dtype if o.dtype in offer.dtypes else "")
+    # Every case may run into the time limit of a subject that hangs.
+    return followed(bench_of(subject, offer, setting), setting, samples_of(setting)[:COURSES], about(o))
+
+
+def explanation(
+    subject: Subject, offer: Offer, failed: Sequence[Obligation], broken: Sequence[Scenario] = ()
+) -> tuple[Diagnosis, str]:
+    """Diagnose an offer that failed in some obligations, as data and in words.
+
+    Args:
+        subject: the subject.
+        offer: the offer.
+        failed: the obligations that failed.
+        broken: the cases in which those failed that compare with the rule.
+    """
+    setting = setting_of(offer)
+    mine = [s for s in broken if s.case.dtype == setting.dtype]
+    d = identify(bench_of(subject, offer, setting), setting, further=True, broken=mine)
+    laws = {o.law for o in failed}
+    if "repeats" in laws:
+        d = unrepeated(d)
+    d = not_before(d, [o.deviation.where for o in failed if o.deviation and o.law not in MANNERS])
+    in_x = any(o.law not in MANNERS and about(o) == "x" for o in failed)
+    # Only the laws of large cases say that it is the size, if their cases are still large when they are made simpler; a
+    # case of another law may be rare, and is small.
+    small = all(law.startswith("far-") for law in laws - MANNERS) and all(map(beyond, broken))
+    return d, in_words(d, in_x, small=small)
