@@ -6,6 +6,7 @@ import platform
 import sys
 import traceback
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Annotated, Any
@@ -93,6 +94,9 @@ def common(
     alone: Annotated[bool, typer.Option(own_files.NO_PROJECT, help=own_files.NO_PROJECT_HELP)] = False,
 ) -> None:
     """Options of the command itself; all but ``--version`` are taken, wherever they stand, before this is read."""
+    if any(plugins.said("MUTANTS")):
+        # A plugin's mistake that edits nothing is refused before anything is judged.
+        import_module("fedspec_suite.mutants.listed")
 
 
 def _defaults() -> dict[str, Any]:
