@@ -64,6 +64,15 @@ def check_whole(what: str, given: Any, remedy: str, least: int = 1) -> None:
         raise PlanError(f"{what}: got {given!r}; {remedy}, a whole number >= {least}")
 
 
+FILLS = {"cpu": 2**23}
+"""Bytes of a model that is work enough for a device by itself; 2**27 elsewhere."""
+
+
+def fills_device(x: Tensor) -> bool:
+    """True if one client's model is so large that training several clients at once gains nothing."""
+    return x.shape[-1] * x.element_size() > FILLS.get(x.device.type, 2**27)
+
+
 def numbers(xs: Sequence[Any], like: Batched) -> Weights:
     """Sample sizes or step counts as a vector with the dtype and on the device of ``like``."""
     return torch.tensor([float(x) for x in xs], dtype=like.dtype, device=like.device)

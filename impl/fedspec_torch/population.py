@@ -22,7 +22,7 @@ from fedspec.errors import PlanError, ShapeError
 from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec.varying import Making, of_each, of_round
-from fedspec_torch.arith import Stack, Vector, Weights, column, numbers
+from fedspec_torch.arith import Stack, Vector, Weights, column, fills_device, numbers
 from fedspec_torch.layers.loops import threads
 from fedspec_torch.local.joining import Block, begun_with, joined
 from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
@@ -326,8 +326,10 @@ def default_block(x: Vector) -> int:
 
     On a CPU a stack [block, d] of 2 MiB, which stays in the caches near the core: no more than 200 clients, whose
     minibatches must fit too; but at least as many of up to 10 as make 8 MiB, so that a step is more than the calls that
-    start its products; and that for each thread. Elsewhere 256 MiB. At least one.
+    start its products; and that for each thread. Elsewhere 256 MiB. One, if a client's model fills the device.
     """
+    if fills_device(x):
+        return 1
     size = x.numel() * x.element_size()
     few: int = (
         max(min(2**21 // size, 200), min(2**23 // size, 10)) * threads() if x.device.type == "cpu" else 2**28 // size

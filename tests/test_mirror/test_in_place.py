@@ -46,6 +46,8 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("fed-sgd", {}),
     ("scaffold", {}),
     ("scaffold", {"control": "gradient-at-x", "weights": "examples"}),
+    ("diloco", {}),
+    ("diloco", {"inner": "reset"}),
     ("vrl-sgd", {}),
     ("vrl-sgd", {"divisor": "mean-steps"}),
     # With eta_l mu = 1/16, and with 3/4.
@@ -112,7 +114,7 @@ def plans(name: str, d: int) -> list[Plan]:
     return found
 
 
-OPTIONS = [*with_forms("fedada2", "joint-local", "fed-lamb", "fed-ams")]
+OPTIONS = [("diloco", {"inner": "averaged"}), *with_forms("fedada2", "joint-local", "fed-lamb", "fed-ams")]
 
 
 @pytest.mark.table(2)

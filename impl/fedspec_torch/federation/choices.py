@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import torch
+from torch import nn
 
 from fedspec.errors import FedspecError
 from fedspec_torch.arith import Stack, Vector, Weights
@@ -30,12 +31,14 @@ class Ways:
         network: module and loss.
         way: asked for by name; None: the one that is measured to be fastest.
         choices: what was measured, by the number of clients in a block in powers of two.
+        x0: the model that nobody writes over.
     """
 
     network: Network
     way: str | None
     choices: dict[int, Choice]
-    _first: list[tuple[Look, Plain]] = field(default_factory=list, init=False, repr=False)
+    x0: Vector
+    _first: list[tuple[Look, tuple[Stack, Weights]]] = field(default_factory=list, init=False, repr=False)
     _agreed: set[str] = field(default_factory=set, init=False, repr=False)
 
     @property
@@ -71,17 +74,19 @@ class Ways:
         if known:
             return known
         check_same_parameters(self.network)
-        here = Look.at(self.network, x, batch)
+        here = Look.at(self.network, self.x0.expand(x.shape) if self.network.is_large else x, batch)
         if not self._first:
-            near = beside(here.about, here.seed)[0]
-            check_first(self.network, x[0], near, batch.inputs[0], batch.targets[0])
+            check_first(self.network, x[0], beside(here.about, here.seed)[0], batch.inputs[0], batch.targets[0])
         if self.network.ways == ["looped"] and not self._named:
-            run = ALONE["looped"]
-            self.choices[len(x).bit_length()] = Choice("looped", self.network.by_itself, run)
+            run, why = ALONE["looped"], self.network.by_itself or "one client's model fills the device"
+            self.choices[len(x).bit_length()] = Choice("looped", why, run)
             self._agreed.add("looped")
         plain = here.plain()
+        if not self._first and self.network.is_large:
+            self._let_lie(here, plain)
         if not self._first:
-            self._first.append((here, plain))
+            # One client is enough of what is seen again later.
+            self._first.append((here.of_first(), here.seen(plain)))
         size = len(x).bit_length()
         if self._named:
             self._look(self._named, here, plain)
@@ -100,7 +105,15 @@ class Ways:
             self._look(self.choices[size].name, here, plain)
         return self.choices[size].name
 
-    def _look(self, name: str, here: Look, plain: Plain, *, advised: bool = True) -> None:
+    def _let_lie(self, here: Look, plain: Plain) -> None:
+        """Let a large model's parameters lie in its clients' vectors, if plain autograd comes to the same there."""
+        x, *want = plain
+        recurrent = any(isinstance(part, nn.RNNBase) for part in self.network.module.modules())
+        # cuDNN wants the weights of recurrent parts side by side.
+        self.network.lies = x.device.type == "cpu" or not recurrent
+        self.network.lies = self.network.lies and apart(looped(self.network, x, here.batch), want) <= here.rounding
+
+    def _look(self, name: str, here: Look, plain: Plain | None, *, advised: bool = True) -> None:
         try:
             look(self.network, name, here, plain)
         except LayersError as error:
@@ -128,10 +141,8 @@ class Ways:
         check_same_parameters(self.network)
         here = Look.at(self.network, x.expand(len(batch.inputs), -1), batch, seed=round)
         # What was changed since is told as changed, in whatever way it shows.
-        for first, (models, *then) in self._first:
-            # One client is enough of what has been seen.
-            alone = first.batch.alone(0)
-            gap = apart(looped(self.network, models[:1], alone), [part[:1] for part in then])
+        for first, then in self._first:
+            gap = apart(first.seen(), then)
             # A GPU may add in another order, and less exactly than it is asked.
             if gap > (first.rounding if x.device.type == "cpu" else max(first.rounding, 1e-3)):
                 raise ModuleError(
@@ -139,9 +150,10 @@ class Ways:
                     f"at first, with the same parameters and minibatch: it, or the loss, {Reason.KEEPS}, or was "
                     f"changed since; make it a function of its inputs, and another federation of another module"
                 )
+        others = sorted({*ways} - {"looped", ALONE["looped"]})
         # What plain autograd does not take, no way is to blame for.
-        plain = here.plain()
-        for name in sorted({"looped" if way == ALONE["looped"] else way for way in ways} - {"looped"}):
+        plain = here.plain() if others else None
+        for name in others:
             self._look(name, here, plain)
 
     def take_for(self, n: int, like: int) -> None:

@@ -159,7 +159,7 @@ class Federation:
     @cached_property
     def ways(self) -> Ways:
         """How gradients are computed."""
-        return Ways(self.network, self.way, self.choices)
+        return Ways(self.network, self.way, self.choices, self.x0)
 
     @cached_property
     def x0(self) -> Vector:

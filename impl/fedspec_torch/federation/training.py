@@ -23,7 +23,7 @@ from fedspec_torch.federation.whole_runs import Beside, is_plain, runs
 from fedspec_torch.gradients import graphs
 from fedspec_torch.gradients.beside import put, seed_of
 from fedspec_torch.gradients.choosing import IN_PLACE, Run
-from fedspec_torch.gradients.ways import ALONE, WAYS, WRITTEN_OUT, form_of, layered
+from fedspec_torch.gradients.ways import ALONE, WAYS, WRITTEN_OUT, form_of, layered, looped
 from fedspec_torch.layers import descent
 from fedspec_torch.layers.chains import OTHERWISE, LayersError, cross_entropy
 from fedspec_torch.layers.loops import NoClassError
@@ -189,7 +189,7 @@ class Trained:
         if known in ALONE:
             # Nothing is measured while the module is lent; one client after another takes as long in any block.
             ways.take_for_fewer(len(x))
-            with ways.network.lent(form_of(known)):
+            with nullcontext() if ways.network.lies else ways.network.lent(form_of(known)):
                 return by_gradients(solver, x, self, tau)
         return self.layered(solver, x, tau) if not self.training.stated and self.is_layered(solver, x) else None
 
@@ -317,6 +317,8 @@ class Trained:
             self.training.taken.add(way)
             if way == "layered":
                 g, losses = layered(network, x, batch, told=self._untold(who))
+            elif way in ALONE and network.is_large:
+                g, losses = looped(network, x, batch, form_of(way), network.buffer(x))
             else:
                 g, losses = WAYS[way](network, x, batch)
         if self.training.moving and batch.statistics is not None:
@@ -327,10 +329,10 @@ class Trained:
     def _begin(self, x: Stack) -> None:
         """Look at a way that is asked for by name, before it is taken; where none is, they are measured as well."""
         ways = self.training.ways
-        if not ways.way or ways.known(len(x)):
+        if not (ways.way or ways.network.is_large) or ways.known(len(x)):
             return
         check_same_parameters(ways.network)
-        self._aside({"fused": "layered"}.get(ways.way, ways.way))
+        self._aside({"fused": "layered"}.get(ways.way or "", ways.way))
         try:
             if ways.way == "compiled":
                 # What it does not take of the examples it says itself.
@@ -342,8 +344,9 @@ class Trained:
         rows = np.flatnonzero(self.batches.sizes[: len(x)] == self.batches.sizes[0])
         who = [self.batches.clients[r] for r in rows]
         batch = self.training.dressed(Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0]))), 0, who)
-        with blamed(ways.network, who, x[rows], [batch]):
-            ways.for_block(x[rows], batch)
+        some = x if len(rows) == len(x) else x[rows]
+        with blamed(ways.network, who, some, [batch]):
+            ways.for_block(some, batch)
 
     @cached_property
     def ignored(self) -> str:

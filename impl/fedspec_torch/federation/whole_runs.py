@@ -61,8 +61,7 @@ def descend_alone(
     """One client's steps y - rate(k) grad F(y; batch k), written over its model; the loss where it begins."""
     first: Tensor = y.new_empty(())
     own = own or Beside()
-    with network.lent(form) as parameters:
-        network.put(y)
+    with network.lying_in(y, form=form) as parameters:
         if own.moving:
             beside.put(network.running, own.moving.of([client])[0])
         for k, rate in enumerate(rates):
@@ -72,7 +71,6 @@ def descend_alone(
             first = loss if k == 0 else first
             # A parameter that the loss does not see has the gradient zero.
             moved([p for p in parameters if p.grad is not None], rate)
-        torch.cat([p.detach().reshape(-1) for p in parameters], out=y)
         if own.moving:
             own.moving.moved([client], len(rates) - 1, beside.told(network.running)[None])
     return first
@@ -144,7 +142,7 @@ def runs(
     found: dict[str, Run | str] = {}
     if way == "fused" or fused.is_at_hand(x):
         found["fused"] = ignored or fused.refusal(network, x, walk) or in_one_kernel
-    if x.device.type == "cpu" and network.is_written_out:
+    if x.device.type == "cpu" and network.is_written_out and (way or not network.is_large):
         found["compiled"] = ignored or loops.refusal(*network.written_out, x, walk) or in_loops
     if way in ALONE or (known in ALONE if x.device.type != "cpu" else found.get("compiled") is not in_loops):
         offered = [known] if known in ALONE else network.ways

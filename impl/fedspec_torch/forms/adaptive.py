@@ -9,6 +9,7 @@ of SGD with all its products takes about 2 ms. SM3: :mod:`fedspec_torch.forms.sm
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor
 
 from fedspec.arith import norm
 from fedspec.client.delay import due, updates
-from fedspec_torch.arith import Vector, Weights
+from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.forms.servers import fused
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.solvers import InPlace, Rate, Step, written
@@ -75,6 +76,31 @@ def adam(
         return step
 
     return InPlace(begin)
+
+
+def adamw(
+    *, eta_l: float, beta1: float, beta2: float, eps: float, wd: float, m: Stack, v: Stack, t: Sequence[int]
+) -> InPlace:
+    """:func:`fedspec.client.adamw.adamw` by torch's kernel, from the moments and the counts that clients have kept."""
+    more = dict(lr=eta_l, beta1=beta1, beta2=beta2, weight_decay=wd, eps=eps, amsgrad=False, maximize=False)
+    run: Any = torch._fused_adamw_
+
+    def begin(block: Block, y: Tensor) -> Step:
+        moments = written(block, "m", m), written(block, "v", v)
+
+        def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
+            vectors = (y, g, *moments)
+            if len({*t[: block.left]}) == 1:
+                together = [(t[0], some) for some in block.together(*vectors)]
+            else:
+                parts = [[block.part(u, j) for u in vectors] for j in range(len(block.parts))]
+                together = [(t[i], tuple(u[i] for u in some)) for some in parts for i in range(block.left)]
+            for count, (y_, g_, m_, v_) in together:
+                run([y_], [g_], [m_], [v_], [], [torch.full((), count + k + 1.0, device=y.device)], **more)
+
+        return step
+
+    return InPlace(begin, kept=("m", "v"))
 
 
 def admu(

@@ -17,6 +17,7 @@ from fedspec.algorithms import (
     cc_fedavg,
     cc_fedavgm,
     cc_fedsgd,
+    diloco,
     fedasync,
     fedbuff,
     feddyn,
@@ -30,12 +31,14 @@ from fedspec.algorithms import (
     vrl_sgd,
 )
 from fedspec.algorithms.local import local_norm
+from fedspec.client.adamw import adamw
 from fedspec.domains import pull
 from fedspec.mixing.accumulation import a_norm, momentum_norm
 from fedspec.mixing.private import clip
 from fedspec.population import Client
-from fedspec.readings import Clipped, Control, Loop, Normalise, Solver, Stored, choice
+from fedspec.readings import Clipped, Control, InnerState, Loop, Normalise, Solver, Stored, choice
 from fedspec_torch.arith import Stack, column
+from fedspec_torch.forms import adaptive
 from fedspec_torch.local import solvers
 from fedspec_torch.local.joining import Numbers
 from fedspec_torch.local.runs import run_in_place
@@ -165,6 +168,20 @@ def fednova_solvers_client(h: fednova_solvers.FedNovaSolvers, state: Any) -> Cli
     return client
 
 
+def diloco_client(h: diloco.DiLoCo, state: diloco.State) -> Client:
+    """Of :func:`fedspec.algorithms.diloco.step`."""
+
+    def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack, Stack]:
+        if h.inner is InnerState.RESET:
+            m_i, v_i, t = torch.zeros_like(x), torch.zeros_like(x), [0] * len(x)
+        else:
+            m_i, v_i, t = state.m_i[i], state.v_i[i], [state.t[j] for j in i]
+        y, m_i, v_i = run_in_place(adaptive.adamw(**h.of(adamw), m=m_i, v=v_i, t=t), x, gradient, tau)
+        return y.sub_(x), m_i, v_i
+
+    return client
+
+
 def fed_sgd_client(h: fedsgd.FedSgd, state: Any) -> Client:
     """Of :func:`fedspec.algorithms.fedsgd.step`."""
     return lambda i, x, gradient, tau: run_in_place(sgd_of(h), x, gradient, tau)[0]
@@ -200,6 +217,7 @@ CLIENTS: dict[Callable[..., Any], Made] = {
     fednova_alg2.step: fednova_alg2_client,
     fednova_sampled.step: fednova_sampled_client,
     fednova_solvers.step: fednova_solvers_client,
+    diloco.step: diloco_client,
     fedsgd.step: fed_sgd_client,
     private.step: dp_fedavg_client,
     cc_fedavg.cc_fedavg: late_client,

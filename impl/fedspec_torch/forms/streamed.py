@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import torch
 
 from fedspec.algorithms import (
+    diloco,
     feddyn,
     fedlamb,
     fednova_alg2,
@@ -35,8 +36,10 @@ from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weights
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Plan
-from fedspec.readings import Control, Divisor, SampledWeights, Solver, TauEff, choice
+from fedspec.readings import Control, Divisor, InnerState, SampledWeights, Solver, TauEff, choice
 from fedspec.server.average import average
+from fedspec.server.momentum import ServerMomentum
+from fedspec.server.outer_momentum import outer_momentum
 from fedspec_torch.arith import Stack, Vector, numbers
 from fedspec_torch.forms.clients import control_change, scaffold_changes
 from fedspec_torch.plan import neighbours
@@ -129,6 +132,25 @@ def vrl_sgd_step(h: vrl_sgd.VrlSgd, state: vrl_sgd.State, clients: Batched, plan
     for who in (everyone[start : start + size] for start in range(0, len(everyone), size)):
         move(who, begun.expand(len(who), -1), x)
     return replace(state, x=x), {}
+
+
+def diloco_step(h: diloco.DiLoCo, state: diloco.State, clients: Batched, plan: Plan) -> Result:
+    """:func:`fedspec.algorithms.diloco.step`; moments that are averaged are all held, as it is written."""
+    if h.inner is InnerState.AVERAGED:
+        return diloco.step(h, state, clients, plan)
+
+    def remember(who: list[int], made: tuple[Any, Any, Any]) -> Stack:
+        deltas, m_i, v_i = made
+        written(state.m_i, who, m_i)
+        written(state.v_i, who, v_i)
+        return deltas
+
+    p = shares(plan.examples, state.x, h.weights, plan.steps)
+    delta = weighted_mean(streamed(clients, plan, state.x, remember), p)
+    outer = outer_momentum(ServerMomentum(x=state.x, v=state.v), delta, **h.of(outer_momentum))
+    taken = dict(zip(plan.participants, plan.steps, strict=True))
+    t = tuple(count + taken.get(i, 0) for i, count in enumerate(state.t))
+    return replace(state, x=outer.x, v=outer.v, t=t), {}
 
 
 def feddyn_step(h: feddyn.FedDyn, state: feddyn.State, clients: Batched, plan: Plan) -> Result:
@@ -227,6 +249,7 @@ def lamb_step(h: local_ams.FedAms, state: local_ams.State, clients: Batched, pla
 STREAMED: dict[Callable[..., Any], Callable[..., Result]] = {
     scaffold.step: scaffold_step,
     vrl_sgd.step: vrl_sgd_step,
+    diloco.step: diloco_step,
     feddyn.step: feddyn_step,
     fednova_vr.step: fednova_vr_step,
     fednova_alg2.step: fednova_alg2_step,

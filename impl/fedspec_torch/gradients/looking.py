@@ -9,7 +9,7 @@ clients' losses and gradients are compared, at models a little beside theirs, wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -36,9 +36,11 @@ TRIES = 3
 class Look:
     """Two clients' minibatches, and what plain autograd makes of them at models a little beside theirs.
 
+    Of a model that fills the device it is one client's: clients are trained one after another there.
+
     Attributes:
         network: module and loss.
-        about: [2, d] the models that it is beside of.
+        about: [2, d] the models that it is beside of, or [1, d].
         batch: the minibatches, copied.
         seed: of where beside.
     """
@@ -51,13 +53,40 @@ class Look:
     @classmethod
     def at(cls, network: Network, x: Stack, batch: Minibatch, seed: int = 0) -> Look:
         """At the first and the last client of a block."""
+        if network.is_large:
+            return cls(network, x[:1], batch.copied([0]), seed)
         ends = [0, len(x) - 1]
         return cls(network, x[ends], batch.copied(ends), seed)
 
+    def of_first(self) -> Look:
+        """The same of the first client alone."""
+        return replace(self, about=self.about[:1], batch=self.batch.alone(0))
+
     def plain(self, tried: int = 0) -> tuple[Stack, Stack, Weights]:
         """Models, gradients and losses; at every try nearer."""
-        x = beside(self.about, self.seed + tried, BESIDE ** (1 + tried))
+        x = self._model(tried)
         return x, *looped(self.network, x, self.batch)
+
+    def _model(self, tried: int = 0) -> Stack:
+        # Clients who have taken their steps have left memory for a large model.
+        out = self.network.vector_of(self.about, "y") if self.network.is_large else None
+        return beside(self.about, self.seed + tried, BESIDE ** (1 + tried), out)
+
+    def seen(self, plain: tuple[Stack, Stack, Weights] | None = None) -> tuple[Stack, Weights]:
+        """What is compared with later of the first client: every so many entries of its gradient, its length, its loss.
+
+        Of a large model the loss alone, which takes a forward pass and no gradient.
+        """
+        if not self.network.is_large:
+            _, g, losses = plain or self.plain()
+            every = g[:1, :: max(1, g.shape[1] // SOME)]
+            return torch.cat([every, g[:1].norm(dim=1, keepdim=True)], dim=1), losses[:1]
+        if plain:
+            return plain[2].new_empty(1, 0), plain[2]
+        x = self._model()
+        with self.network.lying_in(x[0]), self.network.of_client(self.batch, 0), torch.enable_grad():
+            loss = self.network.value_of(self.network.module, self.batch.inputs[0], self.batch.targets[0])
+        return x.new_empty(1, 0), loss.detach()[None]
 
     def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:
         """What a way shows that is not plain autograd; nothing if it is, up to rounding.
@@ -122,12 +151,23 @@ class Look:
         return max(parts, key=lambda name: float(parts[name].norm()))
 
 
-def beside(x: Stack, seed: int, share: float = BESIDE) -> Stack:
-    """Two models a little beside those of a stack, to either side; a function of the seed."""
-    drawn = torch.rand(x.shape[1], generator=torch.Generator().manual_seed(seed), dtype=x.dtype).to(x.device)
-    aside = drawn.mul_(2 * share).sub_(share)
-    size = x.square().mean(1, keepdim=True).sqrt()
-    return x + torch.stack([aside, -aside]) * (x.abs() + torch.where(size > 0, size, 1))
+def beside(x: Stack, seed: int, share: float = BESIDE, out: Stack | None = None) -> Stack:
+    """A model, or two, a little beside those of a stack, to either side; a function of the seed."""
+    generator = torch.Generator(x.device).manual_seed(seed)
+    aside = torch.rand(x.shape[1], generator=generator, dtype=x.dtype, device=x.device).mul_(2 * share).sub_(share)
+    size = x.norm(dim=1, keepdim=True) / x.shape[1] ** 0.5
+    out = torch.abs(x, out=out).add_(torch.where(size > 0, size, 1))
+    for row in out:
+        row.mul_(aside)
+        aside.neg_()
+    return out.add_(x)
+
+
+SOME = 2**16
+"""Entries of a gradient that are kept to see whether it is the same later."""
+
+PIECE = 2**16
+"""Entries of a gradient that are compared at once, in float64."""
 
 
 def apart(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
@@ -135,11 +175,18 @@ def apart(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
 
     What is no number in both counts nothing; where it is one in the other, they are infinitely far apart.
     """
-    (g, losses), (want, told) = ([part.detach().double() for part in pair] for pair in (one, other))
-    if bool((g.isfinite() != want.isfinite()).any() | (losses.isfinite() != told.isfinite()).any()):
+    (g, losses), (want, told) = ([part.detach() for part in pair] for pair in (one, other))
+    losses, told = losses.double(), told.double()
+    off, length = torch.zeros_like(losses), torch.zeros_like(losses)
+    far = losses.isfinite() != told.isfinite()
+    for here, there in zip(torch.split(g, PIECE, 1), torch.split(want, PIECE, 1), strict=True):
+        far |= (here.isfinite() != there.isfinite()).any(dim=1)
+        a, b = (part.double().nan_to_num(0, 0, 0) for part in (here, there))
+        off += (a - b).square().sum(1)
+        length += b.square().sum(1)
+    if bool(far.any()):
         return float("inf")
-    g, want = (part.nan_to_num(0, 0, 0) for part in (g, want))
-    gradients = (g - want).norm(dim=1) / (want.norm(dim=1) + 1e-3 * told.abs())
+    gradients = off.sqrt() / (length.sqrt() + 1e-3 * told.abs())
     # A small loss is the difference of outputs, and rounded as these are.
     values = (losses - told).abs() / (told.abs() + 1)
     return float(torch.maximum(gradients.nan_to_num(0), values).max())

@@ -30,7 +30,7 @@ from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from fedspec.errors import ShapeError
-from fedspec_torch.arith import Stack, Vector, Weights
+from fedspec_torch.arith import Stack, Vector, Weights, fills_device
 from fedspec_torch.data.batches import Walk
 from fedspec_torch.data.examples import Minibatch
 from fedspec_torch.gradients import beside
@@ -54,11 +54,14 @@ IMAGES = 4
 KEPT = torch.preserve_format
 """The format in memory that parameters and images have."""
 
+LYING = "in a vector"
+"""How parameters are lent that lie in a vector."""
+
 _turns: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _asked = threading.Lock()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Network:
     """A module as a function of one flat vector of its trainable parameters.
 
@@ -74,6 +77,8 @@ class Network:
     loss: Loss
     precision: str | None = None
     asked: set[str] = field(default_factory=set, init=False, repr=False)
+    lies: bool = field(default=False, init=False)
+    """Whether parameters may lie in a vector: a view of one, in the module or a closure, would not follow it there."""
     _memory: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     @cached_property
@@ -111,7 +116,13 @@ class Network:
         """
         images = not self.draws and any(len(shape) == IMAGES for shape in self.shapes.values())
         alone = [name for name in ALONE if images or name != CHANNELS_LAST]
-        return alone if self.by_itself else [*(name for name in WAYS if name not in ALONE), *alone]
+        return alone if self.by_itself or self.is_large else [*(name for name in WAYS if name not in ALONE), *alone]
+
+    @cached_property
+    def is_large(self) -> bool:
+        """True if one client's model fills the device: clients are trained one after another, as a plain loop does."""
+        first, *_ = self.parameters.values()
+        return fills_device(first.detach().new_empty(()).expand(sum(self.sizes)))
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -199,6 +210,44 @@ class Network:
                     for p, (value, grad) in zip(parameters, before, strict=True):
                         p.copy_(value)
                         p.grad = grad
+
+    @contextmanager
+    def lying_in(
+        self, y: Vector, g: Vector | None = None, form: torch.memory_format = KEPT
+    ) -> Iterator[list[nn.Parameter]]:
+        """The module's own parameters, which lie in a vector while they are lent: a step on them is a step on it.
+
+        Where :attr:`lies` is not known, or in another format or type, a copy stands for the vector, and is written to
+        it at the end.
+
+        Args:
+            y: the vector.
+            g: where their gradients are added up; None: where torch puts them.
+            form: the format in memory of those of four axes.
+        """
+        parameters = list(self.parameters.values())
+        if not self.lies or form is not KEPT or any(p.dtype != y.dtype for p in parameters):
+            with self.lent(form):
+                self.put(y)
+                yield parameters
+                if g is not None:
+                    self.collect(g)
+                torch.cat([p.detach().reshape(-1) for p in parameters], out=y)
+            return
+        grads = [None] * len(parameters) if g is None else [*self.named(g.zero_()).values()]
+        outside = vars(self._memory).get("lent")
+        aside = beside.as_before(y.device, self.running, draws=self.draws) if outside is None else nullcontext()
+        with self.turn, aside:
+            before = [(p.data, p.grad) for p in parameters]
+            try:
+                self._memory.lent = LYING
+                for p, part, grad in zip(parameters, self.named(y).values(), grads, strict=True):
+                    p.data, p.grad = part, grad
+                yield parameters
+            finally:
+                self._memory.lent = outside
+                for p, (data, grad) in zip(parameters, before, strict=True):
+                    p.data, p.grad = data, grad
 
     def put(self, x: Vector) -> None:
         """Set the module's own parameters, without gradients."""
@@ -340,13 +389,33 @@ def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
     return g.detach(), losses.detach()
 
 
-def looped(network: Network, x: Stack, batch: Minibatch, form: torch.memory_format = KEPT) -> tuple[Stack, Weights]:
+def looped(
+    network: Network, x: Stack, batch: Minibatch, form: torch.memory_format = KEPT, out: Stack | None = None
+) -> tuple[Stack, Weights]:
     """One client after another.
+
+    Args:
+        network: module and loss.
+        x: the models.
+        batch: their minibatches.
+        form: the format in memory of images and of the weights of their convolutions.
+        out: where the gradients are written; None: to memory of their own.
 
     Raises:
         ModuleError: the module has changed its parameters.
     """
-    g, losses = torch.empty_like(x, memory_format=torch.contiguous_format), x.new_empty(len(x))
+    g = torch.empty_like(x, memory_format=torch.contiguous_format) if out is None else out
+    losses = x.new_empty(len(x))
+    if network.lies:
+        for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
+            # Versions show whether a large model was written to: it is read no more often than a step reads it.
+            with network.lying_in(x[j], g[j], form) as parameters, network.of_client(batch, j):
+                versions = [p._version for p in parameters]
+                losses[j] = network.backward(*pair, form)
+                for p, version in zip(parameters, versions, strict=True):
+                    if p._version != version:
+                        raise was_written(p)
+        return g, losses
     with network.lent(form) as parameters:
         for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
             network.put(x[j])
@@ -385,10 +454,15 @@ def check_unwritten(p: Tensor, was: Tensor) -> None:
         ModuleError: its parameter is another.
     """
     if not torch.equal(p.detach(), was) and not bool(was.isnan().any()):
-        raise ModuleError(
-            f"model: it {Reason.WRITES}: a parameter of shape {tuple(p.shape)} is another after a call (a clamp, "
-            f"max_norm), and what becomes of it is the algorithm's; use a parametrization, or clamp a copy"
-        )
+        raise was_written(p)
+
+
+def was_written(p: Tensor) -> ModuleError:
+    """The refusal of a module that writes to its parameters."""
+    return ModuleError(
+        f"model: it {Reason.WRITES}: a parameter of shape {tuple(p.shape)} is another after a call (a clamp, "
+        f"max_norm), and what becomes of it is the algorithm's; use a parametrization, or clamp a copy"
+    )
 
 
 def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
