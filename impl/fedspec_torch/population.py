@@ -18,11 +18,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedspec.arith import array
 from fedspec.errors import PlanError, ShapeError
 from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec.varying import Making, of_each, of_round
-from fedspec_torch.arith import Stack, Vector, Weights, column, fills_device, numbers
+from fedspec_torch.arith import Stack, Vector, Weights, column, fills_device
 from fedspec_torch.layers.loops import threads
 from fedspec_torch.local.joining import Block, begun_with, joined
 from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
@@ -162,7 +163,8 @@ class Batched:
             if plan.scales:
                 more["Xi"] = column([plan.scales[r] for r in some], x)
             if plan.draws:
-                more["u"] = torch.stack([numbers(plan.draws[r], x) for r in some])
+                rows: list[Any] = [array(plan.draws[r], x) for r in some]
+                more["u"] = torch.stack(rows)
             run = (record and record([tau], **more)) or client
             yield some, run(who, x.expand(len(who), -1), self._oracle(who, plain=run is client), tau, **more)
 

@@ -137,9 +137,13 @@ def gather(x: Vector, places: Shaped[np.ndarray, "..."]) -> Array:
     return found
 
 
-def array(xs: Sequence[Any], like: Array) -> Array:
+def array(xs: Sequence[Any] | np.ndarray[Any, Any], like: Array) -> Array:
     """A vector of the given numbers in the arithmetic (library and dtype) of ``like``."""
     xp: Any = namespace(like)
+    if isinstance(xs, np.ndarray) and xs.dtype != object and like.dtype != object:
+        # As many as a large model has, which no list of Python's holds.
+        whole: Array = xp.asarray(xs, dtype=like.dtype, **({} if xp is np else {"device": like.device}))
+        return whole
     if xp is not np:
         if not all(map(has_values, xs)):
             return xp.stack([xp.zeros_like(like[(0,) * like.ndim]) + x for x in xs])  # type: ignore[no-any-return]

@@ -261,11 +261,18 @@ def outside(value: Any, domain: Domain) -> bool:
     return is_number(value) and not (is_finite(number) and domain.holds(number))
 
 
-def all_nonnegative(values: Sequence[Any]) -> bool:
+def all_finite(values: object) -> bool:
+    """Whether they are an array of finite numbers; False where they must be looked at one by one."""
+    return isinstance(values, np.ndarray) and values.dtype.kind == "f" and bool(np.isfinite(values).all())
+
+
+def all_nonnegative(values: Sequence[Any] | np.ndarray[Any, Any]) -> bool:
     """Whether they are plain finite numbers >= 0; what a round asks of every client is answered at once.
 
     False where they must be looked at one by one.
     """
+    if isinstance(values, np.ndarray):
+        return all_finite(values) and bool((values >= 0).all())
     kinds = {*map(type, values)}
     return (kinds == {int} or (kinds == {float} and math.isfinite(sum(values)))) and min(values) >= 0
 

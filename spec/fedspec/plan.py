@@ -7,8 +7,10 @@ from dataclasses import field, fields, replace
 from numbers import Integral
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import numpy as np
+
 from fedspec.arith import Mixing, Scalar, Vector
-from fedspec.domains import DECAY, REAL, all_nonnegative, check_steps, outside, require_count, require_sizes
+from fedspec.domains import DECAY, REAL, all_finite, all_nonnegative, check_steps, outside, require_count, require_sizes
 from fedspec.errors import PlanError
 from fedspec.given import Given, anew
 from fedspec.records import record
@@ -67,8 +69,8 @@ class Plan:
         examples: their sample sizes n_i.
         strategies: the local solver of each, where clients differ in it.
         scales: what each one's change is multiplied by, where that is part of the plan.
-        noise: d standard normal draws for the server, where it adds noise.
-        draws: d draws in [0, 1) for each one, where clients round at random.
+        noise: d standard normal draws for the server, where it adds noise: a tuple, or a NumPy array of a large model.
+        draws: d draws in [0, 1) for each one, where clients round at random; likewise.
         repeats: whether a client may be named more than once.
         hyper: hyper-parameters that are others in this round, or for each participant (:data:`fedspec.given.VARYING`).
             They are read by whatever runs the round (:mod:`fedspec.varying`), not by an algorithm's text.
@@ -108,12 +110,12 @@ class Plan:
             check_steps(tau)
         require_sizes("examples: client", self.examples, self.participants)
         for what, numbers in (("scales", self.scales), ("noise", self.noise)):
-            for j, number in enumerate(numbers):
+            for j, number in enumerate(() if all_finite(numbers) else numbers):
                 if outside(number, REAL):
                     raise PlanError(f"{what}: entry {j} is {number!r}; each is a {REAL.words}")
         for j, row in enumerate(self.draws):
             # Of a large model there are many.
-            for u in () if all_nonnegative(row) and max(row) < 1 else row:
+            for u in () if all_nonnegative(row) and np.max(row) < 1 else row:
                 if outside(u, DECAY):
                     raise PlanError(f"draws: participant {j} has {u!r}; each draw is {DECAY.words}")
         if self.hyper:

@@ -7,8 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from fedspec.arith import array
 from fedspec.errors import PlanError
-from fedspec.plan import Arrival
+from fedspec.plan import Arrival, Plan
 from fedspec.plans import busy_clients, drawn_delays
 
 
@@ -77,3 +78,22 @@ def test_refusals() -> None:
         drawn(buffer=21)
     with pytest.raises(PlanError, match="steps: 1 numbers for 2 clients"):
         busy_clients(np.random.default_rng(0), means=[1.0, 1.0], steps=[1], buffer=1, arrivals=1)
+
+
+def test_noise_and_draws_may_be_arrays() -> None:
+    """A large model's are no tuple of Python's numbers; what they may hold is the same."""
+    draws = (0.25, 0.5, 0.0)
+    plans = [
+        Plan((0,), (1,), (1,), noise=made((-1.5, 0.25, 2.0)), draws=(made(draws),))  # type: ignore[arg-type]
+        for made in (tuple, np.array)
+    ]
+    for like in (np.zeros(3), np.zeros(3, np.float32)):
+        for field in ("noise", "draws"):
+            rows = [getattr(plan, field) if field == "noise" else plan.draws[0] for plan in plans]
+            one, other = (array(row, like) for row in rows)
+            assert one.dtype == other.dtype == like.dtype and np.array_equal(one, other)
+    with pytest.raises(PlanError, match="noise: entry 1 is"):
+        Plan((0,), (1,), (1,), noise=np.array([0.0, np.nan]))  # type: ignore[arg-type]
+    for wrong in (1.0, -0.5, np.inf):
+        with pytest.raises(PlanError, match="draws: participant 0 has"):
+            Plan((0,), (1,), (1,), draws=(np.array([0.0, wrong]),))  # type: ignore[arg-type]

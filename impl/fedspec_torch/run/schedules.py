@@ -7,7 +7,7 @@ resumed anywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
@@ -74,15 +74,17 @@ class Cohorts:
             raise PlanError(f"steps: {algorithm.id} asks for one gradient of each client in a round; ask for steps=1")
         examples = setup.examples if size == n else tuple(setup.examples[i] for i in who)
         scales = (1.0,) * size if "scales" in takes else ()
-        noise = tuple(rng.standard_normal(len(x)).tolist()) if "noise" in takes else ()
-        draws = tuple(map(tuple, rng.random((size, len(x))).tolist())) if "draws" in takes else ()
-        return (planned(who, steps, examples, strategies, scales, noise, draws, "repeats" in takes),)
+        plan = planned(who, steps, examples, strategies, scales, repeats="repeats" in takes)
+        noise: Any = rng.standard_normal(len(x)) if "noise" in takes else ()
+        draws: Any = tuple(rng.random((size, len(x)))) if "draws" in takes else ()
+        return (replace(plan, noise=noise, draws=draws) if {"noise", "draws"} & {*takes} else plan,)
 
 
 @lru_cache(maxsize=1)
-def planned(*parts: Any) -> Plan:
+def planned(*parts: Any, repeats: bool) -> Plan:
     """A plan of these parts: where every round has the same one, it is checked once."""
-    return Plan(*parts)
+    who, steps, examples, strategies, scales = parts
+    return Plan(who, steps, examples, strategies, scales, repeats=repeats)
 
 
 @dataclass(frozen=True)
