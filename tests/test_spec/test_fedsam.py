@@ -1,16 +1,14 @@
-"""FedSAM by hand, in fractions, and beside a loop over numbers whose batches have gradients of their own."""
+"""FedSAM and MoFedSAM by hand, in fractions, and beside a loop over numbers whose batches have their own gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction as F
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from test_spec import control_runs
-from test_spec.control_runs import ROUNDS, Run, batches, line
+from test_spec.control_runs import ROUNDS, Run, batches, gradient, line
 from test_spec.exact import vec
 
 from fedspec.algorithms.fedsam import uphill
@@ -21,6 +19,17 @@ def test_one_step_by_hand() -> None:
     """F = y^2 from 1: the gradient 2 leads to 11/10, where it is 22/10."""
     run = Run("fedsam", {"eta_l": F(1, 4), "radius": F(1, 10), "eps": 0}, line(0, h=(2,)).clients, (1,), vec(1))
     assert (run.round((1,))["delta"][0], run.x[0]) == (F(-11, 20), F(9, 20))
+
+
+def test_two_rounds_with_momentum_by_hand() -> None:
+    """F = y^2 from 1: at 11/10 the gradient is 22/10, of which a half is taken, and D is that half."""
+    hyper = {"eta_l": F(1, 4), "radius": F(1, 10), "eps": 0, "rho": F(1, 2)}
+    run = Run("mofedsam", hyper, line(0, h=(2,)).clients, (1,), vec(1))
+    first = run.round((1,))
+    assert (first["D"][0], run.x[0]) == (F(11, 10), F(29, 40))
+    second = run.round((1,))
+    assert second["D"][0] == (2 * (F(29, 40) + F(1, 10)) + F(11, 10)) / 2
+    assert run.x[0] == F(29, 40) - second["D"][0] / 4
 
 
 def test_the_length_is_that_of_the_whole_model() -> None:
@@ -41,32 +50,37 @@ SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((1, 1, 2), (4, -1, 5)), ((5
 """Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
 
 
-gradient = partial(control_runs.gradient, slopes=SLOPES)
+def looped(
+    rounds: Sequence[dict[int, int]], n: Sequence[int], *, lr: F, server: F, radius: F, eps: F, beta: F
+) -> list[F]:
+    """One number after another: a batch says uphill by its sign, and how far by what is left of it beside eps.
 
-
-def looped(rounds: Sequence[dict[int, int]], n: Sequence[int], *, lr: F, server: F, radius: F, eps: F) -> list[F]:
-    """One number after another: a batch says uphill by its sign, and how far by what is left of it beside eps."""
-    x, models = F(3), []
+    What is kept is a fall over its length; FedSAM takes nothing of it, beta = 1.
+    """
+    x, kept, models = F(3), F(0), []
     for steps in rounds:
-        weight, rise = sum(n[i] for i in steps), F(0)
+        weight, fall, K = sum(n[i] for i in steps), F(0), F(0)
         for i, tau in steps.items():
             y = x
             for k in range(tau):
-                g = gradient(i, k, y)
+                g = gradient(i, k, y, SLOPES)
                 sign = (g > 0) - (g < 0)
-                y -= lr * gradient(i, k, y + sign * (radius - radius * eps / (abs(g) + eps)))
-            rise += F(n[i], weight) * (y - x)
-        x += server * rise
+                there = gradient(i, k, y + sign * (radius - radius * eps / (abs(g) + eps)), SLOPES)
+                y -= lr * (beta * there + (1 - beta) * kept)
+            fall += F(n[i], weight) * (x - y)
+            K += F(n[i] * tau, weight)
+        x, kept = x - server * fall, fall / K / lr
         models.append(x)
     return models
 
 
+@pytest.mark.parametrize(("algorithm", "beta"), [("fedsam", F(1)), ("mofedsam", F(1, 3))])
 @pytest.mark.parametrize("weights", ["uniform", "examples"])
-def test_it_is_the_loop_over_batches(weights: str) -> None:
+def test_it_is_the_loop_over_batches(weights: str, algorithm: str, beta: F) -> None:
     """Both gradients of a step are of one batch."""
-    clients = batches(SLOPES)
-    given: dict[str, Any] = {"eta_l": F(1, 8), "eta": F(3, 4), "radius": F(1, 2), "eps": F(1, 16)}
-    run = Run("fedsam", {**given, "weights": weights}, clients, (2, 1, 5), vec(3))
+    given: dict[str, Any] = {"eta_l": F(1, 8), "eta": F(3, 4), "radius": F(1, 2), "eps": F(1, 16), "weights": weights}
+    more = {"rho": 1 - beta} if algorithm == "mofedsam" else {}
+    run = Run(algorithm, {**given, **more}, batches(SLOPES), (2, 1, 5), vec(3))
     got = [run.rounds([steps])[0] for steps in ROUNDS]
     n = (2, 1, 5) if weights == "examples" else (1, 1, 1)
-    assert got == looped(ROUNDS, n, lr=F(1, 8), server=F(3, 4), radius=F(1, 2), eps=F(1, 16))
+    assert got == looped(ROUNDS, n, lr=F(1, 8), server=F(3, 4), radius=F(1, 2), eps=F(1, 16), beta=beta)
