@@ -10,7 +10,7 @@ import torch
 from test_gpu.test_cuda import DEVICE, pytestmark  # noqa: F401
 from test_mirror import test_drawn, test_statistics
 from test_mirror.kinds import Kind
-from test_mirror.loops import LOOPS, RATE, ROUNDS, STEPS, Plain
+from test_mirror.loops import RATE, ROUNDS, STEPS, Plain, fedavg
 from test_mirror.test_kinds import KINDS, SAID
 from torch import Tensor
 
@@ -52,7 +52,7 @@ class Moved(Plain):
 def wanted(name: str) -> Tensor | None:
     """Where the plain loop ends there; None: torch refuses it."""
     try:
-        return torch.cat([part.reshape(-1) for part in LOOPS["fedavg"](Moved(KINDS[name]))]).cpu()
+        return fedavg(Moved(KINDS[name])).cpu()
     except RuntimeError:
         return None
 

@@ -5,7 +5,9 @@ F_i(w) = 1/(2 n_i) ||A_i w - b_i||^2,    H_i = A_i' A_i / n_i,    e_i = A_i' b_i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -78,18 +80,22 @@ def schedule(row: Algorithm, clients: int = 6) -> Any:
 
 def specified(row: Algorithm, run: Any, H: Any, e: Any) -> Any:
     """The model after the same events by the specification in NumPy, one client after another."""
-    clients: Any = valued(run.federation, H, e)
-    f, m = run.federation, row.run
-    x = f.x0.numpy()
+    f = run.federation
+    rounds = (run.plan.events(row, run.h, f.setup, f.x0, number) for number in range(len(run.history)))
+    return played(row, run.h, valued(f, H, e), f.x0.numpy(), f.setup, rounds)
+
+
+def played(row: Algorithm, h: Any, clients: Any, x: Any, setup: Any, rounds: Iterable[Any]) -> Any:
+    """The model after rounds of events by the specification in NumPy, one client after another."""
+    m: Any = row.run
     x = np.tile(x, len(clients)) if "peers" in row.takes else x
-    state: Any = m.init(run.h, x) if isinstance(m, Method) else m.init(run.h, x, f.setup)  # type: ignore[union-attr]
-    for number in range(len(run.history)):
-        for event in run.plan.events(row, run.h, f.setup, f.x0, number):
-            if isinstance(m, Method):
-                made = synchronous.run_round(run.h, state, clients, event, local=m.local, norm=m.norm, server=m.server)
-                state = made.state
-            else:
-                event = replace(event, mixing=event.mixing.numpy()) if hasattr(event, "mixing") else event
-                state, _ = stepped(m.step, run.h, state, clients, event)  # type: ignore[union-attr]
+    state = m.init(h, x) if isinstance(m, Method) else m.init(h, x, setup)
+    for event in chain.from_iterable(rounds):
+        if isinstance(m, Method):
+            made = synchronous.run_round(h, state, clients, event, local=m.local, norm=m.norm, server=m.server)
+            state = made.state
+        else:
+            event = replace(event, mixing=event.mixing.numpy()) if hasattr(event, "mixing") else event
+            state, _ = stepped(m.step, h, state, clients, event)
     x = synchronous.model(state) if isinstance(m, Method) else state.x
     return x.reshape(len(clients), -1).mean(0) if "peers" in row.takes else x

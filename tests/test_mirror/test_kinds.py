@@ -12,9 +12,10 @@ from typing import Any, cast
 import pytest
 import torch
 from test_mirror.kinds import LAYERS, LOSSES, TRAPS
-from test_mirror.loops import ARRIVALS, BETA, EPS, LOOPS, MIXING, MU, RADIUS, RATE, ROUNDS, SERVER, STEPS, Plain
+from test_mirror.loops import RATE, ROUNDS, STEPS, Plain, fedavg, specified
 from torch import Tensor
 
+from fedspec.catalogue import find
 from fedspec.errors import FedspecError, ParameterError
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec_torch import Federation, simulate
@@ -25,18 +26,23 @@ from fedspec_torch.refusals import Reason
 pytestmark = pytest.mark.table(1)
 
 KINDS = LAYERS | LOSSES | TRAPS
+SERVED: dict[str, Any] = {"eta_l": RATE, "eta": 0.5}
+UPHILL: dict[str, Any] = {**SERVED, "radius": 0.5, "eps": 0.125}
 NUMBERS: dict[str, dict[str, Any]] = {
     "fedavg": {"eta_l": RATE},
-    "scaffold": {"eta_l": RATE, "eta": SERVER},
-    "fedada2": {"eta_l": RATE, "eta": SERVER, "eps": 0.1, "tau": 0.1, "v0": 0.1, "beta1": 0.5},
+    "scaffold": SERVED,
+    "fedada2": {**SERVED, "eps": 0.1, "tau": 0.1, "v0": 0.1, "beta1": 0.5},
     "dsgd": {"eta_l": RATE},
     "fedasync": {"eta_l": RATE, "mu": 0.5, "mix": 0.25},
-    "mime": {"eta_l": RATE, "eta": SERVER, "beta": BETA},
-    "mime-lite": {"eta_l": RATE, "eta": SERVER, "beta": BETA},
-    "fedpd": {"eta_l": RATE, "mu": MU},
-    "fedsam": {"eta_l": RATE, "eta": SERVER, "radius": RADIUS, "eps": EPS},
-    "mofedsam": {"eta_l": RATE, "eta": SERVER, "radius": RADIUS, "eps": EPS, "rho": 0.25},
+    "mime": {**SERVED, "beta": 0.5},
+    "mime-lite": {**SERVED, "beta": 0.5},
+    "fedpd": {"eta_l": RATE, "mu": 0.5},
+    "fedsam": UPHILL,
+    "mofedsam": {**UPHILL, "rho": 0.25},
 }
+MIXING = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]], dtype=torch.float64)
+ARRIVALS = ((0, 2, 0), (2, 1, 1), (1, 2, 0))
+"""Client, steps, and how many versions ago it began, of each late update."""
 EQUAL = (STEPS,) * 3
 """Of the three clients."""
 EVERY_WAY = (*WAYS, "fused")
@@ -66,14 +72,17 @@ class Events:
         return (Plan((0, 1, 2), self.steps, setup.examples),)
 
 
+def rounds_of(algorithm: str) -> int:
+    return len(ARRIVALS) if algorithm == "fedasync" else ROUNDS
+
+
 def ended(name: str, algorithm: str, way: str | None, steps: tuple[int, ...] = EQUAL) -> tuple[Tensor, Tensor] | str:
     """Where a run began and ended; or what a refusal says."""
     module, loss, data = KINDS[name].made()
     before = [p.detach().clone() for p in module.parameters()]
     try:
         fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=way, statistics="kept")
-        rounds = len(ARRIVALS) if algorithm == "fedasync" else ROUNDS
-        run = simulate(algorithm, fed, plan=Events(steps), rounds=rounds, **NUMBERS[algorithm])
+        run = simulate(algorithm, fed, plan=Events(steps), rounds=rounds_of(algorithm), **NUMBERS[algorithm])
         list(run)
     except FedspecError as error:
         return str(error)
@@ -83,8 +92,12 @@ def ended(name: str, algorithm: str, way: str | None, steps: tuple[int, ...] = E
 
 @cache
 def wanted(name: str, algorithm: str, steps: tuple[int, ...] = EQUAL) -> Tensor:
-    """Where the plain loop ends."""
-    return torch.cat([part.reshape(-1) for part in LOOPS[algorithm](Plain(KINDS[name], steps))])
+    """Where the plain loop, or the specification on its gradients, ends."""
+    plain, row = Plain(KINDS[name], steps), find(algorithm)
+    if algorithm == "fedavg":
+        return fedavg(plain)
+    h = cast(Any, row.run).hyper(**NUMBERS[algorithm])
+    return specified(plain, row, h, Events(steps), rounds_of(algorithm))
 
 
 def check(name: str, algorithm: str, way: str | None, steps: tuple[int, ...] = EQUAL) -> bool:
@@ -125,9 +138,9 @@ def test_every_algorithm_in_every_way(name: str, algorithm: str) -> None:
 
 @pytest.mark.table(5)
 @pytest.mark.parametrize("steps", [EQUAL, (1, 3, 2)], ids=["equal", "unequal"])
-@pytest.mark.parametrize("algorithm", [name for name in LOOPS if name not in ("dsgd", "fedasync")])
+@pytest.mark.parametrize("algorithm", [name for name in NUMBERS if name not in ("dsgd", "fedasync")])
 @pytest.mark.parametrize("way", [None, "stacked", "looped", "layered", "vmapped", "compiled"])
-def test_every_loop_in_every_way(way: str | None, algorithm: str, steps: tuple[int, ...]) -> None:
+def test_every_pattern_of_gradients_in_every_way(way: str | None, algorithm: str, steps: tuple[int, ...]) -> None:
     """Which batch is which, where two gradients are asked for at a step, or all of them before the first."""
     assert check("three linear layers", algorithm, way, steps)
 
@@ -137,7 +150,7 @@ def test_rates_of_each_client_are_refused_in_shards_where_gradients_are_asked_fo
     given: dict[str, Any] = {
         "plan": Events(),
         "rounds": 1,
-        "beta": BETA,
+        "beta": 0.5,
         "rates": {"eta_l": lambda r, i: RATE / (1 + i)},
     }
     list(simulate("mime", Federation(module, loss, data), **given))
