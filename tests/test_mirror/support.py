@@ -110,22 +110,6 @@ REFUSED = {("fedadagrad", "bias_correction", "step")}
 """What an algorithm refuses: a sum has no decay to correct for."""
 
 
-def pairs(algorithm: Algorithm) -> tuple[dict[str, str], ...]:
-    """Choices in which any two values of two options come together at least once, where they ever do.
-
-    The mirror's rules are the specification's text: what can go wrong is a batch axis, not a combination of many.
-    """
-    told = {frozenset(options.items()): options for options in choices(algorithm)}
-    left = {chosen: {*map(frozenset, itertools.combinations(chosen, min(2, len(chosen))))} for chosen in told}
-    taken = []
-    while any(left.values()):
-        best = max(left, key=lambda chosen: len(left[chosen]))
-        taken.append(told[best])
-        met = set(left[best])
-        left = {chosen: rest - met for chosen, rest in left.items()}
-    return tuple(taken)
-
-
 def keywords(algorithm: Algorithm, options: Mapping[str, str]) -> dict[str, Any]:
     """The keyword arguments of a solver: hyper-parameters as numbers, options as members of their enumerations."""
     numbers = {n: HYPER[n] for n in algorithm.numbers}
