@@ -184,17 +184,16 @@ vectors-wheel: venv ## Build the vectors as a wheel that needs Python alone (dis
 	$(BIN)/python scripts/vectors_wheel.py
 
 .PHONY: test
-test: venv ## What must pass before a commit: lint, types, tests, quick claims, wheel
-	@# Side by side what takes one core each.
-	@$(MAKE) --no-print-directory -j $(JOBS) -O lint types
+test: venv ## What must pass before a commit: lint, types, quick claims, tests
+	@# Side by side: types take one core at a time.
+	@$(MAKE) --no-print-directory -j $(JOBS) -O lint types recheck UPTO=1
 	@$(MAKE) --no-print-directory tests
-	@$(MAKE) --no-print-directory -j $(JOBS) -O recheck wheel UPTO=1
 
 .PHONY: outside
-outside: venv ## What needs published packages or a browser, what is slow, more cases of each table, every claim
+outside: venv ## What needs published packages, a browser or an empty environment, what is slow, more cases, every claim
 	@# One more than there are cores: a quarter of the time was waiting for installations, servers and the browser.
 	FEDSPEC_PROFILE=outside $(BIN)/pytest -n $$(( $(JOBS) + 1 )) --dist worksteal $(ARGS)
-	@$(MAKE) --no-print-directory recheck
+	@$(MAKE) --no-print-directory -j $(JOBS) -O recheck wheel
 
 .PHONY: refresh-constraints
 refresh-constraints: check-python ## Resolve the newest dependencies into constraints.txt

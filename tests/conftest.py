@@ -97,14 +97,13 @@ def chosen(profile: str, items: list[pytest.Item]) -> list[pytest.Item]:
     return [item for item in items if item in keep]
 
 
-NEVER = pytest.StashKey[set[str]]()
+ASKED = pytest.StashKey[list[pytest.Item]]()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the profile does not run, after pytest's own choice by -k and -m; pytest prints how many."""
-    daily = {function(item) for item in items if not item.get_closest_marker("night")}
-    config.stash[NEVER] = daily - {function(i) for profile in ("test", "outside") for i in chosen(profile, items)}
+    config.stash[ASKED] = [*items]
     keep = chosen(PROFILE, items)
     kept = set(keep)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
@@ -121,7 +120,9 @@ def choice() -> Callable[[str, list[pytest.Item]], list[pytest.Item]]:
 @pytest.fixture
 def never_run(request: pytest.FixtureRequest) -> set[str]:
     """The functions of this session of which neither `make test` nor `make outside` runs a case, but for the night."""
-    return request.config.stash[NEVER]
+    items = request.config.stash[ASKED]
+    daily = {function(item) for item in items if not item.get_closest_marker("night")}
+    return daily - {function(i) for profile in ("test", "outside") for i in chosen(profile, items)}
 
 
 def pytest_collection_finish() -> None:

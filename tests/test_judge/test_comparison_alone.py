@@ -42,14 +42,14 @@ def asked(subject: object, seed: int = 0) -> list[Obligation]:
     return judge_offer(Inside(subject), subject.info.offers[0], profile="quick", law=COMPARISON, seed=seed)  # type: ignore
 
 
-@pytest.mark.table(8)
+@pytest.mark.table(4)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_one_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "SHRINKING", 0)
     assert conclude(asked(WRONG[name]))[0] is Conformity.DOES_NOT
 
 
-@pytest.mark.table(3)
+@pytest.mark.table(2)
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_one_conforms(name: str) -> None:
     found = asked(RIGHT[name])

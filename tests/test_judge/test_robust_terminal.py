@@ -63,6 +63,7 @@ def test_commands_can_be_copied(name: str) -> None:
     assert shlex.split(line)[3:] == ["--law", "rat[a-f]", "--start-limit", "3", "--budget", "7.5"]
 
 
+@pytest.mark.table(1)
 @pytest.mark.parametrize("encoding", ["ascii:strict", "utf-8"])
 def test_every_encoding_is_good_enough(encoding: str, tmp_path: Path) -> None:
     """The table has a line that is no ASCII, and a path may hold any letter."""

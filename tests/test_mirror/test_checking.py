@@ -191,7 +191,12 @@ class Given:
             LossError,
             r"loss: got the class MSELoss; give one of it, MSELoss\(\)",
         ),
-        (lambda: stepped(torch.compile(nn.Linear(3, 2))), ModuleError, "torch.compile makes .* give the module itself"),
+        pytest.param(
+            lambda: stepped(torch.compile(nn.Linear(3, 2))),
+            ModuleError,
+            "torch.compile makes .* give the module itself",
+            marks=pytest.mark.slow,
+        ),
         (lambda: replace(run().federation, batch_size=2.5), PlanError, "batch_size: got 2.5"),
         (lambda: run(plan=3), PlanError, r"plan: got 3; give cohorts"),
         (lambda: run(rounds=1.5), PlanError, "rounds: got 1.5"),

@@ -24,7 +24,7 @@ SIZES = {
 }
 
 
-@pytest.mark.table(10)
+@pytest.mark.table(5)
 @pytest.mark.parametrize("name", SIZES)
 @pytest.mark.parametrize("way", ["layered", "looped", "stacked"])
 def test_its_models_and_losses_are_those_of_other_ways(name: str, way: str) -> None:

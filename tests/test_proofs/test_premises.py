@@ -154,6 +154,7 @@ def test_an_average_is_one_however_it_is_written(name: str) -> None:
     assert problem_of(asked(row(RIGHT[name]), zeta2=Fraction(1))).claimed == plain.claimed
 
 
+@pytest.mark.table(4)
 @pytest.mark.parametrize(
     "algorithm",
     ["fedavg", "fedprox", "fednova", "fedavgm", "slowmo", "scaffold", "feddyn", "k-gt", "diging", "d2", "led", "dsgd"],

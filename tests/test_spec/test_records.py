@@ -58,7 +58,7 @@ def test_a_record_taken_apart_and_put_together_is_itself(label: str) -> None:
         assert repr(_pytree.tree_unflatten(*_pytree.tree_flatten(tree))) == repr(tree)
 
 
-@pytest.mark.table(1)
+@pytest.mark.slow
 @pytest.mark.long
 def test_a_record_of_which_nothing_is_traced_stays_the_one_it_is() -> None:
     """What it has worked out stays with it: torch.compile enters no lock, and Python 3.11 fills a cache under one."""
