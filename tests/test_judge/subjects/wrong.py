@@ -14,13 +14,9 @@ from right import (
     SINGLE,
     Adam,
     FedAdam,
-    FedAMSGrad,
     FedAvg,
     FedNova,
-    FedProx,
-    FedYogi,
     Momentum,
-    ProximalSGD,
     Subject,
     flat,
     named,
@@ -81,12 +77,6 @@ class FromMomentum(FedAdam):
         super().second(self.m)
 
 
-class NoMaximum(FedAMSGrad):
-    def direction(self):
-        self.v_hat = self.v
-        return self.m / np.sqrt(self.v + self.h["eps"])
-
-
 class NeverReset(Momentum):
     def step(self, event):
         u = self.u
@@ -94,12 +84,6 @@ class NeverReset(Momentum):
         if isinstance(event, Begin):
             self.u = u
         return answer
-
-
-class MovingAnchor(ProximalSGD):
-    def move(self, g):
-        self.anchor = self.x
-        return super().move(g)
 
 
 class Chatters(FedAvg):
@@ -263,36 +247,15 @@ twice, forgetful, from_momentum, leaks, hides = (
 )
 
 
-def corrected_late(self):
-    """Claims Kingma and Ba's correction; the exponent is one too large."""
-    b1, b2, t = self.h["beta1"], self.h["beta2"], self.t + 1
-    return self.m / (1 - b1**t) / (np.sqrt(self.v / (1 - b2**t)) + self.h["tau"])
-
-
-def reversed_sign(self, delta):
-    self.v = self.v + (1 - self.h["beta2"]) * delta**2 * np.sign(self.v - delta**2)
-
-
-ServerCorrectionLate = changed("ServerCorrectionLate", FedAdam, direction=corrected_late)
-YogiSign = changed("YogiSign", FedYogi, second=reversed_sign)
-server_correction_late = Subject(ServerCorrectionLate, Offer("fedadam", "server", "kingma-ba", dtypes=DOUBLE))
-yogi_sign = Subject(YogiSign, Offer("fedyogi", "server", REDDI, intermediates=("m", "v"), dtypes=DOUBLE))
-no_maximum = Subject(NoMaximum, Offer("fedamsgrad", "server", "afga", intermediates=("v_hat",), dtypes=DOUBLE))
-
 OWN_NORMS = {"solver": "momentum"}
 NORMALISED = Offer("fednova", "server", NOVA, OWN_NORMS, dtypes=DOUBLE)
 StepsNormaliser = changed(
     "StepsNormaliser", FedNova, norms=lambda self, messages: np.array([float(m.steps) for m in messages])
 )
-# The normaliser of plain SGD beside a momentum solver, at level round.
-PlainNormaliser = changed("PlainNormaliser", FedNova, norm=lambda self, tau: tau)
-UniformTauEff = changed("UniformTauEff", FedNova, effective=lambda self, p, a, messages: a.mean())
 StepsTauEff = changed(
     "StepsTauEff", FedNova, effective=lambda self, p, a, messages: p @ np.array([m.steps for m in messages])
 )
-steps_normaliser, uniform_tau_eff, steps_tau_eff = (
-    Subject(kind, NORMALISED) for kind in (StepsNormaliser, UniformTauEff, StepsTauEff)
-)
+steps_normaliser, steps_tau_eff = (Subject(kind, NORMALISED) for kind in (StepsNormaliser, StepsTauEff))
 shown_tau_eff = Subject(
     StepsTauEff, Offer("fednova", "server", NOVA, OWN_NORMS, intermediates=("tau_eff",), dtypes=DOUBLE)
 )
@@ -302,13 +265,7 @@ steps_unsaid = Subject(
     Offer("fednova", "server", NOVA, dtypes=DOUBLE),
     Offer("fednova", "server", NOVA, {"solver": "sgd"}, dtypes=DOUBLE),
 )
-plain_normaliser = Subject(PlainNormaliser, Offer("fednova", "round", NOVA, {"solver": "momentum"}, dtypes=DOUBLE))
 
 never_reset = Subject(NeverReset, Offer("momentum", "client", NOVA, intermediates=("u",), dtypes=DOUBLE))
-moving_anchor = Subject(MovingAnchor, Offer("proximal-sgd", "client", NOVA, dtypes=DOUBLE))
-moving_anchor_rounds = Subject(
-    changed("MovingAnchor", FedProx, local=FedAvg.local), Offer("fedprox", "round", NOVA, dtypes=DOUBLE)
-)
 ADAM_L = Offer("adam", "client", "kingma-2015", intermediates=("m", "v"), dtypes=DOUBLE)
 correction_late = Subject(changed("CorrectionLate", Adam, exponent=lambda self: self.t + 1), ADAM_L)
-epsilon_inside = Subject(changed("EpsilonInside", Adam, below=lambda self, v: np.sqrt(v + self.h["eps"])), ADAM_L)
