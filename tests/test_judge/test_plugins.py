@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -460,46 +459,23 @@ def test_a_row_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     assert r.id in catalogue.CATALOGUE
 
 
-RATES: dict[str, Callable[[float, float], float]] = {
-    "fed-agree": lambda mean, squares: mean / (squares / 5 + 1e-3),
-    "fedexp": lambda mean, squares: max(1.0, squares / (10 * mean + 1e-2)),
-}
-"""The rate of an own row, and of its neighbour in the catalogue, from the squares of the mean and of the changes."""
-
-
-@pytest.mark.parametrize("name", RATES)
-def test_the_mirror_trains_with_it_as_a_plain_loop_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mirror_trains_with_it_as_the_specification_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its messages are read twice: for the mean, and for their norms."""
     import torch
-    from torch import nn
+    from test_mirror.kinds import LAYERS
+    from test_mirror.loops import Plain, specified
+    from test_mirror.test_kinds import Events
 
     from fedspec import catalogue
-    from fedspec_torch import Federation, cohorts, simulate
+    from fedspec_torch import Federation, simulate
 
     monkeypatch.setattr(catalogue, "CATALOGUE", dict(catalogue.CATALOGUE))
-    torch.manual_seed(1)
-    data = [(torch.randn(4, 3).double(), torch.randn(4, 1).double()) for _ in range(5)]
-    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
-    x, rate = nn.utils.parameters_to_vector(model.parameters()).detach(), 0.0
-    federation = Federation(model, nn.MSELoss(), data, batch_size=4, shuffled=False)
-    of = row() if name == "fed-agree" else name
-    run = simulate(of, federation, plan=cohorts(5, steps=2), rounds=3, eta_l=0.1, eps=1e-3, block=2)
+    kind, numbers, of = LAYERS["three linear layers"], {"eta_l": 0.1, "eps": 1e-3}, row()
+    federation = Federation(*kind.made(), batch_size=2, shuffled=False)
+    run = simulate(of, federation, plan=Events(), rounds=3, block=2, **numbers)
     list(run)
-    for _ in range(3):
-        changes = []
-        for inputs, targets in data:
-            nn.utils.vector_to_parameters(x.clone(), model.parameters())
-            sgd = torch.optim.SGD(model.parameters(), lr=0.1)
-            for _ in range(2):
-                sgd.zero_grad()
-                nn.functional.mse_loss(model(inputs), targets).backward()
-                sgd.step()
-            changes.append(nn.utils.parameters_to_vector(model.parameters()).detach() - x)
-        mean = sum(changes) / 5
-        rate = RATES[name](float(mean @ mean), float(sum(c @ c for c in changes)))
-        x = x + rate * mean
-    assert rate != 1, "the case shows nothing of the rate"
-    torch.testing.assert_close(run.x, x, rtol=1e-12, atol=1e-12)
+    want = specified(Plain(kind), of, of.run.hyper(**numbers), Events(), 3)
+    torch.testing.assert_close(run.x, want, rtol=1e-12, atol=1e-12)
 
 
 def test_what_is_stored_in_fedspec_stays_its_own(written: Path) -> None:
