@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from test_spec.float_counts import hyper
 
 from fedspec import covers
@@ -85,6 +86,9 @@ def test_greatest_and_least_are_those_of_a_loop(
     assert cover.greatest(values).tolist() == [max(values[j] for j in s) for s in cover.sets]
     assert cover.least(mu).tolist() == [min(mu[r] for r, s in enumerate(cover.sets) if j in s) for j in range(cover.d)]
     assert cover.greatest(values).dtype == values.dtype
+    for of_any, a in ((cover.greatest, values), (cover.least, mu)) if dtype is not object else ():
+        both_rows = of_any(torch.tensor(np.stack([a, -a])))  # type: ignore[arg-type]
+        assert both_rows.tolist() == [of_any(a).tolist(), of_any(-a).tolist()]
     # A caller may write to what it gets.
     for got in (cover.greatest(values), cover.least(mu)):
         assert got.flags.writeable and not np.shares_memory(got, values) and not np.shares_memory(got, mu)
