@@ -81,18 +81,6 @@ def test_who_says_nothing_of_them_in_an_answer_is_told_what_to_return() -> None:
     assert row["verdict"] == "does not conform" and "return ['running_mean', 'running_var'" in row["first_deviation"]
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("at_round", ("buffers", "level round", "leave them out")),
-        ("half", ("buffers", "statistics and counters")),
-        ("unknown", ("'largest' of statistics", "averaged, uniform")),
-    ],
-)
-def test_what_cannot_be_claimed_is_refused(name: str, words: tuple[str, ...]) -> None:
-    check(py(f"carrying:{name}"), *LAW).refused(*words)
-
-
 def carried() -> tuple[Case, Messages]:
     held = {"mean": np.array([1.0, 2.5], dtype="float32"), "seen": np.array(7), "each": np.array([1, 2])}
     case = Case(

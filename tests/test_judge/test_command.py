@@ -56,6 +56,24 @@ REFUSED = [
     (("check", py("odd:nonzero_unknown"), "--law", "dtype"), ("'temperature'",)),
     (("check", py("odd:blocks_unknown"), "--law", "dtype"), ("'two'",)),
     (("check", "spec", "--law", "dtype", "--only", "sgd", "--limit", "-1"), ("limit",)),
+    (("check", py("odd:silent"), "--law", "follows"), ("follows", "fedspec laws")),
+    (("check", py("odd:silent"), "--only", "fedavg"), ("fedavg", "offered: fedadam/server/reddi-2021")),
+    # What offers claim of rates, buffers and limits, and of servers without their clients.
+    (("check", py("rated:clients_at_server")), ("rates", "fedavg", "'clients'", "level round")),
+    (("check", py("rated:fixed")), ("rates", "fedavg", "none of its numbers varies")),
+    (("check", py("rated:fixed_rate")), ("rates", "momentum", "its rate is fixed", "leave it out")),
+    (("check", py("rated:each_at_server")), ("rates", "fedavg", "level server", "leave it out")),
+    (("check", py("rated:word")), ("rates", "'some'", "one, each")),
+    (("check", py("carrying:at_round")), ("buffers", "level round", "leave them out")),
+    (("check", py("carrying:half")), ("buffers", "statistics and counters")),
+    (("check", py("carrying:unknown")), ("'largest' of statistics", "averaged, uniform")),
+    (("check", py("limited:lone")), ("participation", "adagrad", "level client", "leave it out")),
+    (("check", py("limited:late")), ("participation", "fedbuff", "leave it out")),
+    (("check", py("limited:vector")), ("blocks", "fedavg", "level round", "reshape")),
+    (("check", py("limited:peers")), ("blocks", "dsgd", "reshape")),
+    (("check", py("limited:often")), ("participation", "'mostly'", "any, all")),
+    (("check", py("served:weighted")), ("'weighted'", "level 'server'", "known there: karimireddy-2020, option-1")),
+    (("check", py("served:clients_too")), ("intermediates", "'c_i'", "known: delta, c")),
 ]
 
 
@@ -63,12 +81,8 @@ def name_of(arguments: tuple[str, ...]) -> str:
     return "-".join(a.rpartition("/")[2] for a in arguments)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        *(pytest.param(*row, id=name_of(row[0])) for row in REFUSED),
-    ],
-)
+@pytest.mark.table(10)
+@pytest.mark.parametrize(("arguments", "words"), [pytest.param(*row, id=name_of(row[0])) for row in REFUSED])
 def test_refuses_in_one_line(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     extra = ("--profile", "quick") if arguments[0] == "check" and "--profile" not in arguments else ()
     inside(*arguments, *extra).refused(*words)
@@ -87,14 +101,6 @@ def test_lists_are_lists_of_objects_with_ids(arguments: tuple[str, ...]) -> None
     ids = [row["id"] for row in ran.rows]
     assert ids and len(set(ids)) == len(ids)
     assert inside(*arguments).code == 0
-
-
-def test_show_tells_what_an_adapter_needs() -> None:
-    (row,) = inside("show", "fedadam", "--json").rows
-    assert {"eta", "beta1", "beta2", "tau", "v0"} <= set(row["hyper"])
-    assert "kingma-ba" in row["readings"] and row["options"]["weights"] == ["examples", "uniform", "steps"]
-    assert "fedadam.step" in {e["id"] for e in row["equations"]}
-    assert row["levels"] == ["server", "round"] and row["shows"] == ["delta", "m", "v"]
 
 
 def test_smoke_plays_every_offer() -> None:

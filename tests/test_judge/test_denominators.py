@@ -70,15 +70,6 @@ def test_nothing_asked_is_not_conformity() -> None:
     assert (row["verdict"], row["passed"], row["exercised"], row["required"]) == ("inconclusive", 0, 0, 0)
 
 
-@pytest.mark.parametrize("pattern", ["no-such-law", "follows"])
-def test_a_pattern_without_laws_is_refused(pattern: str) -> None:
-    check(py("odd:silent"), "--law", pattern).refused(pattern, "fedspec laws")
-
-
-def test_a_pattern_without_offers_is_refused() -> None:
-    check(py("odd:silent"), "--only", "fedavg").refused("fedavg", "offered: fedadam/server/reddi-2021")
-
-
 def test_a_reading_that_asks_more_than_is_fixed() -> None:
     ran = check(py("odd:small_v0"), "--law", "reading-requires", explained=False)
     assert ran.code == 1

@@ -67,20 +67,6 @@ def test_the_first_look_keeps_to_the_limits_too(limits: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("subject", "words"),
-    [
-        ("lone", ("participation", "adagrad", "level client", "leave it out")),
-        ("late", ("participation", "fedbuff", "leave it out")),
-        ("vector", ("blocks", "fedavg", "level round", "reshape")),
-        ("peers", ("blocks", "dsgd", "reshape")),
-        ("often", ("participation", "'mostly'", "any, all")),
-    ],
-)
-def test_a_limit_that_cannot_be_is_refused(subject: str, words: tuple[str, ...]) -> None:
-    check(py(f"limited:{subject}"), "--law", "repeats").refused(*words)
-
-
-@pytest.mark.parametrize(
     ("subject", "claim", "limit"),
     [
         ("average", "mcmahan-2017 participation=all", "all clients in every round (fedavg/round)"),

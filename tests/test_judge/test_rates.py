@@ -23,7 +23,6 @@ from fedspec_suite.measure.verdict import Conformity, Status
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
-LAWS = ("--law", "schedule-*,[rs]*")
 SERVED = {"fedexp", "fednova", "fednova-momentum"}
 """Whose server reads none of the numbers that vary."""
 
@@ -81,20 +80,6 @@ def test_who_says_nothing_of_rates_is_sent_none(name: str) -> None:
     assert not any(o["law"].startswith(("rates", "schedule")) for o in row["obligations"])
     (row,) = fedspec("vectors", "check", py(f"rated:{name}"), "--json").rows
     assert row["verdict"] == "conforms"
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("clients_at_server", ("rates", "fedavg", "'clients'", "level round")),
-        ("fixed", ("rates", "fedavg", "none of its numbers varies")),
-        ("fixed_rate", ("rates", "momentum", "its rate is fixed", "leave it out")),
-        ("each_at_server", ("rates", "fedavg", "level server", "leave it out")),
-        ("word", ("rates", "'some'", "one, each")),
-    ],
-)
-def test_rates_that_cannot_be_set_are_refused(name: str, words: tuple[str, ...]) -> None:
-    check(py(f"rated:{name}"), *LAWS).refused(*words)
 
 
 EVENTS: tuple[Any, ...] = (

@@ -93,6 +93,7 @@ SAID: list[tuple[Any, str]] = [
     (lambda: decode_array("NaN"), "array: got 'NaN'; want a number, or one of the words nan, inf, -inf"),
     (lambda: decode_reply(b'{"ok": true, "more": 1}', "start"), "reply: has an unknown field 'more'; known: ok"),
     (lambda: decode_reply(b'{"ok": true}', "hello"), "reply: has no 'info'"),
+    (lambda: decode_reply(b'{"ok": true}', "step"), "reply: has no 'answer'"),
     (lambda: decode_reply(b'{"ok": false}', "step"), "reply: has no 'error'; needs ok, error"),
     (lambda: decode_reply(b'{"ok": true, "answer": {"x": [1, [true]]}}', "step"), "reply.answer.x[1][0]: got true"),
 ]

@@ -139,18 +139,6 @@ def test_a_mistake_that_shows_in_the_model_alone_is_told_from_one_in_what_is_sho
     assert row["nearest"] == words
 
 
-@pytest.mark.table(1)
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("weighted", ("'weighted'", "level 'server'", "known there: karimireddy-2020, option-1")),
-        ("clients_too", ("intermediates", "'c_i'", "known: delta, c")),
-    ],
-)
-def test_what_a_server_alone_does_not_have_is_refused(name: str, words: tuple[str, ...]) -> None:
-    check(py(f"served:{name}"), "--law", "repeats").refused(*words)
-
-
 X = np.array([Fraction(0)])
 
 

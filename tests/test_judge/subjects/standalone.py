@@ -65,13 +65,8 @@ def reply(request, sessions):
 
 
 FAULTS = {
-    "words": lambda answer: "I am not JSON",
-    "no-answer": lambda answer: json.dumps({"ok": True}),
-    "no-x": lambda answer: json.dumps({"ok": True, "answer": {"y": 1}}),
-    "text-x": lambda answer: json.dumps({"ok": True, "answer": {"x": "one"}}),
     "bare-nan": lambda answer: json.dumps({"ok": True, "answer": {"x": walk(lambda a: float("nan"), answer["x"])}}),
     "twice": lambda answer: json.dumps({"ok": True, "answer": answer}) + "\n" + json.dumps({"ok": True}),
-    "refuses": lambda answer: json.dumps({"ok": False, "error": "out of order today"}),
 }
 
 
