@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from test_judge.buffer_edits import EDITS, Edit, edited
 from test_judge.support import check, py
 
 from fedspec import with_buffers
-from fedspec.contract import Case, ClientMessage, Messages, Offer, SubjectInfo
-from fedspec.wire import decode_case, decode_event, decode_info, encode
-from fedspec_suite.judge.capsules.codec import decoded, encoded
+from fedspec.contract import Offer
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
@@ -79,55 +75,6 @@ def test_a_model_that_depends_on_them_is_found() -> None:
 def test_who_says_nothing_of_them_in_an_answer_is_told_what_to_return() -> None:
     (row,) = check(py("carrying:silent"), *LAW).rows
     assert row["verdict"] == "does not conform" and "return ['running_mean', 'running_var'" in row["first_deviation"]
-
-
-def carried() -> tuple[Case, Messages]:
-    held = {"mean": np.array([1.0, 2.5], dtype="float32"), "seen": np.array(7), "each": np.array([1, 2])}
-    case = Case(
-        "fedavg",
-        "server",
-        "mcmahan-2017",
-        {"weights": "examples"},
-        "float32",
-        {"w": np.ones(1, "float32")},
-        {"eta": 1.0},
-        buffers=held,
-    )
-    return case, Messages((ClientMessage(0, dict(case.x0), 3, 1, 1, buffers=held),))
-
-
-def test_whole_numbers_survive_the_wire_as_such() -> None:
-    case, event = carried()
-    read = decode_case(json.loads(json.dumps(encode(case)))).buffers
-    sent = decode_event(json.loads(json.dumps(encode(event))), "float32")
-    assert isinstance(sent, Messages)
-    for got in (read, sent.messages[0].buffers):
-        assert got is not None and {n: (str(a.dtype), a.shape) for n, a in got.items()} == {
-            "mean": ("float32", (2,)),
-            "seen": ("int64", ()),
-            "each": ("int64", (2,)),
-        }
-        assert got["seen"] == 7 and got["mean"].tolist() == [1.0, 2.5]
-
-
-def test_who_has_no_buffers_never_hears_of_them() -> None:
-    case, event = carried()
-    bare = Case(**{**vars(case), "buffers": None})
-    plain = Messages(tuple(ClientMessage(**{**vars(m), "buffers": None}) for m in event.messages))
-    offer = Offer("fedavg", "server", "mcmahan-2017")
-    for record in (bare, plain, SubjectInfo("a", "1", (offer,))):
-        assert "buffers" not in json.dumps(encode(record))
-        assert "buffers" not in json.dumps(encoded(record)) if not isinstance(record, SubjectInfo) else True
-    claims = SubjectInfo(
-        "a", "1", (Offer("fedavg", "server", "mcmahan-2017", buffers={"statistics": "kept", "counters": "kept"}),)
-    )
-    assert decode_info(encode(claims)) == claims
-
-
-def test_a_capsule_keeps_them() -> None:
-    case, event = carried()
-    back = decoded(json.loads(json.dumps(encoded((case, event)))), "case")
-    assert back[0].buffers["seen"].dtype == "int64" and back[1].messages[0].buffers["mean"].dtype == "float32"
 
 
 PROGRAM = """

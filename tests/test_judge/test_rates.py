@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +9,11 @@ import pytest
 from test_judge.support import SUBJECTS, check, fedspec, py
 
 from fedspec.catalogue import CATALOGUE
-from fedspec.contract import Arrival, Case, Event, Exchange, Gradient, Messages, Offer, Round
+from fedspec.contract import Case, Gradient, Offer
 from fedspec.errors import ContractError, ParameterError
 from fedspec.reference import SUBJECT
 from fedspec.serve import load
-from fedspec.wire import decode_event, encode
-from fedspec_suite.judge.capsules.codec import decoded, encoded
+from fedspec.wire import decode_event
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.inside import Inside
 from fedspec_suite.measure.verdict import Conformity, Status
@@ -82,40 +79,10 @@ def test_who_says_nothing_of_rates_is_sent_none(name: str) -> None:
     assert row["verdict"] == "conforms"
 
 
-EVENTS: tuple[Any, ...] = (
-    Round((0, 1), (1, 2)),
-    Messages(()),
-    Exchange((), ((0,),), np.ones((1, 1))),
-    Arrival(0, 1, 0),
-)
-
-
-@pytest.mark.parametrize("event", EVENTS)
-def test_rates_pass_the_wire_and_a_capsule_and_are_not_named_where_there_are_none(event: Event) -> None:
-    assert "hyper" not in encode(event) and "hyper" not in encoded(event)["fields"]
-    hyper = {"eta_l": (0.5, 0.25), "eta": 2.0} if isinstance(event, Round) else {"eta_l": 0.5}
-    told = replace(event, hyper=hyper)  # type: ignore[arg-type]
-    if not isinstance(event, Messages):
-        there: Any = decode_event(json.loads(json.dumps(encode(told))))
-        assert there.hyper == hyper
-        again = decoded(json.loads(json.dumps(encoded(told))), "it")
-        assert again.hyper == hyper and not decoded(encoded(event), "it").hyper
-
-
 @pytest.mark.parametrize("rate", ["0.1", None, True, [[0.1]], {"0": 1}])
 def test_a_rate_that_is_none_is_refused_on_the_wire(rate: object) -> None:
     with pytest.raises(ContractError, match=r"event\.hyper\.eta_l"):
         decode_event({"type": "round", "participants": [0], "steps": [1], "hyper": {"eta_l": rate}})
-
-
-@pytest.mark.parametrize("eta_l", [0.25, None])
-def test_a_rate_passes_the_wire(eta_l: float | None) -> None:
-    body = json.loads(json.dumps(encode(Gradient({"w": np.array([1.0])}, eta_l))))
-    there = decode_event(body)
-    assert isinstance(there, Gradient) and there.eta_l == eta_l
-    body.pop("eta_l")
-    without = decode_event(body)
-    assert isinstance(without, Gradient) and without.eta_l is None
 
 
 @pytest.mark.parametrize("eta_l", [0, -1.0, "0.1", True, [0.1]])

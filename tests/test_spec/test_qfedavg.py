@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction as F
@@ -23,8 +22,7 @@ from fedspec.plan import Message, Plan
 from fedspec.population import losses
 from fedspec.problems.quadratic import QuadraticClients, constant
 from fedspec.reference import SUBJECT
-from fedspec.wire import decode_case, decode_event, encode
-from fedspec_suite.judge.capsules.codec import decoded, encoded
+from fedspec.wire import decode_event, encode
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.running import Running64
 from fedspec_suite.measure.setting import setting_of
@@ -131,38 +129,6 @@ def test_losses_are_of_the_model_before_the_round() -> None:
 
 def of(level: Any, algorithm: str = "q-fedavg") -> Any:
     return plain_scenario(setting_of(Offer(algorithm, level, CATALOGUE[algorithm].readings[0].name)))
-
-
-def test_losses_come_back_from_the_wire_and_from_capsules() -> None:
-    for s in (of("server"), of("round")):
-        case = decode_case(json.loads(json.dumps(encode(s.case))))
-        events = [decode_event(json.loads(json.dumps(encode(e)))) for e in s.events]
-        again = decoded(json.loads(json.dumps(encoded(s))), "s")
-        if s.case.level == "round":
-            assert case.problem is not None
-            for problem in (case.problem, again.case.problem):
-                assert problem.f.tolist() == s.case.problem.f.tolist() == [4, 2]
-        else:
-            said = [[m.loss for m in e.messages] for e in s.events]
-            assert (
-                said
-                == [[m.loss for m in e.messages] for e in events]
-                == [[m.loss for m in e.messages] for e in again.events]
-            )
-            assert all(F > 0 for row in said for F in row)
-
-
-@pytest.mark.parametrize("level", ["server", "round"])
-def test_who_offers_other_algorithms_never_hears_of_losses(level: Any) -> None:
-    """Neither lines nor capsules name the new fields where there are none."""
-    s = of(level, "fedavg")
-    for line in (encode(s.case), *map(encode, s.events), encoded(s)):
-        assert not {'"loss"', '"f"'} & {*json.dumps(line).replace(":", " ").split()}
-    fields = encode(s.events[0])["messages"][0] if level == "server" else encode(s.case)["problem"]
-    expected = (
-        {"client", "delta", "weight", "steps", "a_norm", "control"} if level == "server" else {"H", "e", "examples"}
-    )
-    assert set(fields) == expected
 
 
 def test_a_loss_that_is_not_read_is_refused() -> None:
