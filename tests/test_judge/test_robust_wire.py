@@ -70,6 +70,8 @@ def test_the_count_finds_a_reader_that_accepts_too_much() -> None:
 
 OFFER = {"algorithm": "sgd", "level": "client", "reading": "fednova"}
 ROUND = {"type": "round", "participants": [0], "steps": [1]}
+GRADIENT = {"type": "gradient", "g": {"w": [1.0]}}
+SENT, SAYS = {"type": "messages"}, {"client": 0, "delta": {"w": [1.0]}, "weight": 1, "steps": 1, "a_norm": 1.0}
 
 SAID: list[tuple[Any, str]] = [
     (lambda: decode_request(b"[]"), "request: got a list; want an object"),
@@ -96,6 +98,12 @@ SAID: list[tuple[Any, str]] = [
     (lambda: decode_reply(b'{"ok": true}', "step"), "reply: has no 'answer'"),
     (lambda: decode_reply(b'{"ok": false}', "step"), "reply: has no 'error'; needs ok, error"),
     (lambda: decode_reply(b'{"ok": true, "answer": {"x": [1, [true]]}}', "step"), "reply.answer.x[1][0]: got true"),
+    *(
+        (lambda v=v: decode_event({**ROUND, "hyper": {"eta_l": v}}), "event.hyper.eta_l")
+        for v in ("0.1", None, True, [[0.1]], {"0": 1})
+    ),
+    *((lambda v=v: decode_event({**GRADIENT, "eta_l": v}), "event.eta_l") for v in (0, -1.0, "0.1", True, [0.1])),
+    *((lambda v=v: decode_event({**SENT, "messages": [{**SAYS, "loss": v}]}), "loss") for v in (0, -1, "1")),
 ]
 
 

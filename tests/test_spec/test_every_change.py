@@ -1,4 +1,4 @@
-"""Servers that read every change, by hand: FedExP, the median, the trimmed mean."""
+"""Servers that read every change, by hand: FedExP, the median, the trimmed mean, Krum, geometric medians, clipping."""
 
 from __future__ import annotations
 
@@ -8,20 +8,42 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedspec.arith import foremost
 from fedspec.catalogue import find
 from fedspec.entry import Method
 from fedspec.plan import Message
-from fedspec.readings import Middle, Weighting
+from fedspec.readings import Middle, Origin, Weighting
+
+
+def models(name: str, *rounds: list[Any], examples: tuple[int, ...] = (), reading: str = "", **hyper: Any) -> list[Any]:
+    """Where a server that begins at 0 is after each round, of whose clients each sends a vector."""
+    row = find(name)
+    run: Any = row.run
+    h, state, found = run.hyper(eta_l=1, **hyper, **(dict(row.reading(reading).fixes) if reading else {})), None, []
+    for vectors in rounds:
+        sizes = examples or (1,) * len(vectors)
+        sent = [Message(np.array([F(v) for v in row]), n, 1, 1) for row, n in zip(vectors, sizes, strict=True)]
+        state = run.init(h, sent[0].delta * 0) if state is None else state
+        state, _ = run.server(h, state, sent)
+        found.append([*(state.x if hasattr(state, "x") else state)])
+    return found
 
 
 def moved(name: str, rows: list[list[Any]], examples: tuple[int, ...] = (), **hyper: Any) -> list[Any]:
     """Where a server that begins at 0 goes."""
-    run = find(name).run
-    assert isinstance(run, Method)
-    changes = [np.array([F(v) for v in row]) for row in rows]
-    h, x = run.hyper(eta_l=1, **hyper), changes[0] * 0
-    sizes = examples or (1,) * len(rows)
-    return [*run.server(h, run.init(h, x), [Message(v, n, 1, 1) for v, n in zip(changes, sizes, strict=True)])[0]]
+    (x,) = models(name, rows, examples=examples, **hyper)
+    return list(x)
+
+
+def stepped(name: str, *rounds: list[Any], **more: Any) -> list[Any]:
+    """Where it is after each round if its clients send numbers."""
+    return [x for (x,) in models(name, *([[v] for v in values] for values in rounds), **more)]
+
+
+def elected(name: str, values: list[int], examples: tuple[int, ...] = (), reading: str = "", **hyper: Any) -> Any:
+    """Where it goes in one round."""
+    (x,) = stepped(name, values, examples=examples, reading=reading or "blanchard-2017", **hyper)
+    return x
 
 
 SQUARE = [[2 * (i == j) for j in range(4)] for i in range(4)]
@@ -85,3 +107,107 @@ def test_one_huge_value_does_not_hide_the_others() -> None:
     sent = [Message(np.array([v], dtype=np.float32), 1, 1, 1) for v in (1.0, 1e9, 2.0, 3.0, 4.0)]
     x, _ = run.server(run.hyper(eta_l=1, trim=0.25), np.zeros(1, np.float32), sent)
     assert x.dtype == np.float32 and x[0] == 3
+
+
+# Krum and Multi-Krum.
+
+
+SIX = [3, 6, 10, 23, 24, 28]
+"""With f = 1 three others count: 23 has 1 + 25 + 169 = 195, 24 has 1 + 16 + 196 = 213, 10 has 49 + 16 + 169 = 234."""
+
+
+def test_krum_takes_the_one_with_the_nearest_neighbours() -> None:
+    assert elected("krum", SIX, f=1) == 23
+    assert elected("krum", SIX, f=1, eta=F(1, 2)) == F(23, 2)
+    # Of four others 10 has 234 + 196 = 430, 23 has 484, 24 has 537, 6 has 338 + 289 = 9 + 16 + 289 + 324 = 638.
+    assert elected("krum", SIX, f=0) == 10
+
+
+def test_readings_count_one_more_and_take_no_squares() -> None:
+    assert elected("krum", SIX, f=1, reading="byzfl") == 10, "four others count"
+    # 23 has 1 + 5 + 13 + 17 = 36 and 24 has 1 + 4 + 14 + 18 = 37; 10 has 4 + 7 + 13 + 14 = 38.
+    assert elected("krum", SIX, f=1, reading="byzantine-momentum") == 23
+
+
+def test_multi_krum_is_the_plain_mean_of_the_best() -> None:
+    assert elected("multi-krum", SIX, f=1, keep=1) == 23
+    assert elected("multi-krum", SIX, f=1, keep=2) == F(47, 2)
+    assert elected("multi-krum", SIX, f=1, keep=3) == F(57, 3)
+    assert elected("multi-krum", SIX, f=1, keep=9) == F(94, 6), "of fewer all are kept"
+
+
+def test_examples_count_in_the_reading_that_weighs_and_nowhere_else() -> None:
+    sizes = (1, 1, 1, 1, 3, 1)
+    assert elected("multi-krum", SIX, sizes, f=1, keep=2) == F(47, 2)
+    assert elected("multi-krum", SIX, sizes, "weighted", f=1, keep=2) == F(95, 4)
+
+
+def test_of_equal_scores_the_first_is_taken() -> None:
+    assert elected("krum", [0, 5, 4, 1], f=1) == 0, "one other counts, and two pairs are as near"
+    assert elected("krum", [5, 4, 1, 0], f=1) == 5
+    assert elected("krum", [7], f=3) == 7
+    assert elected("krum", [7, 2], f=0) == 7
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "object"])
+def test_the_foremost_are_those_of_the_smallest_keys_in_their_order(dtype: str) -> None:
+    keys = np.array([[3], [1], [2], [1], [0]]).astype(dtype)
+    X = np.array([[0, 9], [1, 8], [2, 7], [3, 6], [4, 5]]).astype(dtype)
+    assert foremost(keys, X, 1).tolist() == [[4, 5]]
+    assert foremost(keys, X, 4).tolist() == [[4, 5], [1, 8], [3, 6], [2, 7]]
+    assert foremost(keys, X, 5).tolist() == X.tolist(), "all of them are as they stand"
+
+
+# The geometric median and centred clipping.
+
+
+def test_of_two_places_the_shares_are_powers() -> None:
+    """Three at 0 and one at 16: the mean is 4; a pass makes 3/4 : 12/4, 9 to 1, and another 27 to 1."""
+    sent: list[Any] = [0, 0, 0, 16]
+    assert stepped("geometric-median", sent, smooth=F(1, 100), passes=1) == [F(16, 10)]
+    assert stepped("geometric-median", sent, smooth=F(1, 100), passes=2) == [F(16, 28)]
+    assert stepped("geometric-median", [0, 16], examples=(3, 1), smooth=F(1, 100), passes=2) == [F(16, 28)]
+
+
+def test_what_is_nearer_than_nu_counts_as_nu() -> None:
+    """From 4 the distances are 4 and 12; with nu = 6 they count as 6 and 12: 3/6 to 1/12, 6 to 1."""
+    assert stepped("geometric-median", [0, 0, 0, 16], smooth=6, passes=1) == [F(16, 7)]
+    assert stepped("geometric-median", [0, 0, 0, 16], smooth=12, passes=3) == [4], "the mean"
+
+
+def test_from_zero_the_first_pass_sees_lengths() -> None:
+    """Lengths 2 and 6 count as 1/2 and 1/6: 3 to 1, at (3 * 2 + 6) / 4."""
+    zero: Any = {"weights": Weighting.UNIFORM, "origin": Origin.ZERO}
+    assert stepped("geometric-median", [2, 6], examples=(1, 9), smooth=1, passes=1, **zero) == [3]
+    assert stepped("geometric-median", [0, 6], smooth=1, passes=1, eta=2, **zero) == [F(12, 7)], "0 is nu away"
+
+
+@pytest.mark.parametrize(
+    ("hyper", "want"),
+    [
+        ({"smooth": 1e-5, "passes": 4}, 0.872541),
+        ({"smooth": 0.1, "passes": 3, "weights": Weighting.UNIFORM, "origin": Origin.ZERO}, 0.566477),
+        ({"smooth": 1e-9, "passes": 400}, (3 + 3**0.5) / 6),
+    ],
+)
+def test_a_square_and_one_far_away(hyper: dict[str, Any], want: float) -> None:
+    """The corners of the unit square and (10, 10): the median is on the diagonal, and few passes are not there yet."""
+    run: Any = find("geometric-median").run
+    sent = [Message(np.array(v, float), 1, 1, 1) for v in ([0, 0], [1, 0], [0, 1], [1, 1], [10, 10])]
+    x, _ = run.server(run.hyper(eta_l=1, **hyper), np.zeros(2), sent)
+    assert np.abs(x - want).max() < 1e-6
+
+
+def test_differences_from_the_centre_are_clipped_and_the_centre_stays() -> None:
+    """From 0: 1 and 10 are clipped to 1 and 2, v = 3/2. From there -1/2 and 17/2 are clipped to -1/2 and 2: v = 9/4."""
+    sent: list[Any] = [1, 10]
+    assert stepped("centred-clipping", sent, clip_norm=2, passes=1) == [F(3, 2)]
+    assert stepped("centred-clipping", sent, clip_norm=2, passes=2) == [F(9, 4)]
+    assert stepped("centred-clipping", sent, sent, clip_norm=2, passes=1) == [F(3, 2), F(3, 2) + F(9, 4)]
+    assert stepped("centred-clipping", sent, sent, clip_norm=2, passes=1, eta=2) == [3, 3 + F(9, 2)]
+
+
+def test_wide_enough_it_is_the_mean_and_what_is_agreed_is_reached_straight() -> None:
+    assert stepped("centred-clipping", [1, 10], [4], clip_norm=100, passes=1) == [F(11, 2), F(19, 2)]
+    assert stepped("centred-clipping", [-5, -5], [-5], clip_norm=3, passes=1) == [-3, -8]
+    assert stepped("centred-clipping", [0], clip_norm=3, passes=2) == [0], "0 has no direction"
