@@ -14,13 +14,21 @@ from fedspec.catalogue import CATALOGUE, Algorithm, find
 from fedspec.contract import Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
-from fedspec.rules import equations
+from fedspec.rules import RULES, equations
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import claimed
 
 EACH_HIS_OWN = ("fedblended", "fednova-solvers")
 """Where each client has a solver of its own, of which a plain case plays some."""
+
+
+UNSAID = {
+    **{f"cc-{name}": {"fedspec.server.client_centric.cc_inside"} for name in ("fedadagrad", "fedadam", "fedams")},
+    "lamb": {"fedspec.client.lamb.layer_step"},
+    "dadam": {"fedspec.mixing.gossip.gossip"},
+}
+"""Rules that run under an option of which the row says nothing, and that run without being listed."""
 
 
 def _name(f: Any) -> str:
@@ -73,6 +81,12 @@ def test_the_equations_of_a_claim_are_those_of_the_rules_that_run(a: Algorithm) 
         listed = {e["rule"] for e in record["equations"]}
         assert listed <= {_name(r) for r in ran}, (reading, options)
         assert {e.id for r in ran for e in equations(r)} <= {e["id"] for e in record["equations"]}
+        # The row lists what runs, and says of the rest under which option it does.
+        said = {f"{n}={v}" for n, v in a.resolve(reading, options).items()}
+        idle = {rule for option, rules in a.when.items() if option not in said for rule in rules}
+        rules = {_name(r) for r in a.rules}
+        assert {_name(r) for r in a.rules if r not in idle} - entered <= UNSAID.get(a.id, set())
+        assert entered & RULES.keys() - rules <= UNSAID.get(a.id, set()), (reading, options)
 
 
 def test_a_claim_is_printed_without_what_runs_under_other_options() -> None:

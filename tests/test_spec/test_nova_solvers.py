@@ -15,6 +15,7 @@ from fedspec.algorithms.fednova_solvers import FedNovaSolvers, State
 from fedspec.contract import Case, Quadratics, Round
 from fedspec.errors import ParameterError, PlanError, UnknownNameError
 from fedspec.mixing.accumulation import a_norm, code_norm
+from fedspec.mixing.control_variates import drift_controls
 from fedspec.plan import Plan, Setup
 from fedspec.problems.quadratic import constant
 from fedspec.readings import Solver
@@ -118,3 +119,20 @@ def test_a_step_past_its_anchor_is_refused_by_both_numbers(name: str) -> None:
     numbers = {"eta": F(1)} if name == "fedprox" else {"beta": F(0)} if name == "fednova-momentum" else {}
     with pytest.raises(ParameterError, match=r"mu: got 4 where eta_l is 1/2; alpha, .* is 2 and must be in \[0, 1\]"):
         Run(name, {"eta_l": F(1, 2), "mu": F(4), **numbers, **more}, [constant(vec(4))], (F(1),), vec(0)).round((2,))
+
+
+@pytest.mark.parametrize("steps", [(2,), (2, 3, 4)])
+def test_steps_of_too_few_or_too_many_clients_are_refused(steps: tuple[int, ...]) -> None:
+    rows = np.array([[F(1)], [F(2)]], dtype=object)
+    with pytest.raises(PlanError, match=f"{len(steps)} step counts for 2 clients"):
+        drift_controls(rows, rows, vec(1), steps=steps, eta_l=F(1, 2))
+
+
+def test_a_plan_of_everyone_goes_by_number() -> None:
+    plan = Plan((2, 0, 1), (5, 6, 7), (F(1), F(2), F(3)), strategies=("a", "b", "c"))
+    want = Plan((0, 1, 2), (6, 7, 5), (F(2), F(3), F(1)), strategies=("b", "c", "a"))
+    assert plan.of_everyone(3) == want
+    with pytest.raises(PlanError, match=r"clients \[3\] are missing"):
+        plan.of_everyone(4)
+    with pytest.raises(PlanError, match="client 2 is not one of"):
+        plan.of_everyone(2)
