@@ -157,18 +157,6 @@ def test_narrow_parameters_have_wide_moments(dtype: torch.dtype) -> None:
     assert 0.005 < float(moved.median()) < 0.015
 
 
-def test_a_step_of_momentum_in_scalars() -> None:
-    p = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
-    optimizer = Local([p], "momentum", lr=0.5, rho=0.5)
-    x, u = 1.0, 0.0
-    for g in (1.0, -2.0, 4.0):
-        p.grad = torch.tensor([g], dtype=torch.float64)
-        optimizer.step()
-        u = 0.5 * u + g
-        x -= 0.5 * u
-        assert float(p) == x
-
-
 def test_a_proximal_step_is_pulled_to_where_the_round_began() -> None:
     p = nn.Parameter(torch.tensor([1.0], dtype=torch.float64))
     optimizer = Local([p], "proximal-sgd", lr=0.5, mu=0.5)
