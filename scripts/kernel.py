@@ -50,7 +50,8 @@ def main() -> int:
         return 1
     ledger.claims()
     shutil.rmtree(OUT, ignore_errors=True)
-    page, stored, of_servers = PAGE.read_text(encoding="utf-8"), round_numbers.rows(), best_coefficients.rows()
+    page = PAGE.read_text(encoding="utf-8")
+    stored, of_servers = round_numbers.TABLE.rows(), best_coefficients.TABLE.rows()
     data = {
         "Tables": rows.written(page, stored),
         "Weighed": weighed.written(page, of_servers),

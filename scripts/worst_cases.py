@@ -16,18 +16,16 @@ from typing import Any
 
 from fedspec_proofs.fednova.claims import best_coefficients, best_rates, round_numbers
 from fedspec_proofs.fednova.claims.round_numbers import by_round
-from fedspec_proofs.worst_cases import tabled
-from fedspec_proofs.worst_cases.between_rates import method_of
 from fedspec_proofs.worst_cases.coefficients import Weighed
-from fedspec_proofs.worst_cases.one_round import HELD, Round
-from fedspec_proofs.worst_cases.search.between_rates import cover, refined
+from fedspec_proofs.worst_cases.one_round import HELD, Round, method_of
 from fedspec_proofs.worst_cases.search.coefficients import best, proved
+from fedspec_proofs.worst_cases.search.following_rates import cover, refined
 from fedspec_proofs.worst_cases.search.one_round import certified, largest
+from fedspec_proofs.worst_cases.tabled import Row, markdown, place, three
 from fedspec_suite.report import labels
 from fedspec_suite.report.styles import style_of
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGE, PICTURE = DOCS / "worst-cases.md", DOCS / "pictures" / "worst-cases.svg"
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "worst-cases.svg"
 
 RATES = ("1/8", "1/4", "1/2", "1")
 STEPS = ((1, 1), (2, 2), (4, 4), (1, 3), (1, 1, 3, 3))
@@ -55,27 +53,27 @@ def asked() -> Iterator[Round]:
             yield from (Round(algorithm, steps, eta_l) for algorithm in HELD)
 
 
-def best_of(asked: tuple[tuple[int, ...], Fraction]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def best_of(asked: Round) -> tuple[Row, list[Row]]:
     """The worst case at the best rate, and what shows at every other one that it is hardly less."""
-    steps, zeta2 = asked
-    tried = [Round(method_of(steps), steps, eta_l, zeta2) for eta_l in TRIED]
+    tried = [replace(asked, eta_l=eta_l) for eta_l in TRIED]
     k = min(range(1, len(TRIED) - 1), key=lambda k: largest(tried[k]))
     row = row_of(refined(tried[k], tried[k - 1].rate, tried[k + 1].rate))
-    plain = steps == (1, 1) or not zeta2
+    plain = asked.steps == (1, 1) or not asked.zeta2
     part = Fraction(row["worst"]) if plain else PART * Fraction(row["bound"])
     least = Fraction(math.floor(part * 1000), 1000)
-    return row, [best_rates.row_of(piece, least) for piece in cover(steps, zeta2, least)]
+    about = {"steps": asked.steps, "zeta2": str(asked.zeta2), "least": str(least)}
+    return row, [about | best_rates.row_of(some) for some in cover(asked, least)]
 
 
-def row_of(r: Round) -> dict[str, Any]:
+def row_of(r: Round) -> Row:
     """The worst case of a round, as the ledger keeps it."""
-    row = tabled.kept(certified(r), ("algorithm", "steps", "eta_l", "zeta2", "share", "form"))
-    if isinstance(r.zeta2, Fraction):
-        row["zeta2"] = int(r.zeta2) if r.zeta2.denominator == 1 else str(r.zeta2)
+    row = round_numbers.TABLE.kept(certified(r))
+    if isinstance(r.zeta2, Fraction) and r.zeta2.denominator == 1:
+        row["zeta2"] = int(r.zeta2)
     return row
 
 
-def weighed(asked: tuple[str, Fraction, str]) -> dict[str, Any]:
+def weighed(asked: tuple[str, Fraction, str]) -> Row:
     """A round with an algorithm's coefficients, or with the best that are made in a way, as the ledger keeps it."""
     eta_l, zeta2, which = asked
     r = Weighed(UNEQUAL, Fraction(eta_l), zeta2, ())
@@ -96,7 +94,7 @@ def weighed(asked: tuple[str, Fraction, str]) -> dict[str, Any]:
     return {**shown, **numbers, **more}
 
 
-def of_coefficients(rows: list[dict[str, Any]]) -> str:
+def of_coefficients(rows: list[Row]) -> str:
     """The table of a server's coefficients, times n: those of clients with one step and with three, or tau_eff."""
     heads = (
         "zeta^2",
@@ -108,7 +106,7 @@ def of_coefficients(rows: list[dict[str, Any]]) -> str:
         "best two",
         "at least",
     )
-    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
+    lines = []
     there = {(row["zeta2"], row["eta_l"], row["which"]): row for row in rows}
     for zeta2, eta_l in product(map(str, APART), RATES):
         four = [there[zeta2, eta_l, which] for which in ("fedavg", "fednova", "nova", "free")]
@@ -117,44 +115,39 @@ def of_coefficients(rows: list[dict[str, Any]]) -> str:
             said = "; ".join(
                 f"{float(len(UNEQUAL) * Fraction(w)):.5g}" for w in row["w"][: 2 - (row["which"] == "nova")]
             )
-            number = f"{float(Fraction(row['bound'])):.3f}"
-            cells += [f"{said}: {number}", f"{float(Fraction(row['least'])):.3f}"] if "least" in row else [number]
-        lines.append(f"| {zeta2} | {eta_l} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            number = three(row["bound"])
+            cells += [f"{said}: {number}", three(row["least"])] if "least" in row else [number]
+        lines.append([zeta2, eta_l, *cells])
+    return markdown(heads, lines)
 
 
-def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
+def tables(rows: list[Row]) -> dict[str, str]:
     """The tables of the page, by name."""
     certain = by_round(rows)
     kinds = {"distance": [("fedavg", 0), ("fedavg", 1), ("fedprox", 0), ("fedprox", 1), ("fednova", 0), ("fednova", 1)]}
     kinds["factor"] = [(algorithm, 0) for algorithm in HELD]
     out = {}
     for name, columns in kinds.items():
+        lines = []
+        for steps, eta_l in product(STEPS, RATES):
+            found = [certain.get((algorithm, steps, eta_l, Fraction(zeta2))) for algorithm, zeta2 in columns]
+            cells = [three(row["bound"]) if row else "as `fedavg`" for row in found]
+            lines.append([", ".join(map(str, steps)), eta_l, *cells])
         said = [f"`{a}`, zeta^2 = {z}" if name == "distance" else f"`{a}`" for a, z in columns]
-        lines = [f"| steps | eta_l | {' | '.join(said)} |", f"| --- | --- |{' --- |' * len(columns)}"]
-        for steps in STEPS:
-            for eta_l in RATES:
-                cells = []
-                for algorithm, zeta2 in columns:
-                    row = certain.get((algorithm, steps, eta_l, zeta2))
-                    cells.append(f"{float(Fraction(row['bound'])):.3f}" if row else "as `fedavg`")
-                lines.append(f"| {', '.join(map(str, steps))} | {eta_l} | {' | '.join(cells)} |")
-        out[name] = "\n".join(lines)
-    cells_of = best_rates.cells(best_rates.rows())
+        out[name] = markdown(["steps", "eta_l", *said], lines)
+    there = {one.asked: one for one in best_rates.averaged(numbers=rows)}
     heads = [head for z in best_rates.APART for head in (f"zeta^2 = {z}", "at least")]
-    lines = [f"| steps | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}"]
-    for steps in best_rates.LOCAL:
-        words = []
-        for z in best_rates.APART:
-            row = best_rates.best(rows, steps, z)
-            words += [f"{row['eta_l']}: {float(Fraction(row['bound'])):.3f}", f"{float(cells_of[steps, z].least):.3f}"]
-        lines.append(f"| {', '.join(map(str, steps))} | {' | '.join(words)} |")
-    out["best"] = "\n".join(lines)
-    out["coefficients"] = of_coefficients(best_coefficients.rows())
+    lines = []
+    for steps in best_rates.KEPT:
+        ones = [there[Round(method_of(steps), steps, "", z)] for z in best_rates.APART]
+        words = [word for one in ones for word in (f"{one.round.eta_l}: {three(one.bound)}", three(one.least))]
+        lines.append([", ".join(map(str, steps)), *words])
+    out["best"] = markdown(["steps", *heads], lines)
+    out["coefficients"] = of_coefficients(best_coefficients.TABLE.rows())
     return out
 
 
-def draw(rows: list[dict[str, Any]]) -> None:
+def draw(rows: list[Row]) -> None:
     """The picture: the certified numbers against the rate; a line of each algorithm's own, a marker for the steps."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -196,18 +189,13 @@ def main() -> None:
     with ProcessPoolExecutor(2) as pool:
         rows = list(pool.map(row_of, asked()))
         there = by_round(rows)
-        best = list(pool.map(best_of, best_rates.ASKED))
+        best = list(pool.map(best_of, best_rates.ASKED["averaged"]))
         rows += [row for row, _ in best if next(iter(by_round([row]))) not in there]
         some = list(pool.map(weighed, product(RATES, APART, best_coefficients.WHICH)))
-    tabled.write(round_numbers.PATH, rows)
-    tabled.write(best_coefficients.PATH, some)
-    tabled.write(best_rates.PATH, [piece for _, pieces in best for piece in pieces])
-    written(rows)
-
-
-def written(rows: list[dict[str, Any]]) -> None:
-    """The page and its picture from what is certified."""
-    PAGE.write_text(tabled.placed(PAGE.read_text(encoding="utf-8"), "worst", tables(rows)), encoding="utf-8")
+    round_numbers.TABLE.write(rows)
+    best_coefficients.TABLE.write(some)
+    best_rates.AVERAGED.write(piece for _, pieces in best for piece in pieces)
+    place("worst", tables(rows))
     draw(rows)
 
 

@@ -6,19 +6,12 @@ Writes outer.json of the ledger and two tables of the page.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from fractions import Fraction
 from itertools import product
-from pathlib import Path
-from typing import Any
 
-import fedspec_proofs.worst_cases.outer as ledger
-from fedspec_proofs.worst_cases import tabled
 from fedspec_proofs.worst_cases.outer import Outer
-from fedspec_proofs.worst_cases.search.forms import certified
-
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
-PATH = Path(ledger.__file__).with_suffix(".json")
+from fedspec_proofs.worst_cases.outer_claims import TABLE
+from fedspec_proofs.worst_cases.search.forms import renew
+from fedspec_proofs.worst_cases.tabled import Row, markdown, three
 
 STEPS = (1, 2, 4)
 RATES = {"momentum": ("1/64", "1/16", "1/4", "1"), "late": ("1/8", "1/4", "1/2", "1")}
@@ -41,36 +34,21 @@ def asked() -> list[Outer]:
     return [r for table in RATES for _, _, line in cells(table) for r in line]
 
 
-def row_of(r: Outer) -> dict[str, Any]:
-    """A round, as the ledger keeps it."""
-    return tabled.kept(certified(r), ("algorithm", "tau", "eta_l", "numbers", "delay", "form"))
-
-
-def tables(rows: list[dict[str, Any]]) -> dict[str, str]:
+def tables(rows: list[Row]) -> dict[str, str]:
     """The tables of the page, by name."""
     bounds = iter(rows)
     heads = {
         "momentum": [f"beta = {beta}" + f", {form}" * (beta != "0") for beta, form in BETAS],
         "late": [f"D = {D}" for D in DELAYS],
     }
-    made = {}
-    for table, head in heads.items():
-        lines = [f"| steps | eta_l | {' | '.join(head)} |", f"|{' --- |' * (2 + len(head))}"]
-        for tau, eta_l, line in cells(table):
-            numbers = [f"{float(Fraction(next(bounds)['bound'])):.3f}" for _ in line]
-            lines.append(f"| {tau} | {eta_l} | {' | '.join(numbers)} |")
-        made[table] = "\n".join(lines)
-    return made
-
-
-def main() -> None:
-    """Find, write."""
-    with ProcessPoolExecutor(2) as pool:
-        rows = list(pool.map(row_of, asked()))
-    tabled.write(PATH, rows)
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(tabled.placed(page, "outer", tables(rows)), encoding="utf-8")
+    return {
+        table: markdown(
+            ["steps", "eta_l", *head],
+            ([tau, eta_l, *(three(next(bounds)["bound"]) for _ in line)] for tau, eta_l, line in cells(table)),
+        )
+        for table, head in heads.items()
+    }
 
 
 if __name__ == "__main__":
-    main()
+    renew(TABLE, asked(), "outer", tables)

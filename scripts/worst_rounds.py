@@ -9,16 +9,12 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 from fedspec_proofs.fednova.claims import several_rounds as ledger
-from fedspec_proofs.worst_cases import tabled
-from fedspec_proofs.worst_cases.search.one_round import Certified
+from fedspec_proofs.fednova.claims.several_rounds import TABLE
 from fedspec_proofs.worst_cases.search.several_rounds import certified, chain
 from fedspec_proofs.worst_cases.several_rounds import Several
-
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "worst-cases.md"
+from fedspec_proofs.worst_cases.tabled import Row, markdown, place, three
 
 COLUMNS = (("fedavg", (2, 2)), ("fedavg", (1, 3)), ("fednova", (1, 3)))
 RATES = ("1/4", "1/2")
@@ -32,35 +28,28 @@ def asked() -> Iterator[Several]:
         yield Several(algorithm, steps, eta_l, zeta2, R)
 
 
-def row_of(found: Certified[Several], *, link: bool) -> dict[str, Any]:
-    """Rounds, as the ledger keeps them."""
-    row = tabled.kept(found, ("algorithm", "steps", "eta_l", "zeta2", "rounds", "start"))
-    return {**row, "zeta2": str(found.round.zeta2), "start": str(found.round.start), "link": link}
-
-
-def once(r: Several) -> dict[str, Any]:
+def once(r: Several) -> Row:
     """R rounds at once."""
-    return row_of(certified(r), link=False)
+    return TABLE.kept(certified(r)) | {"link": False}
 
 
-def links(r: Several) -> list[dict[str, Any]]:
+def links(r: Several) -> list[Row]:
     """As many, one after another."""
-    return [row_of(found, link=True) for found in chain(r)]
+    return [TABLE.kept(found) | {"link": True} for found in chain(r)]
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def table(rows: list[Row]) -> str:
     """The table of the page: at once, and by a chain."""
     numbers, ends = ledger.at_once(rows), ledger.chains(rows)
     names = [f"`{algorithm}` {', '.join(map(str, steps))}" for algorithm, steps in COLUMNS]
-    heads = ["zeta^2", "eta_l", "R", *(head for name in names for head in (name, "chain"))]
-    lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
+    lines = []
     for zeta2, eta_l, R in product(APART, RATES, ROUNDS):
         cells = []
         for algorithm, steps in COLUMNS:
             key = (algorithm, steps, eta_l, zeta2)
-            cells += [f"{float(numbers[key, R]):.3f}", f"{float(ends[key][R - 1]):.3f}"]
-        lines.append(f"| {zeta2} | {eta_l} | {R} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+            cells += [three(numbers[key, R]), three(ends[key][R - 1])]
+        lines.append([zeta2, eta_l, R, *cells])
+    return markdown(["zeta^2", "eta_l", "R", *(head for name in names for head in (name, "chain"))], lines)
 
 
 def main() -> None:
@@ -69,14 +58,8 @@ def main() -> None:
         rows = list(pool.map(once, asked()))
         chained = pool.map(links, (r for r in asked() if r.rounds == max(ROUNDS)))
         rows += [row for some in chained for row in some]
-    tabled.write(ledger.PATH, rows)
-    written(rows)
-
-
-def written(rows: list[dict[str, Any]]) -> None:
-    """The page from what is certified."""
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(tabled.placed(page, "rounds", {"distance": table(rows)}), encoding="utf-8")
+    TABLE.write(rows)
+    place("rounds", {"distance": table(rows)})
 
 
 if __name__ == "__main__":

@@ -7,11 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 
-def proof_of(row: Mapping[str, Any]) -> dict[str, Fraction]:
-    """The multipliers of a row's certificate, as fractions."""
-    return {name: Fraction(c) for name, c in row["proof"].items()}
-
-
 def multipliers(row: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """The row with one multiplier of its proof negated, doubled, and left out."""
     c = Fraction(row["proof"][name])

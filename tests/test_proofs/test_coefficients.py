@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedspec_proofs.fednova.claims.best_coefficients import OWN, WAYS, WHICH, rows, weighed_of, wrong_with
+from fedspec_proofs.fednova.claims import round_numbers
+from fedspec_proofs.fednova.claims.best_coefficients import OWN, TABLE, WAYS, WHICH, wrong_with
 from fedspec_proofs.fednova.claims.round_numbers import by_round
-from fedspec_proofs.fednova.claims.round_numbers import rows as numbers
 from fedspec_proofs.worst_cases.coefficients import Weighed, free, off_plane, plane_of
 
 pytestmark = pytest.mark.table(10)
 
-ROWS = rows()
+ROWS = TABLE.rows()
 BEST = [row for row in ROWS if row["which"] == "free"]
 
 
@@ -31,7 +31,7 @@ def test_every_number_is_certified(row: dict[str, Any]) -> None:
 
 def test_those_of_algorithms_are_the_numbers_of_their_rounds() -> None:
     """Found from the coefficients here, and from the rule itself there."""
-    there = by_round(numbers())
+    there = by_round(round_numbers.TABLE.rows())
     both = [
         (Fraction(row["bound"]), Fraction(there[key]["bound"]))
         for row in ROWS
@@ -90,7 +90,7 @@ def test_the_plane_is_no_nearer_by_least_squares() -> None:
 @pytest.mark.parametrize("row", BEST[::3], ids=said)
 def test_rounds_of_quadratics_stay_within(row: dict[str, Any]) -> None:
     """A loop by hand over random quadratics of two coordinates that obey what is said of the clients."""
-    r, rng = weighed_of(row), np.random.default_rng(1)
+    r, rng = TABLE.asked(row), np.random.default_rng(1)
     worst = 0.0
     for _ in range(300):
         curves = rng.choice([0.1, 0.3, 1.0], (len(r.steps), 2))

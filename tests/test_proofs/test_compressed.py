@@ -10,38 +10,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_proofs.scripts import PAGE, script
-from test_proofs.spoiling import multipliers, proof_of, refused_with_another_form
 
 from fedspec.algorithms.ef21 import State
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Plan
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.fednova.claims.compressed_factors import MORE, compressed_of, rows, wrong_with
-from fedspec_proofs.worst_cases.compressed import Compressed, among, problem_of
+from fedspec_proofs.fednova.claims.compressed_factors import TABLE
+from fedspec_proofs.worst_cases.compressed import Compressed, among
 from fedspec_proofs.worst_cases.one_round import MU
+from fedspec_proofs.worst_cases.tabled import proof_of
 
 pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
-ROWS = rows()
+ROWS = TABLE.rows()
 
 
 def named(row: Mapping[str, Any]) -> str:
     return f"{row['alpha']}-{row['eta']}".replace("/", "_")
-
-
-@pytest.mark.parametrize("row", ROWS, ids=named)
-def test_every_number_is_certified_and_what_is_spoiled_is_refused(row: dict[str, Any]) -> None:
-    """A multiplier, the compressor's, the form, alpha, the rate, the class: none of them can be another."""
-    assert wrong_with(row, *MORE) == ""
-    assert 0 <= Fraction(row["bound"]) - Fraction(row["worst"]) <= Fraction(4, 1000) and row["form"][0][0] == "1"
-    for name in (max(row["proof"], key=lambda name: Fraction(row["proof"][name])), "C0"):
-        assert "" not in map(wrong_with, multipliers(row, name))
-    refused_with_another_form(row, wrong_with)
-    assert wrong_with({**row, "alpha": "1/100"}) != "" and wrong_with({**row, "eta": "2"}) != ""
-    proof = proof_of(row)
-    assert flaw(problem_of(compressed_of(row), Fraction(row["bound"]) * Fraction(9, 10)), proof) != ""
-    assert flaw(problem_of(replace(compressed_of(row), mu="0"), Fraction(row["bound"])), proof) != ""
 
 
 def test_it_is_the_rows_round_where_the_compressor_is_top_k_which_is_one_of_them() -> None:
@@ -81,19 +66,13 @@ def test_rounds_that_are_run_fall_as_certified_and_come_near() -> None:
     """Parabolas, and the part 1 + s or 1 - s of every vector, s^2 = 1 - alpha, as far off as a compressor may be."""
     near = []
     for row in ROWS:
-        r, bound = compressed_of(row), float(Fraction(row["bound"]))
+        r, bound = TABLE.asked(row), float(Fraction(row["bound"]))
         s = float(1 - Fraction(r.alpha)) ** 0.5
         tried = product(product((float(MU), 0.5, 1.0), repeat=2), product((1 - s, 1.0, 1 + s), repeat=2))
         largest = max(grown(r, curves, sent) for curves, sent in tried)
         assert largest <= bound + 1e-9
         near.append(largest / bound)
     assert min(near) > 0.95 and max(near) > 0.998, near
-
-
-def test_the_page_prints_what_is_certified() -> None:
-    made = script("worst_compressed")
-    assert made.table(ROWS) in PAGE
-    assert [replace(compressed_of(row), form=()) for row in ROWS] == made.asked()
 
 
 def test_two_clients_have_what_one_has() -> None:
@@ -107,24 +86,24 @@ def test_two_clients_have_what_one_has() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=named)
 def test_more_clients_have_the_number_by_the_multipliers_divided_among_them(row: dict[str, Any]) -> None:
     """Of 2 with the form made symmetric, and 4; neither those of two for each of them nor less of a bound."""
-    r, bound = compressed_of(row), Fraction(row["bound"])
+    r, bound = TABLE.asked(row), Fraction(row["bound"])
     proof = proof_of(row)
     for n in (2, 4) if row["eta"] == "1/8" else (4,):
         more, divided = among(r, proof, n)
-        assert more.n == n and not flaw(problem_of(more, bound), divided)
-        assert flaw(problem_of(more, bound * Fraction(99, 100)), divided)
+        assert more.n == n and not flaw(more.problem(bound), divided)
+        assert flaw(more.problem(bound * Fraction(99, 100)), divided)
         whole = {name: c * n / 2 for name, c in divided.items()}
-        assert n == 2 or flaw(problem_of(more, bound), whole)
+        assert n == 2 or flaw(more.problem(bound), whole)
         # The form of two clients, entry by entry, in place of that in means.
         P = [["1", *["0"] * n], *([["0"] * (1 + i) + [r.form[1][1]] + ["0"] * (n - 1 - i) for i in range(n)])]
-        assert n == 2 or flaw(problem_of(replace(more, form=tuple(map(tuple, P))), bound), divided)
+        assert n == 2 or flaw(replace(more, form=tuple(map(tuple, P))).problem(bound), divided)
 
 
 def test_a_form_says_of_copies_what_it_says_of_the_clients() -> None:
     """Each of the two clients three times: the same mean, and the same mean square off it, by a loop in fractions."""
     row = next(row for row in ROWS if (row["alpha"], row["eta"]) == ("1/4", "1/8"))
-    more, _ = among(compressed_of(row), {}, 6)
-    same, _ = among(compressed_of(row), {}, 2)
+    more, _ = among(TABLE.asked(row), {}, 6)
+    same, _ = among(TABLE.asked(row), {}, 2)
     u = [Fraction(2), Fraction(-3, 2), Fraction(5, 7)]
     copied = [u[0], *[u[1]] * 3, *[u[2]] * 3]
 
@@ -138,7 +117,7 @@ def test_rounds_of_more_clients_fall_as_certified() -> None:
     """Parabolas of five clients at random, of which parts are sent that are as far off as a compressor may be."""
     rng = np.random.default_rng(1)
     for row in ROWS:
-        r, bound = compressed_of(row), float(Fraction(row["bound"]))
+        r, bound = TABLE.asked(row), float(Fraction(row["bound"]))
         more, _ = among(r, {}, 5)
         s = float(1 - Fraction(r.alpha)) ** 0.5
         largest = max(

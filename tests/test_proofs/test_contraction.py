@@ -21,29 +21,30 @@ from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.forms import form
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.claims import best_rates
-from fedspec_proofs.fednova.claims.round_numbers import round_of, rows
+from fedspec_proofs.fednova.claims.round_numbers import TABLE, by_round
 from fedspec_proofs.worst_cases.one_round import HELD, MU, OTHERS, Round, problem_of, state_of
+from fedspec_proofs.worst_cases.tabled import proof_of
 from fedspec_suite.report.styles import style_of
 
 pytestmark = [pytest.mark.long, pytest.mark.table(10)]
 
-ROWS = rows()
+ROWS = TABLE.rows()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(round_of(row)))
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(TABLE.asked(row)))
 def test_every_number_is_certified(row: dict[str, Any]) -> None:
-    proof, bound = {n: Fraction(c) for n, c in row["proof"].items()}, Fraction(row["bound"])
-    assert flaw(problem_of(round_of(row), bound), proof) == ""
+    proof, bound = proof_of(row), Fraction(row["bound"])
+    assert flaw(problem_of(TABLE.asked(row), bound), proof) == ""
     assert 0 <= bound - Fraction(row["worst"]) <= Fraction(4, 1000), "and close to what the program attains"
-    assert flaw(problem_of(round_of(row), bound * Fraction(9, 10)), proof) != ""
+    assert flaw(problem_of(TABLE.asked(row), bound * Fraction(9, 10)), proof) != ""
 
 
 FALLING = [row for row in ROWS if row["algorithm"] in HELD]
 
 
-@pytest.mark.parametrize("row", FALLING, ids=lambda row: str(round_of(row)))
+@pytest.mark.parametrize("row", FALLING, ids=lambda row: str(TABLE.asked(row)))
 def test_a_form_is_positive_definite_and_one_that_is_spoiled_is_refused(row: dict[str, Any]) -> None:
-    r, bound, proof = round_of(row), Fraction(row["bound"]), {n: Fraction(c) for n, c in row["proof"].items()}
+    r, bound, proof = TABLE.asked(row), Fraction(row["bound"]), proof_of(row)
     assert positive(r.P) and r.P[0][0] == 1
     assert np.linalg.eigvalsh(np.array(r.P, float)).min() > 1e-5
     for i, j in ((1, 1), (0, 1), (1, 2)):
@@ -63,7 +64,7 @@ def test_a_form_is_positive_definite_and_one_that_is_spoiled_is_refused(row: dic
 def test_tilted_clients_make_the_same_round(algorithm: str) -> None:
     """With every gradient, and every c_i, moved by the slope at x*, no slope is left in what the form is made of."""
     for row in (row for row in FALLING if row["algorithm"] == algorithm and row["eta_l"] == "1/4"):
-        before, after, _, _ = state_of(round_of(row))
+        before, after, _, _ = state_of(TABLE.asked(row))
         n = len(row["steps"])
         moved = {f"s{i}": form({f"s{i}": Fraction(1)}) for i in range(n - 1)}
         moved[f"s{n - 1}"] = form({name: Fraction(-1) for name in moved})
@@ -94,7 +95,7 @@ def test_forms_of_rounds_that_are_run_fall_as_certified_and_come_near(algorithm:
     """Parabolas with curvatures in [mu, 1] and minimisers of their own: the largest ratio is an eigenvalue."""
     rng, near = np.random.default_rng(0), []
     for row in (row for row in FALLING if row["algorithm"] == algorithm):
-        r = round_of(row)
+        r = TABLE.asked(row)
         n, P, largest = len(r.steps), np.array(r.P, float), 0.0
         for _ in range(60):
             curves = np.where(rng.random(n) < 0.8, rng.choice([float(MU), 1.0], n), rng.uniform(float(MU), 1, n))
@@ -114,12 +115,11 @@ def test_the_page_prints_what_is_certified() -> None:
     made = script().tables(ROWS)
     assert all(table in PAGE for table in made.values())
     asked = [(r.algorithm, r.steps, r.eta_l, r.zeta2) for r in script().asked()]
-    kept = [(r.algorithm, r.steps, r.eta_l, r.zeta2) for r in map(round_of, ROWS)]
-    assert kept[: len(asked)] == asked
+    kept = [*by_round(ROWS)]
+    assert kept[: len(asked)] == asked and len(kept) == len(ROWS)
     # Beside them the best rates, where they are none of these.
-    best = [best_rates.best(ROWS, *asked) for asked in best_rates.ASKED]
-    found = {(r["algorithm"], tuple(r["steps"]), r["eta_l"], Fraction(r["zeta2"])) for r in best}
-    assert {*kept[len(asked) :]} == found - {*asked} and len(kept) == len({*kept})
+    best = {(r.algorithm, r.steps, r.eta_l, r.zeta2) for r in (one.round for one in best_rates.averaged())}
+    assert {*kept[len(asked) :]} == best - {*asked}
 
 
 def test_another_program_is_asked_for_every_number_of_the_page() -> None:
@@ -129,7 +129,7 @@ def test_another_program_is_asked_for_every_number_of_the_page() -> None:
     asked = [(name, number) for name, number in some if " rounds, " not in name]
     assert len(some) - len(asked) == 84, "several rounds, but for eight at once"
     cells = [cell for table in script().tables(ROWS).values() for cell in re.findall(r"\d\.\d{3}(?= \|)", table)]
-    lower = 2 * len(script().APART) * len(script().RATES) + len(best_rates.ASKED)
+    lower = 2 * len(script().APART) * len(script().RATES) + len(best_rates.ASKED["averaged"])
     assert len(asked) == len(cells) - lower == 204
     assert sum(number > 2.7 for _, number in asked) == PAGE.count("2.788") + PAGE.count("2.710")
 

@@ -22,7 +22,7 @@ from fedspec_proofs.kernel.text import checked_theorem
 
 ROOT = Path(__file__).resolve().parents[2]
 COQ, PAGE = ROOT / "proofs_check/coq", (ROOT / "docs/worst-cases.md").read_text(encoding="utf-8")
-ROWS, OF_SERVERS = round_numbers.rows(), best_coefficients.rows()
+ROWS, OF_SERVERS = round_numbers.TABLE.rows(), best_coefficients.TABLE.rows()
 SPOILED = planted.spoiled(PAGE, ROWS, OF_SERVERS)
 
 needs_coq = pytest.mark.skipif(compiler() is None, reason="there is no coqc; `make kernel` says how to have it")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from test_proofs.spoiling import proof_of
 
 from fedspec.errors import ParameterError
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.fednova.claims.round_numbers import PATH, round_of
+from fedspec_proofs.fednova.claims.round_numbers import TABLE
 from fedspec_proofs.worst_cases.more_clients import among, many
 from fedspec_proofs.worst_cases.one_round import Round, problem_of
+from fedspec_proofs.worst_cases.tabled import proof_of
 
 pytest.importorskip("clarabel", reason="worst cases are found with the extra certify")
 
@@ -23,7 +22,7 @@ from fedspec_proofs.worst_cases.search.one_round import largest
 
 pytestmark = pytest.mark.table(1)
 
-ROWS: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
+ROWS = TABLE.rows()
 
 
 def row(algorithm: str, steps: tuple[int, ...], eta_l: str, zeta2: int = 0) -> dict[str, Any]:
@@ -61,7 +60,7 @@ def test_one_of_a_kind_may_come_nearer_than_more_of_it() -> None:
 )
 def test_multipliers_are_divided_and_nothing_else(found: dict[str, Any], n: int) -> None:
     proof, bound = proof_of(found), Fraction(found["bound"])
-    more, divided = among(round_of(found), proof, n)
+    more, divided = among(TABLE.asked(found), proof, n)
     assert len(more.steps) == n and not flaw(problem_of(more, bound), divided)
     # As many to each client as before, or a thousandth less: they prove it no longer.
     share = Fraction(n, len(found["steps"]))
@@ -73,7 +72,7 @@ def test_multipliers_are_divided_and_nothing_else(found: dict[str, Any], n: int)
 @pytest.mark.parametrize("steps", [(2, 2), (1, 1, 3, 3)])
 def test_a_form_says_of_copies_what_it_says_of_the_clients(steps: tuple[int, ...]) -> None:
     """Means and mean squares over each kind are those of the clients, so that the sum that falls is the same."""
-    r = round_of(row("scaffold", steps, "1/2"))
+    r = TABLE.asked(row("scaffold", steps, "1/2"))
     more, _ = among(r, {}, 3 * len(steps))
     u = np.array([Fraction(k * k % 7 - 3, k + 1) for k in range(1 + len(steps))])
     copied = np.concatenate([u[:1], np.repeat(u[1:], 3)])

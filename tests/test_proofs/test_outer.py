@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -10,52 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_proofs.scripts import PAGE, script
-from test_proofs.spoiling import multipliers, proof_of, refused_with_another_form
 
 from fedspec.errors import ParameterError
-from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.worst_cases.one_round import MU
-from fedspec_proofs.worst_cases.outer import Outer, problem_of, state_of
-from fedspec_proofs.worst_cases.outer_claims import outer_of, rows, wrong_with
+from fedspec_proofs.worst_cases.outer import Outer
+from fedspec_proofs.worst_cases.outer_claims import TABLE
 
 pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
-ROWS = rows()
-
-
-def named(row: Mapping[str, Any]) -> str:
-    numbers = "-".join(v.replace("/", "_") for _, v in row["numbers"][1:])
-    return f"{row['algorithm']}-{row['tau']}-{row['eta_l'].replace('/', '_')}-{row['delay']}-{numbers}"
-
-
-@pytest.mark.parametrize("row", ROWS, ids=named)
-def test_every_number_is_certified_of_more_clients_too_and_close_to_what_its_form_attains(row: dict[str, Any]) -> None:
-    r, bound = outer_of(row), Fraction(row["bound"])
-    assert wrong_with(row, 3, 5) == ""
-    assert 0 <= bound - Fraction(row["worst"]) <= Fraction(4, 1000) and r.P[0][0] == 1
-    proof = proof_of(row)
-    assert flaw(problem_of(r, bound * Fraction(9, 10)), proof) != ""
-
-
-SOME = [row for row in ROWS if row["eta_l"] == "1/4"]
-
-
-@pytest.mark.parametrize("row", SOME, ids=named)
-def test_what_is_spoiled_is_refused(row: dict[str, Any]) -> None:
-    """A multiplier, the form, the rate, the steps, the momentum, the delay, the class: none of them can be another."""
-    first = max(row["proof"], key=lambda name: Fraction(row["proof"][name]))
-    assert "" not in map(wrong_with, multipliers(row, first))
-    if len(row["form"]) > 1:
-        refused_with_another_form(row, wrong_with)
-    assert wrong_with({**row, "eta_l": "2"}) != ""
-    assert wrong_with({**row, "tau": row["tau"] % 4 + 1}) != ""
-    r = replace(outer_of(row), mu="0")
-    proof = proof_of(row)
-    assert flaw(problem_of(r, Fraction(row["bound"])), proof) != ""
-    if row["algorithm"] == "fedavgm":
-        numbers = [[n, "19/20" if n == "beta" else v] for n, v in row["numbers"]]
-        assert wrong_with({**row, "numbers": numbers}) != ""
+ROWS = TABLE.rows()
 
 
 def linear(r: Outer, curves: Any) -> Any:
@@ -79,7 +41,7 @@ def test_rounds_that_are_run_come_closer_as_certified_and_need_nearly_all_of_it(
     """
     rng, near = np.random.default_rng(0), []
     for row in ROWS:
-        r, bound = outer_of(row), float(Fraction(row["bound"]))
+        r, bound = TABLE.asked(row), float(Fraction(row["bound"]))
         tried = [[c, c] for c in product([float(MU), 1.0], repeat=r.tau)]
         tried += [*rng.uniform(float(MU), 1, (20, 2, r.tau))]
         largest = max(grown(r, curves) for curves in tried)
@@ -96,7 +58,7 @@ def radius(r: Outer, c: float) -> float:
 def test_parabolas_converge_with_every_momentum_and_below_a_known_rate_with_a_delay() -> None:
     """A change of the only model D versions old: eta_l c < 2 sin(pi / (4 D + 2)), which no form can be beyond."""
     for row in (row for row in ROWS if row["algorithm"] == "fedavgm"):
-        assert max(radius(outer_of(row), c) for c in np.linspace(float(MU), 1, 19)) < 1
+        assert max(radius(TABLE.asked(row), c) for c in np.linspace(float(MU), 1, 19)) < 1
     for D in (1, 2, 4):
         limit = 2 * np.sin(np.pi / (4 * D + 2))
         assert round(limit, 3) in (1, 0.618, 0.347)
@@ -110,7 +72,7 @@ def test_without_momentum_or_delay_it_is_what_clients_that_are_flat_have() -> No
     """(1 - eta_l mu)^(2 tau) of FedAvg; of CC-FedAvg a step of a tau-th of the change; both rounded up."""
     seen = 0
     for row in ROWS:
-        r = outer_of(row)
+        r = TABLE.asked(row)
         one = 1 - Fraction(r.eta_l) * MU
         if r.algorithm == "fedavgm" and dict(r.numbers)["beta"] == "0":
             known = one ** (2 * r.tau)
@@ -132,15 +94,9 @@ def test_slowmo_at_one_rate_is_fedavgm(beta: str) -> None:
     assert found[0].worst == pytest.approx(found[1].worst, abs=2e-3)
 
 
-def test_the_page_prints_what_is_certified() -> None:
-    made = script("worst_outer")
-    assert all(table in PAGE for table in made.tables(ROWS).values())
-    assert [replace(outer_of(row), form=()) for row in ROWS] == made.asked()
-
-
 def test_what_is_no_such_server_is_refused() -> None:
     with pytest.raises(ParameterError, match="fedavg is none of fedavgm, slowmo, cc-fedavg"):
-        state_of(Outer("fedavg", 1, "1/4"))
+        Outer("fedavg", 1, "1/4").state()
     for algorithm, delay in (("fedavgm", 1), ("cc-fedavg", 9), ("cc-fedavg", -1)):
         with pytest.raises(ParameterError, match="versions old; 0 to 8 where late"):
-            state_of(Outer(algorithm, 1, "1/4", delay=delay))
+            Outer(algorithm, 1, "1/4", delay=delay).state()

@@ -10,26 +10,26 @@ import numpy as np
 import pytest
 from test_proofs.scripts import PAGE, script
 
+from fedspec_proofs.fednova.claims import round_numbers
 from fedspec_proofs.fednova.claims.round_numbers import by_round
-from fedspec_proofs.fednova.claims.round_numbers import rows as numbers
-from fedspec_proofs.fednova.claims.several_rounds import at_once, chains, rows, several_of, wrong_with
+from fedspec_proofs.fednova.claims.several_rounds import TABLE, at_once, chains
 from fedspec_proofs.worst_cases.one_round import MU
 from fedspec_proofs.worst_cases.search.any_rounds import worst_case
 from fedspec_proofs.worst_cases.several_rounds import Several
 
 pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
-ROWS = rows()
+ROWS = TABLE.rows()
 
 
 def named(row: Mapping[str, Any]) -> str:
     kind = "link" if row["link"] else "once"
-    return f"{kind} {several_of(row)}".replace("/", "_")
+    return f"{kind} {TABLE.asked(row)}".replace("/", "_")
 
 
 @pytest.mark.parametrize("row", ROWS, ids=named)
 def test_every_number_is_certified(row: dict[str, Any]) -> None:
-    assert wrong_with(row) == ""
+    assert TABLE.wrong_with(row) == ""
     assert 0 <= Fraction(row["bound"]) - Fraction(row["worst"]) <= Fraction(4, 1000)
 
 
@@ -50,7 +50,7 @@ def test_what_is_spoiled_is_refused(how: str) -> None:
     some = [row for row in ROWS if row["rounds"] <= 2 and row["zeta2"] == "1" and row["eta_l"] == "1/2"]
     assert len(some) > 10
     for row in some:
-        assert wrong_with(SPOILED[how](row)) != "", named(row)
+        assert TABLE.wrong_with(SPOILED[how](row)) != "", named(row)
 
 
 def test_a_link_that_begins_elsewhere_is_refused() -> None:
@@ -63,7 +63,7 @@ def test_a_link_that_begins_elsewhere_is_refused() -> None:
 
 
 def test_one_round_is_the_number_of_the_table_of_rounds_and_rounds_at_once_are_no_worse_than_chains() -> None:
-    once, linked, there = at_once(ROWS), chains(ROWS), by_round(numbers())
+    once, linked, there = at_once(ROWS), chains(ROWS), by_round(round_numbers.TABLE.rows())
     shared = 0
     for ((algorithm, steps, eta_l, zeta2), R), bound in once.items():
         end = linked[algorithm, steps, eta_l, zeta2][R - 1]
@@ -131,4 +131,4 @@ def test_a_power_of_one_round_is_no_bound() -> None:
 def test_the_page_prints_what_is_certified() -> None:
     made = script("worst_rounds")
     assert made.table(ROWS) in PAGE
-    assert [several_of(row) for row in ROWS if not row["link"]] == [*made.asked()]
+    assert [TABLE.asked(row) for row in ROWS if not row["link"]] == [*made.asked()]

@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from test_proofs.scripts import PAGE, script
-from test_proofs.spoiling import multipliers, proof_of, refused_with_another_form
 
 from fedspec.errors import ParameterError
 from fedspec.problems.quadratic import QuadraticClients
-from fedspec_proofs.afga.claims.class_factors import mixed_of, rows, wrong_with
-from fedspec_proofs.afga.claims.exchange_numbers import rows as of_matrices
+from fedspec_proofs.afga.claims import exchange_numbers
+from fedspec_proofs.afga.claims.class_factors import TABLE
 from fedspec_proofs.engines.worst_case.attained import Attained
 from fedspec_proofs.engines.worst_case.forms import basis
-from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.worst_cases.one_round import MU
-from fedspec_proofs.worst_cases.spectral import Mixed, directions, of_class, problem_of, state_of, unknown
+from fedspec_proofs.worst_cases.spectral import Mixed, directions, of_class, unknown
 
 pytestmark = pytest.mark.long
 
-ROWS = rows()
-
-
-def named(row: Mapping[str, Any]) -> str:
-    return "_".join(str(row[name]).replace("/", "o") for name in ("algorithm", "low", "high", "tau", "eta_l"))
-
-
-@pytest.mark.table(1)
-@pytest.mark.parametrize("row", ROWS, ids=named)
-def test_every_number_is_certified_and_what_is_spoiled_is_refused(row: dict[str, Any]) -> None:
-    """A multiplier, of the functions or of the matrix, the form, the interval, the rate, the class of functions."""
-    assert wrong_with(row, 3, 4) == ""
-    # As the page prints it, 81/100 among them, which the program attains up to a rounding.
-    assert -1e-6 <= float(Fraction(row["bound"])) - row["worst"] <= 4e-3
-    of = {kind: [name for name in row["proof"] if name[0] == kind] for kind in "FW"}
-    for names in of.values():
-        name = max(names, key=lambda name: Fraction(row["proof"][name]))
-        assert "" not in map(wrong_with, multipliers(row, name))
-    refused_with_another_form(row, wrong_with, 1)
-    assert wrong_with({**row, "high": "1"}) != "" and wrong_with({**row, "eta_l": "2"}) != ""
-    proof = proof_of(row)
-    assert flaw(problem_of(mixed_of(row), Fraction(row["bound"]) * Fraction(9, 10)), proof) != ""
-    assert flaw(problem_of(replace(mixed_of(row), mu="0"), Fraction(row["bound"])), proof) != ""
+ROWS = TABLE.rows()
 
 
 def drawn(rng: np.random.Generator, n: int, low: float, high: float) -> Any:
@@ -87,7 +61,7 @@ def test_exchanges_that_are_run_fall_as_certified_and_come_near() -> None:
     """Quadratics and matrices of two, three and four clients, in one coordinate, x* = 0."""
     rng, near = np.random.default_rng(0), []
     for row in ROWS:
-        one, bound, largest = mixed_of(row), float(Fraction(row["bound"])), 0.0
+        one, bound, largest = TABLE.asked(row), float(Fraction(row["bound"])), 0.0
         low, high = float(Fraction(one.low)), float(Fraction(one.high))
         for n in (2, 3, 4):
             r, P = replace(one, n=n), np.array(one.P, float)
@@ -99,7 +73,7 @@ def test_exchanges_that_are_run_fall_as_certified_and_come_near() -> None:
                 curves = np.where(rng.random(n) < 0.8, rng.choice([float(MU), 1.0], n), rng.uniform(float(MU), 1, n))
                 clients = QuadraticClients(curves.reshape(n, 1, 1), np.zeros((n, 1))).clients
                 W = drawn(rng, n, low, high)
-                ended = [r.after(e[:n, None], e[n:, None], clients, W) for e in span.T]
+                ended = [r.mixed(e[:n, None], e[n:, None], clients, W) for e in span.T]
                 M = np.array([np.concatenate(e) for e in ended], float).T
                 P_n = span.T @ Q @ span
                 largest = max(largest, np.linalg.eigvals(np.linalg.solve(P_n, M.T @ Q @ M)).real.max())
@@ -110,20 +84,18 @@ def test_exchanges_that_are_run_fall_as_certified_and_come_near() -> None:
 
 def test_a_class_is_no_better_than_a_matrix_of_it() -> None:
     """Two peers with (3/4, 1/4) have the eigenvalue 1/2; both tables round up."""
-    given = {(r["algorithm"], r["tau"], r["eta_l"]): r["bound"] for r in of_matrices() if r["W"][0] == ["3/4", "1/4"]}
+    given = {
+        (r["algorithm"], r["tau"], r["eta_l"]): r["bound"]
+        for r in exchange_numbers.TABLE.rows()
+        if r["W"][0] == ["3/4", "1/4"]
+    }
     for row in (row for row in ROWS if row["high"] == "1/2"):
         assert Fraction(row["bound"]) >= Fraction(given[row["algorithm"], row["tau"], row["eta_l"]]) - Fraction(1, 1000)
 
 
-def test_the_page_prints_what_is_certified() -> None:
-    made = script("worst_spectral")
-    assert made.table(ROWS) in PAGE
-    assert [replace(mixed_of(row), form=()) for row in ROWS] == [*made.asked()]
-
-
 def test_more_than_two_stacks_and_what_is_no_interval_are_refused() -> None:
     with pytest.raises(ParameterError, match="4 stacks"):
-        state_of(Mixed("diging", "0", "1/2", 2, "1/4"))
+        Mixed("diging", "0", "1/2", 2, "1/4").state()
     with pytest.raises(ParameterError, match=r"eigenvalues in \[1/2, 0\]"):
-        state_of(Mixed("led", "1/2", "0", 1, "1/4"))
+        Mixed("led", "1/2", "0", 1, "1/4").state()
     assert len({*directions()}) == len(directions()) and (0, 1) in directions() and (1, 0) in directions()

@@ -15,7 +15,7 @@ from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.usual import usual
 from fedspec_proofs.cli import worst_classes, worst_coefficients, worst_given, worst_mixing, worst_outer
-from fedspec_proofs.cli.worst_told import lines, rates
+from fedspec_proofs.cli.worst_told import Words, falling, in_words, lines, others, rates
 from fedspec_proofs.report import worst_case_chart
 from fedspec_suite.cli.assignments import assigned
 from fedspec_suite.report import terminal
@@ -182,12 +182,12 @@ def _distance(
     return {
         "algorithm": row.id,
         "steps": steps,
-        "numbers": {n: str(c) for n, c in numbers.items()},
+        "numbers": in_words(numbers),
         **{n: str(c) if isinstance(c, Fraction) else c for n, c in more.items()},
         "bound": str(found.bound),
         "reached": None if found.reached is None else str(found.reached),
         "program": found.worst,
-        "multipliers": {n: str(c) for n, c in found.proof.items()},
+        "multipliers": in_words(found.proof),
         "functions": {n: [str(c) for c in v] for n, v in vectors.items()},
     }
 
@@ -197,7 +197,7 @@ def _factor(
     steps: tuple[int, ...],
     numbers: dict[str, Fraction],
     mu: Fraction,
-    W: worst_mixing.Words,
+    W: Words,
     delay: int,
 ) -> dict[str, Any]:
     if W:
@@ -213,17 +213,5 @@ def _factor(
             f"that comes to stand for their gradient, and no server of momentum or of late changes; leave it out"
         )
     numbers = {n: Fraction(c) for n, c in rounds.OTHERS[row.id].items()} | numbers
-    others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
-    with terminal.spinner() as said:
-        said(f"{row.id}: looking for a form that falls")
-        rate = str(numbers["eta_l"])
-        found = search.certified(rounds.Round(row.id, steps, rate, mu=str(mu), numbers=others))
-    return {
-        "algorithm": row.id,
-        "steps": steps,
-        "numbers": {n: str(c) for n, c in numbers.items()},
-        "mu": str(mu),
-        "factor": str(found.bound),
-        "form": [list(line) for line in found.round.form],
-        "multipliers": {n: str(c) for n, c in found.proof.items()},
-    }
+    asked = rounds.Round(row.id, steps, str(numbers["eta_l"]), mu=str(mu), numbers=others(numbers))
+    return falling(row, asked, search.certified, steps=steps, numbers=in_words(numbers))

@@ -7,9 +7,7 @@ from typing import Any
 
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
-from fedspec_suite.report import terminal
-
-Words = tuple[tuple[str, ...], ...]
+from fedspec_proofs.cli.worst_told import Words, falling, in_words, others
 
 
 def interval(text: str) -> tuple[str, str] | None:
@@ -72,19 +70,12 @@ def compressed(
         raise ParameterError(f"--alpha {alpha}: expected a fraction between 0 and 1, such as k/d of the k largest")
     if "eta" not in numbers:
         raise ParameterError(f"worst-case: say the rate of {row.id}'s server (--eta 1/16)")
-    if others := [n for n in numbers if n != "eta"]:
-        raise ParameterError(f"--set {others[0]}: --alpha stands for whatever compresses; leave it out")
-    with terminal.spinner() as said:
-        said(f"{row.id}: looking for a form that falls")
-        found = search.certified(module.Compressed(str(alpha), str(numbers["eta"]), clients, mu=str(mu)))
-    return {
-        "algorithm": row.id,
-        "clients": clients,
-        "numbers": {"eta": str(numbers["eta"])},
-        "alpha": str(alpha),
-        "state": "w - x* and all g_i - grad F_i(w)",
-        **_found(found, mu),
-    }
+    if more := [n for n in numbers if n != "eta"]:
+        raise ParameterError(f"--set {more[0]}: --alpha stands for whatever compresses; leave it out")
+    asked = module.Compressed(str(alpha), str(numbers["eta"]), clients, mu=str(mu))
+    state = "w - x* and all g_i - grad F_i(w)"
+    about = {"clients": clients, "numbers": {"eta": str(numbers["eta"])}, "alpha": str(alpha), "state": state}
+    return falling(row, asked, search.certified, **about)
 
 
 def mixed(
@@ -96,25 +87,7 @@ def mixed(
     from fedspec_proofs.worst_cases.search import forms as search
 
     numbers = exchanges.OTHERS[row.id] | numbers
-    others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
-    with terminal.spinner() as said:
-        said(f"{row.id}: looking for a form that falls")
-        asked = module.Mixed(row.id, *eigenvalues, tau, str(numbers["eta_l"]), mu=str(mu), numbers=others)
-        found = search.certified(asked)
-    return {
-        "algorithm": row.id,
-        "steps": (tau,),
-        "numbers": {n: str(c) for n, c in numbers.items()},
-        "eigenvalues": list(eigenvalues),
-        "state": "the mean x of x_i - x*, each x_i less it, and c_i + grad F_i(x*)",
-        **_found(found, mu),
-    }
-
-
-def _found(found: Any, mu: Fraction) -> dict[str, Any]:
-    return {
-        "mu": str(mu),
-        "factor": str(found.bound),
-        "form": [[str(c) for c in line] for line in found.round.P],
-        "multipliers": {n: str(c) for n, c in found.proof.items()},
-    }
+    asked = module.Mixed(row.id, *eigenvalues, tau, str(numbers["eta_l"]), mu=str(mu), numbers=others(numbers))
+    state = "the mean x of x_i - x*, each x_i less it, and c_i + grad F_i(x*)"
+    about = {"steps": (tau,), "numbers": in_words(numbers), "eigenvalues": list(eigenvalues), "state": state}
+    return falling(row, asked, search.certified, **about)

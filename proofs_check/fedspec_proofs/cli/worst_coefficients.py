@@ -8,6 +8,7 @@ from typing import Any
 
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
+from fedspec_proofs.cli.worst_told import in_words
 from fedspec_suite.report import terminal
 
 BEST = "best"
@@ -61,7 +62,7 @@ def told(
 
 
 def _row(which: str, w: tuple[Fraction, ...], bound: Fraction, proof: dict[str, Fraction]) -> dict[str, Any]:
-    multipliers = {n: str(c) for n, c in proof.items()}
+    multipliers = in_words(proof)
     return {"which": which, "w": [str(c) for c in w], "bound": str(bound), "multipliers": multipliers}
 
 

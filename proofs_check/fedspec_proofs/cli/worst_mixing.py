@@ -7,11 +7,9 @@ from typing import Any
 
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
-from fedspec_suite.report import terminal
+from fedspec_proofs.cli.worst_told import Words, falling, in_words, others
 
 STATE = "all x_i - x* and all c_i + grad F_i(x*) but the last"
-
-Words = tuple[tuple[str, ...], ...]
 
 
 def matrix(text: str) -> Words:
@@ -61,19 +59,6 @@ def factor(
             f"--lyapunov out"
         )
     numbers = exchanges.OTHERS[row.id] | numbers
-    others = tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
-    with terminal.spinner() as said:
-        said(f"{row.id}: looking for a form that falls")
-        asked = exchanges.Exchanged(row.id, W, steps[0], str(numbers["eta_l"]), mu=str(mu), numbers=others)
-        found = search.certified(asked)
-    return {
-        "algorithm": row.id,
-        "steps": steps,
-        "numbers": {n: str(c) for n, c in numbers.items()},
-        "mixing": W,
-        "mu": str(mu),
-        "factor": str(found.bound),
-        "state": STATE,
-        "form": [list(line) for line in found.round.form],
-        "multipliers": {n: str(c) for n, c in found.proof.items()},
-    }
+    asked = exchanges.Exchanged(row.id, W, steps[0], str(numbers["eta_l"]), mu=str(mu), numbers=others(numbers))
+    about = {"steps": steps, "numbers": in_words(numbers), "mixing": W, "state": STATE}
+    return falling(row, asked, search.certified, **about)

@@ -8,7 +8,7 @@ from typing import Any
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
 from fedspec.usual import usual
-from fedspec_suite.report import terminal
+from fedspec_proofs.cli.worst_told import falling, others
 
 
 def is_outer(row: Algorithm) -> bool:
@@ -44,23 +44,15 @@ def factor(row: Algorithm, steps: tuple[int, ...], numbers: dict[str, Any], mu: 
     if len({*steps}) > 1:
         counts = ",".join(map(str, steps))
         raise ParameterError(f"--steps {counts}: --lyapunov of {row.id} is about equally many of all")
-    others = {n: c for n, c in numbers.items() if n not in ("eta_l", "buffer")}
+    given = {n: c for n, c in numbers.items() if n not in ("eta_l", "buffer")}
     unsaid = {n: Fraction(str(c)) for n, c in usual(row, given=numbers).items() if n not in ("eta_l", "buffer")}
-    said = tuple((n, str(c)) for n, c in {**unsaid, **others}.items())
-    with terminal.spinner() as told:
-        told(f"{row.id}: looking for a form that falls")
-        rate = str(numbers["eta_l"])
-        asked = outer.Outer(row.id, steps[0], rate, said, delay, len(steps), mu=str(mu))
-        found = search.certified(asked)
-    return {
-        "algorithm": row.id,
+    said, rate = others({**unsaid, **given}), str(numbers["eta_l"])
+    asked = outer.Outer(row.id, steps[0], rate, said, delay, len(steps), mu=str(mu))
+    about = {
         "steps": steps,
         "numbers": {**dict(said), "eta_l": rate},
         "unsaid": sorted(unsaid),
-        "mu": str(mu),
         **({"delay": delay} if row.id in outer.LATE else {}),
-        "factor": str(found.bound),
         "state": f"({', '.join(asked.names)}) of one run less that of another",
-        "form": [list(line) for line in found.round.form],
-        "multipliers": {n: str(c) for n, c in found.proof.items()},
     }
+    return falling(row, asked, search.certified, **about)

@@ -3,20 +3,51 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from fedspec.entry import Algorithm
 from fedspec_proofs.report import worst_case_chart
 from fedspec_proofs.report.worst_case_chart import decimal
+from fedspec_suite.report import terminal
+
+Words = tuple[tuple[str, ...], ...]
+"""A matrix, each entry a fraction in words."""
+
+
+def falling(row: Algorithm, asked: Any, certified: Callable[[Any], Any], **about: Any) -> dict[str, Any]:
+    """A form that falls in the rounds that are asked about, as ``--json`` has it, beside what they are."""
+    with terminal.spinner() as said:
+        said(f"{row.id}: looking for a form that falls")
+        found = certified(asked)
+    return {
+        "algorithm": row.id,
+        **about,
+        "mu": asked.mu,
+        "factor": str(found.bound),
+        "form": [[str(c) for c in line] for line in found.round.P],
+        "multipliers": in_words(found.proof),
+    }
+
+
+def in_words(numbers: Mapping[str, Fraction]) -> dict[str, str]:
+    """Numbers by name, as ``--json`` has them."""
+    return {n: str(c) for n, c in numbers.items()}
+
+
+def others(numbers: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The hyper-parameters beside the local rate, in words."""
+    return tuple((n, str(c)) for n, c in numbers.items() if n != "eta_l")
 
 
 def about(told: dict[str, Any], but: str = "") -> str:
     """What was asked, but for a number that differs."""
-    others = {n: f"{n} = {c}" for n, c in told["numbers"].items() if n != but}
-    usual_ = ", ".join(text for n, text in others.items() if n in told["usual"])
-    numbers = "".join(f", {text}" for n, text in others.items() if n not in told["usual"])
+    rest = {n: f"{n} = {c}" for n, c in told["numbers"].items() if n != but}
+    usual_ = ", ".join(text for n, text in rest.items() if n in told["usual"])
+    numbers = "".join(f", {text}" for n, text in rest.items() if n not in told["usual"])
     numbers += f" ({usual_} as usual)" if usual_ else ""
-    convexity = "strong convexity" if "mu" in others else "mu"
+    convexity = "strong convexity" if "mu" in rest else "mu"
     mixed = f", W = ({'; '.join(', '.join(line) for line in told['mixing'])})" if "mixing" in told else ""
     mixed += f", W in [{', '.join(told['eigenvalues'])}]" if "eigenvalues" in told else ""
     mixed += f", changes {told['delay']} versions old" if "delay" in told else ""

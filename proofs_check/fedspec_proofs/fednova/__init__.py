@@ -14,7 +14,6 @@ MODULES = (
     "every_n",
     "best_coefficients",
     "best_rates",
-    "followed_rates",
     "several_rounds",
     "outer_momentum",
     "compressed_factors",

@@ -18,8 +18,7 @@ from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.fednova.claims.round_numbers import by_round
 from fedspec_proofs.kernel.text import checked_theorem, identifier, listed, naturals, number, numbers
-from fedspec_proofs.worst_cases.between_rates import method_of
-from fedspec_proofs.worst_cases.one_round import HELD, MU, OTHERS, Round, clients_of
+from fedspec_proofs.worst_cases.one_round import HELD, MU, OTHERS, Round, clients_of, method_of
 
 TABLE = re.compile(r"<!-- worst: (\w+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
 COLUMN = re.compile(r"`(\w+)`(?:, zeta\^2 = (\d+))?")

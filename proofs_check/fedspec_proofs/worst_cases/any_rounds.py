@@ -24,7 +24,8 @@ from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.engines.worst_case.plays import play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, square
-from fedspec_proofs.worst_cases.exchanges import Words, mixing_of
+from fedspec_proofs.worst_cases.exchanges import mixing_of
+from fedspec_proofs.worst_cases.falls import Words
 from fedspec_proofs.worst_cases.one_round import MU, clients_of, from_one, rounds_after
 from fedspec_proofs.worst_cases.premises import Given, NotLinearError, ask, check_same
 

@@ -26,12 +26,11 @@ import numpy as np
 from fedspec.arith import Vector
 from fedspec.mixing.tracked import descend, learnt, mean_estimate, unknown
 from fedspec.plan import Oracle
-from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
 from fedspec_proofs.engines.worst_case.forms import Form, basis
-from fedspec_proofs.engines.worst_case.plays import Play, Start, play
-from fedspec_proofs.engines.worst_case.proof import Problem
-from fedspec_proofs.engines.worst_case.values import Value, square
-from fedspec_proofs.worst_cases.more_clients import spread
+from fedspec_proofs.engines.worst_case.plays import Start, play
+from fedspec_proofs.engines.worst_case.values import square
+from fedspec_proofs.worst_cases.falls import Falls, State, Words
+from fedspec_proofs.worst_cases.more_clients import divided, spread
 from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
 
 Compress = Callable[[int, Vector], Vector]
@@ -42,7 +41,7 @@ ROWS = ("ef21",)
 
 
 @dataclass(frozen=True)
-class Compressed:
+class Compressed(Falls):
     """A round of EF21.
 
     Attributes:
@@ -56,13 +55,8 @@ class Compressed:
     alpha: str
     eta: str
     n: int = 2
-    form: tuple[tuple[str, ...], ...] = ()
+    form: Words = ()
     mu: str = str(MU)
-
-    @property
-    def P(self) -> Matrix:
-        """The matrix of the form."""
-        return tuple(tuple(map(Fraction, row)) for row in self.form)
 
     def __str__(self) -> str:
         return f"ef21, alpha = {self.alpha}, eta = {self.eta}"
@@ -76,47 +70,34 @@ class Compressed:
         eta: Any = Fraction(self.eta)
         return descend(x, mean_estimate(np.stack(known)), eta=eta), known
 
+    def state(self) -> State:
+        """w - x* and all g_i - grad F_i(w), and what functions and compressor obey."""
+        functions, _ = clients_of(self.n, Fraction(self.mu))
+        w, g_i = basis("w"), [basis(f"g{i}") for i in range(self.n)]
+        sent = [basis(f"c{i}") for i in range(self.n)]
+        whole: dict[int, Form] = {}
+        eta: Any = Fraction(self.eta)
 
-def state_of(r: Compressed) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
-    """The vectors of the form, before a round and after it; what functions and compressor obey; the round."""
-    functions, _ = clients_of(r.n, Fraction(r.mu))
-    w, g_i = basis("w"), [basis(f"g{i}") for i in range(r.n)]
-    sent = [basis(f"c{i}") for i in range(r.n)]
-    whole: dict[int, Form] = {}
-    eta: Any = Fraction(r.eta)
+        def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
+            def compress(i: int, p: Vector) -> Vector:
+                whole[i] = p[0]
+                return start(sent[i])
 
-    def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
-        def compress(i: int, p: Vector) -> Vector:
-            whole[i] = p[0]
-            return start(sent[i])
+            known = [*map(start, g_i)]
+            x = descend(start(w), mean_estimate(np.stack(known)), eta=eta)
+            return [x, *self.after(x, known, clients, compress)[1]]
 
-        known = [*map(start, g_i)]
-        x = descend(start(w), mean_estimate(np.stack(known)), eta=eta)
-        return [x, *r.after(x, known, clients, compress)[1]]
+        played = play(functions, run)
+        x, *known = played.ended
+        given = {}
+        for i, p in whole.items():
+            given[f"C{i}"] = square(sent[i] - p) - (1 - Fraction(self.alpha)) * square(p)
 
-    played = play(functions, run)
-    x, *known = played.ended
-    given = {}
-    for i, p in whole.items():
-        given[f"C{i}"] = square(sent[i] - p) - (1 - Fraction(r.alpha)) * square(p)
+        def seen(y: Form, known: Sequence[Form]) -> list[Form]:
+            return [y, *(g - f.at(y).g for g, f in zip(known, functions, strict=True))]
 
-    def seen(y: Form, known: Sequence[Form]) -> list[Form]:
-        return [y, *(g - f.at(y).g for g, f in zip(known, functions, strict=True))]
-
-    before, after = seen(w, g_i), seen(x, known)
-    return before, after, given | obeyed(functions), played
-
-
-def slopes_of(r: Compressed) -> list[str]:
-    """The gradients at x*, which no round sees: g_i moves with them when clients are tilted."""
-    return [f"s{i}" for i in range(r.n - 1)]
-
-
-def problem_of(r: Compressed, bound: Any = Fraction(0)) -> Problem:
-    """That the form is at most so many times its value before."""
-    before, after, given, played = state_of(r)
-    start = quadratic(r.P, before)
-    return Problem(quadratic(r.P, after) - bound * start, given, bound * start, played)
+        before, after = seen(w, g_i), seen(x, known)
+        return before, after, given | obeyed(functions), played
 
 
 def among(r: Compressed, proof: Mapping[str, Fraction], n: int) -> tuple[Compressed, dict[str, Fraction]]:
@@ -124,11 +105,6 @@ def among(r: Compressed, proof: Mapping[str, Fraction], n: int) -> tuple[Compres
 
     Those of a client are the mean of what all had, divided among n.
     """
-    out: dict[str, Fraction] = {}
-    for name, c in proof.items():
-        of, points = name[0], name[1:].partition(" ")[2]
-        for i in range(n):
-            mine = f"{of}{i} {points}".rstrip()
-            out[mine] = out.get(mine, Fraction(0)) + c / n
     P = spread(r.P, [[*range(r.n)]], [0] * n, Fraction(n, r.n))
-    return replace(r, n=n, form=tuple(tuple(map(str, row)) for row in P)), out
+    form = tuple(tuple(map(str, row)) for row in P)
+    return replace(r, n=n, form=form), divided(proof, [range(r.n)], [range(n)], "FC")

@@ -31,15 +31,10 @@ from fedspec.arith import Mixing, Stack, Vector
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import ParameterError
 from fedspec.plan import Exchange, Oracle
-from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
-from fedspec_proofs.engines.worst_case.plays import Play, play
-from fedspec_proofs.engines.worst_case.proof import Problem
-from fedspec_proofs.engines.worst_case.values import Value
+from fedspec_proofs.engines.worst_case.plays import play
+from fedspec_proofs.worst_cases.falls import Falls, State, Words
 from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
-
-Words = tuple[tuple[str, ...], ...]
-"""A matrix, each entry a fraction in words."""
 
 Begin = Callable[[Any, Stack, Stack, Sequence[Oracle], int], Any]
 """A row's state, of its numbers, X, c, the clients and tau."""
@@ -73,9 +68,38 @@ OTHERS: dict[str, dict[str, Fraction]] = {"k-gt": {"eta": Fraction(1)}, "diging"
 """Hyper-parameters beside eta_l."""
 
 
+class Peers(Falls):
+    """An exchange of an algorithm, of which all X_i and c_i are the state."""
+
+    algorithm: str
+    tau: int
+    eta_l: str
+    numbers: tuple[tuple[str, str], ...]
+
+    @property
+    def hyper(self) -> Any:
+        """The record of the numbers."""
+        run: Any = CATALOGUE[self.algorithm].run
+        others = OTHERS[self.algorithm] | {n: Fraction(v) for n, v in self.numbers}
+        return run.hyper(eta_l=Fraction(self.eta_l), **others)
+
+    def mixed(self, X: Sequence[Vector], c: Sequence[Vector], clients: Sequence[Oracle], W: Any) -> list[Vector]:
+        """All X_i and c_i after the exchange by a matrix, by the row's own functions; all compute at each step."""
+        run: Any = CATALOGUE[self.algorithm].run
+        (begin, read), h = KEPT[self.algorithm], self.hyper
+        plan = Exchange((), (tuple(range(self.n)),) * self.tau, W)
+        state, _ = run.step(h, begin(h, np.stack(X), np.stack(c), clients, self.tau), tuple(clients), plan)
+        return [*state.X, *read(h, state, self.tau)]
+
+    def forms(self) -> tuple[list[Form], list[Form]]:
+        """X_i and c_i before an exchange: the last c_i is minus the sum of the others."""
+        X, c = [basis(f"x{i}") for i in range(self.n)], [basis(f"c{i}") for i in range(self.n - 1)]
+        return X, [*c, -sum(c, ORIGIN)]
+
+
 @dataclass(frozen=True)
-class Exchanged:
-    """An exchange of an algorithm.
+class Exchanged(Peers):
+    """An exchange by a given matrix.
 
     Attributes:
         algorithm: its id, of :data:`KEPT`.
@@ -100,33 +124,34 @@ class Exchanged:
         """How many clients there are."""
         return len(self.W)
 
-    @property
-    def P(self) -> Matrix:
-        """The matrix of the form."""
-        return tuple(tuple(map(Fraction, row)) for row in self.form)
-
-    @property
-    def plan(self) -> Exchange:
-        """All compute at each step, and mix."""
-        return Exchange((), (tuple(range(self.n)),) * self.tau, mixing_of(self.W))
-
-    @property
-    def hyper(self) -> Any:
-        """The record of the numbers."""
-        run: Any = CATALOGUE[self.algorithm].run
-        others = OTHERS[self.algorithm] | {n: Fraction(v) for n, v in self.numbers}
-        return run.hyper(eta_l=Fraction(self.eta_l), **others)
-
     def __str__(self) -> str:
         rows = "; ".join(", ".join(row) for row in self.W)
         return f"{self.algorithm}, W = ({rows}), tau = {self.tau}, eta_l = {self.eta_l}"
 
     def after(self, X: Sequence[Vector], c: Sequence[Vector], clients: Sequence[Oracle]) -> list[Vector]:
-        """All X_i and c_i after the exchange, by the row's own functions."""
-        run: Any = CATALOGUE[self.algorithm].run
-        (begin, read), h = KEPT[self.algorithm], self.hyper
-        state, _ = run.step(h, begin(h, np.stack(X), np.stack(c), clients, self.tau), tuple(clients), self.plan)
-        return [*state.X, *read(h, state, self.tau)]
+        """All X_i and c_i after the exchange."""
+        return self.mixed(X, c, clients, mixing_of(self.W))
+
+    def state(self) -> State:
+        """All X_i - x* and c_i + grad F_i(x*) but the last; what the functions obey.
+
+        Raises:
+            ParameterError: the algorithm keeps no such c_i.
+            ValueError: the c_i do not sum to zero after it.
+        """
+        if self.algorithm not in KEPT:
+            raise ParameterError(f"exchanges: {self.algorithm} is none of {', '.join(KEPT)}, which come to x* itself")
+        functions, slopes = clients_of(self.n, Fraction(self.mu))
+        X, c = self.forms()
+        played = play(functions, lambda start, clients: self.after([*map(start, X)], [*map(start, c)], clients))
+        ends, kept = played.ended[: self.n], played.ended[self.n :]
+        if sum(kept, ORIGIN) != ORIGIN:
+            raise ValueError(f"exchanges: what the clients of {self.algorithm} keep does not sum to zero")
+
+        def seen(X: Sequence[Form], c: Sequence[Form]) -> list[Form]:
+            return [*X, *(a + s for a, s in zip(c[:-1], slopes[:-1], strict=True))]
+
+        return seen(X, c), seen(ends, kept), obeyed(functions), played
 
 
 def mixing_of(W: Words) -> Mixing:
@@ -146,38 +171,3 @@ def mixing_of(W: Words) -> Mixing:
 def circulant(*row: str) -> Words:
     """A ring's matrix, by its first row: each client has the weights of the one before, one place on."""
     return tuple(tuple(row[(j - i) % len(row)] for j in range(len(row))) for i in range(len(row)))
-
-
-def state_of(r: Exchanged) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
-    """All X_i - x* and c_i + grad F_i(x*) but the last, before an exchange and after it; what the functions obey; it.
-
-    Raises:
-        ParameterError: the algorithm keeps no such c_i.
-        ValueError: the c_i do not sum to zero after it.
-    """
-    if r.algorithm not in KEPT:
-        raise ParameterError(f"exchanges: {r.algorithm} is none of {', '.join(KEPT)}, which come to x* itself")
-    functions, slopes = clients_of(r.n, Fraction(r.mu))
-    X, c = [basis(f"x{i}") for i in range(r.n)], [basis(f"c{i}") for i in range(r.n - 1)]
-    c.append(-sum(c, ORIGIN))
-    played = play(functions, lambda start, clients: r.after([*map(start, X)], [*map(start, c)], clients))
-    ends, kept = played.ended[: r.n], played.ended[r.n :]
-    if sum(kept, ORIGIN) != ORIGIN:
-        raise ValueError(f"exchanges: what the clients of {r.algorithm} keep does not sum to zero")
-
-    def seen(X: Sequence[Form], c: Sequence[Form]) -> list[Form]:
-        return [*X, *(a + s for a, s in zip(c[:-1], slopes[:-1], strict=True))]
-
-    return seen(X, c), seen(ends, kept), obeyed(functions), played
-
-
-def slopes_of(r: Exchanged) -> list[str]:
-    """The gradients at x*, which no exchange sees: c_i moves with them when clients are tilted."""
-    return [f"s{i}" for i in range(r.n - 1)]
-
-
-def problem_of(r: Exchanged, bound: Any = Fraction(0)) -> Problem:
-    """That the form is at most so many times its value before."""
-    before, after, given, played = state_of(r)
-    start = quadratic(r.P, before)
-    return Problem(quadratic(r.P, after) - bound * start, given, bound * start, played)

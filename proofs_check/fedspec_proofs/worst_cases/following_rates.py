@@ -1,17 +1,18 @@
 """Functions that follow a local rate: a few for each interval show how far a round may go wrong at all of its rates.
 
-A local step is eta_l (g + a), where a is what the method adds to a gradient g: mu (y - x) for FedProx, that and -lam_i
-for FedDyn, c - c_i for SCAFFOLD. Take clients at the rate low that answer g_k at their points y_k, and a share t of
-[low/high, 1]. At the rate low/t let them answer
+A local step is eta_l (g + a), where a is what the method adds to a gradient g: nothing for FedAvg and FedNova,
+mu (y - x) for FedProx, that and -lam_i for FedDyn, c - c_i for SCAFFOLD. Take clients at the rate low that answer g_k
+at their points y_k, and a share t of [low/high, 1]. At the rate low/t let them answer
 
-    t g_k - (1 - t) mu (y_k - x)        (mu = 0 for SCAFFOLD),
+    t g_k - (1 - t) mu (y_k - x)        (mu = 0 for SCAFFOLD, FedAvg and FedNova),
 
 and let each vector that they keep be t times as large. Then every step is the same, and so is every point. What the
 inequalities of the class say of these answers are polynomials in t. They hold from low/high to 1 if their coefficients
 in Bernstein's basis do. The values f_k become t f_k - (1 - t) mu |y_k - x|^2 / 2, that at x* becomes t f_0 + (1 - t) e.
 Gradients at x* become t times as large, so that zeta falls.
 
-* FedProx ends at one |x_+ - x*|^2 at all rates of the interval. The rule takes rates with eta_l mu <= 1 alone.
+* FedAvg, FedNova and FedProx end at one |x_+ - x*|^2 at all rates of the interval. FedProx takes rates with
+  eta_l mu <= 1 alone.
 * SCAFFOLD and FedDyn have no least distance, but a form P that falls. No P falls faster than by a factor f if the Gram
   matrix of the state after the round less f times that before it is positive semidefinite: its product with P is the
   form after the round less f times that before. The entries are polynomials in t, here too.
@@ -43,9 +44,6 @@ from fedspec_proofs.engines.worst_case.rates import between
 from fedspec_proofs.engines.worst_case.values import Value, function_value, inner, square
 from fedspec_proofs.worst_cases import parabolas
 from fedspec_proofs.worst_cases.one_round import OTHERS, Round, clients_of, obeyed
-
-FOLLOWED = ("fedprox", "scaffold", "feddyn")
-"""Whose steps are those of the module's text."""
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,16 @@ agents; this is that argument for rounds of a server.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TypeVar
 
 from fedspec.errors import ParameterError
 from fedspec_proofs.engines.worst_case.falling import Matrix
 from fedspec_proofs.worst_cases.one_round import Round
+
+Q = TypeVar("Q")
 
 
 def many(r: Round) -> bool:
@@ -45,16 +48,36 @@ def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[
         raise ParameterError(f"more clients: {n} for steps {r.steps}; at least two of each kind, before and after")
     of = [k for k, size in enumerate(sizes) for _ in range(int(size))]
     steps = tuple(r.steps[old[k][0]] for k in of)
-    out = {name: c for name, c in proof.items() if not name.startswith("F")}
-    for i, k in enumerate(of):
-        for client in old[k]:
-            for name, c in proof.items():
-                who, _, points = name.partition(" ")
-                if who == f"F{client}":
-                    mine = f"F{i} {points}"
-                    out[mine] = out.get(mine, Fraction(0)) + c / int(sizes[k])
+    new = [[i for i, k in enumerate(of) if k == kind] for kind in range(len(old))]
     form = tuple(tuple(map(str, row)) for row in spread(r.P, old, of, more)) if r.form else ()
-    return replace(r, steps=steps, form=form), out
+    return replace(r, steps=steps, form=form), divided(proof, old, new)
+
+
+def divided(
+    proof: Mapping[str, Fraction], old: Sequence[Sequence[int]], new: Sequence[Sequence[int]], letters: str = "F"
+) -> dict[str, Fraction]:
+    """The multipliers, those of the clients of each kind shared equally by other clients of that kind.
+
+    Args:
+        proof: the multipliers of some clients.
+        old: these clients, kind by kind.
+        new: the others, likewise.
+        letters: with which the names of what is a client's own begin; all else stays.
+    """
+    out = {name: c for name, c in proof.items() if name[0] not in letters}
+    for mine, theirs in zip(old, new, strict=True):
+        for name, c in proof.items():
+            who, _, points = name.partition(" ")
+            if name[0] in letters and int(who[1:]) in mine:
+                for i in theirs:
+                    own = f"{name[0]}{i} {points}".rstrip()
+                    out[own] = out.get(own, Fraction(0)) + c / len(theirs)
+    return out
+
+
+def shared(r: Q, proof: Mapping[str, Fraction], n: int) -> tuple[Q, dict[str, Fraction]]:
+    """The round of n clients, all of one kind, and the multipliers of two of them divided among these."""
+    return replace(r, n=n), divided(proof, [range(2)], [range(n)])  # type: ignore[type-var]
 
 
 def spread(P: Matrix, old: list[list[int]], of: list[int], more: Fraction) -> list[list[Fraction]]:

@@ -38,6 +38,12 @@ from fedspec_proofs.engines.worst_case.values import Value, square
 MU = Fraction(1, 10)
 """Strong convexity, in units of L."""
 
+STRONG = {
+    "strong": "every F_i is mu-strongly convex, mu = L/10",
+    "smooth": "every F_i has gradients that are Lipschitz with constant L = 1, in any dimension",
+}
+"""What claims about such clients assume."""
+
 HELD = {"scaffold": ("c", "c_i"), "feddyn": ("h", "lam_i")}
 """What the server and each client keep beside the model; the server's begins at the mean of the clients'."""
 
@@ -49,6 +55,11 @@ OTHERS: dict[str, dict[str, int]] = {
     "feddyn": {"mu": 1},
 }
 """Hyper-parameters beside eta_l."""
+
+
+def method_of(steps: Sequence[int]) -> str:
+    """FedNova, which is FedAvg where all take equally many steps and has its name there."""
+    return "fednova" if len(set(steps)) > 1 else "fedavg"
 
 
 @dataclass(frozen=True)
@@ -159,7 +170,8 @@ def rounds_after(
     return model(state)
 
 
-def _mean(terms: Sequence[Value]) -> Value:
+def mean_of(terms: Sequence[Value]) -> Value:
+    """Their mean."""
     return sum(terms, Value()) / len(terms)
 
 
@@ -181,7 +193,7 @@ def obeyed(functions: Sequence[Function]) -> dict[str, Value]:
 
 def from_one(x: Form, functions: Sequence[Function], slopes: Sequence[Form], zeta2: Fraction) -> dict[str, Value]:
     """What is given of clients whose gradients at x* have the mean square zeta^2, or are zero, and |x - x*| <= 1."""
-    unlike = {"zeta": _mean([square(s) for s in slopes]) - zeta2} if zeta2 else {}
+    unlike = {"zeta": mean_of([square(s) for s in slopes]) - zeta2} if zeta2 else {}
     return {"start": square(x) - 1, **unlike, **obeyed(functions)}
 
 
@@ -191,7 +203,7 @@ def problem_of(r: Round, bound: Any = Fraction(0)) -> Problem:
     x = basis("x")
     if not r.keeps:
         played = play(functions, lambda start, clients: [r.after(start(x), clients)])
-        given = {"start": square(x) - 1, "zeta": _mean([square(s) for s in slopes]) - r.zeta2}
+        given = {"start": square(x) - 1, "zeta": mean_of([square(s) for s in slopes]) - r.zeta2}
         right, left = bound * Value(constant=Fraction(1)), square(played.ended[0])
         return Problem(left - right, given | obeyed(functions), right, played)
     before, after, given, played = state_of(r)
@@ -242,6 +254,6 @@ def resting(r: Round, bound: Any) -> Problem:
 
     for f in functions:
         f.points = {settled(y): Point(settled(p.x), settled(p.g), p.f) for y, p in f.points.items()}
-    given = {"zeta": _mean([square(s) for s in slopes]) - 1, **obeyed(functions)}
+    given = {"zeta": mean_of([square(s) for s in slopes]) - 1, **obeyed(functions)}
     right = Value(constant=bound)
     return Problem(square(x) - right, given, right, Play(tuple(functions), run, (settled(end),)))

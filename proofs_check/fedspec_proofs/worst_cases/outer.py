@@ -30,11 +30,9 @@ from fedspec.errors import ParameterError
 from fedspec.plan import Arrival, Oracle, Plan
 from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.engines.worst_case.classes import Function, Point, strongly_convex
-from fedspec_proofs.engines.worst_case.falling import Matrix, quadratic
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
-from fedspec_proofs.engines.worst_case.plays import Play, Start, play
-from fedspec_proofs.engines.worst_case.proof import Problem
-from fedspec_proofs.engines.worst_case.values import Value
+from fedspec_proofs.engines.worst_case.plays import Start, play
+from fedspec_proofs.worst_cases.falls import Falls, State, Words
 from fedspec_proofs.worst_cases.one_round import MU
 
 MOMENTA = ("fedavgm", "slowmo")
@@ -48,7 +46,7 @@ MOST_LATE = 8
 
 
 @dataclass(frozen=True)
-class Outer:
+class Outer(Falls):
     """A round of an algorithm whose server keeps something.
 
     Attributes:
@@ -68,13 +66,8 @@ class Outer:
     numbers: tuple[tuple[str, str], ...] = ()
     delay: int = 0
     n: int = 2
-    form: tuple[tuple[str, ...], ...] = ()
+    form: Words = ()
     mu: str = str(MU)
-
-    @property
-    def P(self) -> Matrix:
-        """The matrix of the form."""
-        return tuple(tuple(map(Fraction, row)) for row in self.form)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,34 +100,39 @@ class Outer:
         waiting, _ = run.step(self.hyper, Waiting(state[0], tuple(state[::-1])), tuple(clients), *late)
         return [*waiting.versions[-1 : -self.delay - 2 : -1]]
 
+    @property
+    def slopes(self) -> list[str]:
+        """None: only differences of gradients are left."""
+        return []
 
-def state_of(r: Outer) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
-    """The difference of two states, before a round and after it; what the functions obey; and both runs.
+    def state(self) -> State:
+        """The difference of two states, before a round and after it; what the functions obey; and both runs.
 
-    The second state is zero: what a round makes of a difference does not depend on where it is. The gradients of the
-    first run are those of the second and a difference, F0.g2 = F0.g0 + F0.d0.
+        The second state is zero: what a round makes of a difference does not depend on where it is. The gradients of
+        the first run are those of the second and a difference, F0.g2 = F0.g0 + F0.d0.
 
-    Raises:
-        ParameterError: the algorithm's server keeps nothing of this kind, or the delay is none.
-    """
-    if r.algorithm not in (*MOMENTA, *LATE):
-        raise ParameterError(f"outer: {r.algorithm} is none of {', '.join((*MOMENTA, *LATE))}")
-    if not 0 <= r.delay <= (MOST_LATE if r.algorithm in LATE else 0):
-        raise ParameterError(f"outer: {r.algorithm} with changes {r.delay} versions old; 0 to {MOST_LATE} where late")
-    functions = [Function(f"F{i}", strongly_convex(Fraction(r.mu), 1)) for i in range(r.n)]
-    before = [basis(name) for name in r.names]
+        Raises:
+            ParameterError: the algorithm's server keeps nothing of this kind, or the delay is none.
+        """
+        if self.algorithm not in (*MOMENTA, *LATE):
+            raise ParameterError(f"outer: {self.algorithm} is none of {', '.join((*MOMENTA, *LATE))}")
+        if not 0 <= self.delay <= (MOST_LATE if self.algorithm in LATE else 0):
+            late = f"changes {self.delay} versions old; 0 to {MOST_LATE} where late"
+            raise ParameterError(f"outer: {self.algorithm} with {late}")
+        functions = [Function(f"F{i}", strongly_convex(Fraction(self.mu), 1)) for i in range(self.n)]
+        before = [basis(name) for name in self.names]
 
-    def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
-        return [*r.after([start(ORIGIN)] * len(before), clients), *r.after([*map(start, before)], clients)]
+        def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
+            return [*self.after([start(ORIGIN)] * len(before), clients), *self.after([*map(start, before)], clients)]
 
-    played = play(functions, run)
-    zero, one = played.ended[: len(before)], played.ended[len(before) :]
-    given = {}
-    for f in functions:
-        asked = [Point(_apart(p.x, r.tau), _apart(p.g, r.tau), p.f) for p in f.points.values()]
-        for k in range(r.tau):
-            given[f"{f.name} {k}"] = f.of(asked[k], asked[k + r.tau]) + f.of(asked[k + r.tau], asked[k])
-    return before, [_apart(b - a, r.tau) for a, b in zip(zero, one, strict=True)], given, played
+        played = play(functions, run)
+        zero, one = played.ended[: len(before)], played.ended[len(before) :]
+        given = {}
+        for f in functions:
+            asked = [Point(_apart(p.x, self.tau), _apart(p.g, self.tau), p.f) for p in f.points.values()]
+            for k in range(self.tau):
+                given[f"{f.name} {k}"] = f.of(asked[k], asked[k + self.tau]) + f.of(asked[k + self.tau], asked[k])
+        return before, [_apart(b - a, self.tau) for a, b in zip(zero, one, strict=True)], given, played
 
 
 def _apart(y: Form, tau: int) -> Form:
@@ -145,15 +143,3 @@ def _apart(y: Form, tau: int) -> Form:
         late = of and int(k) >= tau
         total = total + c * (basis(f"{of}.g{int(k) - tau}") + basis(f"{of}.d{int(k) - tau}") if late else basis(name))
     return total
-
-
-def slopes_of(r: Outer) -> list[str]:
-    """None: only differences of gradients are left."""
-    return []
-
-
-def problem_of(r: Outer, bound: Any = Fraction(0)) -> Problem:
-    """That the form is at most so many times its value before."""
-    before, after, given, played = state_of(r)
-    start = quadratic(r.P, before)
-    return Problem(quadratic(r.P, after) - bound * start, given, bound * start, played)

@@ -18,7 +18,7 @@ multipliers, divided, serve any number of them (:mod:`.more_clients`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -27,17 +27,17 @@ from typing import Any
 
 import numpy as np
 
-from fedspec.arith import Stack, Vector
-from fedspec.catalogue import CATALOGUE
+from fedspec.arith import Vector
 from fedspec.errors import ParameterError
-from fedspec.plan import Exchange, Oracle
+from fedspec.plan import Oracle
 from fedspec_proofs.engines.worst_case.falling import Matrix
 from fedspec_proofs.engines.worst_case.forms import ORIGIN, Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, inner, square
-from fedspec_proofs.worst_cases.exchanges import KEPT, OTHERS
-from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
+from fedspec_proofs.worst_cases.exchanges import Peers
+from fedspec_proofs.worst_cases.falls import State, Words
+from fedspec_proofs.worst_cases.one_round import MU, clients_of, mean_of, obeyed
 
 FARTHEST = 6
 """The largest whole number in a direction."""
@@ -69,7 +69,7 @@ def unknown(n: int) -> Unknown:
 
 
 @dataclass(frozen=True)
-class Mixed:
+class Mixed(Peers):
     """An exchange by any matrix of a class.
 
     Attributes:
@@ -89,7 +89,7 @@ class Mixed:
     high: str
     tau: int
     eta_l: str
-    form: tuple[tuple[str, ...], ...] = ()
+    form: Words = ()
     n: int = 2
     mu: str = str(MU)
     numbers: tuple[tuple[str, str], ...] = ()
@@ -104,22 +104,47 @@ class Mixed:
     def __str__(self) -> str:
         return f"{self.algorithm}, W in [{self.low}, {self.high}], tau = {self.tau}, eta_l = {self.eta_l}"
 
-    def after(self, X: Sequence[Vector], c: Sequence[Vector], clients: Sequence[Oracle], W: Any) -> list[Vector]:
-        """All X_i and c_i after the exchange, by the row's own functions."""
-        run: Any = CATALOGUE[self.algorithm].run
-        others = OTHERS[self.algorithm] | {n: Fraction(v) for n, v in self.numbers}
-        (begin, read), h = KEPT[self.algorithm], run.hyper(eta_l=Fraction(self.eta_l), **others)
-        plan = Exchange((), (tuple(range(self.n)),) * self.tau, W)
-        state, _ = run.step(h, begin(h, _stack(X), _stack(c), clients, self.tau), tuple(clients), plan)
-        return [*state.X, *read(h, state, self.tau)]
+    def forms_of(self) -> tuple[list[list[Form]], list[list[Form]], dict[str, Value], Play]:
+        """X_i - x* and k_i, before and after; what functions and matrix obey; the exchange."""
+        functions, slopes = clients_of(self.n, Fraction(self.mu))
+        X, c = self.forms()
+        W = unknown(self.n)
 
+        def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
+            W.mixed.clear()
+            return self.mixed([*map(start, X)], [*map(start, c)], clients, W)
 
-def _stack(some: Sequence[Vector]) -> Stack:
-    return np.stack(some)
+        played = play(functions, run)
+        ends, kept = [*played.ended[: self.n]], [*played.ended[self.n :]]
+        k, k_after = ([a + s for a, s in zip(some, slopes, strict=True)] for some in (c, kept))
+        return [X, k], [ends, k_after], obeyed(functions) | of_class(self, W.mixed), played
 
+    def state(self) -> State:
+        """x, X_1 - x and k_1 of two clients, of which all of the form is made."""
+        before, after, given, played = self.forms_of()
 
-def _mean(terms: Sequence[Value]) -> Value:
-    return sum(terms, Value()) / len(terms)
+        def seen(some: list[list[Form]]) -> list[Form]:
+            X, k = some
+            x = sum(X, ORIGIN) / self.n
+            return [x, X[0] - x, k[0]]
+
+        return seen(before), seen(after), given, played
+
+    def problem(self, bound: Any = Fraction(0)) -> Problem:
+        """That the form of any number of clients is at most so many times its value before."""
+        before, after, given, played = self.forms_of()
+        start = self.value(before)
+        return Problem(self.value(after) - bound * start, given, bound * start, played)
+
+    def value(self, some: Sequence[Sequence[Form]]) -> Value:
+        """The form of any number of clients."""
+        X, k = some
+        x, P = sum(X, ORIGIN) / self.n, self.P
+        off = [
+            P[1][1] * square(y - x) + 2 * P[1][2] * inner(y - x, a) + P[2][2] * square(a)
+            for y, a in zip(X, k, strict=True)
+        ]
+        return P[0][0] * square(x) + mean_of(off)
 
 
 def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[str, Value]:
@@ -141,12 +166,12 @@ def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[s
             [sum((p * y[i] for p, y in zip(way, some, strict=True)), ORIGIN) for i in range(r.n)]
             for some in zip(*mixed, strict=True)
         )
-        given[f"W {','.join(map(str, way))}"] = _mean(
+        given[f"W {','.join(map(str, way))}"] = mean_of(
             [inner(v - low * u, v - high * u) for u, v in zip(a, b, strict=True)]
         )
     if len(mixed) > 1:
         (a, b), (e, f) = mixed
-        off = _mean([inner(a[i], f[i]) - inner(b[i], e[i]) for i in range(r.n)])
+        off = mean_of([inner(a[i], f[i]) - inner(b[i], e[i]) for i in range(r.n)])
         given |= {"S +": off, "S -": -off}
     return given
 
@@ -155,65 +180,3 @@ def directions() -> list[tuple[int, int]]:
     """Pairs of whole numbers without a common part, one of each and its opposite."""
     span = range(-FARTHEST, FARTHEST + 1)
     return [(p, q) for p, q in product(range(FARTHEST + 1), span) if gcd(p, q) == 1 and (p, q) > (0, 0)]
-
-
-def played_of(r: Mixed) -> tuple[list[list[Form]], list[list[Form]], dict[str, Value], Play]:
-    """X_i - x* and k_i, before and after; what functions and matrix obey; the exchange."""
-    functions, slopes = clients_of(r.n, Fraction(r.mu))
-    X, c = [basis(f"x{i}") for i in range(r.n)], [basis(f"c{i}") for i in range(r.n - 1)]
-    c.append(-sum(c, ORIGIN))
-    W = unknown(r.n)
-
-    def run(start: Start, clients: Sequence[Oracle]) -> list[Vector]:
-        W.mixed.clear()
-        return r.after([*map(start, X)], [*map(start, c)], clients, W)
-
-    played = play(functions, run)
-    ends, kept = [*played.ended[: r.n]], [*played.ended[r.n :]]
-    k, k_after = ([a + s for a, s in zip(some, slopes, strict=True)] for some in (c, kept))
-    return [X, k], [ends, k_after], obeyed(functions) | of_class(r, W.mixed), played
-
-
-def state_of(r: Mixed) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
-    """x, X_1 - x and k_1 of two clients, of which all of the form is made."""
-    before, after, given, played = played_of(r)
-
-    def seen(some: list[list[Form]]) -> list[Form]:
-        X, k = some
-        x = sum(X, ORIGIN) / r.n
-        return [x, X[0] - x, k[0]]
-
-    return seen(before), seen(after), given, played
-
-
-def slopes_of(r: Mixed) -> list[str]:
-    """The gradients at x*, which no exchange sees: c_i moves with them when clients are tilted."""
-    return [f"s{i}" for i in range(r.n - 1)]
-
-
-def form_of(r: Mixed, some: Sequence[Sequence[Form]]) -> Value:
-    """The form of any number of clients."""
-    X, k = some
-    x, P = sum(X, ORIGIN) / r.n, r.P
-    off = [
-        P[1][1] * square(y - x) + 2 * P[1][2] * inner(y - x, a) + P[2][2] * square(a) for y, a in zip(X, k, strict=True)
-    ]
-    return P[0][0] * square(x) + _mean(off)
-
-
-def problem_of(r: Mixed, bound: Any = Fraction(0)) -> Problem:
-    """That the form is at most so many times its value before."""
-    before, after, given, played = played_of(r)
-    start = form_of(r, before)
-    return Problem(form_of(r, after) - bound * start, given, bound * start, played)
-
-
-def among(proof: Mapping[str, Fraction], n: int) -> dict[str, Fraction]:
-    """Two clients' multipliers divided among n; those of the matrix are of means, and stay."""
-    out = {name: c for name, c in proof.items() if name[0] != "F"}
-    for name, c in proof.items():
-        if name[0] == "F":
-            for i in range(n):
-                mine = f"F{i} {name.partition(' ')[2]}"
-                out[mine] = out.get(mine, Fraction(0)) + c / n
-    return out

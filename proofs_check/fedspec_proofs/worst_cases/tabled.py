@@ -1,37 +1,117 @@
-"""Rows of the tables of docs/worst-cases.md: how the ledger keeps them, what is wrong with one, where tables stand."""
+"""The tables of docs/worst-cases.md: how the ledger keeps their rows, what is wrong with a row, and where tables go."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+from fedspec_proofs.claim import Dropped, Finding, Verdict
 from fedspec_proofs.engines.worst_case.falling import Matrix, positive
 from fedspec_proofs.engines.worst_case.proof import Problem, flaw
 
 Row = dict[str, Any]
+Q = TypeVar("Q")
+Proof = Mapping[str, Fraction]
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "worst-cases.md"
+"""The page, in a checkout."""
 
 
-def read(path: Path) -> list[Row]:
-    """The rounds, the number of each, and multipliers that prove it."""
-    found: list[Row] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+@dataclass(frozen=True)
+class Table(Generic[Q]):
+    """The rows that the ledger keeps of one kind of rounds.
+
+    Attributes:
+        name: that of the file that keeps them.
+        script: the program in ``scripts`` that finds them.
+        kind: the record of the rounds of a row.
+        names: the fields of that record that say which rounds a row is about.
+        problem_of: what a row proves of its rounds, at a bound.
+        among: the rounds and the multipliers of two clients, divided among others.
+    """
+
+    name: str
+    script: str
+    kind: Callable[..., Q]
+    names: tuple[str, ...]
+    problem_of: Callable[[Q, Fraction], Problem]
+    among: Callable[[Q, Proof, int], tuple[Q, Proof]] | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(__file__).with_name(f"{self.name}.json")
+
+    @property
+    def renew(self) -> str:
+        """The command that writes the file."""
+        return f"python scripts/{self.script}.py"
+
+    def rows(self) -> list[Row]:
+        """The rounds, the number of each, and multipliers that prove it."""
+        found: list[Row] = json.loads(self.path.read_text(encoding="utf-8"))
+        return found
+
+    def write(self, rows: Iterable[Row]) -> None:
+        """Write a line for each row."""
+        self.path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
+
+    def asked(self, row: Mapping[str, Any]) -> Q:
+        """The rounds of a row."""
+        return self.kind(
+            **{f.name: _read(row[f.name], "Fraction" in str(f.type)) for f in fields(self.kind) if f.name in row}  # type: ignore[arg-type]
+        )
+
+    def kept(self, found: Any) -> Row:
+        """A row of what a search has certified."""
+        shown = {name: getattr(found.round, name) for name in self.names}
+        shown |= {name: str(c) for name, c in shown.items() if isinstance(c, Fraction)}
+        proof = {name: str(c) for name, c in found.proof.items()}
+        return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
+
+    def wrong_with(self, row: Mapping[str, Any], *more: int) -> str:
+        """The reason why a row proves nothing; empty if its multipliers prove its number, by the rule as it stands.
+
+        Args:
+            row: as it is kept.
+            more: further numbers of clients of which it is to be proved.
+        """
+        r, bound, proof = self.asked(row), Fraction(row["bound"]), proof_of(row)
+        ways: list[tuple[Any, Proof]] = [(r, proof)]
+        if more:
+            assert self.among
+            ways += [self.among(r, proof, n) for n in more]
+        for one, multipliers in ways:
+            if getattr(one, "form", ()) and not positive(one.P):
+                return "its form is not positive definite"
+            if wrong := flaw(self.problem_of(one, bound), multipliers):
+                return wrong
+        return ""
+
+    def finding(
+        self, found: Sequence[Row], without: Callable[[Row], Mapping[str, Dropped]], *more: int, at: int = 0
+    ) -> Finding:
+        """Certified if every row is; the assumptions are dropped at one of the rows."""
+        for row in found:
+            if wrong := self.wrong_with(row, *more):
+                return Finding(Verdict.UNKNOWN, f"{self.asked(row)}: {wrong}; {self.renew}")
+        most, where = max((float(Fraction(row["bound"])) - row["worst"], str(self.asked(row))) for row in found)
+        evidence = (
+            f"{len(found)} numbers, each by multipliers in fractions; at most {most:.4f} above what the program "
+            f"attains ({where}); docs/worst-cases.md has them"
+        )
+        return Finding(Verdict.CERTIFIED, evidence, without(found[at]))
 
 
-def write(path: Path, rows: Sequence[Row]) -> None:
-    """A line for each."""
-    path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
-
-
-def kept(found: Any, names: Sequence[str]) -> Row:
-    """What a search has certified, and the attributes of its round that say which it is."""
-    shown = {name: getattr(found.round, name) for name in names}
-    proof = {name: str(c) for name, c in found.proof.items()}
-    return {**shown, "worst": round(found.worst, 6), "bound": str(found.bound), "proof": proof}
+def _read(value: Any, fraction: bool) -> Any:
+    if isinstance(value, list):
+        return tuple(_read(one, fraction) for one in value)
+    return Fraction(value) if fraction else value
 
 
 def proof_of(row: Mapping[str, Any]) -> dict[str, Fraction]:
@@ -39,38 +119,15 @@ def proof_of(row: Mapping[str, Any]) -> dict[str, Fraction]:
     return {name: Fraction(c) for name, c in row["proof"].items()}
 
 
-def wrong_with(
-    row: Mapping[str, Any],
-    r: Any,
-    problem_of: Callable[[Any, Fraction], Problem],
-    among: Callable[[Mapping[str, Fraction], int], dict[str, Fraction]] | None = None,
-    more: Sequence[int] = (),
-) -> str:
-    """Why a row proves nothing; empty where its multipliers prove its number, by the rule as it stands.
-
-    Args:
-        row: as it is kept.
-        r: its round, with the form.
-        problem_of: what is to be proved of a round.
-        among: the multipliers of two clients, divided among others.
-        more: of how many clients it is to be proved so, too.
-    """
-    bound, proof = Fraction(row["bound"]), proof_of(row)
-    if not positive(r.P):
-        return "its form is not positive definite"
-    if wrong := flaw(problem_of(r, bound), proof):
-        return wrong
-    assert among or not more
-    return next((w for n in more if among and (w := flaw(problem_of(replace(r, n=n), bound), among(proof, n)))), "")
+def each(found: Iterable[Mapping[str, Any]], name: str) -> str:
+    """The values of a field of some rows, each once, in words."""
+    return ", ".join(dict.fromkeys(str(row[name]) for row in found))
 
 
-def evidence(found: Sequence[Mapping[str, Any]]) -> str:
-    """How many numbers there are, and how near they are to what the programs attain."""
-    most = max(float(Fraction(row["bound"])) - row["worst"] for row in found)
-    return (
-        f"{len(found)} numbers, each by multipliers in fractions; at most {most:.4f} above what the program attains; "
-        f"docs/worst-cases.md has them"
-    )
+def grows(ratio: Fraction, row: Mapping[str, Any], words: str) -> Dropped:
+    """An instance at which a form becomes so many times what it was; it matters if that is more than a row's number."""
+    bound = Fraction(row["bound"])
+    return Dropped(ratio > bound, f"{words}: the form grows by {float(ratio):.4g}, and not {float(bound)}")
 
 
 def value(P: Matrix, u: Sequence[Any]) -> Fraction:
@@ -78,7 +135,18 @@ def value(P: Matrix, u: Sequence[Any]) -> Fraction:
     return sum((c * a * b for row, a in zip(P, u, strict=True) for c, b in zip(row, u, strict=True)), Fraction(0))
 
 
-def placed(page: str, mark: str, tables: Mapping[str, str]) -> str:
-    """A page with tables between their marks."""
-    place = re.compile(rf"(<!-- {mark}: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-    return place.sub(lambda m: f"{m[1]}{tables[m[2]]}\n{m[3]}", page)
+def three(number: str | Fraction) -> str:
+    """A number as the page prints it."""
+    return f"{float(Fraction(number)):.3f}"
+
+
+def markdown(heads: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
+    """A table of the page."""
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (heads, ["---"] * len(heads), *lines))
+
+
+def place(mark: str, tables: Mapping[str, str], page: Path = PAGE) -> None:
+    """Write tables between their marks on the page."""
+    where = re.compile(rf"(<!-- {mark}: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+    text = page.read_text(encoding="utf-8")
+    page.write_text(where.sub(lambda m: f"{m[1]}{tables[m[2]]}\n{m[3]}", text), encoding="utf-8")

@@ -2,50 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
-from fedspec_proofs.worst_cases import exchanges, tabled
-from fedspec_proofs.worst_cases.exchanges import Exchanged, problem_of
+from fedspec_proofs.worst_cases.exchanges import Exchanged
+from fedspec_proofs.worst_cases.one_round import STRONG
+from fedspec_proofs.worst_cases.tabled import Row, Table, each
 
-PATH = Path(exchanges.__file__).with_suffix(".json")
-"""Written by ``python scripts/worst_exchanges.py``."""
-
-RENEW = "python scripts/worst_exchanges.py"
-
-Key = tuple[str, tuple[tuple[str, ...], ...], int, str]
+TABLE = Table("exchanges", "worst_exchanges", Exchanged, ("algorithm", "W", "tau", "eta_l", "form"), Exchanged.problem)
 
 
-def rows() -> list[dict[str, Any]]:
-    """The exchanges, the number of each, and multipliers that prove it."""
-    return tabled.read(PATH)
-
-
-def exchanged_of(row: Mapping[str, Any]) -> Exchanged:
-    """The exchange of a row."""
-    W, P = (tuple(map(tuple, row[name])) for name in ("W", "form"))
-    return Exchanged(row["algorithm"], W, row["tau"], row["eta_l"], P)
-
-
-def by_exchange(found: Iterable[Mapping[str, Any]]) -> dict[Key, Mapping[str, Any]]:
-    """Rows by algorithm, matrix, steps and rate."""
-    return {(r["algorithm"], tuple(map(tuple, r["W"])), r["tau"], r["eta_l"]): r for r in found}
-
-
-def wrong_with(row: Mapping[str, Any]) -> str:
-    """Why a row proves nothing; empty where its multipliers prove its number, by the rule as it stands."""
-    return tabled.wrong_with(row, exchanged_of(row), problem_of)
-
-
-def _without(row: Mapping[str, Any]) -> dict[str, Dropped]:
+def _without(row: Row) -> dict[str, Dropped]:
     """What becomes of a number where clients are less convex or steeper, or what they keep has another sum."""
-    r, out = exchanged_of(row), {}
-    made, zeros = problem_of(r, Fraction(row["bound"])), {f"{a}{i}": Fraction(0) for a in "cs" for i in range(r.n - 1)}
+    r, out = TABLE.asked(row), {}
+    made, zeros = r.problem(Fraction(row["bound"])), {f"{a}{i}": Fraction(0) for a in "cs" for i in range(r.n - 1)}
     for name, c in (("strong", -1), ("smooth", 100)):
         start = zeros | {f"x{i}": Fraction(1) for i in range(r.n)}
         out[name] = dropped(made, [Parabola(Fraction(c))] * r.n, but="F", words=f"F_i = {c} x^2/2, {r}, X = 1", **start)
@@ -57,7 +29,7 @@ def _without(row: Mapping[str, Any]) -> dict[str, Dropped]:
     return {**out, "sum": Dropped(any(moved), words)}
 
 
-_FOUND = rows()
+_FOUND = TABLE.rows()
 
 
 @claim(
@@ -68,18 +40,14 @@ _FOUND = rows()
     source=Source(AFGA, "ours, about gossip (L182-185) that comes to x* itself; K-GT, DIGing, D2, LED are external"),
     engine=Engine.WORST_CASE,
     verdict=Verdict.CERTIFIED,
-    assumptions={
-        "strong": "every F_i is mu-strongly convex, mu = L/10",
-        "smooth": "every F_i has gradients that are Lipschitz with constant L = 1, in any dimension",
+    assumptions=STRONG
+    | {
         "sum": "the c_i sum to zero, as they do from where the methods begin",
     },
-    sizes=f"{', '.join(dict.fromkeys(row['algorithm'] for row in _FOUND))}; "
+    sizes=f"{each(_FOUND, 'algorithm')}; "
     f"{len({tuple(map(tuple, row['W'])) for row in _FOUND})} matrices of up to {max(len(row['W']) for row in _FOUND)} "
-    f"clients; tau = {', '.join(dict.fromkeys(str(row['tau']) for row in _FOUND))}; "
-    f"eta_l = {', '.join(dict.fromkeys(row['eta_l'] for row in _FOUND))}",
+    f"clients; tau = {each(_FOUND, 'tau')}; "
+    f"eta_l = {each(_FOUND, 'eta_l')}",
 )
 def exchange_factors() -> Finding:
-    for row in _FOUND:
-        if wrong := wrong_with(row):
-            return Finding(Verdict.UNKNOWN, f"{exchanged_of(row)}: {wrong}; {RENEW}")
-    return Finding(Verdict.CERTIFIED, tabled.evidence(_FOUND), _without(_FOUND[0]))
+    return TABLE.finding(_FOUND, _without)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.worst_case.certificates import attained_of
-from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
-from fedspec_proofs.fednova.claims.round_numbers import RENEW
 from fedspec_proofs.fednova.claims.strongly_convex import UNLIKE, flatter_or_steeper
-from fedspec_proofs.worst_cases import coefficients, tabled
 from fedspec_proofs.worst_cases.coefficients import Ways, Weighed, free, least, nova, problem_of, same_on_forms
+from fedspec_proofs.worst_cases.tabled import Table
 
-PATH = Path(coefficients.__file__).with_suffix(".json")
-"""Written by ``python scripts/worst_cases.py``."""
+TABLE: Table[Weighed] = Table("coefficients", "worst_cases", Weighed, (), problem_of)
+"""The rounds, the best coefficients of each, and what proves their numbers."""
 
 WAYS: dict[str, Callable[[Weighed], Ways]] = {"free": free, "nova": nova}
 """Any coefficients; FedNova's with any tau_eff."""
@@ -40,24 +37,13 @@ OWN: dict[str, Callable[[Weighed], tuple[Fraction, ...]]] = {"fedavg": _fedavg, 
 WHICH = (*OWN, *WAYS)
 
 
-def rows() -> list[dict[str, Any]]:
-    """The rounds, the best coefficients of each, and what proves their numbers."""
-    return tabled.read(PATH)
-
-
-def weighed_of(row: dict[str, Any]) -> Weighed:
-    """The round of a row."""
-    w = tuple(map(Fraction, row["w"]))
-    return Weighed(tuple(row["steps"]), Fraction(row["eta_l"]), Fraction(row["zeta2"]), w)
-
-
 def wrong_with(row: dict[str, Any]) -> str:
     """Why a row shows nothing; empty where multipliers prove its number.
 
     And where its coefficients are an algorithm's own, or functions show what no others are below.
     """
-    r, proof = weighed_of(row), {name: Fraction(c) for name, c in row["proof"].items()}
-    if wrong := flaw(problem_of(r, Fraction(row["bound"])), proof):
+    r = TABLE.asked(row)
+    if wrong := TABLE.wrong_with(row):
         return wrong
     if own := OWN.get(row["which"]):
         return "" if r.w == own(r) and same_on_forms(r, row["which"]) else f"its round is not that of {row['which']}"
@@ -73,7 +59,7 @@ def wrong_with(row: dict[str, Any]) -> str:
 
 def _without(row: dict[str, Any]) -> dict[str, Dropped]:
     """What becomes of a number where clients are less convex, steeper, or more unlike."""
-    r = weighed_of(row)
+    r = TABLE.asked(row)
     made, alike = problem_of(r, Fraction(row["bound"])), {f"s{i}": Fraction(0) for i in range(len(r.steps) - 1)}
     clients = [Parabola(Fraction(1, 10), Fraction(c)) for c in (-100, -100, 100, 100)]
     words = f"F_1, F_2 = (x + 100)^2/20, F_3, F_4 = (x - 100)^2/20, {r}, from x = 1"
@@ -94,10 +80,10 @@ def _without(row: dict[str, Any]) -> dict[str, Dropped]:
     sizes="tau = (1, 1, 3, 3); eta_l = 1/8, 1/4, 1/2, 1; zeta^2 = 0, 1/4, 1",
 )
 def best_coefficients() -> Finding:
-    found = rows()
+    found = TABLE.rows()
     for row in found:
         if wrong := wrong_with(row):
-            return Finding(Verdict.UNKNOWN, f"{weighed_of(row)}: {wrong}; {RENEW}")
+            return Finding(Verdict.UNKNOWN, f"{TABLE.asked(row)}: {wrong}; {TABLE.renew}")
     apart = [Fraction(row["bound"]) - Fraction(row["least"]) for row in found if "least" in row]
     evidence = (
         f"{len(found)} numbers by multipliers, {len(apart)} of them least by functions, both in fractions; at most "

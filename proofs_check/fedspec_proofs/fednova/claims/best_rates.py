@@ -1,127 +1,198 @@
-"""The numbers of docs/worst-cases.md about FedAvg's and FedNova's best rates: proved from above, shown from below."""
+"""The numbers of docs/worst-cases.md about best local rates: proved at the best rate, shown at every other one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Claim, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.worst_case.certificates import attained_of, numbers_of
-from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.claims import round_numbers
-from fedspec_proofs.fednova.claims.round_numbers import RENEW, round_of
-from fedspec_proofs.fednova.claims.strongly_convex import UNLIKE, flatter_or_steeper, more_unlike
-from fedspec_proofs.worst_cases import between_rates, tabled
-from fedspec_proofs.worst_cases.between_rates import Piece, method_of
-from fedspec_proofs.worst_cases.one_round import problem_of
+from fedspec_proofs.fednova.claims.strongly_convex import SERVER, UNLIKE, without
+from fedspec_proofs.worst_cases import following_rates
+from fedspec_proofs.worst_cases.following_rates import Stretch
+from fedspec_proofs.worst_cases.one_round import HELD, MU, STRONG, Round, method_of, problem_of
+from fedspec_proofs.worst_cases.tabled import Row, Table, proof_of
 
-PATH = Path(between_rates.__file__).with_suffix(".json")
-"""Written by ``python scripts/worst_cases.py``."""
+NAMES = ("algorithm", "steps", "eta_l", "zeta2", "share", "form")
+FOLLOWED: Table[Round] = Table("following_rates", "worst_rates", Round, NAMES, problem_of)
+"""The best rates of FedProx, SCAFFOLD and FedDyn, the number of each and what proves it, and intervals of all rates."""
 
-LOCAL = ((1, 1), (2, 2), (4, 4), (8, 8), (1, 3))
+AVERAGED: Table[Round] = Table("between_rates", "worst_cases", Round, NAMES, problem_of)
+"""Intervals of all rates of FedAvg and FedNova, whose numbers are rows of :data:`round_numbers.TABLE`."""
+
+KEPT = ((1, 1), (2, 2), (4, 4), (8, 8), (1, 3))
+PULLED = ((2, 2), (4, 4))
+"""Local steps: of methods whose clients keep a vector, of FedAvg and FedNova; of FedProx, which is FedAvg with one."""
+
 APART = (Fraction(0), Fraction(1, 16), Fraction(1, 4), Fraction(1))
-"""Local steps, and zeta^2."""
+"""zeta^2."""
 
-ASKED = [(steps, z) for steps in LOCAL for z in APART]
-"""The cells of the table."""
+ASKED = {
+    "kept": [Round(algorithm, steps, "") for steps in KEPT for algorithm in HELD],
+    "fedprox": [Round("fedprox", steps, "", zeta2) for steps in PULLED for zeta2 in APART],
+    "averaged": [Round(method_of(steps), steps, "", zeta2) for steps in KEPT for zeta2 in APART],
+}
+"""The cells of the tables, claim by claim."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """What is shown of some local steps of clients so unlike.
+class Best:
+    """A cell: some steps of a method.
 
     Attributes:
-        pieces: intervals of rates, with functions.
-        least: what a round may end at, or beyond, at every rate.
+        round: at the best rate, with its form where one falls.
+        bound: the number there.
+        proof: multipliers that prove it.
+        least: what no rate is surely below.
+        stretches: of all rates.
     """
 
-    pieces: Sequence[Piece]
+    round: Round
+    bound: Fraction
+    proof: Mapping[str, Fraction]
     least: Fraction
+    stretches: Sequence[Stretch]
+
+    @property
+    def asked(self) -> Round:
+        """The cell of the table."""
+        return replace(self.round, eta_l="", form=())
+
+    def wrong(self) -> str:
+        """The reason why this shows nothing; empty if it proves the number, and that no rate is below the least."""
+        return round_numbers.flawed(self.round, self.bound, self.proof) or following_rates.wrong_with(
+            self.stretches, self.least
+        )
 
 
-def rows() -> list[dict[str, Any]]:
-    """The intervals of all cells, in order."""
-    return tabled.read(PATH)
-
-
-def row_of(piece: Piece, least: Fraction) -> dict[str, Any]:
+def row_of(stretch: Stretch) -> Row:
     """An interval, as the ledger keeps it."""
     return {
-        "steps": piece.steps,
-        "zeta2": str(piece.zeta2),
-        "least": str(least),
-        "low": str(piece.low),
-        "high": str(piece.high) if piece.high else None,
-        **numbers_of(piece.functions),
+        "low": str(stretch.low),
+        "high": str(stretch.high) if stretch.high else None,
+        "curvatures": [str(c) for c in stretch.curvatures],
+        **numbers_of(stretch.functions),
     }
 
 
-def piece_of(row: Mapping[str, Any]) -> Piece:
-    """The interval of a row."""
-    high = Fraction(row["high"]) if row["high"] else None
-    return Piece(tuple(row["steps"]), Fraction(row["zeta2"]), Fraction(row["low"]), high, attained_of(row))
+def _stretch(r: Round, row: Mapping[str, Any]) -> Stretch:
+    high, found = Fraction(row["high"]) if row["high"] else None, attained_of(row)
+    # Those of FedAvg and FedNova have no curvatures: all parabolas are as flat as may be, where rates end as steep.
+    alike = [] if found else [MU if high else Fraction(1)] * len(r.steps)
+    if found and r.algorithm == method_of(r.steps):
+        zeros = {f"F{i}.e": Fraction(0) for i in range(len(r.steps))}
+        found = replace(found, values={**zeros, **found.values})
+    return Stretch(r, Fraction(row["low"]), high, tuple(map(Fraction, row.get("curvatures", alike))), found)
 
 
-def cells(found: Iterable[Mapping[str, Any]]) -> dict[tuple[tuple[int, ...], Fraction], Cell]:
-    """The intervals by steps and zeta^2; of several numbers in one cell the largest is to be shown."""
-    out: dict[tuple[tuple[int, ...], Fraction], Cell] = {}
-    for row in found:
-        piece, least = piece_of(row), Fraction(row["least"])
-        key = piece.steps, piece.zeta2
-        before = out.get(key, Cell((), least))
-        out[key] = Cell((*before.pieces, piece), max(before.least, least))
+def best_of(row: Mapping[str, Any]) -> Best:
+    """The cell of a row of :data:`FOLLOWED`."""
+    one = FOLLOWED.asked(row["best"])
+    some = [_stretch(replace(one, eta_l="", form=()), interval) for interval in row["stretches"]]
+    return Best(one, Fraction(row["best"]["bound"]), proof_of(row["best"]), Fraction(row["least"]), some)
+
+
+def averaged(found: Sequence[Row] | None = None, numbers: Sequence[Row] | None = None) -> list[Best]:
+    """The cells of FedAvg and FedNova; of several numbers in one cell the largest is to be shown."""
+    cells: dict[Round, list[Row]] = {}
+    for row in found or AVERAGED.rows():
+        steps = tuple(row["steps"])
+        cells.setdefault(Round(method_of(steps), steps, "", Fraction(row["zeta2"])), []).append(row)
+    out = []
+    for r, some in cells.items():
+        at = best(numbers or round_numbers.TABLE.rows(), r)
+        least = max(Fraction(row["least"]) for row in some)
+        stretches = [_stretch(r, row) for row in some]
+        out.append(Best(round_numbers.TABLE.asked(at), Fraction(at["bound"]), proof_of(at), least, stretches))
     return out
 
 
-def best(found: Sequence[dict[str, Any]], steps: tuple[int, ...], zeta2: Fraction) -> dict[str, Any]:
+def best(found: Iterable[Row], r: Round) -> Row:
     """Of the certified rounds with such steps, the one with the least number."""
-    mine = [
-        row
-        for row in found
-        if (row["algorithm"], tuple(row["steps"]), Fraction(row["zeta2"])) == (method_of(steps), steps, zeta2)
-    ]
+    mine = [one for one in found if replace(round_numbers.TABLE.asked(one), eta_l="", form=()) == r]
     return min(mine, key=lambda row: Fraction(row["bound"]))
 
 
-def _without(row: dict[str, Any]) -> dict[str, Dropped]:
-    """What becomes of the number at the best rate where clients are less convex, steeper, or more unlike."""
-    r = round_of(row)
-    made = problem_of(r, Fraction(row["bound"]))
-    return {**flatter_or_steeper(made, r, len(r.steps), s0=Fraction(0)), "zeta": more_unlike(made, r)}
+def cells(kind: str) -> list[Best]:
+    """What the ledger keeps of the cells of a claim."""
+    if kind == "averaged":
+        return averaged()
+    return [best_of(row) for row in FOLLOWED.rows() if (row["best"]["algorithm"] in HELD) is (kind == "kept")]
 
 
-@claim(
+def _best_rates(
+    id: str, statement: str, about: str, kind: str, sizes: str, which: Round, who: str = "clients"
+) -> Claim:
+    """The claim about the cells of a kind; its assumptions are dropped at one of them."""
+    renew = (AVERAGED if kind == "averaged" else FOLLOWED).renew
+
+    @claim(
+        id,
+        statement=statement,
+        source=Source(FEDNOVA, f"ours, about {about}"),
+        engine=Engine.WORST_CASE,
+        verdict=Verdict.CERTIFIED,
+        assumptions=STRONG | SERVER if kind == "kept" else UNLIKE,
+        sizes=sizes,
+    )
+    def best_rates() -> Finding:
+        found = cells(kind)
+        for one in found:
+            if wrong := one.wrong():
+                return Finding(Verdict.UNKNOWN, f"{one.round}: {wrong}; {renew}")
+        if [one.asked for one in found] != ASKED[kind]:
+            return Finding(Verdict.UNKNOWN, f"some cells are missing; {renew}")
+        evidence = (
+            f"{len(found)} numbers by multipliers, and as many that no rate is surely below by {who} at "
+            f"{sum(len(one.stretches) for one in found)} intervals of rates, all in fractions; at most "
+            f"{100 * float(max(1 - one.least / one.bound for one in found)):.1f} in a hundred apart; "
+            "docs/worst-cases.md has them"
+        )
+        one = next(one for one in found if one.asked == which)
+        return Finding(Verdict.CERTIFIED, evidence, without(problem_of(one.round, one.bound), one.round))
+
+    return best_rates
+
+
+def _sizes(kind: str, last: str) -> str:
+    more = "two clients, more where their steps are equal by the argument in fedspec_proofs.worst_cases.more_clients"
+    return "; ".join([more, *dict.fromkeys(f"{r.algorithm}, tau = {r.steps}" for r in ASKED[kind]), last])
+
+
+averages = _best_rates(
     "fednova.best-rates",
-    statement="With K local steps each a round of FedAvg, with 1 and 3 one of FedNova, from |x - x*| <= 1 ends at "
+    "With K local steps each a round of FedAvg, with 1 and 3 one of FedNova, from |x - x*| <= 1 ends at "
     "|x_+ - x*|^2 at most the number of the table at its rate; at every other eta_l > 0 it may end at the number "
     "beside it, or beyond",
-    source=Source(FEDNOVA, "ours, about rounds of FedAvg and FedNova"),
-    engine=Engine.WORST_CASE,
-    verdict=Verdict.CERTIFIED,
-    assumptions=UNLIKE,
-    sizes=f"two clients, of FedAvg more by the argument in fedspec_proofs.worst_cases.more_clients; K = "
-    f"{', '.join(str(steps[0]) for steps in LOCAL if len(set(steps)) == 1)}; "
+    "rounds of FedAvg and FedNova",
+    "averaged",
+    f"two clients, of FedAvg more by the argument in fedspec_proofs.worst_cases.more_clients; K = "
+    f"{', '.join(str(steps[0]) for steps in KEPT if len(set(steps)) == 1)}; "
     f"zeta^2 = {', '.join(map(str, APART))}; every eta_l > 0",
+    Round("fedavg", (2, 2), "", Fraction(1)),
+    "functions",
 )
-def best_rates() -> Finding:
-    found, certain = cells(rows()), round_numbers.rows()
-    apart, pieces = [], 0
-    for (steps, zeta2), cell in found.items():
-        row = best(certain, steps, zeta2)
-        bound = Fraction(row["bound"])
-        wrong = flaw(problem_of(round_of(row), bound), tabled.proof_of(row))
-        if wrong := wrong or between_rates.wrong_with(cell.pieces, cell.least):
-            return Finding(Verdict.UNKNOWN, f"steps {steps}, zeta^2 = {zeta2}: {wrong}; {RENEW}")
-        apart.append(1 - cell.least / bound)
-        pieces += len(cell.pieces)
-    if [*found] != ASKED:
-        return Finding(Verdict.UNKNOWN, f"some cells have no intervals; {RENEW}")
-    evidence = (
-        f"{len(found)} numbers by multipliers, and as many that no rate is surely below by functions at {pieces} "
-        f"intervals of rates, all in fractions; at most {100 * float(max(apart)):.1f} in a hundred apart"
-    )
-    row = best(certain, (2, 2), Fraction(1))
-    return Finding(Verdict.CERTIFIED, f"{evidence}; docs/worst-cases.md has them", _without(row))
+
+factors = _best_rates(
+    "fednova.best-rates-of-factors",
+    "At the rate of the table a positive definite form in x - x* and all c_i - grad F_i(x*) changes in a round of "
+    "SCAFFOLD or FedDyn by at most its number; at every eta_l > 0 there are clients and a state of which every such "
+    "form becomes the number beside it times what it was, or more",
+    "SCAFFOLD and FedDyn, external",
+    "kept",
+    _sizes("kept", "every eta_l > 0"),
+    ASKED["kept"][-1],
+)
+
+distances = _best_rates(
+    "fednova.best-rates-of-fedprox",
+    "A round of FedProx from |x - x*| <= 1 ends at |x_+ - x*|^2 at most the number of the table at its rate; at every "
+    "other eta_l that the rule takes with its mu it may end at the number beside it, or beyond",
+    "rounds of FedProx",
+    "fedprox",
+    _sizes("fedprox", f"zeta^2 = {', '.join(map(str, APART))}; every eta_l of (0, 1/mu], mu = L"),
+    ASKED["fedprox"][-1],
+)

@@ -7,9 +7,10 @@ from fractions import Fraction
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
-from fedspec_proofs.fednova.claims.round_numbers import RENEW, round_of, rows
+from fedspec_proofs.fednova.claims.round_numbers import TABLE
 from fedspec_proofs.worst_cases.more_clients import among, many
 from fedspec_proofs.worst_cases.one_round import Round, problem_of
+from fedspec_proofs.worst_cases.tabled import proof_of
 
 
 def _unlike(bound: Fraction) -> Dropped:
@@ -34,16 +35,16 @@ def _unlike(bound: Fraction) -> Dropped:
 )
 def every_n() -> Finding:
     checked = 0
-    for row in rows():
-        r, bound = round_of(row), Fraction(row["bound"])
+    rows = TABLE.rows()
+    for row in rows:
+        r, bound = TABLE.asked(row), Fraction(row["bound"])
         if not many(r):
             continue
-        proof = {name: Fraction(c) for name, c in row["proof"].items()}
         for n in (8,) if len(set(r.steps)) > 1 else (3, 5) if max(r.steps) < 3 else (3,):
-            more, divided = among(r, proof, n)
+            more, divided = among(r, proof_of(row), n)
             checked += 1
             if wrong := flaw(problem_of(more, bound), divided):
-                return Finding(Verdict.UNKNOWN, f"{more}: {wrong}; {RENEW}")
-    two = next(row for row in rows() if row["algorithm"] == "fedavg" and row["steps"] == [2, 2] and row["zeta2"] == 1)
+                return Finding(Verdict.UNKNOWN, f"{more}: {wrong}; {TABLE.renew}")
+    two = next(row for row in rows if row["algorithm"] == "fedavg" and row["steps"] == [2, 2] and row["zeta2"] == 1)
     evidence = f"{checked} numbers, each by the multipliers of fewer clients, in fractions"
     return Finding(Verdict.CERTIFIED, evidence, {"kinds": _unlike(Fraction(two["bound"]))})

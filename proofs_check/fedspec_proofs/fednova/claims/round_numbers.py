@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Claim, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.worst_case.falling import positive
 from fedspec_proofs.engines.worst_case.proof import flaw
 from fedspec_proofs.fednova.claims.strongly_convex import (
     SERVER,
-    STRONG,
     UNLIKE,
-    elsewhere,
-    flatter_or_steeper,
     more_unlike,
+    without,
 )
-from fedspec_proofs.worst_cases import one_round, tabled
-from fedspec_proofs.worst_cases.one_round import HELD, Round, problem_of
+from fedspec_proofs.worst_cases.one_round import HELD, STRONG, Round, problem_of
+from fedspec_proofs.worst_cases.tabled import Row, Table
 
-PATH = Path(one_round.__file__).with_suffix(".json")
-"""Written by ``python scripts/worst_cases.py``."""
-
-RENEW = "python scripts/worst_cases.py"
-
-
-def rows() -> list[dict[str, Any]]:
-    """The rounds, the number of each, and multipliers that prove it."""
-    return tabled.read(PATH)
-
-
-def round_of(row: dict[str, Any]) -> Round:
-    """The round of a row."""
-    form = tuple(map(tuple, row["form"]))
-    return Round(row["algorithm"], tuple(row["steps"]), row["eta_l"], Fraction(row["zeta2"]), row["share"], form)
+TABLE: Table[Round] = Table(
+    "one_round", "worst_cases", Round, ("algorithm", "steps", "eta_l", "zeta2", "share", "form"), problem_of
+)
 
 
 def by_round(found: Iterable[Mapping[str, Any]]) -> dict[tuple[str, tuple[int, ...], str, Fraction], Mapping[str, Any]]:
@@ -43,29 +28,27 @@ def by_round(found: Iterable[Mapping[str, Any]]) -> dict[tuple[str, tuple[int, .
     return {(row["algorithm"], tuple(row["steps"]), row["eta_l"], Fraction(row["zeta2"])): row for row in found}
 
 
-def _of(kept: bool) -> Iterator[dict[str, Any]]:
-    return (row for row in rows() if (row["algorithm"] in HELD) is kept)
+def flawed(r: Round, bound: Fraction, proof: Mapping[str, Fraction]) -> str:
+    """The reason why multipliers do not prove the number of a round; empty if they do."""
+    if r.keeps and not positive(r.P):
+        return "its form is not positive definite"
+    return flaw(problem_of(r, bound), proof)
 
 
-def _checked(kept: bool) -> Finding:
-    """Every number, by the rule as it stands."""
-    above = []
-    for row in _of(kept):
-        r, bound = round_of(row), Fraction(row["bound"])
-        wrong = flaw(problem_of(r, bound), tabled.proof_of(row))
-        if kept and not positive(r.P):
-            wrong = "its form is not positive definite"
-        if wrong:
-            return Finding(Verdict.UNKNOWN, f"{r}: {wrong}; {RENEW}")
-        above.append((float(bound) - row["worst"], str(r)))
-    most, where = max(above)
-    evidence = f"{len(above)} numbers, each by multipliers in fractions; at most {most:.4f} above what the program "
-    return Finding(Verdict.CERTIFIED, f"{evidence}attains ({where}); docs/worst-cases.md has them")
+def _dropped(found: Sequence[Row], row: Row) -> dict[str, Dropped]:
+    """What happens without an assumption at a row; unlike clients take other steps than each other."""
+    r = TABLE.asked(row)
+    out = without(problem_of(r, Fraction(row["bound"])), r)
+    if not r.keeps:
+        last = next(row for row in found if row["steps"] == [1, 3])
+        r = TABLE.asked(last)
+        out["zeta"] = more_unlike(problem_of(r, Fraction(last["bound"])), r)
+    return out
 
 
 def _numbers(id: str, statement: str, kept: bool) -> Claim:
     """The claim about all rounds of a kind; its assumptions are dropped at one of them."""
-    found = [*_of(kept)]
+    found = [row for row in TABLE.rows() if (row["algorithm"] in HELD) is kept]
     sizes = sorted({(row["algorithm"], tuple(row["steps"])) for row in found})
     rates = list(dict.fromkeys(row["eta_l"] for row in found))
 
@@ -79,18 +62,7 @@ def _numbers(id: str, statement: str, kept: bool) -> Claim:
         sizes="; ".join(f"{algorithm}, tau = {steps}" for algorithm, steps in sizes) + f"; eta_l = {', '.join(rates)}",
     )
     def numbers() -> Finding:
-        out = _checked(kept)
-        row = next(row for row in found if row["steps"] == [2, 2])
-        zeros = {"s0": Fraction(0), **({"c0": Fraction(0), "c1": Fraction(0)} if kept else {})}
-        one = round_of(row)
-        without = flatter_or_steeper(problem_of(one, Fraction(row["bound"])), one, len(one.steps), **zeros)
-        if kept:
-            without["server"] = elsewhere(one)
-        else:
-            last = next(row for row in found if row["steps"] == [1, 3])
-            r = round_of(last)
-            without["zeta"] = more_unlike(problem_of(r, Fraction(last["bound"])), r)
-        return Finding(out.verdict, out.evidence, without)
+        return TABLE.finding(found, lambda row: _dropped(found, row), at=[row["steps"] for row in found].index([2, 2]))
 
     return numbers
 

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
-from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.fednova.claims.strongly_convex import UNLIKE, flatter_or_steeper, more_unlike
-from fedspec_proofs.worst_cases import several_rounds, tabled
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.fednova.claims.strongly_convex import UNLIKE, without
 from fedspec_proofs.worst_cases.several_rounds import Several, problem_of
+from fedspec_proofs.worst_cases.tabled import Table, each
 
-PATH = Path(several_rounds.__file__).with_suffix(".json")
-"""Written by ``python scripts/worst_rounds.py``."""
-
-RENEW = "python scripts/worst_rounds.py"
+TABLE: Table[Several] = Table(
+    "several_rounds",
+    "worst_rounds",
+    Several,
+    ("algorithm", "steps", "eta_l", "zeta2", "rounds", "start"),
+    problem_of,
+)
+"""The rounds, the number of each, and multipliers that prove it; then the links of the chains, in order."""
 
 Key = tuple[str, tuple[int, ...], str, Fraction]
 """An algorithm, steps, a rate and zeta^2."""
-
-
-def rows() -> list[dict[str, Any]]:
-    """The rounds, the number of each, and multipliers that prove it; then the links of the chains, in order."""
-    return tabled.read(PATH)
-
-
-def several_of(row: Mapping[str, Any]) -> Several:
-    """The rounds of a row."""
-    zeta2, start = Fraction(row["zeta2"]), Fraction(row["start"])
-    return Several(row["algorithm"], tuple(row["steps"]), row["eta_l"], zeta2, row["rounds"], start)
 
 
 def key_of(r: Several) -> Key:
@@ -38,18 +29,12 @@ def key_of(r: Several) -> Key:
     return r.algorithm, r.steps, r.eta_l, r.zeta2
 
 
-def wrong_with(row: Mapping[str, Any]) -> str:
-    """Why a row proves nothing; empty where its multipliers prove its number, by the rule as it stands."""
-    r = several_of(row)
-    return flaw(problem_of(r, Fraction(row["bound"])), tabled.proof_of(row))
-
-
 def at_once(found: Sequence[Mapping[str, Any]]) -> dict[tuple[Key, int], Fraction]:
     """The numbers of R rounds as one program."""
     return {
         (key_of(r), r.rounds): Fraction(row["bound"])
         for row in found
-        if not row["link"] and (r := several_of(row)).start == 1
+        if not row["link"] and (r := TABLE.asked(row)).start == 1
     }
 
 
@@ -63,7 +48,7 @@ def chains(found: Sequence[Mapping[str, Any]]) -> dict[Key, list[Fraction]]:
     for row in found:
         if not row["link"]:
             continue
-        r = several_of(row)
+        r = TABLE.asked(row)
         ends = out.setdefault(key_of(r), [])
         if r.rounds != 1 or r.start != (ends[-1] if ends else 1):
             raise ValueError(f"several rounds: {r} is no next link of its chain")
@@ -71,14 +56,7 @@ def chains(found: Sequence[Mapping[str, Any]]) -> dict[Key, list[Fraction]]:
     return out
 
 
-_FOUND = rows()
-
-
-def _without(row: Mapping[str, Any]) -> dict[str, Dropped]:
-    """What becomes of a number where clients are less convex, steeper, or more unlike."""
-    r = several_of(row)
-    made = problem_of(r, Fraction(row["bound"]))
-    return {**flatter_or_steeper(made, r, len(r.steps), s0=Fraction(0)), "zeta": more_unlike(made, r)}
+_FOUND = TABLE.rows()
 
 
 @claim(
@@ -89,14 +67,14 @@ def _without(row: Mapping[str, Any]) -> dict[str, Dropped]:
     engine=Engine.WORST_CASE,
     verdict=Verdict.CERTIFIED,
     assumptions=UNLIKE,
-    sizes=f"two clients; tau = (2, 2), (1, 3); eta_l = {', '.join(dict.fromkeys(row['eta_l'] for row in _FOUND))}; "
-    f"zeta^2 = {', '.join(dict.fromkeys(row['zeta2'] for row in _FOUND))}; "
+    sizes=f"two clients; tau = (2, 2), (1, 3); eta_l = {each(_FOUND, 'eta_l')}; "
+    f"zeta^2 = {each(_FOUND, 'zeta2')}; "
     f"R up to {max(row['rounds'] for row in _FOUND)}",
 )
 def several() -> Finding:
     for row in _FOUND:
-        if wrong := wrong_with(row):
-            return Finding(Verdict.UNKNOWN, f"{several_of(row)}: {wrong}; {RENEW}")
+        if wrong := TABLE.wrong_with(row):
+            return Finding(Verdict.UNKNOWN, f"{TABLE.asked(row)}: {wrong}; {TABLE.renew}")
     once, linked = at_once(_FOUND), chains(_FOUND)
     nearer = max(linked[key][R - 1] - bound for (key, R), bound in once.items())
     evidence = (
@@ -104,4 +82,5 @@ def several() -> Finding:
         f"in fractions; at once is up to {float(nearer):.3f} less; docs/worst-cases.md has them"
     )
     row = next(row for row in _FOUND if row["steps"] == [1, 3] and row["rounds"] == 2)
-    return Finding(Verdict.CERTIFIED, evidence, _without(row))
+    r = TABLE.asked(row)
+    return Finding(Verdict.CERTIFIED, evidence, without(problem_of(r, Fraction(row["bound"])), r))

@@ -26,18 +26,27 @@ from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.worst_cases import one_round
-from fedspec_proofs.worst_cases.one_round import Round
+from fedspec_proofs.worst_cases.one_round import STRONG, Round
 
-STRONG = {
-    "strong": "every F_i is mu-strongly convex, mu = L/10",
-    "smooth": "every F_i has gradients that are Lipschitz with constant L = 1, in any dimension",
-}
 UNLIKE = {**STRONG, "zeta": "the clients' gradients at the minimiser x* of their mean F have the mean square zeta^2"}
 SERVER = {
     "server": "the server's vector begins at the mean of the clients'; all of them take part, so that it stays there"
 }
 RATE = {"rate": "eta is in the interval"}
 LOCAL_RATE = {"rate": "eta_l is in the interval"}
+
+
+def without(made: Problem, r: Any) -> dict[str, Dropped]:
+    """What becomes of a number where clients are less convex, steeper, or more unlike, or the server's vector is off.
+
+    Args:
+        made: the claim.
+        r: the rounds that it is about.
+    """
+    n, keeps = len(r.steps), getattr(r, "keeps", False)
+    zeros = {"s0": Fraction(0), **({f"c{i}": Fraction(0) for i in range(n)} if keeps else {})}
+    out = flatter_or_steeper(made, r, n, **zeros)
+    return {**out, **({"server": elsewhere(r)} if keeps else {"zeta": more_unlike(made, r)})}
 
 
 def flatter_or_steeper(made: Problem, r: object, n: int, **zeros: Fraction) -> dict[str, Dropped]:

@@ -1,4 +1,4 @@
-"""The best local rates of FedProx, SCAFFOLD and FedDyn, and what shows that no other one is better; needs Clarabel.
+"""The best local rates of methods, and what shows that no other one is better; needs Clarabel.
 
 Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.worst_cases.following_rates` says.
 """
@@ -6,7 +6,7 @@ Whatever is found is rounded to fractions and checked as :mod:`fedspec_proofs.wo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -22,8 +22,7 @@ from fedspec_proofs.engines.worst_case.solving import Worst, fractions_of, unkno
 from fedspec_proofs.engines.worst_case.values import square
 from fedspec_proofs.worst_cases import parabolas
 from fedspec_proofs.worst_cases.following_rates import Stretch, last_of, problem_of, wrong_with_one
-from fedspec_proofs.worst_cases.one_round import MU, Round
-from fedspec_proofs.worst_cases.search.between_rates import simplest
+from fedspec_proofs.worst_cases.one_round import MU, Round, method_of
 from fedspec_proofs.worst_cases.search.one_round import UncertifiedError, largest, least_factor
 
 LARGEST = 40
@@ -54,6 +53,8 @@ ALIKE = (MU, Fraction(1))
 def refined(r: Round, low: Fraction, high: Fraction) -> Round:
     """The same with a rate near the best between two, in a fraction as simple as may be.
 
+    The worst case falls and then rises, as a search takes for granted; what is found is certified, whatever it is.
+
     Raises:
         UncertifiedError: no simple rate is near the best one.
     """
@@ -62,7 +63,51 @@ def refined(r: Round, low: Fraction, high: Fraction) -> Round:
         one = replace(r, eta_l=str(rate))
         return least_factor(one) if r.keeps else largest(one)
 
-    return replace(r, eta_l=str(simplest(at, low, high, LARGEST, LOST, NEAR)))
+    plain = r.algorithm == method_of(r.steps)
+    return replace(r, eta_l=str(simplest(at, low, high, *((32, 2e-4) if plain else (LARGEST, LOST, NEAR)))))
+
+
+def simplest(
+    at: Callable[[Fraction], float], low: Fraction, high: Fraction, largest: int, lost: float, near: float = math.inf
+) -> Fraction:
+    """The fraction with the least denominator that is hardly worse than the best between two rates.
+
+    Args:
+        at: what falls and then rises.
+        low: no rate is so small.
+        high: none is so large.
+        largest: of the denominators that are looked at.
+        lost: what the simple rate may lose to the best one.
+        near: how far it may be from the best one, as a part of that.
+
+    Raises:
+        UncertifiedError: none is.
+    """
+    least, best = _golden(at, float(low), float(high))
+    for denominator in range(1, largest + 1):
+        rate = Fraction(round(best * denominator), denominator)
+        if low < rate < high and abs(rate - best) < near * best and at(rate) <= least + lost:
+            return rate
+    raise UncertifiedError(f"between rates: no simple rate near {best}")
+
+
+def _golden(at: Callable[[Fraction], float], low: float, high: float) -> tuple[float, float]:
+    """The least of what falls and then rises between two rates, and where."""
+    part = (math.sqrt(5) - 1) / 2
+
+    def near(rate: float) -> float:
+        return at(Fraction(rate).limit_denominator(4096))
+
+    inner = [high - part * (high - low), low + part * (high - low)]
+    values = [near(rate) for rate in inner]
+    while high - low > 1e-3 * high:
+        if values[0] < values[1]:
+            high, inner = inner[1], [inner[1] - part * (inner[1] - low), inner[0]]
+            values = [near(inner[0]), values[0]]
+        else:
+            low, inner = inner[0], [inner[1], inner[0] + part * (high - inner[0])]
+            values = [values[1], near(inner[1])]
+    return min(zip(values, inner, strict=True))
 
 
 def cover(r: Round, least: Fraction, *, plain: bool = False) -> list[Stretch]:

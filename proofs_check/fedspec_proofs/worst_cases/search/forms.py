@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, TypeVar
 
-from fedspec_proofs.engines.worst_case.falling import without
 from fedspec_proofs.engines.worst_case.proof import Problem
-from fedspec_proofs.engines.worst_case.solving import first_proved, worst
-from fedspec_proofs.worst_cases import compressed, exchanges, outer, spectral
+from fedspec_proofs.worst_cases import tabled
 from fedspec_proofs.worst_cases.compressed import Compressed
 from fedspec_proofs.worst_cases.exchanges import Exchanged
 from fedspec_proofs.worst_cases.outer import Outer
-from fedspec_proofs.worst_cases.search.one_round import DIGITS, UNIT, Certified, UncertifiedError, forms_that_fall
+from fedspec_proofs.worst_cases.search.one_round import Certified, first_certified, forms_that_fall, greatest, tilted
 from fedspec_proofs.worst_cases.spectral import Mixed
+from fedspec_proofs.worst_cases.tabled import Row, Table
 
 R = TypeVar("R", Exchanged, Outer, Compressed, Mixed)
-
-OF: dict[type, Any] = {Exchanged: exchanges, Outer: outer, Compressed: compressed, Mixed: spectral}
-"""Where the state, the claim and the slopes of each kind of round are."""
-
-
-def tilted(problem: Problem, r: R) -> Problem:
-    """The same where the gradients are zero that a round does not see, for clients can be tilted until they are."""
-    slopes = OF[type(r)].slopes_of(r)
-    given = {name: without(q, slopes) for name, q in problem.given.items()}
-    return Problem(without(problem.claimed, slopes), given, without(problem.right, slopes))
-
-
-def largest(r: R) -> float:
-    """The factor of a form, in floating point."""
-    problem = tilted(OF[type(r)].problem_of(r, Fraction(1)), r)
-    given = {**problem.given, "start": problem.right - 1}
-    return worst(Problem(problem.claimed + problem.right, given)).value
 
 
 def certified(r: R) -> Certified[R]:
@@ -44,12 +26,21 @@ def certified(r: R) -> Certified[R]:
     Raises:
         UncertifiedError: none were found.
     """
-    of = OF[type(r)]
-    before, after, given, _ = of.state_of(r)
-    forms = forms_that_fall(before, after, given, of.slopes_of(r), [[i] for i in range(len(before))])
+    before, after, given, _ = r.state()
+    forms = forms_that_fall(before, after, given, r.slopes, [[i] for i in range(len(before))])
     ones = [replace(r, form=tuple(tuple(map(str, row)) for row in P)) for P in forms]
-    for value, one in sorted(((largest(one), one) for one in ones), key=lambda found: found[0]):
-        first = math.ceil(value * DIGITS) if math.isfinite(value) else 0
-        if first and (found := first_proved(first, UNIT, partial(of.problem_of, one), partial(tilted, r=one))):
-            return Certified(one, value, *found)
-    raise UncertifiedError(f"forms that fall: no certificate for {r}")
+
+    def claim(one: R, bound: Any) -> Problem:
+        return one.problem(bound)
+
+    def simpler(problem: Problem, one: R) -> Problem:
+        return tilted(problem, one.slopes)
+
+    return first_certified(r, ones, lambda one: greatest(simpler(one.problem(Fraction(1)), one), True), claim, simpler)
+
+
+def renew(table: Table[Any], asked: Iterable[Any], mark: str, tables: Callable[[list[Row]], Mapping[str, str]]) -> None:
+    """Certify every round that is asked about, write the file that the ledger keeps, and the tables of the page."""
+    with ProcessPoolExecutor(2) as pool:
+        table.write(map(table.kept, pool.map(certified, asked)))
+    tabled.place(mark, tables(table.rows()))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from fedspec.errors import FedspecError
 from fedspec_proofs.engines.worst_case.falling import Matrix, fitted, positive, rounded, without
@@ -59,12 +59,11 @@ def stilled(problem: Problem, r: Round) -> Problem:
     on forms. So the program has directions in which nothing changes, and no room in them. What is found is checked
     without this, at zeta = 0 with :data:`FREE` of the inequality that says so.
     """
-    return _at_one(problem, r) if r.keeps or not r.zeta2 else problem
+    return tilted(problem, slopes_of(r)) if r.keeps or not r.zeta2 else problem
 
 
-def _at_one(problem: Problem, r: Round) -> Problem:
-    """The same with clients whose gradients at x* are zero."""
-    slopes = slopes_of(r)
+def tilted(problem: Problem, slopes: Sequence[str]) -> Problem:
+    """The same where the gradients at x* are zero that a round does not see."""
     given = {name: without(q, slopes) for name, q in problem.given.items()}
     return Problem(without(problem.claimed, slopes), given, without(problem.right, slopes))
 
@@ -74,13 +73,15 @@ def slopes_of(r: Round) -> list[str]:
     return [f"s{i}" for i in range(len(r.steps) - 1)]
 
 
+def greatest(problem: Problem, falls: bool) -> float:
+    """The left side of a claim at most, in floating point; of a form that falls, from where it is 1."""
+    given = {**problem.given, **({"start": problem.right - 1} if falls else {})}
+    return worst(Problem(problem.claimed + problem.right, given)).value
+
+
 def largest(r: Round) -> float:
     """The worst case, in floating point."""
-    problem = problem_of(r, Fraction(1))
-    # At zeta = 0 all of these are zero, which leaves the program no room if it is not said before.
-    problem = _at_one(problem, r) if r.keeps or not r.zeta2 else problem
-    given = {**problem.given, **({"start": problem.right - 1} if r.keeps else {})}
-    return worst(Problem(problem.claimed + problem.right, given)).value
+    return greatest(stilled(problem_of(r, Fraction(1)), r), r.keeps)
 
 
 def falling(r: Round) -> Iterator[Round]:
@@ -146,9 +147,34 @@ def certified(r: Round) -> Certified[Round]:
         UncertifiedError: none was found.
     """
     ones = [*falling(r)] if r.keeps else [r]
-    for value, one in sorted(((largest(one), one) for one in ones), key=lambda found: found[0]):
-        first = math.ceil(value * DIGITS)
-        more = {} if r.keeps or r.zeta2 else {"zeta": FREE}
-        if found := first_proved(first, UNIT, partial(problem_of, one), partial(stilled, r=one), more):
+    more = {} if r.keeps or r.zeta2 else {"zeta": FREE}
+    return first_certified(r, ones, largest, problem_of, stilled, more)
+
+
+def first_certified(
+    asked: Q,
+    ones: Iterable[Q],
+    value_of: Callable[[Q], float],
+    claim: Callable[[Q, Any], Problem],
+    simpler: Callable[[Problem, Q], Problem],
+    more: Mapping[str, Fraction] | None = None,
+) -> Certified[Q]:
+    """The rounds with the least value whose number, rounded up to a thousandth, multipliers prove.
+
+    Args:
+        asked: what is asked about, for what is said.
+        ones: the rounds, such as those with different forms.
+        value_of: the worst case of one of them, in floating point.
+        claim: what is to be proved of one of them, at a bound.
+        simpler: the claim as the program gets it.
+        more: multipliers that the program is not asked for.
+
+    Raises:
+        UncertifiedError: none were found.
+    """
+    for value, one in sorted(((value_of(one), one) for one in ones), key=lambda found: found[0]):
+        first = math.ceil(value * DIGITS) if math.isfinite(value) else 0
+        way = partial(claim, one), lambda problem, one=one: simpler(problem, one)
+        if first and (found := first_proved(first, UNIT, *way, more or {})):
             return Certified(one, value, *found)
-    raise UncertifiedError(f"worst cases: no certificate for {r}")
+    raise UncertifiedError(f"worst cases: no certificate for {asked}")

@@ -1,8 +1,7 @@
-"""Best rates of FedProx, SCAFFOLD and FedDyn: numbers, functions that follow the rate by hand, and what is spoiled."""
+"""Best local rates: numbers, functions that follow the rate by hand, and what is spoiled."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,46 +18,45 @@ from fedspec_proofs.engines.worst_case.open_rate import RATE
 from fedspec_proofs.engines.worst_case.proof import flaw, semidefinite
 from fedspec_proofs.engines.worst_case.rates import between
 from fedspec_proofs.engines.worst_case.values import Value
-from fedspec_proofs.fednova.claims.followed_rates import ASKED, best_of, rows, wrong_with
-from fedspec_proofs.fednova.claims.round_numbers import rows as numbers
+from fedspec_proofs.fednova.claims.best_rates import ASKED, FOLLOWED, Best, averaged, best_of
 from fedspec_proofs.worst_cases import following_rates
 from fedspec_proofs.worst_cases.following_rates import Stretch, play_at, wrong_with_one
-from fedspec_proofs.worst_cases.one_round import MU, Round, problem_of
+from fedspec_proofs.worst_cases.one_round import HELD, MU, Round, problem_of
 from fedspec_proofs.worst_cases.parabolas import determinant, matrix, minors, nowhere_above, over, value
 
 pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 
-ROWS = rows()
-STRETCHES = [(row["best"], row["least"], some) for row in ROWS for some in row["stretches"] if some["vectors"]]
+ROWS = FOLLOWED.rows()
+BESTS = [*map(best_of, ROWS), *averaged()]
+PULLED = ("fedprox", "feddyn")
+"""Whose clients are pulled to the model."""
 
 Numbers = tuple[Fraction, ...]
 
 
-def named(row: dict[str, Any]) -> str:
-    best = row["best"]
-    return f"{best['algorithm']}-{'-'.join(map(str, best['steps']))}-zeta2={best['zeta2']}".replace("/", "_")
+def named(one: Best | Stretch) -> str:
+    r = one.round
+    place = f"-from-{one.low}" if isinstance(one, Stretch) else ""
+    return f"{r.algorithm}-{'-'.join(map(str, r.steps))}-zeta2={r.zeta2}{place}".replace("/", "_")
 
 
-def of(*words: str | int) -> dict[str, Any]:
-    return next(
-        row for row in ROWS if [row["best"]["algorithm"], *row["best"]["steps"], row["best"]["zeta2"]] == [*words]
-    )
+def of(algorithm: str, steps: tuple[int, ...], zeta2: Fraction = Fraction(0)) -> Best:
+    return next(one for one in BESTS if one.asked == Round(algorithm, steps, "", zeta2))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=named)
-def test_the_best_rate_is_certified_and_no_other_is_better_by_more_than_a_hundredth(row: dict[str, Any]) -> None:
-    assert wrong_with(row) == ""
-    found = best_of(row)
-    assert found.least <= found.bound <= found.least * Fraction(1011, 1000) + Fraction(1, 1000)
-    assert 0 <= found.bound - Fraction(row["best"]["worst"]) <= Fraction(4, 1000)
+@pytest.mark.parametrize("one", BESTS, ids=named)
+def test_the_best_rate_is_certified_and_no_other_is_better_by_more_than_a_hundredth(one: Best) -> None:
+    assert one.wrong() == ""
+    assert one.least <= one.bound <= one.least * Fraction(1011, 1000) + Fraction(1, 1000)
     # A hundredth further from each other, neither is shown.
-    proof = {name: Fraction(c) for name, c in row["best"]["proof"].items()}
-    assert flaw(problem_of(found.round, found.bound * Fraction(98, 100)), proof) != ""
-    assert following_rates.wrong_with(found.stretches, found.bound + Fraction(1, 100)) != ""
+    assert flaw(problem_of(one.round, one.bound * Fraction(98, 100)), one.proof) != ""
+    assert following_rates.wrong_with(one.stretches, one.bound + Fraction(1, 100)) != ""
 
 
-def test_all_cells_of_the_tables_are_there() -> None:
-    assert [replace(best_of(row).round, eta_l="", form=()) for row in ROWS] == ASKED
+def test_all_cells_of_the_tables_are_there_and_near_what_the_program_attains() -> None:
+    assert {one.asked for one in BESTS} == {r for some in ASKED.values() for r in some}
+    assert len(BESTS) == sum(map(len, ASKED.values()))
+    assert all(0 <= best_of(row).bound - Fraction(row["best"]["worst"]) <= Fraction(4, 1000) for row in ROWS)
 
 
 def dot(a: Numbers, b: Numbers) -> Fraction:
@@ -81,13 +79,19 @@ def by_hand(
             g = ask(i, k, y)
             if algorithm == "scaffold":
                 y = mixed((1, y), (-eta, g), (eta, c[i]), (-eta, mean))
-            else:
+            elif algorithm in PULLED:
                 y = mixed((1 - eta, y), (-eta, g), (eta, x), *([(eta, c[i])] if c else []))
+            else:
+                y = mixed((1, y), (-eta, g))
         ends.append(y)
         if algorithm == "scaffold":
             kept.append(mixed((1, c[i]), (-1, mean), (1 / (tau * eta), x), (-1 / (tau * eta), y)))
         elif c:
             kept.append(mixed((1, c[i]), (-1, y), (1, x)))
+    if algorithm == "fednova":
+        # The mean number of steps over the own one, shared by all.
+        w = [Fraction(sum(steps), n * n * tau) for tau in steps]
+        return mixed((1 - sum(w), x), *zip(w, ends, strict=True)), []
     end = mixed(*((Fraction(1, n), y) for y in ends))
     if algorithm == "feddyn":
         end = mixed((1, end), *((Fraction(-1, n), v) for v in kept))
@@ -109,23 +113,21 @@ def minors_of(M: list[list[Fraction]]) -> list[Fraction]:
     return [det([[M[i][j] for j in some] for i in some]) for k in range(1, n + 1) for some in combinations(range(n), k)]
 
 
-@pytest.mark.parametrize(
-    ("best", "least", "some"),
-    STRETCHES,
-    ids=[f"{named({'best': best})}-from-{some['low'].replace('/', '_')}" for best, _, some in STRETCHES],
-)
-def test_a_loop_by_hand_goes_as_far_at_rates_of_the_interval(
-    best: dict[str, Any], least: str, some: dict[str, Any]
-) -> None:
+FOLLOWING = [(one.least, some) for one in BESTS for some in one.stretches if some.functions]
+
+
+@pytest.mark.table(10)
+@pytest.mark.parametrize(("least", "some"), FOLLOWING, ids=[named(some) for _, some in FOLLOWING])
+def test_a_loop_by_hand_goes_as_far_at_rates_of_the_interval(least: Fraction, some: Stretch) -> None:
     """In fractions: the answers that follow the rate, and each pair of points against the class, typed once more."""
-    algorithm, steps, n = best["algorithm"], best["steps"], len(best["steps"])
-    low, high, pull = Fraction(some["low"]), Fraction(some["high"]), Fraction(best["algorithm"] != "scaffold")
-    at = {name: tuple(map(Fraction, v)) for name, v in some["vectors"].items()}
-    f = {name: Fraction(c) for name, c in some["values"].items()}
+    algorithm, steps, n = some.round.algorithm, some.round.steps, len(some.round.steps)
+    assert some.functions and some.high
+    low, high, pull = some.low, some.high, Fraction(algorithm in PULLED)
+    at, f = some.functions.vectors, some.functions.values
     x, zero = at["x"], (Fraction(0),) * len(at["x"])
     for eta in (low, (low + 2 * high) / 3, high):
         t = low / eta
-        kept = [mixed((t, at[f"c{i}"])) for i in range(n)] if algorithm != "fedprox" else []
+        kept = [mixed((t, at[f"c{i}"])) for i in range(n)] if algorithm in HELD else []
         slopes = [mixed((t * sign, at["s0"])) if "s0" in at else zero for sign in (1, -1)]
         points = [[(zero, s, t * f[f"F{i}.f0"] + (1 - t) * f[f"F{i}.e"])] for i, s in enumerate(slopes)]
 
@@ -143,26 +145,26 @@ def test_a_loop_by_hand_goes_as_far_at_rates_of_the_interval(
                 apart = mixed((1, h1), (-1, h2))
                 rise = f1 - MU * dot(x1, x1) / 2 - f2 + MU * dot(x2, x2) / 2
                 assert rise >= dot(h2, mixed((1, x1), (-1, x2))) + dot(apart, apart) / (2 * (1 - MU))
-        if algorithm == "fedprox":
-            assert dot(x, x) <= 1 and sum(dot(s, s) for s in slopes) / n <= Fraction(best["zeta2"])
-            assert dot(end, end) >= Fraction(least)
+        if algorithm not in HELD:
+            assert dot(x, x) <= 1 and sum(dot(s, s) for s in slopes) / n <= some.round.zeta2
+            assert dot(end, end) >= least
         else:
             before, after = [x, *kept], [end, *ends]
             W = [
-                [dot(a, b) - Fraction(least) * dot(u, v) for b, v in zip(after, before, strict=True)]
+                [dot(a, b) - least * dot(u, v) for b, v in zip(after, before, strict=True)]
                 for a, u in zip(after, before, strict=True)
             ]
             assert any(x) and all(minor >= 0 for minor in minors_of(W))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=named)
-def test_parabolas_are_rounds_by_hand_and_go_as_far(row: dict[str, Any]) -> None:
+@pytest.mark.parametrize("one", BESTS, ids=named)
+def test_parabolas_are_rounds_by_hand_and_go_as_far(one: Best) -> None:
     """Of one coordinate: the matrix of a round typed once more, and its eigenvalues in floats."""
-    algorithm, steps, n = row["best"]["algorithm"], row["best"]["steps"], len(row["best"]["steps"])
-    r, kept = Round(algorithm, tuple(steps), ""), algorithm != "fedprox"
-    for some in (some for some in row["stretches"] if some["curvatures"]):
-        curves, low = [*map(Fraction, some["curvatures"])], Fraction(some["low"])
-        high = Fraction(some["high"]) if some["high"] else low + 20
+    r, n = one.asked, len(one.round.steps)
+    algorithm, steps, kept = r.algorithm, r.steps, r.keeps
+    for some in (some for some in one.stretches if some.curvatures):
+        curves, low = [*some.curvatures], some.low
+        high = some.high or low + 20
         made = matrix(r, curves)
         for eta in (low + (high - low) * Fraction(k, 12) for k in range(not low, 13)):
             columns = []
@@ -180,7 +182,7 @@ def test_parabolas_are_rounds_by_hand_and_go_as_far(row: dict[str, Any]) -> None
             M = [[column[i][0] for column in columns] for i in range(len(columns))]
             assert [[value(p, eta) for p in line] for line in made] == M
             largest = np.abs(np.linalg.eigvals(np.array(M, float))).max() ** 2
-            assert largest >= float(Fraction(row["least"])) - 1e-9
+            assert largest >= float(one.least) - 1e-9
 
 
 def test_an_eigenvalue_is_seen_where_it_is() -> None:
@@ -215,71 +217,80 @@ def test_what_parabolas_do_not_reach_is_not_shown(algorithm: str) -> None:
                     assert not shown or size >= float(least) - 1e-6
 
 
-def spoiled(row: dict[str, Any], k: int, **some: Any) -> dict[str, Any]:
-    out: dict[str, Any] = json.loads(json.dumps(row))
-    out["stretches"][k] |= some
-    return out
+def spoiled(one: Best, k: int, **some: Any) -> Best:
+    stretches = [*one.stretches]
+    stretches[k] = replace(stretches[k], **some)
+    return replace(one, stretches=stretches)
 
 
-def off(row: dict[str, Any], k: int) -> Fraction:
-    best, some = Fraction(row["best"]["eta_l"]), row["stretches"][k]
-    return max(Fraction(some["low"]) - best, best - Fraction(some["high"]))
+def off(one: Best, k: int) -> Fraction:
+    best, some = one.round.rate, one.stretches[k]
+    assert some.high
+    return max(some.low - best, best - some.high)
 
 
-SPOILED = [("feddyn", 1, 1, "0"), ("scaffold", 1, 3, "0"), ("fedprox", 2, 2, "1/4")]
+def nearest(one: Best) -> int:
+    """Of the intervals with functions the one near the best rate, on the side where nothing is left."""
+    return min((k for k, some in enumerate(one.stretches) if some.functions), key=lambda k: off(one, k))
 
 
-@pytest.mark.parametrize("words", SPOILED, ids=lambda words: words[0])
-def test_what_is_spoiled_is_refused(words: tuple[str | int, ...]) -> None:
-    row = of(*words)
-    # Near the best rate, on the side where nothing is left.
-    near = range(len(row["stretches"]))
-    k = min((k for k in near if row["stretches"][k]["vectors"]), key=lambda k: off(row, k))
-    some, least = row["stretches"][k], Fraction(row["least"])
-    assert wrong_with(row) == ""
-    for name in some["vectors"]:
-        moved = [str(Fraction(c) * Fraction(6, 5) + Fraction(1, 10)) for c in some["vectors"][name]]
-        assert wrong_with(spoiled(row, k, vectors={**some["vectors"], name: moved}))
-        fewer = {n: v for n, v in some["vectors"].items() if n != name}
-        assert wrong_with(spoiled(row, k, vectors=fewer)) == f"there is no {name}"
-    for name, f in some["values"].items():
-        assert wrong_with(spoiled(row, k, values={**some["values"], name: str(Fraction(f) + Fraction(1, 2))}))
-    wider = str(Fraction(some["high"]) * 2) if words[0] != "fedprox" else "99/100"
-    assert wrong_with(spoiled(row, k, high=wider)) != ""
-    middle = str((Fraction(some["low"]) + Fraction(some["high"])) / 2)
-    assert "gap" in wrong_with(spoiled(row, k, high=middle))
-    assert "no functions follow" in wrong_with_one(best_of(spoiled(row, k, high=some["low"])).stretches[k], least)
-    assert "do not show it" in wrong_with(spoiled(row, k, curvatures=["1/10"] * 2, vectors={}, values={}))
-    assert "not of the class" in wrong_with(spoiled(row, 0, curvatures=["1/20"] * 2))
-    assert "not of the class" in wrong_with(spoiled(row, 0, curvatures=["1/10"]))
-    assert "do not show it" in wrong_with(spoiled(row, 0, curvatures=["1", "1"]))
-    assert "do not reach" in wrong_with(spoiled(row, 0, low="1/100"))
-    assert "do not reach" in wrong_with(spoiled(row, -1, high="7/8"))
-    assert "do not reach" in wrong_with({**row, "stretches": []})
-    stretches = best_of(row).stretches
-    other = replace(stretches[1], round=replace(stretches[1].round, zeta2=Fraction(1, 9)))
-    assert "several questions" in following_rates.wrong_with([stretches[0], other, *stretches[2:]], least)
-    assert wrong_with({**row, "least": str(least + Fraction(1, 100))})
-    name = max(row["best"]["proof"], key=lambda name: Fraction(row["best"]["proof"][name]))
-    for c in (0, -1, 2 * Fraction(row["best"]["proof"][name])):
-        assert wrong_with({**row, "best": {**row["best"], "proof": {**row["best"]["proof"], name: str(c)}}})
-    assert wrong_with({**row, "best": {**row["best"], "eta_l": "9/10"}})
-    if row["best"]["form"]:
-        P = [
-            [str(Fraction(c) - 1000 * (i == j)) for j, c in enumerate(line)]
-            for i, line in enumerate(row["best"]["form"])
-        ]
-        assert not positive(best_of({**row, "best": {**row["best"], "form": P}}).round.P)
-        assert "not positive definite" in wrong_with({**row, "best": {**row["best"], "form": P}})
+SPOILED = [
+    of("feddyn", (1, 1)),
+    of("scaffold", (1, 3)),
+    of("fedprox", (2, 2), Fraction(1, 4)),
+    of("fedavg", (2, 2), Fraction(1)),
+    of("fednova", (1, 3), Fraction(1)),
+]
+
+
+@pytest.mark.parametrize("one", SPOILED, ids=named)
+def test_what_is_spoiled_is_refused(one: Best) -> None:
+    k, least, pulled = nearest(one), one.least, one.round.algorithm == "fedprox"
+    some = one.stretches[k]
+    found = some.functions
+    assert found and some.high and one.wrong() == ""
+    for name, v in found.vectors.items():
+        moved = {**found.vectors, name: tuple(c * Fraction(6, 5) + Fraction(1, 10) for c in v)}
+        assert spoiled(one, k, functions=replace(found, vectors=moved)).wrong()
+        fewer = {n: v for n, v in found.vectors.items() if n != name}
+        assert spoiled(one, k, functions=replace(found, vectors=fewer)).wrong() == f"there is no {name}"
+    for name, c in found.values.items():
+        others = {**found.values, name: c + Fraction(1, 2)}
+        assert spoiled(one, k, functions=replace(found, values=others)).wrong()
+    assert spoiled(one, k, high=Fraction(99, 100) if pulled else some.high * 2).wrong()
+    assert "gap" in spoiled(one, k, high=(some.low + some.high) / 2).wrong()
+    assert "no functions follow" in wrong_with_one(replace(some, high=some.low), least)
+    flat, steep = (MU,) * 2, (Fraction(1),) * 2
+    assert "do not show it" in spoiled(one, k, curvatures=flat, functions=None).wrong()
+    assert "not of the class" in spoiled(one, 0, curvatures=(MU / 2,) * 2).wrong()
+    assert "not of the class" in spoiled(one, 0, curvatures=flat[:1]).wrong()
+    assert "do not show it" in spoiled(one, 0, curvatures=steep).wrong()
+    assert "do not reach" in spoiled(one, 0, low=Fraction(1, 100)).wrong()
+    assert "do not reach" in spoiled(one, -1, high=Fraction(7, 8)).wrong()
+    assert "do not reach" in replace(one, stretches=[]).wrong()
+    other = replace(one.stretches[1].round, zeta2=Fraction(1, 9))
+    assert "several questions" in spoiled(one, 1, round=other).wrong()
+    assert replace(one, least=least + Fraction(1, 50)).wrong()
+    name = max(one.proof, key=lambda name: one.proof[name])
+    for c in (Fraction(0), Fraction(-1), 2 * one.proof[name]):
+        assert replace(one, proof={**one.proof, name: c}).wrong()
+    assert replace(one, round=replace(one.round, eta_l="9/10")).wrong()
+    if one.round.form:
+        P = tuple(
+            tuple(str(Fraction(c) - 1000 * (i == j)) for j, c in enumerate(line))
+            for i, line in enumerate(one.round.form)
+        )
+        assert not positive(replace(one.round, form=P).P)
+        assert "not positive definite" in replace(one, round=replace(one.round, form=P)).wrong()
 
 
 def test_a_state_at_the_minimiser_shows_nothing() -> None:
-    row = of("feddyn", 1, 1, "0")
-    some = next(some for some in best_of(row).stretches if some.functions)
+    one = of("feddyn", (1, 1))
+    some = next(some for some in one.stretches if some.functions)
     assert some.functions
     zeros = {name: (Fraction(0),) * some.functions.d for name in some.functions.vectors}
     nothing = replace(some.functions, vectors=zeros, values=dict.fromkeys(some.functions.values, Fraction(0)))
-    assert "begins at x*" in wrong_with_one(replace(some, functions=nothing), Fraction(row["least"]))
+    assert "begins at x*" in wrong_with_one(replace(some, functions=nothing), one.least)
 
 
 def test_the_rule_is_asked_where_it_was_at_another_rate() -> None:
@@ -302,17 +313,15 @@ def test_the_page_prints_what_is_certified_and_another_program_is_asked_for_it()
 
 
 NEAREST = [
-    (row, min((k for k, some in enumerate(row["stretches"]) if some["vectors"]), key=lambda k: off(row, k)))
-    for row in ROWS
-    if len({*row["best"]["steps"]}) == 1 and any(some["vectors"] for some in row["stretches"])
+    one for one in map(best_of, ROWS) if len({*one.round.steps}) == 1 and any(s.functions for s in one.stretches)
 ]
 
 
 @pytest.mark.parametrize("n", [3, 5])
-@pytest.mark.parametrize(("row", "k"), NEAREST, ids=[named(row) for row, _ in NEAREST])
-def test_what_two_clients_show_more_of_them_show(row: dict[str, Any], k: int, n: int) -> None:
+@pytest.mark.parametrize("best", NEAREST, ids=named)
+def test_what_two_clients_show_more_of_them_show(best: Best, n: int) -> None:
     """In fractions, by the Gram matrix: means as of two, and what clients are off them at equal angles."""
-    one = best_of(row).stretches[k]
+    one = best.stretches[nearest(best)]
     assert one.functions
     two, f = one.functions.vectors, one.functions.values
     more = replace(one, round=replace(one.round, steps=one.round.steps[:1] * n), functions=None)
@@ -338,7 +347,7 @@ def test_what_two_clients_show_more_of_them_show(row: dict[str, Any], k: int, n:
         total = q.constant + sum((c * (f[f"F0.{k}"] + f[f"F1.{k}"]) / 2 for c, k in values), Fraction(0))
         return total + sum((c * product(a, b) for (a, b), c in q.products.items()), Fraction(0))
 
-    problem, state = following_rates.problem_of(more, Fraction(row["least"]))
+    problem, state = following_rates.problem_of(more, best.least)
     assert all(number(q) <= 0 for q in problem.given.values())
     assert len(problem.given) > n and len(state) == 3 * more.round.keeps
     assert all(semidefinite([[number(c) for c in line] for line in matrix]) for matrix in state)
@@ -347,14 +356,9 @@ def test_what_two_clients_show_more_of_them_show(row: dict[str, Any], k: int, n:
 
 def test_what_the_page_says_of_the_tables_holds() -> None:
     """FedAvg's best is below every rate of FedProx; equal parabolas do for SCAFFOLD, four steps are its best."""
-    averages = [row for row in numbers() if row["algorithm"] == "fedavg"]
-    for row in (row for row in ROWS if row["best"]["algorithm"] == "fedprox"):
-        found = best_of(row)
-        same = [
-            a for a in averages if (tuple(a["steps"]), Fraction(a["zeta2"])) == (found.round.steps, found.round.zeta2)
-        ]
-        assert min(Fraction(a["bound"]) for a in same) < found.least
-    kept = {(best_of(row).round.algorithm, best_of(row).round.steps): best_of(row) for row in ROWS}
+    for found in (one for one in BESTS if one.round.algorithm == "fedprox"):
+        assert of("fedavg", found.round.steps, Fraction(found.round.zeta2)).bound < found.least
+    kept = {(one.round.algorithm, one.round.steps): one for one in BESTS if one.round.keeps}
     for steps in ((1, 1), (2, 2), (4, 4), (8, 8)):
         found, *of_curvature = kept["scaffold", steps], (MU, MU), (1, 1)
         below, *beyond = found.stretches
@@ -364,7 +368,7 @@ def test_what_the_page_says_of_the_tables_holds() -> None:
         assert Fraction(79, 100) < kept["feddyn", steps].least < kept["feddyn", steps].bound < Fraction(81, 100)
     assert kept["scaffold", (4, 4)].bound < kept["scaffold", (8, 8)].least
     assert kept["scaffold", (2, 2)].bound < kept["scaffold", (1, 3)].least
-    assert max(sum(bool(some.functions) for some in best_of(row).stretches) for row in ROWS) == 12
+    assert max(sum(bool(some.functions) for some in one.stretches) for one in map(best_of, ROWS)) == 12
 
 
 @pytest.mark.parametrize("least", [0, 3, 5])
