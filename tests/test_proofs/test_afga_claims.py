@@ -14,6 +14,7 @@ from fedspec.arith import Array, minimum
 from fedspec.mixing import topology
 from fedspec.server.amsgrad import amsgrad
 from fedspec_proofs.afga.claims import (
+    ascent,
     assembly,
     changes,
     consensus,
@@ -21,7 +22,6 @@ from fedspec_proofs.afga.claims import (
     difference,
     distance,
     drift,
-    lyapunov,
     one_step,
     orders,
     sampling,
@@ -91,7 +91,7 @@ def first_change(X: Array, x: Array, senders: Any) -> Array:
 
 ANOTHER_RULE: list[tuple[Claim, Any, str, Any]] = [
     (orders.amsgrad_order, orders, "amsgrad", mutate(amsgrad, maximum=minimum)),
-    (lyapunov.eq_13, lyapunov, "amsgrad", mutate(amsgrad, rate=lambda eta, *_: 2 * eta)),
+    (ascent.eq_13, ascent, "amsgrad", mutate(amsgrad, rate=lambda eta, *_: 2 * eta)),
     (drift.eq_41, one_local_step, "adapt", lambda eta_l, X, oracles, S: X * 2),
     (drift.lemma_f_2, one_local_step, "adapt", farther),
     (consensus.eq_44_repaired, rounds, "gossip", half_mixed),

@@ -12,7 +12,7 @@ from fedspec.catalogue import CATALOGUE, find
 from fedspec.entry import LocalSolver
 from fedspec.errors import MixingError, ParameterError
 from fedspec_proofs.engines.worst_case.proof import flaw
-from fedspec_proofs.fednova.claims.round_numbers import TABLE
+from fedspec_proofs.fednova.claims.round_numbers import TABLE, by_round
 from fedspec_proofs.worst_cases.any_rounds import NotLinearError, Rounds, problem_of
 from fedspec_proofs.worst_cases.exchanges import circulant
 from fedspec_proofs.worst_cases.search.any_rounds import worst_case

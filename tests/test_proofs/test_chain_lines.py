@@ -13,14 +13,14 @@ from fedspec_proofs.client_centric.kit import every_size
 from fedspec_proofs.engines.algebra import Body, variables
 from fedspec_proofs.engines.smt import Outcome, prove
 from fedspec_proofs.fed_lamb.claims import assembly as fed_lamb
-from fedspec_proofs.fed_lamb.claims import assumptions, lemma_1, links
+from fedspec_proofs.fed_lamb.claims import assumptions, key_inequality, lemma_1
 from fedspec_proofs.fedada2.claims import blended, delayed_adagrad, derivation, descent, logarithms
-from fedspec_proofs.fedada2.kit import every_cover, lemma_15, relaxed_rule
+from fedspec_proofs.fedada2.kit import lemma_15, relaxed_rule, sm3_inductions
 from fedspec_proofs.fednova.claims import client_drift
 
 pytestmark = pytest.mark.long
 
-MODULES = (every_size, links, fed_lamb, relaxed_rule, every_cover, client_drift)
+MODULES = (every_size, key_inequality, fed_lamb, relaxed_rule, sm3_inductions, client_drift)
 BODIES: tuple[Body, ...] = (
     *(
         one

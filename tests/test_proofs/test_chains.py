@@ -21,7 +21,7 @@ from fedspec_proofs.engines.certificate import Step, Sum, adds_up
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities, symbolic
 from fedspec_proofs.fed_lamb.claims import assembly as fed_lamb
-from fedspec_proofs.fed_lamb.claims import links as fed_lamb_links
+from fedspec_proofs.fed_lamb.claims import key_inequality as fed_lamb_links
 from fedspec_proofs.fedada2.claims import assembly as fedada2
 from fedspec_proofs.fednova.claims import assembly as fednova
 from fedspec_proofs.fednova.claims import client_drift

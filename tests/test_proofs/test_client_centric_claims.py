@@ -20,7 +20,6 @@ from fedspec_proofs.client_centric.claims import (
     appendix_a,
     corollary,
     descent,
-    lyapunov,
     momentum,
     momentum_sums,
     remarks,
@@ -95,7 +94,7 @@ def test_an_adagrad_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
         telescoping.telescoping,
         roots.a_5_roots,
         starts.between,
-        lyapunov.moves,
+        appendix_a.moves,
     )
 
 

@@ -33,8 +33,7 @@ from fedspec_proofs.fed_lamb.claims import (
     lemma_2,
     repaired,
     theorem_1,
-    theorem_1_floors,
-    theorem_3_consensus,
+    theorem_3,
 )
 from fedspec_proofs.fed_lamb.kit import bounds, climbs, rounds
 from fedspec_proofs.fed_lamb.kit.audits import bump
@@ -135,7 +134,7 @@ NAMED = [
     lemma_1.lemma_1,
     lemma_2.lemma_2,
     theorem_1.theorem_1,
-    theorem_3_consensus.eq_25,
+    theorem_3.eq_25,
 ]
 
 
@@ -261,14 +260,14 @@ def shifted(xi: F) -> Oracle:
 def test_the_law_of_the_walk_is_that_of_all_its_paths() -> None:
     alpha, R = F(1, 2), 4
     paths: dict[F, int] = {}
-    for draws in product(theorem_1_floors.FIFTHS, repeat=R - 1):
+    for draws in product(theorem_1.FIFTHS, repeat=R - 1):
         x, weight = F(1), 1
         for w, xi in draws:
             h = lamb(eta_l=alpha, v0=F(36))
             x = one_round(h, begin(h, vector(x), 1), [shifted(xi)]).x[0]
             weight *= w
         paths[x] = paths.get(x, 0) + weight
-    assert theorem_1_floors.law_of_walk(F(1), alpha, R)[-1] == paths
+    assert theorem_1.law_of_walk(F(1), alpha, R)[-1] == paths
 
 
 def test_every_outcome_of_the_noise_is_run_once() -> None:

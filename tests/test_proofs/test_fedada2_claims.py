@@ -28,8 +28,8 @@ from fedspec_proofs.engines.mutation import LeastOfSets, mutate, over
 from fedspec_proofs.engines.reals import Real, real, roots
 from fedspec_proofs.engines.smt import Induction, every, prove
 from fedspec_proofs.fedada2.claims import assembly, blended, delayed_adagrad, derivation, theorem_20
-from fedspec_proofs.fedada2.claims.student_bounds import at_one
-from fedspec_proofs.fedada2.claims.sums import double_sum
+from fedspec_proofs.fedada2.claims.logarithms import double_sum
+from fedspec_proofs.fedada2.claims.student_t import at_one
 from fedspec_proofs.fedada2.kit import bounds, lemma_15, runs, sm3_inductions
 from fedspec_proofs.fedada2.kit.conditions import bounded, lipschitz, ramp, smooth
 from fedspec_proofs.fedada2.kit.inductive import reachable, simulated
@@ -162,7 +162,7 @@ def test_lemma_28_falls_by_the_algorithm_s_own_denominator(monkeypatch: pytest.M
 
 
 def test_the_closed_form_of_adam_is_about_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module("fedspec_proofs.fedada2.claims.delayed_moments")
+    module = importlib.import_module("fedspec_proofs.fedada2.claims.adams")
     monkeypatch.setattr(module, "admu", swapped(module.admu))
     assert claim("delayed_moments", "closed_form")().verdict is Verdict.REFUTED
 

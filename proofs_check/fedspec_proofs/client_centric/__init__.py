@@ -6,17 +6,14 @@ other sign. The specification's beta1 (or beta), beta2 and tau (or eps) are the 
 
 MODULES = (
     "algorithms",
-    "assumptions",
     "theorem",
     "remarks",
     "appendix_a",
-    "lyapunov",
     "descent",
     "roots",
     "drift",
     "delays",
     "late_round",
-    "late_factors",
     "telescoping",
     "second_moments",
     "momentum",

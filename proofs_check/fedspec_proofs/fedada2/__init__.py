@@ -7,7 +7,6 @@ the right sides of the convergence bounds, inductions and their second look.
 MODULES = (
     "assumptions",
     "student_t",
-    "student_bounds",
     "normalised",
     "cauchy",
     "remorse",
@@ -22,7 +21,6 @@ MODULES = (
     "derivation",
     "assembly",
     "theorem_20",
-    "sums",
     "logarithms",
     "corollaries",
     "rates_of_decay",
@@ -30,10 +28,8 @@ MODULES = (
     "strategies",
     "blended",
     "adams",
-    "delayed_moments",
     "delayed_adam",
     "delayed_adagrad",
     "memory",
-    "budget",
 )
 """Where the claims are, in the paper's order."""

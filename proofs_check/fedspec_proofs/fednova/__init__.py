@@ -11,11 +11,9 @@ MODULES = (
     "small_rate",
     "strongly_convex",
     "round_numbers",
-    "every_n",
     "best_coefficients",
     "best_rates",
     "several_rounds",
-    "outer_momentum",
     "compressed_factors",
     "lemma_1",
     "nova",
@@ -42,7 +40,6 @@ MODULES = (
     "lemma_5",
     "corollary_3",
     "sampled_round",
-    "corollary_3_steps",
     "variance_reduction",
 )
 """Where the claims are, in the paper's order as far as the main text and the appendices allow."""

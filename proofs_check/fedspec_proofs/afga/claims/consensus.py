@@ -1,23 +1,39 @@
-"""The steps of Lemma F.2, in what is left of the models beside their mean."""
+"""The steps of Lemma F.2, in what is left of the models beside their mean.
+
+The algebra behind Lemmas F.3 and F.4: powers of the 2 x 2 matrix G = [[a, b], [g, C]], by its eigenvalues.
+
+    a = max rho_k^2 (1 + 1/zeta) + b,    b = 4 L^2 eta_l^2 rho_L,    g = 16 I eta_l^2 L^2,    C = C_I
+
+A matrix is made from its eigenvalues, C and g, so that everything is a rational function of four variables.
+
+Eq. (56): how much larger a power of one eigenvalue is than that of the other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction as F
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from fedspec.arith import Array
 from fedspec.mixing import topology
 from fedspec_proofs.afga.kit import bounds
 from fedspec_proofs.afga.kit.mixed import consensus_lines
 from fedspec_proofs.afga.kit.network import EXACT, Network
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.rounds import consensus, enumerated, path, whole
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.moments import second_moment
+from fedspec_proofs.engines.reals import Real, real
 from fedspec_proofs.engines.search import Sides
+from fedspec_proofs.engines.smt import Induction, every, prove
 from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
@@ -89,3 +105,117 @@ def eq_44_repaired() -> Finding:
 
 
 ALL = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2", "step")
+
+
+def _from(draw: Draw) -> tuple[Array, Any, Any]:
+    """G and its eigenvalues."""
+    low, gap, C, g = (draw(name, positive=True) for name in ("lambda_1", "gap", "C", "g"))
+    high = low + gap
+    a = low + high - C
+    G = np.array([[a, (a * C - low * high) / g], [g, C]], dtype=object)
+    return G, low, high
+
+
+@claim(
+    "afga.eq-52",
+    statement="G = P diag(lambda_1, lambda_2) P^-1 with the printed P and its inverse",
+    source=Source(AFGA, "Lemma F.3, eq. (52) (L3152-3165)"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
+)
+def eq_52() -> Finding:
+    """With lambda_1, lambda_2 any two numbers whose sum is the trace and whose product is the determinant of G."""
+
+    def body(draw: Draw) -> list[Any]:
+        G, low, high = _from(draw)
+        C, g = G[1, 1], G[1, 0]
+        P = np.array([[low - C, high - C], [g, g]], dtype=object)
+        middle = np.array([[low, 0], [0, high]], dtype=object)
+        Q = np.array([[g, C - high], [-g, low - C]], dtype=object)
+        return list((G - P @ middle @ Q / (g * (low - high))).ravel())
+
+    return identities({"all G with g > 0 and lambda_1 < lambda_2": body})
+
+
+@dataclass(frozen=True)
+class Powers:
+    """s_j, lambda_2^j, lambda_1^j and j."""
+
+    s: Any
+    P: Any
+    Q: Any
+    j: Any
+
+
+@claim(
+    "afga.eq-56",
+    statement="s_j <= lambda_2^(j-1) min(lambda_2/(lambda_2 - lambda_1), j) <= lambda_2^j min(1/(lambda_2 - "
+    "lambda_1), j) for every j >= 1",
+    source=Source(AFGA, "Lemma F.3, eq. (56) (L3232-3246)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
+    assumptions={
+        "lambda_1 >= 0": "the determinant of G is not negative",
+        "lambda_1 < lambda_2": "the eigenvalues differ; named in order",
+        "lambda_2 >= 1": "lambda_2 >= C_I",
+    },
+)
+def eq_56() -> Finding:
+    """By induction over j, s_(j+1) = lambda_2 s_j + lambda_1^j; both parts of the minimum, multiplied out."""
+    low, high = real("lambda_1"), real("lambda_2")
+    inputs = {
+        "lambda_1 >= 0": low >= 0,
+        "lambda_1 < lambda_2": low < high,
+        "lambda_2 >= 1": high >= 1,
+    }
+
+    def invariant(w: Powers) -> dict[str, Any]:
+        return {
+            "s (lambda_2 - lambda_1) = P - Q": w.s * (high - low) == w.P - w.Q,
+            "lambda_2 s <= j P": high * w.s <= w.j * w.P,
+            "Q <= P, 0 <= Q, 0 < P, s >= 0, j >= 1": every(w.Q <= w.P, w.Q >= 0, w.P > 0, w.s >= 0, w.j >= 1),
+        }
+
+    def shown(_: Powers, after: Powers) -> dict[str, Any]:
+        return {
+            "s (lambda_2 - lambda_1) <= P": after.s * (high - low) <= after.P,
+            "s <= j P": after.s <= after.j * after.P,
+        }
+
+    def step(w: Powers) -> Powers:
+        return Powers(high * w.s + w.Q, high * w.P, low * w.Q, w.j + 1)
+
+    start, any_j = Powers(Real(1), high, low, Real(1)), Powers(*(real(n) for n in ("s", "P", "Q", "j")))
+    base = prove({**invariant(start), **shown(start, start)}, inputs)
+    answers = (base, Induction(start, any_j, step, inputs, invariant, shown).prove()[1])
+    count, rng = 0, exact.generator()
+    for _ in range(60):
+        low_q = F(int(rng.integers(0, 9)), 8)
+        high_q = max(F(1), low_q) + F(int(rng.integers(1, 9)), 8)
+        for j in range(1, 7):
+            if not _as_printed(low_q, high_q, j):
+                return Finding(Verdict.UNKNOWN, f"fractions disagree at {low_q}, {high_q}, j = {j}")
+            count += 1
+    by_hand = {
+        "lambda_1 >= 0": (F(-1), F(1), 1),
+        "lambda_1 < lambda_2": (F(2), F(1), 2),
+        "lambda_2 >= 1": (F(0), F(1, 2), 1),
+    }
+    dropped = {
+        name: Dropped(not _as_printed(*at), f"by hand: lambda_1 = {at[0]}, lambda_2 = {at[1]}, j = {at[2]}")
+        for name, at in by_hand.items()
+    }
+    return Finding(
+        Verdict.PROVED if all(answers) else Verdict.UNKNOWN,
+        "\n".join(map(str, answers)),
+        dropped,
+        Second(Engine.EXACT, count, "eigenvalues and powers as fractions"),
+    )
+
+
+def _as_printed(low: F, high: F, j: int) -> bool:
+    s, gap, times = (high**j - low**j) / (high - low), high - low, F(j)
+    middle = high ** (j - 1) * min(high / gap, times)
+    return bool(s <= middle <= high**j * min(1 / gap, times))

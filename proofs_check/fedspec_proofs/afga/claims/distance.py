@@ -1,6 +1,6 @@
 """Eqs. (62) and (63), how far apart the eigenvalues of G are; and Lemmas F.3 and F.4 from one local step.
 
-M_(t+1) <= G M_t + B entry by entry, G as in :mod:`.recursion`. By induction over t <= I, without eigenvalues:
+M_(t+1) <= G M_t + B entry by entry, G as in :mod:`.consensus`. By induction over t <= I, without eigenvalues:
 
     consensus error <= t P,  drift <= t Q,  P = 5/2 b1 + 4 b h b2,  Q = 8/5 b2 + 2/5 P
 

@@ -1,4 +1,4 @@
-"""Lemma F.3: bounds of the eigenvalues of G, and how far apart they are. Notation as in :mod:`.recursion`."""
+"""Lemma F.3: bounds of the eigenvalues of G, and how far apart they are. Notation as in :mod:`.consensus`."""
 
 from __future__ import annotations
 

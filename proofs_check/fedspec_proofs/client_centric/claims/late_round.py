@@ -3,6 +3,8 @@
 This is the descent that the proof of Theorem 4.1 sums, for a server without a preconditioner, which alone is linear:
 the terms A_6 to A_8 with the delays and the drift in them. The clients begin from any older versions y_i, put in place,
 so nothing is used of how the server came from them. Noise is as in :mod:`.drift`.
+
+CC-FedAvg with changes of one age: by which factor two runs of it come closer in a step of the server.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from fedspec_proofs.engines.worst_case.plays import Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped
 from fedspec_proofs.engines.worst_case.values import Value, inner, square
+from fedspec_proofs.worst_cases.outer_claims import factors
 
 F = Fraction
 ETA = 4
@@ -154,3 +157,13 @@ late_round = claim(
     },
     sizes="; ".join(CASES) + "; L = 1, any sigma_l^2 and sigma_g^2; every dimension, whatever the delays",
 )(certified(ID, CASES, without))
+
+
+late = factors(
+    "client-centric.late-factors",
+    "Where the buffer of CC-FedAvg takes a change of every client, each begun D versions ago, a positive definite "
+    "quadratic form in the difference of two runs' last D + 1 models changes by at most the number of the table in a "
+    "step of the server, whatever the clients",
+    Source(CLIENT_CENTRIC, "ours, about Alg. 3 (L149-181) at one delay of all"),
+    ("cc-fedavg",),
+)

@@ -2,28 +2,33 @@
 
 A local step has length alpha phi in every layer, whatever the gradients, v and beta2 are; the printed bound has them,
 and not the number of layers.
+
+The repaired Lemma 1 for any number of local steps, in layers of one coordinate, by SMT.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from fedspec.arith import norm
 from fedspec.client.lamb import layer_step
+from fedspec.mixing.periodic import model_mean
 from fedspec.readings import Normalisation, Phi
 from fedspec_proofs.claim import Engine, Extent, Finding, Severity, Verdict, claim
-from fedspec_proofs.engines.algebra import Body, Statement, decide
+from fedspec_proofs.engines import algebra
+from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved, all_refuted
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.search import Inequality, Sides, hunt
 from fedspec_proofs.engines.smt import every
-from fedspec_proofs.fed_lamb.claims.links import layers, one_more_coordinate, shown
+from fedspec_proofs.fed_lamb.claims.key_inequality import layers, one_more_coordinate, shown
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem
@@ -171,7 +176,7 @@ WITHOUT = {
 PRINTED = Inequality(lambda c: walk(c, simple=True), {**HOLDS, "H2": lambda w: w.bounded_as_claimed}, _printed)
 
 
-def _proved(*bodies: Body, looked: Finding) -> Finding:
+def _proved(*bodies: algebra.Body, looked: Finding) -> Finding:
     """The length of a step, and what steps, layers and clients add up to."""
     return confirmed([length.body(), *shown(*bodies)], looked, TRIES)
 
@@ -235,3 +240,29 @@ def from_mean() -> Finding:
 def spread() -> Finding:
     """The mean is the point with the least mean square, which at the round's start is at most this."""
     return _proved(farther, layers, around_mean, looked=checked(Inequality(walk, HOLDS, _spread), TRIES, WITHOUT))
+
+
+def _alike(n: int, moved: int = 0) -> Body:
+    """Round of the server with n rows alike."""
+
+    def body(draw: Draw) -> Iterable[Any]:
+        x = draw("x", 2)
+        rows = np.stack([x + moved * draw("other", 2), *[x] * (n - 1)])
+        return list(model_mean(rows, clients=n) - x)
+
+    return body
+
+
+@claim(
+    "fed-lamb.clients-alike",
+    statement="n clients that end alike leave the server the model of one: no bound all of whose terms "
+    "vanish as n grows holds of something that is not 0 for clients alike with exact gradients",
+    source=at("ours, about eq. (6) and L716"),
+    engine=Engine.SYMBOLIC,
+    verdict=Verdict.PROVED_AT_SIZES,
+    sizes="n = 2..5, d = 2",
+    assumptions={"alike": "all participants end at one model"},
+)
+def alike() -> Finding:
+    """The means of v_i are alike too, by the same line; so the next round is that of one client."""
+    return identities({f"n = {n}": _alike(n) for n in range(2, 6)}, without={"alike": {"n = 2": _alike(2, moved=1)}})

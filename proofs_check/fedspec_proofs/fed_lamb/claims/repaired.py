@@ -19,8 +19,8 @@ from fedspec.readings import Phi
 from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, false
 from fedspec_proofs.engines.search import Inequality, hunt
 from fedspec_proofs.fed_lamb.claims.assembly import round_falls, theorems
-from fedspec_proofs.fed_lamb.claims.links import gradients_err, squares_by_lengths
-from fedspec_proofs.fed_lamb.kit import climb_sides, climbs
+from fedspec_proofs.fed_lamb.claims.key_inequality import gradients_err, squares_by_lengths
+from fedspec_proofs.fed_lamb.kit import climbs
 from fedspec_proofs.fed_lamb.kit.climbs import HOLDS, WITHOUT, Climb, climb, single
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.rounds import F, as_in_proofs, begin, lamb, one_round
@@ -62,8 +62,8 @@ def one_round_falls() -> Finding:
     """By fed-lamb.round-assembly. Searched: up to two clients, layers and local steps; noise may turn a gradient."""
     met = {name: HOLDS[name] for name in ROUND}
     without = {**{name: WITHOUT[name] for name in ROUND}, "H4": TOO_LONG}
-    spoiled = {"phi_M of the errors": partial(climb_sides.descended, by_least=True)}
-    looked = checked(Inequality(climb, met, climb_sides.descended, spoiled), TRIES, without)
+    spoiled = {"phi_M of the errors": partial(climbs.descended, by_least=True)}
+    looked = checked(Inequality(climb, met, climbs.descended, spoiled), TRIES, without)
     return replace(confirmed((round_falls.body(),), looked, TRIES), sharpness=looked.sharpness)
 
 
@@ -139,8 +139,8 @@ def _added_up(looked: Finding) -> Finding:
 )
 def theorem_1() -> Finding:
     """All outcomes of the noise. With alpha ~ 1/sqrt(R): O(1/sqrt(R)), and a floor that no R or n removes."""
-    found = checked(Inequality(single, HOLDS, climb_sides.summed), TRIES, WITHOUT)
-    return _added_up(_with(found, "(4)", Inequality(single, HOLDS, climb_sides.printed)))
+    found = checked(Inequality(single, HOLDS, climbs.summed), TRIES, WITHOUT)
+    return _added_up(_with(found, "(4)", Inequality(single, HOLDS, climbs.printed)))
 
 
 @claim(
@@ -157,8 +157,8 @@ def theorem_1() -> Finding:
 )
 def theorem_3() -> Finding:
     """T = 1 and 2; the drift is the repaired Lemma 1. ||f'/v_hat^(1/4)||^2 <= sum_l ||f'^l|| ||D f'^l||, eps = 0."""
-    found = checked(Inequality(climb, HOLDS, climb_sides.summed), TRIES, WITHOUT)
-    return _added_up(_with(found, "(22)", Inequality(climb, HOLDS, climb_sides.printed_third)))
+    found = checked(Inequality(climb, HOLDS, climbs.summed), TRIES, WITHOUT)
+    return _added_up(_with(found, "(22)", Inequality(climb, HOLDS, climbs.printed_third)))
 
 
 @claim(
@@ -180,7 +180,7 @@ def corollary() -> Finding:
         "H5": lambda c: all(norm(np.sqrt(s.v_hat)) <= c.root * (1 + 1e-12) for r in c.runs for s in r.states),
     }
     looked = checked(
-        Inequality(climb, met, climb_sides.converted),
+        Inequality(climb, met, climbs.converted),
         TRIES,
         {**WITHOUT, "H5": replace(WITHOUT["H1"], slack=1.0, root=0.25)},
     )

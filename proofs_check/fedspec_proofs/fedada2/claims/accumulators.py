@@ -11,10 +11,9 @@ from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Sour
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import Induction, every
-from fedspec_proofs.fedada2.kit.every_cover import any_cover
 from fedspec_proofs.fedada2.kit.inductive import Build, inductive
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.fedada2.kit.sm3_inductions import small_covers
+from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover, small_covers
 
 SOURCE = Source(FEDADA2, "Lemma 17 (L796)")
 ASSUMED = {"|g(j)| <= G": "Assumption 2 for every draw"}

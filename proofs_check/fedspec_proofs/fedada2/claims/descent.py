@@ -15,9 +15,9 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import every
-from fedspec_proofs.fedada2.kit.every_cover import any_cover
 from fedspec_proofs.fedada2.kit.local_runs import HELD, HELD_WORDS, MET, WORDS, Local, drawn
 from fedspec_proofs.fedada2.kit.rational import F, second_moment
+from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 

@@ -19,7 +19,6 @@ from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.claims.logarithms import sharper_22
 from fedspec_proofs.fedada2.kit.conditions import LOCAL, lipschitz, ramp
-from fedspec_proofs.fedada2.kit.every_cover import any_cover
 from fedspec_proofs.fedada2.kit.inductive import Build, inductive
 from fedspec_proofs.fedada2.kit.lemma_15 import parts
 from fedspec_proofs.fedada2.kit.local_runs import (
@@ -33,7 +32,7 @@ from fedspec_proofs.fedada2.kit.local_runs import (
     sm3_change,
 )
 from fedspec_proofs.fedada2.kit.rational import F
-from fedspec_proofs.fedada2.kit.sm3_inductions import small_covers
+from fedspec_proofs.fedada2.kit.sm3_inductions import any_cover, small_covers
 from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.refutation import refutation
 

@@ -6,7 +6,7 @@ of the state is an *inductive invariant*: it holds at ``begin`` and one step pre
 number of steps, for any gradients.
 
 Proofs run over every cover of at most three coordinates (115 families of sets) and over a list of larger ones; any
-cover of any size is in :mod:`.every_cover`.
+cover of any size is in :mod:`.sm3_inductions`.
 """
 
 from __future__ import annotations

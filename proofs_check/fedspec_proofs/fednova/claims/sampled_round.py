@@ -3,6 +3,8 @@
 Every sample is gone through, so that the expectation over the draws is a sum; a client that is drawn twice trains once
 for each draw, with noise of its own. Noise is as in :mod:`.noisy_round`. In the mean over x the bound telescopes: its
 sum over rounds is (182) for every T.
+
+App. G: steps of the proof of Corollary 3.
 """
 
 from __future__ import annotations
@@ -17,14 +19,16 @@ from fedspec.algorithms.fednova_sampled import FedNovaSampled
 from fedspec.arith import Vector
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import SampledSteps, SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
+from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.worst_case.certificates import Case, certified
 from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
 from fedspec_proofs.engines.worst_case.forms import Form, basis, vector
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, inner, square
 from fedspec_proofs.fednova.claims.corollary_3 import without
+from fedspec_proofs.fednova.claims.descent import drift_step, small_drift
 from fedspec_proofs.fednova.claims.noisy_round import NOISE, SIGMA2
 from fedspec_proofs.fednova.kit.bounds import drift, rational, reach
 from fedspec_proofs.fednova.kit.sampled_runs import CONDITIONS
@@ -160,3 +164,17 @@ drawn_round = claim(
     sizes="; ".join(CASES) + "; SGD, two clients with p = 1/2, tau_eff = mean tau; eta in units of 1/L, beta^2 = 3/2; "
     "any sigma^2 and kappa^2",
 )(certified(ID, CASES, without))
+
+
+@claim(
+    "fednova.eq-177",
+    statement="D <= 1 / (12 beta^2 + 1) gives 1/(1-D) <= 1 + 1/(12 beta^2) <= 2 and 3 D beta^2 / (1-D) <= 1/4",
+    source=Source(FEDNOVA, "the words above eq. (177) (L930)"),
+    engine=Engine.SMT,
+    verdict=Verdict.PROVED,
+    extent=Extent.WHOLE,
+    assumptions={"drift": "D <= 1 / (12 beta^2 + 1)", "beta": "beta^2 >= 1"},
+)
+def drift_constants() -> Finding:
+    """For all reals."""
+    return decide(drift_step(12, rational(2), rational(1, 12)), sample=small_drift(12))

@@ -1,4 +1,7 @@
-"""The table of docs/worst-cases.md about several rounds: at once, and one after another."""
+"""The table of docs/worst-cases.md about several rounds: at once, and one after another.
+
+A server's momentum over clients with SGD: by which factor two of its states come closer in a round.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.fednova.claims.strongly_convex import UNLIKE, without
+from fedspec_proofs.worst_cases.outer_claims import factors
 from fedspec_proofs.worst_cases.several_rounds import Several, problem_of
 from fedspec_proofs.worst_cases.tabled import Table, each
 
@@ -84,3 +88,12 @@ def several() -> Finding:
     row = next(row for row in _FOUND if row["steps"] == [1, 3] and row["rounds"] == 2)
     r = TABLE.asked(row)
     return Finding(Verdict.CERTIFIED, evidence, without(problem_of(r, Fraction(row["bound"])), r))
+
+
+momentum = factors(
+    "fednova.outer-factors",
+    "In a round of FedAvgM, heavy ball or Nesterov, a positive definite quadratic form in the difference of two states "
+    "(x, v) changes by at most the number of the table, whatever the clients: below 1 its rounds go to one model",
+    Source(FEDNOVA, "ours, about server momentum (L204, L244); with DiLoCo's numbers and SGD for its clients' AdamW"),
+    ("fedavgm",),
+)
