@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from fedspec.errors import FedspecError
 from fedspec.parsing import parse_json
 from fedspec_proofs.claim import Dropped, Engine, Record, Second, Sharpness, Verdict
 from fedspec_proofs.engines.witnesses import Found
+
+T = TypeVar("T")
 
 PATH = Path(__file__).with_name("ledger.json")
 
@@ -32,20 +34,28 @@ def _record(id: str, row: Mapping[str, Any]) -> Record:
     )
 
 
+def _read(path: Path, of: Callable[[dict[str, Any]], T], what: str) -> T | None:
+    """What a file holds; None if there is no file yet.
+
+    Raises:
+        FedspecError: the file holds something else.
+    """
+    if not path.exists():
+        return None
+    try:
+        return of(parse_json(path.read_text(encoding="utf-8")))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise FedspecError(f"claims: {path} is {what} ({error}); renew it: {COMMAND.format('--all')}") from error
+
+
 def load(path: Path | None = None) -> dict[str, Record]:
     """The stored records by claim; none where there is no file yet.
 
     Raises:
         FedspecError: the file is no ledger.
     """
-    path = path or PATH
-    if not path.exists():
-        return {}
-    try:
-        body: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
-        return {id: _record(id, row) for id, row in body.items()}
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise FedspecError(f"claims: {path} is no ledger ({error}); renew it: {COMMAND.format('--all')}") from error
+    found = _read(path or PATH, lambda body: {id: _record(id, row) for id, row in body.items()}, "no ledger")
+    return found or {}
 
 
 def save(records: Mapping[str, Record], order: Iterable[str], path: Path | None = None) -> None:
@@ -84,14 +94,12 @@ def load_found() -> dict[str, dict[str, Found]]:
     Raises:
         FedspecError: the file holds something else.
     """
-    path = _beside()
-    if not path.exists():
-        return {}
-    try:
-        body: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
-        return {id: {name: Found(*one) for name, one in searches.items()} for id, searches in body.items()}
-    except (AttributeError, TypeError, ValueError) as error:
-        raise FedspecError(f"claims: {path} is not readable ({error}); renew it: {COMMAND.format('--all')}") from error
+    found = _read(
+        _beside(),
+        lambda body: {id: {name: Found(*one) for name, one in searches.items()} for id, searches in body.items()},
+        "not readable",
+    )
+    return found or {}
 
 
 def save_found(found: Mapping[str, Mapping[str, Found]], order: Iterable[str]) -> None:

@@ -50,16 +50,24 @@ class Rationals:
         self.values: dict[str, Fraction] = dict(known or {})
 
     def __call__(self, name: str, *shape: int, positive: bool = False) -> Any:
-        """A rational of [-8, 8], or of (0, 8] where it must be positive, with a denominator of at most 6."""
+        """A rational or an array of rationals."""
 
-        def make(one: str) -> Fraction:
+        def make(one: str) -> Any:
             if one not in self.values:
-                low = 1 if positive else -8
-                (value,) = exact.rationals(self.rng, 1, low=low, denominators=(1, 2, 3, 4, 5, 6))
-                self.values[one] = value
-            return self.values[one]
+                self.values[one] = self.drawn(positive)
+            return self.shown(self.values[one])
 
         return filled(name, shape, make)
+
+    def drawn(self, positive: bool) -> Fraction:
+        """A rational of [-8, 8], or of (0, 8] where it must be positive, with a denominator of at most 6."""
+        low = 1 if positive else -8
+        (value,) = exact.rationals(self.rng, 1, low=low, denominators=(1, 2, 3, 4, 5, 6))
+        return value
+
+    def shown(self, value: Fraction) -> Any:
+        """The rational as bodies get it."""
+        return value
 
 
 class At:

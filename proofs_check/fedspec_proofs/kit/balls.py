@@ -1,4 +1,4 @@
-"""Lines about balls: a sum of two vectors, a mean of members; by lengths and products, in every dimension."""
+"""Lines about balls and means: sums and means of vectors by lengths and products; squares of sums and of means."""
 
 from __future__ import annotations
 
@@ -27,3 +27,17 @@ def mean_inside(draw: Draw) -> Statement:
         "Cauchy-Schwarz": uv * uv <= u2 * v2,
     }
     return Statement(given, {"in the ball": w * w * u2 + 2 * w * (1 - w) * uv + (1 - w) ** 2 * v2 <= r * r})
+
+
+def squared_mean(draw: Draw) -> Statement:
+    """(w a + (1 - w) b)^2 <= w a^2 + (1 - w) b^2: the square of a mean, one client, step or outcome more at a time."""
+    a, b, w = draw("a"), draw("b"), draw("w")
+    mean = w * a + (1 - w) * b
+    return Statement({"0 <= w <= 1": every(w >= 0, w <= 1)}, {"mean": mean**2 <= w * a * a + (1 - w) * b * b})
+
+
+def one_more_term(draw: Draw) -> Statement:
+    """(sum u)^2 <= n sum u^2, from n to n + 1 terms."""
+    total, n, squares, u = (draw(name) for name in ("sum", "n", "squares", "u"))
+    given = {"so far": every(n >= 0, squares >= 0, total**2 <= n * squares)}
+    return Statement(given, {"(sum u)^2 <= (n + 1) sum u^2": (total + u) ** 2 <= (n + 1) * (squares + u**2)})

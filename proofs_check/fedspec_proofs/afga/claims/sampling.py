@@ -143,6 +143,14 @@ def otherwise(words: str, left: Any, right: Any, said: str = "right side") -> Dr
     return Dropped(left > right, f"by hand: {words}: left side {left}, {said} {right}")
 
 
+def inexact(share: Any = 1) -> dict[str, Dropped]:
+    """The exact moment, or a share of it, where clients are drawn otherwise."""
+    return {
+        "without replacement": otherwise(REPLACED, share * twice_the_same(), share * moment(PAIR, 1, 2, 2)),
+        "independent": otherwise(TOGETHER, share * one_for_both(), share * moment(TWO_PAIRS, 2, 2, 1)),
+    }
+
+
 def _not_between() -> Dropped:
     """K makes up for the one draw in eq. (87), which is an equality then, but the lemma's difference is not 0."""
     left, right, between = one_for_both(), bound(TWO_PAIRS, 2, 2, 1), slack(TWO_PAIRS, 2, 2, 1)
@@ -187,11 +195,7 @@ def lemma_f_6_exact() -> Finding:
     """By the chances of one and of two clients, and one cluster more at a time; then at the same sizes."""
     sizes = {f"K = {K}, n = {n}, m = {m}": exactly(K, n, m) for K, n, m in SIZES}
     found = identities({"any clusters": one_more_cluster, **sizes}, instances=6)
-    dropped = {
-        "without replacement": otherwise(REPLACED, twice_the_same(), moment(PAIR, 1, 2, 2)),
-        "independent": otherwise(TOGETHER, one_for_both(), moment(TWO_PAIRS, 2, 2, 1)),
-    }
-    return Finding(found.verdict, found.evidence, dropped, found.second)
+    return Finding(found.verdict, found.evidence, inexact(), found.second)
 
 
 @false(

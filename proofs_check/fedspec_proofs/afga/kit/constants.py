@@ -43,24 +43,25 @@ def dissimilar(net: Network, k: int) -> Any:
     return sum((net.c[i] - mean) ** 2 for i in V) / Fraction(net.n)
 
 
-def between(net: Network, alpha2: Any, sigma2_c: Any) -> bool:
-    """Whether 1/K sum_k fbar_k'(x)^2 <= alpha^2 f'(x)^2 + sigma_c^2 for all x: a parabola never below 0."""
+def _parabola(net: Network, alpha2: Any) -> tuple[Any, Any, Any]:
+    """A, B and C of alpha^2 f'(x)^2 - 1/K sum_k fbar_k'(x)^2 = A x^2 + B x + C."""
     slopes, starts = cluster_means(net, net.a), cluster_means(net, net.c)
     slope, start = sum(slopes) / Fraction(net.K), sum(starts) / Fraction(net.K)
     A = alpha2 * slope**2 - sum(s**2 for s in slopes) / Fraction(net.K)
     B = 2 * (alpha2 * slope * start - sum(s * c for s, c in zip(slopes, starts, strict=True)) / Fraction(net.K))
-    C = alpha2 * start**2 + sigma2_c - sum(c**2 for c in starts) / Fraction(net.K)
-    return bool(A >= 0 and C >= 0 and B**2 <= 4 * A * C)
+    return A, B, alpha2 * start**2 - sum(c**2 for c in starts) / Fraction(net.K)
+
+
+def between(net: Network, alpha2: Any, sigma2_c: Any) -> bool:
+    """Whether 1/K sum_k fbar_k'(x)^2 <= alpha^2 f'(x)^2 + sigma_c^2 for all x: a parabola never below 0."""
+    A, B, C = _parabola(net, alpha2)
+    return bool(A >= 0 and C + sigma2_c >= 0 and 4 * A * (C + sigma2_c) >= B**2)
 
 
 def least_sigma2_c(net: Network, alpha2: Any) -> Any:
     """The smallest sigma_c^2 for that alpha, where the clusters' slopes allow one; else 0."""
-    slopes, starts = cluster_means(net, net.a), cluster_means(net, net.c)
-    slope, start = sum(slopes) / Fraction(net.K), sum(starts) / Fraction(net.K)
-    A = alpha2 * slope**2 - sum(s**2 for s in slopes) / Fraction(net.K)
-    B = 2 * (alpha2 * slope * start - sum(s * c for s, c in zip(slopes, starts, strict=True)) / Fraction(net.K))
-    rest = sum(c**2 for c in starts) / Fraction(net.K) - alpha2 * start**2
-    return max(Fraction(0), rest + (B**2 / (4 * A) if A > 0 else Fraction(0)))
+    A, B, C = _parabola(net, alpha2)
+    return max(Fraction(0), -C + (B**2 / (4 * A) if A > 0 else Fraction(0)))
 
 
 def never_negative(M: Array) -> bool:

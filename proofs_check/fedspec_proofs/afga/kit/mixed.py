@@ -17,6 +17,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import rationals
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.smt import every
+from fedspec_proofs.kit.balls import squared_mean
 
 ONE_STEP = {
     "mixing": "Xperp_(t+1) = (W - J) Y, Y = Xperp_t - eta_l D_S (grad F + noise), is at most rho |Y| long",
@@ -214,13 +215,6 @@ def slopes_apart(draw: Draw) -> Sum:
     return Sum(steps, weighted, L**2 / root * (cons + drift))
 
 
-def _mean_square(draw: Draw) -> Statement:
-    """(w a + (1 - w) b)^2 <= w a^2 + (1 - w) b^2, one client more at a time."""
-    a, b, w = draw("a"), draw("b"), draw("w")
-    mean = w * a + (1 - w) * b
-    return Statement({"0 <= w <= 1": every(w >= 0, w <= 1)}, {"mean": mean**2 <= w * a * a + (1 - w) * b * b})
-
-
 def _ways(draw: Draw) -> list[Any]:
     """mean |x_i - x|^2 = mean |x_i - xbar|^2 + |xbar - x|^2, by the means of x_i and of x_i^2."""
     mean, square, x = draw("mean"), draw("mean square"), draw("x")
@@ -234,5 +228,5 @@ def _shares(rng: np.random.Generator) -> dict[str, Any]:
 
 def slope_lines() -> tuple[Finding, ...]:
     """The steps about slopes of the theorem's assembly."""
-    lines = decide(_mean_square, sample=_shares, ablate=False)
+    lines = decide(squared_mean, sample=_shares, ablate=False)
     return added(slopes_apart, APART), lines, identities({"ways": _ways})

@@ -24,6 +24,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.kit.adding import confirmed
+from fedspec_proofs.kit.balls import squared_mean
 
 
 def _a_8() -> Inequality[Local]:
@@ -60,7 +61,7 @@ def a_8() -> Finding:
 
     The search has exact gradients, one dimension, up to three clients, any points and steps.
     """
-    proof = shown(every_size.convex, every_size.by_way_of, sample=every_size.on_the_line)
+    proof = shown(squared_mean, every_size.by_way_of, sample=every_size.on_the_line)
     proof += shown(every_size.quotient)
     proof.append(added_up(a_8=term_sums.a_8))
     return confirmed(proof, searched(_a_8(), 700, drop=300), 700)

@@ -10,6 +10,7 @@ from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
+from fedspec_proofs.kit.balls import one_more_term
 
 TIMEOUT_MS = 4000
 
@@ -114,7 +115,7 @@ def delays() -> Finding:
     """A sum over s rounds squared is at most s times the squares (induction over s), a step is eta |y_k| long, and the
     terms s rounds ago add up to no more than all terms (induction over T); lags are taken one by one up to tau.
     """
-    bodies = {"root": each.a_1, "steps": each.one_more_term, "rounds": each.one_more_round, "lags": each.one_more_lag}
+    bodies = {"root": each.a_1, "steps": one_more_term, "rounds": each.one_more_round, "lags": each.one_more_lag}
     samples = {"root": each.nearby}
     parts = {
         name: decide(body, sample=samples.get(name, each.on_the_line), instances=20, timeout_ms=TIMEOUT_MS)

@@ -313,21 +313,13 @@ def theorem_repaired() -> Finding:
 def one_coin() -> Dropped:
     """400 equal clients that share the noise of every round send what one of them sends."""
     clients = Clients(((huber(0, 1),),) * 400, Fraction(1))
-    many = Regime(
+    many = replace(
+        two_clients(0, Fraction(1, 10**9), m=400),
         clients=clients,
-        x0=np.array([Fraction(0)], dtype=object),
-        server="adagrad",
         eta=Fraction(8 * 10**7),
-        eta_l=Fraction(1, 10**9),
-        eps=Fraction(1),
-        beta=Fraction(0),
-        gamma=Fraction(0),
-        v0=Fraction(0),
-        m=400,
         steps=((1,) * 400,) * 6,
         delays=((0,) * 400,) * 6,
         tau=0,
-        uniform=True,
         L=clients.smoothness,
         G=clients.bound,
         sigma_l2=clients.local_variance,

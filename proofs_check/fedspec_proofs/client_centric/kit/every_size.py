@@ -93,24 +93,10 @@ def one_more_noise(draw: Draw) -> Statement:
     return Statement(given, {"after it": total + 2 * product + square <= s + sigma2})
 
 
-def convex(draw: Draw) -> Statement:
-    """(w a + (1 - w) b)^2 <= w a^2 + (1 - w) b^2: the square of a mean, one client or step more at a time."""
-    a, b, w = draw("a"), draw("b"), draw("w")
-    mean = w * a + (1 - w) * b
-    return Statement({"0 <= w <= 1": every(w >= 0, w <= 1)}, {"mean": mean**2 <= w * a * a + (1 - w) * b * b})
-
-
 def by_way_of(draw: Draw) -> Statement:
     """(x - z)^2 <= 2 (x - y)^2 + 2 (y - z)^2."""
     x, y, z = draw("x"), draw("y"), draw("z")
     return Statement({}, {"(x - z)^2": (x - z) ** 2 <= 2 * (x - y) ** 2 + 2 * (y - z) ** 2})
-
-
-def one_more_term(draw: Draw) -> Statement:
-    """(sum u)^2 <= n sum u^2, from n to n + 1 terms."""
-    total, n, squares, u = (draw(name) for name in ("sum", "n", "squares", "u"))
-    given = {"so far": every(n >= 0, squares >= 0, total**2 <= n * squares)}
-    return Statement(given, {"(sum u)^2 <= (n + 1) sum u^2": (total + u) ** 2 <= (n + 1) * (squares + u**2)})
 
 
 def one_more_round(draw: Draw) -> Statement:

@@ -29,6 +29,7 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.claims.assembly import key_inequality, lines
 from fedspec_proofs.fed_lamb.kit.shared import at
 from fedspec_proofs.kit.adding import confirmed
+from fedspec_proofs.kit.balls import squared_mean
 
 KEY = {
     "v_hat >= v0": "v_hat = w^2 and v0 = w_0^2 with w >= w_0",
@@ -161,13 +162,6 @@ def counted(draw: Draw) -> list[Any]:
     """0 + 1 + ... + (T - 1) = T (T - 1)/2, from T to T + 1; nothing at T = 1."""
     T = draw("T")
     return [T * (T - 1) / 2 + T - (T + 1) * T / 2]
-
-
-def squared_mean(draw: Draw) -> Statement:
-    """(w a + (1 - w) b)^2 <= w a^2 + (1 - w) b^2: (E|.|)^2 <= E|.|^2, one outcome more at a time."""
-    a, b, w = draw("a"), draw("b"), draw("w")
-    mean = w * a + (1 - w) * b
-    return Statement({"0 <= w <= 1": every(w >= 0, w <= 1)}, {"mean": mean**2 <= w * a * a + (1 - w) * b * b})
 
 
 @claim(

@@ -39,9 +39,7 @@ def _delayed(cover: Cover, *, factor: int, clock: str) -> Build:
                 f"0 <= mu(b) <= {'d ' if factor > 1 else ''}n G^2": every(
                     *([m >= 0 for m in state["mu"]] + [m <= top for m in state["mu"]])
                 ),
-                "n >= 0": every(
-                    state["n"] >= 0,
-                ),
+                "n >= 0": state["n"] >= 0,
             }
 
         def bound(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:

@@ -83,19 +83,13 @@ def _apart(d: int) -> Callable[[Draw], Statement]:
         distance, change = sum(z * z), sum((a - b) ** 2)
         given = {
             "Assumption 2": every(*[v <= G for v in (*a, *b)], *[-v <= G for v in (*a, *b)]),
-            "|x - y| >= eta_l eps_s": every(
-                distance >= near * near,
-            ),
+            "|x - y| >= eta_l eps_s": distance >= near * near,
             "eta_l eps_s > 0": near > 0,
         }
         # Ltilde^2 |x - y|^2 = 4 d G^2 |x - y|^2/near^2, whose last factor is at least 1.
         shown = {
-            "|a - b|^2 <= 4 d G^2": every(
-                change <= 4 * d * G * G,
-            ),
-            "|x - y|^2/(eta_l eps_s)^2 >= 1": every(
-                distance / (near * near) >= 1,
-            ),
+            "|a - b|^2 <= 4 d G^2": change <= 4 * d * G * G,
+            "|x - y|^2/(eta_l eps_s)^2 >= 1": distance / (near * near) >= 1,
         }
         return Statement(given, shown)
 

@@ -55,11 +55,7 @@ def _still_for_all_rates(h: fedada2.FedAda2) -> bool:
     sent = fedada2.step(any_rate, state, BALANCED.clients, everybody(BALANCED, 1))[1]["delta"]
     return bool(
         prove(
-            {
-                "Delta = 0": every(
-                    sent[0] == 0,
-                )
-            },
+            {"Delta = 0": sent[0] == 0},
             {"eta_l > 0": eta_l > 0},
         )
     )

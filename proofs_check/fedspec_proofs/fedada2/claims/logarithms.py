@@ -24,7 +24,7 @@ from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.engines.smt import Induction, Proof, every
 from fedspec_proofs.fedada2.kit.bounds import c
-from fedspec_proofs.fedada2.kit.inductive import Build, inductive, patient
+from fedspec_proofs.fedada2.kit.inductive import inductive, patient
 from fedspec_proofs.fedada2.kit.rational import F
 from fedspec_proofs.kit.adding import confirmed
 
@@ -47,20 +47,14 @@ def _tail() -> tuple[Proof, Proof]:
 
     def known(A: Any, S: Any, T: Any) -> dict[str, Any]:
         return {
-            "A <= C + 1/u_0 - 1/(T - 1)": every(
-                A * u0 * (T - 1) <= C * u0 * (T - 1) + T - 1 - u0,
-            ),
-            "S <= (C + 1/u_0) T": every(
-                u0 * S <= (u0 * C + 1) * T,
-            ),
+            "A <= C + 1/u_0 - 1/(T - 1)": A * u0 * (T - 1) <= C * u0 * (T - 1) + T - 1 - u0,
+            "S <= (C + 1/u_0) T": u0 * S <= (u0 * C + 1) * T,
         }
 
     cut_off = {"u_0 >= 1 and C >= 0": every(u0 >= 1, C >= 0)}
     start = {
         **cut_off,
-        "every inner sum so far is at most C": every(
-            C * (u0 + 1) >= S,
-        ),
+        "every inner sum so far is at most C": C * (u0 + 1) >= S,
     }
     first = patient(known(C, S, u0 + 1), start, logic=LOGIC)
     terms = {"b^T T^4 <= 1 and T >= u_0 + 1": every(w >= 0, w * T * T <= 1, u0 + 1 <= T)}
@@ -143,41 +137,31 @@ def _weighted(s: Changes) -> float:
     return total
 
 
-def _logarithm() -> Build:
+def _logarithm(draw: Draw) -> Induction[Any]:
     """Round by round: log(v_t/v_(t-1)) is 1 - v_(t-1)/v_t and something s that is not negative (log-step)."""
+    delta, s, weight = draw("delta", 1), draw("s"), draw("weight")
+    one = delta * 0 + 1
 
-    def build(draw: Draw) -> Induction[Any]:
-        delta, s, weight = draw("delta", 1), draw("s"), draw("weight")
-        one = delta * 0 + 1
+    def step(state: dict[str, Any]) -> dict[str, Any]:
+        before = Adaptive(x=delta * 0, m=delta * 0, v=state["v"], t=0)
+        after = adagrad(before, delta, eta=F(1), beta1=F(0), tau=F(1))
+        share = delta[0] ** 2 / after.v[0]
+        grown = 1 - before.v[0] / after.v[0] + s
+        return {"v": after.v, "sum": state["sum"] + weight * share, "log": state["log"] + grown}
 
-        def step(state: dict[str, Any]) -> dict[str, Any]:
-            before = Adaptive(x=delta * 0, m=delta * 0, v=state["v"], t=0)
-            after = adagrad(before, delta, eta=F(1), beta1=F(0), tau=F(1))
-            share = delta[0] ** 2 / after.v[0]
-            grown = 1 - before.v[0] / after.v[0] + s
-            return {"v": after.v, "sum": state["sum"] + weight * share, "log": state["log"] + grown}
-
-        def invariant(state: dict[str, Any]) -> dict[str, Any]:
-            return {
-                "v_t > 0": every(
-                    state["v"][0] > 0,
-                ),
-                "the sum <= log(v_t/v_0)": every(
-                    state["sum"] <= state["log"],
-                ),
-            }
-
-        inputs = {
-            "0 <= b < 1": every(weight >= 0, weight <= 1),
-            "log-step": every(
-                s >= 0,
-            ),
+    def invariant(state: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "v_t > 0": state["v"][0] > 0,
+            "the sum <= log(v_t/v_0)": state["sum"] <= state["log"],
         }
-        initial = {"v": one, "sum": s * 0, "log": s * 0}
-        arbitrary = {"v": draw("v", 1), "sum": draw("sum"), "log": draw("log")}
-        return Induction(initial, arbitrary, step, inputs, invariant, lambda _, after: invariant(after))
 
-    return build
+    inputs = {
+        "0 <= b < 1": every(weight >= 0, weight <= 1),
+        "log-step": s >= 0,
+    }
+    initial = {"v": one, "sum": s * 0, "log": s * 0}
+    arbitrary = {"v": draw("v", 1), "sum": draw("sum"), "log": draw("log")}
+    return Induction(initial, arbitrary, step, inputs, invariant, lambda _, after: invariant(after))
 
 
 @claim(
@@ -199,7 +183,7 @@ def sharper_22() -> Finding:
     v_0 = 1: changes in units of sqrt(v_0) alter neither side. The weight 1 - b^t of a round is any number of [0, 1].
     Rational bounds of the logarithm then look at whole runs.
     """
-    found = inductive({"any T": _logarithm()}, numerals=True)
+    found = inductive({"any T": _logarithm}, numerals=True)
     rng, count = exact.generator(), 0
     for _ in range(60):
         b, v, left = F(1, 2), F(1, int(rng.integers(1, 50))), F(0)

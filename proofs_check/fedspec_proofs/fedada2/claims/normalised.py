@@ -43,17 +43,11 @@ def _pair(bound: Callable[[Any, Any, Any], Any], words: str) -> Callable[[Draw],
         given = {
             "eps > 0": eps > 0,
             "eta > 0": eta > 0,
-            "symmetric": every(
-                other[0] == -xi[0],
-            ),
+            "symmetric": other[0] == -xi[0],
         }
         return Statement(
             given,
-            {
-                words: every(
-                    (up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0]),
-                )
-            },
+            {words: (up**2 + down**2) / 2 <= x[0] ** 2 + bound(eta, eps, x[0])},
         )
 
     return body

@@ -43,9 +43,7 @@ def best_exponent() -> Finding:
             given,
             {
                 "best >= -1/2": best >= F(-1, 2),
-                "some exponent of the second case is >= -1/2": every(
-                    other[0] + other[1] >= -1,
-                ),
+                "some exponent of the second case is >= -1/2": other[0] + other[1] >= -1,
                 "-1/2 is attained": max(at) == F(-1, 2),
             },
         )
@@ -105,22 +103,12 @@ def _identical(draw: Draw) -> Statement:
         "(A)": every(p1 + p2 > -1, p1 + p2 < 0, p2 <= F(-1, 2)),
         "(B)": every(q1 > F(-1, 2), q1 < F(12, 25)),
     }
-    shown = {
-        f"Psi{i}/Psi6 falls in (A)": every(
-            e < 0,
-        )
-        for i, e in enumerate(bounded, 1)
-    }
+    shown = {f"Psi{i}/Psi6 falls in (A)": e < 0 for i, e in enumerate(bounded, 1)}
     return Statement(
         given,
         {
             **shown,
-            **{
-                f"Psi{i}/Psi6 falls in (B)": every(
-                    e < 0,
-                )
-                for i, e in enumerate(growing, 1)
-            },
+            **{f"Psi{i}/Psi6 falls in (B)": e < 0 for i, e in enumerate(growing, 1)},
         },
     )
 

@@ -178,18 +178,10 @@ def _bounded(draw: Draw) -> Statement:
         "tau > 0": tau > 0,
     }
     shown = {
-        "(1 - beta2) Delta_t^2 <= v_t": every(
-            s * s * change * change <= after,
-        ),
-        "sqrt(v_t) - sqrt(beta2 v_(t-1)) <= Phi sqrt(1 - beta2)": every(
-            b - a <= phi * s,
-        ),
-        "and it is >= 0": every(
-            b >= a,
-        ),
-        "tau^2 <= (sqrt(beta2 v_(t-1)) + tau) (sqrt(v_t) + tau)": every(
-            tau * tau <= (a + tau) * (b + tau),
-        ),
+        "(1 - beta2) Delta_t^2 <= v_t": s * s * change * change <= after,
+        "sqrt(v_t) - sqrt(beta2 v_(t-1)) <= Phi sqrt(1 - beta2)": b - a <= phi * s,
+        "and it is >= 0": b >= a,
+        "tau^2 <= (sqrt(beta2 v_(t-1)) + tau) (sqrt(v_t) + tau)": tau * tau <= (a + tau) * (b + tau),
     }
     return Statement(given, shown)
 

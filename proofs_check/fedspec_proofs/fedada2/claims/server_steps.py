@@ -13,7 +13,7 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real, reals, roots
 from fedspec_proofs.engines.smt import Induction, every
-from fedspec_proofs.fedada2.kit.inductive import Build, inductive, patient
+from fedspec_proofs.fedada2.kit.inductive import inductive, patient
 from fedspec_proofs.fedada2.kit.rational import F
 
 SOURCE = Source(FEDADA2, "Lemma 16 (L778)")
@@ -35,107 +35,79 @@ def _stepped(state: Mapping[str, Any], delta: Any, b: Any) -> Adaptive:
     return adagrad(_state(state["m"], state["v"]), delta, eta=F(1), beta1=b, tau=F(1))
 
 
-def _share() -> Build:
+def _share(draw: Draw) -> Induction[Any]:
     """m_t^2 <= c_t (v_t - v_0) by Cauchy and Schwarz, with c_t = b^2 c_(t-1) + (1 - b)^2."""
+    b, delta, v0 = draw("b"), draw("delta", 1), draw("v0", 1)
 
-    def build(draw: Draw) -> Induction[Any]:
-        b, delta, v0 = draw("b"), draw("delta", 1), draw("v0", 1)
+    def step(state: dict[str, Any]) -> dict[str, Any]:
+        after = _stepped(state, delta, b)
+        c = b * b * state["c"] + (1 - b) * (1 - b)
+        return {"m": after.m, "v": after.v, "v0": state["v0"], "c": c}
 
-        def step(state: dict[str, Any]) -> dict[str, Any]:
-            after = _stepped(state, delta, b)
-            c = b * b * state["c"] + (1 - b) * (1 - b)
-            return {"m": after.m, "v": after.v, "v0": state["v0"], "c": c}
-
-        def invariant(state: dict[str, Any]) -> dict[str, Any]:
-            (m,), (v,), (first,), c = state["m"], state["v"], state["v0"], state["c"]
-            return {
-                "c_t >= 0": every(
-                    c >= 0,
-                ),
-                "v_t >= v_0": every(
-                    v >= first,
-                ),
-                "m_t^2 <= c_t (v_t - v_0)": every(
-                    m * m <= c * (v - first),
-                ),
-            }
-
-        initial = {"m": delta * 0, "v": v0, "v0": v0, "c": b * 0}
-        arbitrary = {"m": draw("m", 1), "v": draw("v", 1), "v0": v0, "c": draw("c")}
-        inputs = {"0 <= b < 1": every(b >= 0, b < 1)}
-        return Induction(initial, arbitrary, step, inputs, invariant, lambda _, after: {})
-
-    return build
-
-
-def _closed() -> Build:
-    """(1 + b) c_t = (1 - b) (1 - b^(2t)), so that m_t^2 <= (1 - b) (1 - b^(2t)) (v_t - v_0); q stands for b^(2t)."""
-
-    def build(draw: Draw) -> Induction[Any]:
-        b = draw("b")
-
-        def step(state: dict[str, Any]) -> dict[str, Any]:
-            return {"c": b * b * state["c"] + (1 - b) * (1 - b), "q": state["q"] * b * b}
-
-        def invariant(state: dict[str, Any]) -> dict[str, Any]:
-            return {
-                "(1 + b) c_t = (1 - b) (1 - q)": every(
-                    (1 + b) * state["c"] == (1 - b) * (1 - state["q"]),
-                ),
-                "c_t >= 0": every(
-                    state["c"] >= 0,
-                ),
-            }
-
-        def claims(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-            return {
-                "c_t <= (1 - b) (1 - q)": every(
-                    after["c"] <= (1 - b) * (1 - after["q"]),
-                )
-            }
-
-        inputs = {"0 <= b < 1": every(b >= 0, b < 1)}
-        arbitrary = {"c": draw("c"), "q": draw("q")}
-        return Induction({"c": b * 0, "q": b * 0 + 1}, arbitrary, step, inputs, invariant, claims)
-
-    return build
-
-
-def _size() -> Build:
-    """|m_t| <= (1 - b^t) Phi and v_t >= v_0; p stands for b^t."""
-
-    def build(draw: Draw) -> Induction[Any]:
-        b, delta, v0, phi = draw("b"), draw("delta", 1), draw("v0", 1), draw("phi")
-
-        def step(state: dict[str, Any]) -> dict[str, Any]:
-            after = _stepped(state, delta, b)
-            return {"m": after.m, "v": after.v, "v0": state["v0"], "p": state["p"] * b}
-
-        def invariant(state: dict[str, Any]) -> dict[str, Any]:
-            (m,), (v,), (first,), p = state["m"], state["v"], state["v0"], state["p"]
-            top = (1 - p) * phi
-            return {
-                "0 <= p <= 1": every(p >= 0, p <= 1),
-                "v_t >= v_0": every(
-                    v >= first,
-                ),
-                "|m_t| <= (1 - p) Phi": every(m <= top, -m <= top),
-            }
-
-        def claims(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-            (m,), p = after["m"], after["p"]
-            top = (1 - p) * phi
-            return {"|m_t| <= (1 - b^t) Phi": every(m <= top, -m <= top)}
-
-        inputs = {
-            "0 <= b < 1": every(b >= 0, b < 1),
-            "|Delta| <= Phi": every(delta[0] <= phi, -delta[0] <= phi),
+    def invariant(state: dict[str, Any]) -> dict[str, Any]:
+        (m,), (v,), (first,), c = state["m"], state["v"], state["v0"], state["c"]
+        return {
+            "c_t >= 0": c >= 0,
+            "v_t >= v_0": v >= first,
+            "m_t^2 <= c_t (v_t - v_0)": m * m <= c * (v - first),
         }
-        initial = {"m": delta * 0, "v": v0, "v0": v0, "p": b * 0 + 1}
-        arbitrary = {"m": draw("m", 1), "v": draw("v", 1), "v0": v0, "p": draw("p")}
-        return Induction(initial, arbitrary, step, inputs, invariant, claims)
 
-    return build
+    initial = {"m": delta * 0, "v": v0, "v0": v0, "c": b * 0}
+    arbitrary = {"m": draw("m", 1), "v": draw("v", 1), "v0": v0, "c": draw("c")}
+    inputs = {"0 <= b < 1": every(b >= 0, b < 1)}
+    return Induction(initial, arbitrary, step, inputs, invariant, lambda _, after: {})
+
+
+def _closed(draw: Draw) -> Induction[Any]:
+    """(1 + b) c_t = (1 - b) (1 - b^(2t)), so that m_t^2 <= (1 - b) (1 - b^(2t)) (v_t - v_0); q stands for b^(2t)."""
+    b = draw("b")
+
+    def step(state: dict[str, Any]) -> dict[str, Any]:
+        return {"c": b * b * state["c"] + (1 - b) * (1 - b), "q": state["q"] * b * b}
+
+    def invariant(state: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "(1 + b) c_t = (1 - b) (1 - q)": (1 + b) * state["c"] == (1 - b) * (1 - state["q"]),
+            "c_t >= 0": state["c"] >= 0,
+        }
+
+    def claims(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        return {"c_t <= (1 - b) (1 - q)": after["c"] <= (1 - b) * (1 - after["q"])}
+
+    inputs = {"0 <= b < 1": every(b >= 0, b < 1)}
+    arbitrary = {"c": draw("c"), "q": draw("q")}
+    return Induction({"c": b * 0, "q": b * 0 + 1}, arbitrary, step, inputs, invariant, claims)
+
+
+def _size(draw: Draw) -> Induction[Any]:
+    """|m_t| <= (1 - b^t) Phi and v_t >= v_0; p stands for b^t."""
+    b, delta, v0, phi = draw("b"), draw("delta", 1), draw("v0", 1), draw("phi")
+
+    def step(state: dict[str, Any]) -> dict[str, Any]:
+        after = _stepped(state, delta, b)
+        return {"m": after.m, "v": after.v, "v0": state["v0"], "p": state["p"] * b}
+
+    def invariant(state: dict[str, Any]) -> dict[str, Any]:
+        (m,), (v,), (first,), p = state["m"], state["v"], state["v0"], state["p"]
+        top = (1 - p) * phi
+        return {
+            "0 <= p <= 1": every(p >= 0, p <= 1),
+            "v_t >= v_0": v >= first,
+            "|m_t| <= (1 - p) Phi": every(m <= top, -m <= top),
+        }
+
+    def claims(_: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        (m,), p = after["m"], after["p"]
+        top = (1 - p) * phi
+        return {"|m_t| <= (1 - b^t) Phi": every(m <= top, -m <= top)}
+
+    inputs = {
+        "0 <= b < 1": every(b >= 0, b < 1),
+        "|Delta| <= Phi": every(delta[0] <= phi, -delta[0] <= phi),
+    }
+    initial = {"m": delta * 0, "v": v0, "v0": v0, "p": b * 0 + 1}
+    arbitrary = {"m": draw("m", 1), "v": draw("v", 1), "v0": v0, "p": draw("p")}
+    return Induction(initial, arbitrary, step, inputs, invariant, claims)
 
 
 def _step_length() -> bool:
@@ -148,16 +120,12 @@ def _step_length() -> bool:
     given = {
         "roots": every(*known),
         "eta, tau > 0": every(eta > 0, tau > 0),
-        "v_t >= 0": every(
-            v1 >= 0,
-        ),
+        "v_t >= 0": v1 >= 0,
         "m^2 <= c v": every(share >= 0, m1 * m1 <= share * v1),
         "|m| <= top": every(m1 <= top, -m1 <= top),
     }
     claims = {
-        "step^2 <= eta^2 c": every(
-            moved * moved <= eta * eta * share,
-        ),
+        "step^2 <= eta^2 c": moved * moved <= eta * eta * share,
         "|step| <= eta top / tau": every(tau * moved <= eta * top, -tau * moved <= eta * top),
     }
     return all(patient({words: formula}, given, logic=LOGIC) for words, formula in claims.items())
@@ -167,7 +135,7 @@ def _all() -> Finding:
     """The three inductions as one finding."""
     kept = ("b", "v0", "phi")
     parts = [
-        inductive({words: build()}, kept=kept, numerals=True, logic=LOGIC)
+        inductive({words: build}, kept=kept, numerals=True, logic=LOGIC)
         for words, build in (("share", _share), ("closed form", _closed), ("size", _size))
     ]
     for part in parts:

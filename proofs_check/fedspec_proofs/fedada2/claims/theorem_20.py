@@ -141,37 +141,21 @@ def _stays(f: Huber, h: fedada2.FedAda2, who: Plan, edge: Fraction, slope: Fract
         known.clear()
         after = adagrad(start, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
     (at,), (moved,), (change,) = x, after.x, delta
-    inside = {
-        "x >= edge": every(
-            at >= edge,
-        )
-    }
+    inside = {"x >= edge": at >= edge}
     clients = {
-        "Delta <= 0": every(
-            sent[0] <= 0,
-        ),
-        "Delta >= edge - x": every(
-            sent[0] >= edge - at,
-        ),
+        "Delta <= 0": sent[0] <= 0,
+        "Delta >= edge - x": sent[0] >= edge - at,
     }
     given = {
         **inside,
         "edge - x <= Delta <= 0": every(change <= 0, change >= edge - at),
-        "v >= 1": every(
-            v[0] >= 1,
-        ),
+        "v >= 1": v[0] >= 1,
         "roots": every(*known),
     }
     server = {
-        "x >= edge, again": every(
-            moved >= edge,
-        ),
-        "v >= 1, again": every(
-            after.v[0] >= 1,
-        ),
-        "x does not rise": every(
-            moved <= at,
-        ),
+        "x >= edge, again": moved >= edge,
+        "v >= 1, again": after.v[0] >= 1,
+        "x does not rise": moved <= at,
     }
     holds = [patient({words: formula}, inside, logic=None) for words, formula in clients.items()]
     holds += [patient({words: formula}, given, logic=None) for words, formula in server.items()]
@@ -179,16 +163,8 @@ def _stays(f: Huber, h: fedada2.FedAda2, who: Plan, edge: Fraction, slope: Fract
         f"by induction over the round (z3): x_t >= {edge} for all t": all(holds),
         f"f'(x) >= {slope} for all x >= {edge} (z3)": bool(
             prove(
-                {
-                    "f' >= slope": every(
-                        f.gradient(x)[0] >= slope,
-                    )
-                },
-                {
-                    "x >= edge": every(
-                        x[0] >= edge,
-                    )
-                },
+                {"f' >= slope": f.gradient(x)[0] >= slope},
+                {"x >= edge": x[0] >= edge},
             )
         ),
     }

@@ -15,7 +15,7 @@ import numpy as np
 from fedspec_proofs.claim import Dropped, Engine, Finding, Second, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import true, variables
-from fedspec_proofs.engines.draw import Draw, Rationals, filled
+from fedspec_proofs.engines.draw import Draw, Rationals
 from fedspec_proofs.engines.reals import Real
 from fedspec_proofs.engines.smt import TIMEOUT_MS, Formulas, Induction, Outcome, Proof, prove
 from fedspec_proofs.words import said
@@ -54,17 +54,14 @@ class Small(Rationals):
         super().__init__(rng, known)
         self.numerals = numerals
 
-    def __call__(self, name: str, *shape: int, positive: bool = False) -> Any:
-        """One rational or an array of them, the same for the same name."""
+    def drawn(self, positive: bool) -> Fraction:
+        """A rational of [0, 3]."""
+        (value,) = exact.rationals(self.rng, 1, low=int(positive), high=3, denominators=(1, 2, 3, 4))
+        return value
 
-        def make(one: str) -> Any:
-            if one not in self.values:
-                low = 1 if positive else 0
-                (value,) = exact.rationals(self.rng, 1, low=low, high=3, denominators=(1, 2, 3, 4))
-                self.values[one] = value
-            return Real(self.values[one]) if self.numerals else self.values[one]
-
-        return filled(name, shape, make)
+    def shown(self, value: Fraction) -> Any:
+        """The rational, or a numeral of z3."""
+        return Real(value) if self.numerals else value
 
 
 def _holds(formulas: Mapping[str, Any]) -> list[str]:

@@ -21,6 +21,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.rational import F
+from fedspec_proofs.kit.balls import one_more_term
 
 LINE = Cover(((0,),), 1)
 
@@ -53,13 +54,6 @@ def _step(*, update: bool) -> Callable[[Draw], Statement]:
     return body
 
 
-def _cauchy(draw: Draw) -> Statement:
-    """(sum u)^2 <= n sum u^2, from n to n + 1."""
-    total, n, squares, u = (draw(name) for name in ("sum", "n", "squares", "u"))
-    given = {"so far": every(n >= 0, squares >= 0, total**2 <= n * squares)}
-    return Statement(given, {"(sum u)^2 <= (n + 1) sum u^2": (total + u) ** 2 <= (n + 1) * (squares + u**2)})
-
-
 def _squares(rng: np.random.Generator) -> dict[str, Fraction]:
     """A second moment with a rational root after the step, at an update and between."""
     k = F(int(rng.integers(1, 5)), 2)
@@ -70,4 +64,4 @@ def _squares(rng: np.random.Generator) -> dict[str, Fraction]:
 def parts() -> list[Finding]:
     """The two kinds of steps and the inequality that adds them up, by z3."""
     steps = [decide(_step(update=update), sample=_squares, ablate=False) for update in (True, False)]
-    return [*steps, decide(_cauchy, ablate=False)]
+    return [*steps, decide(one_more_term, ablate=False)]

@@ -25,15 +25,20 @@ from fedspec_proofs.fednova.kit.settings import Setting
 STEPS = ((1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3))
 
 
+def _made(p: Any, steps: tuple[int, ...], solver: Solver, **rates: Any) -> tuple[list[Any], Any, Any]:
+    """a_i, the implied weights and tau_eff, by the rules."""
+    a = [accumulation(solver, tau, **rates) for tau in steps]
+    norms = p * 0 + np.array([sum(a_i) for a_i in a], dtype=object)
+    w = general_weights(p, norms, NovaWeights.IMPLIED)
+    return a, w, effective_steps(p, norms, steps, TauEff.WEIGHTED_NORM)
+
+
 def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:
     """(121)-(124) less what the accumulation vectors give."""
 
     def body(draw: Draw) -> Iterable[Any]:
         p = shares(draw, len(steps))
-        a = [accumulation(solver, tau, rho=rational(1, 2)) for tau in steps]
-        norms = p * 0 + np.array([sum(a_i) for a_i in a], dtype=object)
-        w = general_weights(p, norms, NovaWeights.IMPLIED)
-        length = effective_steps(p, norms, steps, TauEff.WEIGHTED_NORM)
+        a, w, length = _made(p, steps, solver, rho=rational(1, 2))
         mean = sum(p_i * tau for p_i, tau in zip(p, steps, strict=True))
         variance = sum(p_i * tau**2 for p_i, tau in zip(p, steps, strict=True)) - mean**2
         yield length - mean
@@ -69,12 +74,7 @@ def _fedprox(steps: tuple[int, ...], solver: Solver = Solver.PROXIMAL) -> Body:
     def body(draw: Draw) -> Iterable[Any]:
         p, alpha = shares(draw, len(steps)), below_one(draw("alpha", positive=True))
         b = 1 - alpha
-        a = [accumulation(solver, tau, alpha=alpha) for tau in steps]
-        norms = p * 0 + np.array([sum(a_i) for a_i in a], dtype=object)
-        w, length = (
-            general_weights(p, norms, NovaWeights.IMPLIED),
-            effective_steps(p, norms, steps, TauEff.WEIGHTED_NORM),
-        )
+        a, w, length = _made(p, steps, solver, alpha=alpha)
         r = [1 - b**tau for tau in steps]
         total = sum(p_i * r_i for p_i, r_i in zip(p, r, strict=True))
         second = [(1 - b ** (2 * tau)) / (1 - b**2) for tau in steps]
@@ -114,10 +114,7 @@ def _no_pull(steps: tuple[int, ...], alpha: Any = 0) -> Body:
         p = shares(draw, len(steps))
         both = []
         for solver, pull in ((Solver.PROXIMAL, alpha), (Solver.SGD, 0)):
-            a = [accumulation(solver, tau, alpha=p[0] * 0 + pull) for tau in steps]
-            norms = p * 0 + np.array([sum(a_i) for a_i in a], dtype=object)
-            w = general_weights(p, norms, NovaWeights.IMPLIED)
-            length = effective_steps(p, norms, steps, TauEff.WEIGHTED_NORM)
+            a, w, length = _made(p, steps, solver, alpha=p[0] * 0 + pull)
             both.append((length, spread(a, w, length), drift(a, w), *map(reach, a)))
         yield from (x - y for x, y in zip(*both, strict=True))
 

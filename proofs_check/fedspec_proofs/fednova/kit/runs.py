@@ -19,9 +19,9 @@ from fedspec.errors import ShapeError
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import Dropped, Finding
-from fedspec_proofs.engines import moments
+from fedspec_proofs.engines import combine, moments
 from fedspec_proofs.engines.choose import Choose
-from fedspec_proofs.engines.search import Inequality, Sides, broken
+from fedspec_proofs.engines.search import Inequality, Sides
 from fedspec_proofs.fednova.kit.bounds import (
     Constants,
     gap,
@@ -33,7 +33,6 @@ from fedspec_proofs.fednova.kit.bounds import (
     weights,
 )
 from fedspec_proofs.fednova.kit.settings import Setting, played
-from fedspec_proofs.words import sized
 
 P = TypeVar("P")
 
@@ -202,12 +201,8 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
 
 def by_hand(inequality: Inequality[P], name: str, instance: P, words: str) -> Dropped:
     """What a given instance says about an assumption: it meets every other one and breaks the claim, or it does not."""
-    met = inequality.met(instance, (name,))
-    wrong = [sides for sides in inequality.summed(instance) if broken(sides)]
-    if not (met and wrong):
-        return Dropped(False, f"the instance built for it shows nothing: {words}")
-    left, right = wrong[0]
-    return Dropped(True, f"{words}: left side {sized(left)}, right side {sized(right)}")
+    missed = Dropped(False, f"the instance built for it shows nothing: {words}")
+    return combine.by_hand(inequality, name, words, instance) or missed
 
 
 def with_dropped(found: Finding, **dropped: Dropped) -> Finding:
