@@ -15,8 +15,9 @@ from fedspec_proofs.engines.smt import Outcome, prove
 from fedspec_proofs.fed_lamb.claims import assembly as fed_lamb
 from fedspec_proofs.fed_lamb.claims import assumptions, key_inequality, lemma_1
 from fedspec_proofs.fedada2.claims import blended, delayed_adagrad, derivation, descent, logarithms
-from fedspec_proofs.fedada2.kit import lemma_15, relaxed_rule, sm3_inductions
+from fedspec_proofs.fedada2.kit import relaxed_rule, sm3_inductions
 from fedspec_proofs.fednova.claims import client_drift
+from fedspec_proofs.kit.balls import one_more_term
 
 pytestmark = pytest.mark.long
 
@@ -31,7 +32,7 @@ BODIES: tuple[Body, ...] = (
     lemma_1.around_mean,
     mixed.one_more_slope,
     *derivation.ROUND,
-    lemma_15._cauchy,
+    one_more_term,
     blended._one_more_gradient,
     blended._one_more_step,
     blended._smallest_weight,

@@ -30,11 +30,12 @@ from fedspec_proofs.engines.smt import Induction, every, prove
 from fedspec_proofs.fedada2.claims import assembly, blended, delayed_adagrad, derivation, theorem_20
 from fedspec_proofs.fedada2.claims.logarithms import double_sum
 from fedspec_proofs.fedada2.claims.student_t import at_one
-from fedspec_proofs.fedada2.kit import bounds, lemma_15, runs, sm3_inductions
+from fedspec_proofs.fedada2.kit import bounds, runs, sm3_inductions
 from fedspec_proofs.fedada2.kit.conditions import bounded, lipschitz, ramp, smooth
 from fedspec_proofs.fedada2.kit.inductive import reachable, simulated
 from fedspec_proofs.fedada2.kit.problems import BALANCED, Huber, everybody, problem, rounds, slope
 from fedspec_proofs.fedada2.kit.runs import Case, outcome
+from fedspec_proofs.kit.balls import one_more_term
 from fedspec_proofs.kit.piecewise import huber
 
 pytestmark = pytest.mark.long
@@ -353,7 +354,7 @@ def weaker(part: Callable[[Any], Statement], words: str) -> Statement:
     return Statement({w: f for w, f in whole.given.items() if w != words}, whole.shown)
 
 
-NEEDED = [(part, words) for part in (*derivation.ROUND, lemma_15._cauchy) for words in part(variables).given]
+NEEDED = [(part, words) for part in (*derivation.ROUND, one_more_term) for words in part(variables).given]
 
 
 @pytest.mark.parametrize(("part", "words"), NEEDED, ids=lambda v: v if isinstance(v, str) else v.__name__)

@@ -129,41 +129,47 @@ def made(s: Step, eta: Any) -> Made:
     return Made(drift, consensus, after[0], after[1], between, within, noise, given)
 
 
-def drift_of(s: Step, I: int, growth: Fraction) -> Callable[[Any], Problem]:
-    """Eq. (41) at a rate, with a C_I."""
+def _within(
+    s: Step, left: Callable[[Made], Value], terms: Callable[[Made, Any], dict[str, Value]]
+) -> Callable[[Any], Problem]:
+    """That what a step leaves is at most the sum of some terms, at a rate."""
 
     def problem(eta: Any) -> Problem:
         v = made(s, eta)
-        e2 = eta * eta
-        terms = {
+        parts = terms(v, eta * eta)
+        right = sum(parts.values(), Value())
+        return Problem(left(v) - right, v.given, right, terms=parts)
+
+    return problem
+
+
+def drift_of(s: Step, I: int, growth: Fraction) -> Callable[[Any], Problem]:
+    """Eq. (41) at a rate, with a C_I."""
+    return _within(
+        s,
+        lambda v: v.drift_after,
+        lambda v, e2: {
             "drift": growth * v.drift,
             "consensus error": 16 * I * e2 * v.consensus,
             "gradients": 16 * I * v.between,
             "sampling": 16 * I * s.fac * v.within,
             "noise": v.noise / s.n,
-        }
-        right = sum(terms.values(), Value())
-        return Problem(v.drift_after - right, v.given, right, terms=terms)
-
-    return problem
+        },
+    )
 
 
 def consensus_of(s: Step, zeta: Fraction) -> Callable[[Any], Problem]:
     """Eq. (42) at a rate, over rho^2: every term of its right side has it as a factor, if all rho_k are rho."""
-
-    def problem(eta: Any) -> Problem:
-        v = made(s, eta)
-        e2 = eta * eta
-        by_gradients = 4 * (1 + zeta)
-        terms = {
+    by_gradients = 4 * (1 + zeta)
+    return _within(
+        s,
+        lambda v: v.consensus_after,
+        lambda v, e2: {
             "consensus error, kept": (1 + 1 / zeta) * v.consensus,
             "consensus error, by gradients": by_gradients * e2 * v.consensus,
             "drift": by_gradients * e2 * v.drift,
             "gradients": by_gradients * v.between,
             "dissimilarity": by_gradients * v.within,
             "noise": v.noise,
-        }
-        right = sum(terms.values(), Value())
-        return Problem(v.consensus_after - right, v.given, right, terms=terms)
-
-    return problem
+        },
+    )

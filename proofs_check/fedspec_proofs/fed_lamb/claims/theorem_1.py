@@ -78,11 +78,11 @@ class Hill:
         }
 
 
-def hill(c: F, n: int = 1, R: int = 50, beta1: F = ZERO, sigma: F | None = None) -> Hill:
+def hill(c: F, n: int = 1, R: int = 50, beta1: F = ZERO, sigma: F | None = None, **how: Any) -> Hill:
     """R rounds with rates that fall from 1/100 to 9/10 of it."""
     problem = Problem(((huber(c),),) * n, (1,))
     rate: Callable[[int], F] = lambda r: HUNDREDTH * (1 - F(r - 1, 10 * R))  # noqa: E731
-    h = lamb(eta_l=HUNDREDTH, beta1=beta1, v0=c**2)
+    h = lamb(eta_l=HUNDREDTH, beta1=beta1, v0=c**2, **how)
     states = run(h, begin(h, vector([F(1)]), n), problem.clients, R, rate=rate)[:-1]
     k = Constants(
         gap=c / 2,
@@ -141,26 +141,14 @@ def theorem_1() -> Finding:
 
 def _as_in_the_box() -> Finding:
     """Two rounds with the bias corrections of lines 8 and 9 as printed: v_hat is 100 c^2 in the second one."""
-    c, alpha, R = F(1, 1000), F(1, 100), 2
-    problem = Problem(((huber(c),),), (1,))
-    h = lamb(eta_l=alpha, v0=c**2, bias_correction=LocalCorrection.IN_PLACE, exponent=Exponent.LOCAL)
-    rate: Callable[[int], F] = lambda r: HUNDREDTH * (1 - F(r - 1, 10 * R))  # noqa: E731
-    states = run(h, begin(h, vector([F(1)]), 1), problem.clients, R, rate=rate)[:-1]
-    k = Constants(
-        gap=c / 2,
-        M=c,
-        sigma=c / 1000,
-        R=F(R),
-        alpha=rate(1),
-        least_alpha=rate(R),
-        beta2=h.beta2,
-        L_bar=c,
-        v0=h.v0,
-    )
+    c, R = F(1, 1000), 2
+    made = hill(c, R=R, bias_correction=LocalCorrection.IN_PLACE, exponent=Exponent.LOCAL)
+    problem, states, k, h = made.problem, made.states, made.k, made.h
     v_hats = [s.v_hat[0] for s in states]
     return refutation(
         instance=f"with the box's own bias corrections, in place, t counted in the round: {c} x^2/2 near 0, one "
-        f"client, from 1, R = {R}, rates {rate(1)} and {rate(2)}, beta1 = {h.beta1}, beta2 = {h.beta2}, v0 = {h.v0}",
+        f"client, from 1, R = {R}, rates {k.alpha} and {k.least_alpha}, beta1 = {h.beta1}, beta2 = {h.beta2}, v0 = "
+        f"{h.v0}",
         conditions={
             "H1: L = 1/1000": problem.lipschitz == (k.L_bar,),
             "H2: no gradient exceeds M = 1/1000, none is noisy": problem.largest_squared <= k.M**2,

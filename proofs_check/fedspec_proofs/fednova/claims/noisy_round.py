@@ -14,18 +14,28 @@ Rates below those of the certificates are ``fednova.round-assembly``'s, as :mod:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fedspec.arith import Vector
 from fedspec.plan import Oracle
-from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Source, Verdict, claim
-from fedspec_proofs.engines.worst_case.certificates import Case, certified
-from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
+from fedspec_proofs.claim import Claim, Dropped
+from fedspec_proofs.engines.worst_case.classes import Function, smooth
 from fedspec_proofs.engines.worst_case.forms import basis, vector
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value, inner, square
-from fedspec_proofs.fednova.claims.one_round import ASSUMED, PROXIMAL, SCHEDULES, Sizes, met, ran, without, words
-from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, repaired, weights
+from fedspec_proofs.fednova.claims.one_round import (
+    ASSUMED,
+    PROXIMAL,
+    SCHEDULES,
+    Sizes,
+    compared,
+    met,
+    of_rounds,
+    ran,
+    without,
+)
+from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, repaired
 from fedspec_proofs.fednova.kit.settings import Setting
 
 SIGMA2 = square(basis("sigma"))
@@ -68,23 +78,18 @@ def problem_of(sizes: Sizes, constants: Callable[[Setting], Constants], eta: Any
     """E F~(x') - F~(x) <= eta tau_eff (-|grad F~|^2/4 + eta sigma^2 A/m + 3/2 eta^2 sigma^2 B + 3 eta^2 kappa^2 C)."""
     met(sizes, constants)
     functions = tuple(Function(f"F{i}", smooth(1)) for i in range(len(sizes.steps)))
-    x = basis("x")
     (end,) = ran(sizes.setting(eta), sizes)(vector, noisy(functions))
     asked = [len(f.points) for f in functions]
-    w, c = weights(sizes.setting()), constants(sizes.setting())
-    before, after = (mean(w, functions, point) for point in (x, end[0]))
-    length = eta * c.tau_eff
-    terms = {
-        "A": length * (eta * c.A / len(asked)) * SIGMA2,
-        "B": length * (rational(3, 2) * eta**2 * c.B) * SIGMA2,
-        "C": Value(constant=length * 3 * eta**2 * c.C),
-    }
-    right = sum(terms.values(), Value())
-    given = {name: q for f in functions for name, q in f.obeys().items()} | _noise_is(sizes, asked)
-    each = sum((w_i * square(f.at(x).g) for w_i, f in zip(w, functions, strict=True)), Value())
-    given["dissimilar"] = each - rational(sizes.beta2) * square(before.g) - 1
-    claimed = after.f - before.f + length * square(before.g) / 4 - right
-    return Problem(claimed, given, right, terms=terms, relaxed=True)
+
+    def terms(c: Constants, length: Any) -> dict[str, Value]:
+        return {
+            "A": length * (eta * c.A / len(asked)) * SIGMA2,
+            "B": length * (rational(3, 2) * eta**2 * c.B) * SIGMA2,
+            "C": Value(constant=length * 3 * eta**2 * c.C),
+        }
+
+    made = compared(sizes, constants, eta, functions, end[0], terms)
+    return replace(made, given=made.given | _noise_is(sizes, asked), relaxed=True)
 
 
 NOISE = {"noise": "unbiased, whatever came before and whatever other clients draw, with variance at most sigma^2"}
@@ -124,20 +129,18 @@ def claimed(
 ) -> Claim:
     """The claim about these sizes, from a share of their rates on."""
 
-    def case(one: Sizes) -> Case:
-        high = rational(one.eta)
-        return Case(lambda eta: problem_of(one, constants, eta), share * high, high, drop=one is sizes[0])
-
-    return claim(
+    return of_rounds(
         id,
-        statement=statement,
-        source=Source(FEDNOVA, place),
-        engine=Engine.WORST_CASE,
-        verdict=Verdict.CERTIFIED,
-        assumptions=ASSUMED | NOISE,
-        sizes="; ".join(words(one, share) for one in sizes)
-        + f"; eta in units of 1/L; beta^2 = {sizes[0].beta2}; uniform p; any sigma^2 and kappa^2",
-    )(certified(id, {words(one, share): case(one) for one in sizes}, lambda: _without(sizes[0], constants)))
+        statement,
+        place,
+        sizes,
+        share,
+        lambda one, eta: problem_of(one, constants, eta),
+        lambda one: _without(one, constants),
+        ASSUMED | NOISE,
+        "; any sigma^2 and kappa^2",
+        drop=True,
+    )
 
 
 with_noise = claimed(

@@ -22,11 +22,11 @@ from fedspec.arith import Vector
 from fedspec.plan import Oracle, Plan
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, Case, certified, load, refuted, with_less
 from fedspec_proofs.engines.worst_case.classes import Function, mean, smooth
-from fedspec_proofs.engines.worst_case.forms import basis
+from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Run, Start, play
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped, valued
@@ -82,18 +82,43 @@ def round_of(
 ) -> Problem:
     """(91) without noise for one round from any model, at the largest rate or another one, C multiplied by a part."""
     eta = rational(sizes.eta) if eta is None else eta
-    s = sizes.setting(eta)
     functions = tuple(Function(f"F{i}", smooth(1)) for i in range(len(sizes.steps)))
-    x, played = basis("x"), play(functions, ran(s, sizes))
+    played = play(functions, ran(sizes.setting(eta), sizes))
+
+    def terms(c: Constants, length: Any) -> dict[str, Value]:
+        return {"C": Value(constant=length * 3 * eta**2 * c.C * part)}
+
+    return replace(compared(sizes, constants, eta, functions, played.ended[0], terms), play=played, terms={})
+
+
+def compared(
+    sizes: Sizes,
+    constants: Callable[[Setting], Constants],
+    eta: Any,
+    functions: tuple[Function, ...],
+    end: Form,
+    terms: Callable[[Constants, Any], Mapping[str, Value]],
+) -> Problem:
+    """F~(x') - F~(x) <= -eta tau_eff |grad F~(x)|^2 / 4 and terms, for a round that was run on functions.
+
+    Args:
+        sizes: the round.
+        constants: those of the terms.
+        eta: the rate.
+        functions: the clients, who were asked where the round asks.
+        end: x'.
+        terms: the terms, of the constants and eta tau_eff.
+    """
     # What does not depend on the rate is computed at one.
     w, c = weights(sizes.setting()), constants(sizes.setting())
-    before, after = (mean(w, functions, point) for point in (x, played.ended[0]))
+    before, after = (mean(w, functions, point) for point in (basis("x"), end))
     length = eta * c.tau_eff
-    right = Value(constant=length * 3 * eta**2 * c.C * part)
+    made = terms(c, length)
+    right = sum(made.values(), Value())
     given = {name: q for f in functions for name, q in f.obeys().items()}
-    each = sum((w_i * square(f.at(x).g) for w_i, f in zip(w, functions, strict=True)), Value())
+    each = sum((w_i * square(f.at(basis("x")).g) for w_i, f in zip(w, functions, strict=True)), Value())
     given["dissimilar"] = each - rational(sizes.beta2) * square(before.g) - 1
-    return Problem(after.f - before.f + length * square(before.g) / 4 - right, given, right, played)
+    return Problem(after.f - before.f + length * square(before.g) / 4 - right, given, right, terms=made)
 
 
 def problem_of(
@@ -147,16 +172,6 @@ ASSUMED = {
 }
 
 
-def _cases(all_sizes: tuple[Sizes, ...], share: Any, **of: Any) -> dict[str, Case]:
-    """From a share of the rate that is named to it."""
-
-    def case(sizes: Sizes) -> Case:
-        high = rational(sizes.eta)
-        return Case(lambda eta: problem_of(sizes, **of, eta=eta), share * high, high)
-
-    return {words(sizes, share): case(sizes) for sizes in all_sizes}
-
-
 def words(sizes: Sizes, share: Any = 1) -> str:
     low = rational(sizes.eta) * share
     return str(sizes) if share == 1 else str(sizes).replace(f"eta = {sizes.eta}", f"eta in [{low}, {sizes.eta}]")
@@ -187,37 +202,74 @@ def without(sizes: Sizes, constants: Callable[[Setting], Constants] = printed) -
     }
 
 
-def _certified(id: str, statement: str, place: str, sizes: tuple[Sizes, ...], share: Any = 1, **of: Any) -> Any:
-    """The claim about these sizes, and what happens without its assumptions at the first of them."""
-    constants = of.get("constants", printed)
+def of_rounds(
+    id: str,
+    statement: str,
+    place: str,
+    sizes: tuple[Sizes, ...],
+    share: Any,
+    made: Callable[[Sizes, Any], Problem],
+    dropped: Callable[[Sizes], Mapping[str, Dropped]],
+    assumptions: Mapping[str, str],
+    last: str,
+    *,
+    drop: bool = False,
+) -> Claim:
+    """The claim about rounds of these sizes, from a share of their rates on.
+
+    Args:
+        id: its id.
+        statement: what is claimed.
+        place: where it is printed.
+        sizes: the rounds.
+        share: of each rate, from where on it holds.
+        made: what is claimed of a round at a rate.
+        dropped: what happens without an assumption, at the first of the sizes.
+        assumptions: in words, by name.
+        last: further words about the sizes.
+        drop: whether each term is left out, at the first of the sizes.
+    """
+
+    def case(one: Sizes) -> Case:
+        high = rational(one.eta)
+        return Case(lambda eta: made(one, eta), share * high, high, drop=drop and one is sizes[0])
+
     return claim(
         id,
         statement=statement,
         source=Source(FEDNOVA, place),
         engine=Engine.WORST_CASE,
         verdict=Verdict.CERTIFIED,
-        assumptions=ASSUMED,
-        sizes="; ".join(words(s, share) for s in sizes)
-        + f"; eta in units of 1/L; beta^2 = {sizes[0].beta2}; uniform p",
-    )(certified(id, _cases(sizes, share, **of), lambda: without(sizes[0], constants)))
+        assumptions=assumptions,
+        sizes="; ".join(words(one, share) for one in sizes)
+        + f"; eta in units of 1/L; beta^2 = {sizes[0].beta2}; uniform p{last}",
+    )(certified(id, {words(one, share): case(one) for one in sizes}, lambda: dropped(sizes[0])))
 
 
-one_round = _certified(
+one_round = of_rounds(
     "fednova.eq-91-certified",
     "Without noise, F~(x') - F~(x) <= eta tau_eff (-|grad F~(x)|^2 / 4 + 3 eta^2 L^2 kappa^2 C) for a round from any "
     "x, in every dimension, for all clients with Lipschitz gradients; summed over rounds, (97) for every T",
     "eq. (91) (L596) with sigma^2 = 0",
     SCHEDULES,
-    share=rational("1/2"),
+    rational("1/2"),
+    lambda one, eta: problem_of(one, eta=eta),
+    without,
+    ASSUMED,
+    "",
 )
 
-for_fedprox = _certified(
+for_fedprox = of_rounds(
     "fednova.eq-91-fedprox",
     "The same for FedProx with C' = max_i max_k ||a_i^(k)||_1^2, k <= tau_i - 1, for C: the noise-free round of the "
     "repaired (97)",
     "ours, in place of eq. (91) (L596) for FedProx",
     PROXIMAL,
-    constants=repaired,
+    1,
+    lambda one, eta: problem_of(one, repaired, eta=eta),
+    lambda one: without(one, repaired),
+    ASSUMED,
+    "",
 )
 
 
