@@ -57,17 +57,6 @@ NUMBERED: dict[str, dict[str, str]] = {
 }
 """What the papers number, read off their texts."""
 
-CHEAP, FREE = 0.1, 0.02
-"""Seconds up to which a claim runs here, and in the quick profile; ``make claims`` runs them all."""
-
-
-def cheap(claims: dict[str, Claim]) -> list[object]:
-    """The ids whose last stored run took no time, or that have none."""
-    taken = {id: STORED[id].seconds if id in STORED else 0.0 for id in claims}
-    marks = {id: [pytest.mark.long] if seconds > FREE else [] for id, seconds in taken.items()}
-    return [pytest.param(id, marks=marks[id]) for id, seconds in taken.items() if seconds <= CHEAP]
-
-
 HOLDS = (
     Verdict.PROVED,
     Verdict.PROVED_AT_SIZES,
@@ -95,20 +84,6 @@ def sound(claim: Claim, record: Record) -> None:
         )
     if claim.verdict is Verdict.REFUTED:
         assert re.search(r"\d", record.evidence), "a refutation names its numbers"
-
-
-@pytest.mark.parametrize("id", cheap(CLAIMS))
-def test_a_claim_comes_out_as_it_stands(id: str) -> None:
-    record = CLAIMS[id]()
-    assert record.verdict is CLAIMS[id].verdict, record.evidence
-    sound(CLAIMS[id], record)
-
-
-@pytest.mark.parametrize("id", cheap(VARIANTS))
-def test_a_false_variant_is_refuted(id: str) -> None:
-    record = VARIANTS[id]()
-    assert record.verdict is Verdict.REFUTED, record.evidence
-    sound(VARIANTS[id], record)
 
 
 def test_a_false_variant_spoils_something_true() -> None:

@@ -16,12 +16,12 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-import numpy as np
-
 from fedspec.arith import Array, Mixing
 from fedspec.mixing import topology
 from fedspec.plan import Oracle
 from fedspec_proofs.afga.kit.network import EXACT, Network
+from fedspec_proofs.engines.worst_case.proof import semidefinite
+from fedspec_proofs.solvers import sympy
 
 
 def largest_slope(a: Any) -> Any:
@@ -65,17 +65,8 @@ def least_sigma2_c(net: Network, alpha2: Any) -> Any:
 
 
 def never_negative(M: Array) -> bool:
-    """Whether a symmetric matrix of fractions has no negative eigenvalue, by elimination with symmetric pivots."""
-    M = M.copy()
-    while len(M):
-        j = max(range(len(M)), key=lambda i: M[i, i])
-        if M[j, j] < 0:
-            return False
-        if M[j, j] == 0:
-            return not M.any()
-        rest = [i for i in range(len(M)) if i != j]
-        M = M[np.ix_(rest, rest)] - np.outer(M[rest, j], M[j, rest]) / M[j, j]
-    return True
+    """Whether a symmetric matrix of fractions has no negative eigenvalue."""
+    return semidefinite(M.tolist())
 
 
 def mixes(W: Mixing, rho: Any) -> bool:
@@ -93,17 +84,9 @@ def doubly_stochastic(W: Mixing) -> bool:
 
 def only_consensus_is_fixed(W: Mixing) -> bool:
     """Whether null(I - W) = span(1): the rank of I - W is n - 1."""
-    M, rank = (topology.alone(len(W), EXACT) - W).tolist(), 0
-    for column in range(len(W)):
-        pivot = next((r for r in range(rank, len(M)) if M[r][column] != 0), None)
-        if pivot is None:
-            continue
-        M[rank], M[pivot] = M[pivot], M[rank]
-        for r in range(rank + 1, len(M)):
-            factor = M[r][column] / M[rank][column]
-            M[r] = [x - factor * y for x, y in zip(M[r], M[rank], strict=True)]
-        rank += 1
-    return rank == len(W) - 1
+    M = topology.alone(len(W), EXACT) - W
+    rows = [[sympy.QQ(c.numerator, c.denominator) for c in row] for row in M]
+    return bool(sympy.polys.matrices.DomainMatrix(rows, M.shape, sympy.QQ).rank() == len(W) - 1)
 
 
 def keeps(W: Mixing, x: Array, share: Any) -> bool:
