@@ -307,13 +307,23 @@ class Claim:
         return Record(self.id, found.verdict, found.evidence, dropped, found.second, seconds, found.sharpness)
 
 
+SHOWN_BY = {
+    Verdict.REFUTED: Engine.EXACT,
+    Verdict.CHECKED: Engine.SEARCH,
+    Verdict.NOT_CONTRADICTED: Engine.SEARCH,
+    Verdict.CERTIFIED: Engine.WORST_CASE,
+    Verdict.TIGHT: Engine.WORST_CASE,
+}
+"""The engine that a verdict names by what it is, if a claim names no other one."""
+
+
 def claim(
     id: str,
     *,
     statement: str,
     source: Source,
-    engine: Engine,
-    verdict: Verdict,
+    engine: Engine | None = None,
+    verdict: Verdict | None = None,
     assumptions: Mapping[str, str] | None = None,
     sizes: str = "",
     repairs: str = "",
@@ -323,19 +333,25 @@ def claim(
 ) -> Callable[[Callable[[], Finding]], Claim]:
     """Turn a function that returns a finding into a claim.
 
-    Where nothing is said of its extent, what is shown at sizes is part of a printed statement, and what is ours a
-    remark.
+    A claim with a severity is refuted, one with sizes proved at these, any other one proved, if it names no verdict.
+    The engine is that of :data:`SHOWN_BY`, if it names none. If nothing is said of its extent, what is shown at sizes
+    is part of a printed statement, and what is ours a remark.
 
     Raises:
         ValueError: it is proved at sizes or certified and names none, or names sizes and is not; it says of a printed
-            statement neither how much it shows nor how severe its refutation is, or both, or what cannot be.
+            statement neither how much it shows nor how severe its refutation is, or both, or what cannot be; it is
+            proved and names no engine.
     """
-    if bool(sizes) != (verdict in SIZED):
-        raise ValueError(f"claim: {id} is {verdict} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
+    stands = verdict or (Verdict.REFUTED if severity else Verdict.PROVED_AT_SIZES if sizes else Verdict.PROVED)
+    by = engine or SHOWN_BY.get(stands)
+    if by is None:
+        raise ValueError(f"claim: {id} is {stands}; name the engine that shows it")
+    if bool(sizes) != (stands in SIZED):
+        raise ValueError(f"claim: {id} is {stands} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
 
     def decorate(body: Callable[[], Finding]) -> Claim:
         shown = assumptions or {}
-        one = Claim(id, statement, source, engine, verdict, body, shown, sizes, repairs, "", chain, extent, severity)
+        one = Claim(id, statement, source, by, stands, body, shown, sizes, repairs, "", chain, extent, severity)
         return _placed(one)
 
     return decorate

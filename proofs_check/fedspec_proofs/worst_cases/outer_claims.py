@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from fedspec_proofs.claim import Claim, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import Claim, Dropped, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.worst_cases import tabled
 from fedspec_proofs.worst_cases.more_clients import shared
@@ -47,7 +47,6 @@ def factors(id: str, statement: str, source: Source, which: Sequence[str]) -> Cl
         id,
         statement=statement,
         source=source,
-        engine=Engine.WORST_CASE,
         verdict=Verdict.CERTIFIED,
         assumptions=STRONG,
         sizes="two clients, and three by the same multipliers; more by the argument in "

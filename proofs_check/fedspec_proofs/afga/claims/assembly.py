@@ -18,7 +18,7 @@ import numpy as np
 from fedspec_proofs.afga.kit.bounds import change_by_drawing, change_terms
 from fedspec_proofs.afga.kit.explicit import changes, conditions, local, senders, terms
 from fedspec_proofs.afga.kit.mixed import slope_lines
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
@@ -143,7 +143,6 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
     "of theorem-4-6 and theorem-d-3, for all K, n, m, I, R, d, alpha and constants",
     source=Source(AFGA, "ours, for the proof of Theorems 4.6 and D.3 (L1123-2621)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=STEPS,
     chain=tuple(
@@ -180,7 +179,6 @@ def half_of_e_0() -> Finding:
     "and last coordinate by coordinate, the third for the lengths of its vectors",
     source=Source(AFGA, "ours, for eqs. (19) to (23) (L1560-1830)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={
         "signs": "G, B, eta, kappa, L, lengths and D = V_(r-1)^(-1/2) - V_r^(-1/2) are not negative, as v_hat never "
@@ -262,7 +260,6 @@ def _slopes(draw: Draw, n: int) -> Statement:
     statement="The steps 'x - y', 'x - z' and 'y - z' of theorem-4-6-assembly",
     source=Source(AFGA, "ours, for eq. (18) (L1475-1558)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={
         "4.1, x_r and x_i": "the clients' slopes change by at most L |x_r - x_i|",

@@ -32,7 +32,6 @@ def said(checks: dict[str, bool], verdict: Verdict = Verdict.CHECKED) -> Finding
     "|a| |x - y|",
     source=Source(AFGA, "ours, objectives for Assumption 4.1 (L245)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={"s": "0 <= s <= 1"},
 )
 def assumption_4_1() -> Finding:
@@ -61,7 +60,6 @@ def assumption_4_1() -> Finding:
     "smallest",
     source=Source(AFGA, "ours, noise for Assumption 4.2 (L249)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
 )
 def assumption_4_2() -> Finding:
     """Both outcomes, through the gradient of a client of the toy networks; any nu."""
@@ -82,7 +80,6 @@ def assumption_4_2() -> Finding:
     "no bound",
     source=Source(AFGA, "ours, objectives for Assumption 4.3 (L255)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
 )
 def assumption_4_3() -> Finding:
     """For all x; squares of both sides. The slope of x^2/2 at G + 1 is above any G."""
@@ -129,7 +126,6 @@ def _curved(draw: Draw) -> list[Any]:
     "curvatures differ",
     source=Source(AFGA, "ours, objectives for Assumption 4.4 (L260)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="N = 2 and 3 clients for the first, N = 2 for the second, d = 1",
 )
 def assumption_4_4() -> Finding:
@@ -145,7 +141,6 @@ def assumption_4_4() -> Finding:
     "fix more than consensus; the cyclic permutation fixes consensus only, and still has rho = 1",
     source=Source(AFGA, "ours, matrices for Assumption 4.5 (L269)"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED,
 )
 def assumption_4_5() -> Finding:
     """rho exactly: rho^2 I - (W - J)'(W - J) has no negative eigenvalue, and some x has |(W - J)x| = rho |x|."""

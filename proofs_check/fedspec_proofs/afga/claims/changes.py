@@ -24,7 +24,7 @@ from fedspec_proofs.afga.kit.network import EXACT, hyper
 from fedspec_proofs.afga.kit.networks import blended_permutation
 from fedspec_proofs.afga.kit.paths import ETA_L, Path, any_path, reach, run
 from fedspec_proofs.afga.kit.server_inductions import rootless
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -73,7 +73,6 @@ PATH_WORDS = {
     statement="|grad f_i(x)| <= G, and so |grad f(x)| <= G, since stochastic gradients are unbiased",
     source=Source(AFGA, F8 + ", first part"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"4.3": "every stochastic gradient is at most G long", "unbiased": "grad f_i is the mean of them"},
 )
@@ -98,8 +97,6 @@ def lemma_f_8_gradient() -> Finding:
     "afga.lemma-f-8",
     statement="|Delta_r| <= (m/n) eta_l I G, whatever is drawn",
     source=Source(AFGA, F8 + ", second part"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=F8_WORDS,
 )
@@ -144,7 +141,6 @@ def lemma_f_8() -> Finding:
     "of v_hat_r <= B^2, on every path",
     source=Source(AFGA, "ours, for " + F8),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=PATH_WORDS,
     repairs="afga.lemma-f-8",
@@ -181,7 +177,6 @@ def _split(n: int, m: int, steps: int) -> Body:
     "last term is at most m (1 - p) rho^s by what a norm is, so that S has at most p + (1 - p) rho^s of T, over m",
     source=Source(AFGA, "ours, for " + F8),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="n = 2 and 3, s <= 2, every doubly stochastic W",
 )
 def lemma_f_8_split() -> Finding:
@@ -211,8 +206,6 @@ def _rounds(beta2: Any, noise: Sequence[Vector]) -> list[AmsGrad]:
     "afga.lemma-f-8-v-hat",
     statement="|v_hat_r| <= (m/n)^2 eta_l^2 I^2 G^2, whatever is drawn",
     source=Source(AFGA, F8 + ", eq. (94) (L4818)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=F8_WORDS,
 )
@@ -243,7 +236,6 @@ def lemma_f_8_v_hat() -> Finding:
     statement="|v_hat_r| <= sqrt(d) B^2 where every coordinate of v_hat_r is at most B^2, as lemma-f-8-repaired has it",
     source=Source(AFGA, "ours, for " + F8 + ", eq. (94) (L4818)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 3",
     assumptions={"v_hat >= 0": "a maximum of means of squares", "v_hat <= B^2": "in every coordinate"},
     repairs="afga.lemma-f-8-v-hat",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.worst_cases.exchanges import circulant, mixing_of
 from fedspec_proofs.worst_cases.falls import Words
@@ -53,7 +53,6 @@ _FOUND = TABLE.rows()
     "at every exchange, a positive definite quadratic form in the mean of X_i - x*, all X_i less it and all c_i + grad "
     "F_i(x*) changes by at most the number of the table, however unlike they are; c_i as in afga.exchange-factors",
     source=Source(AFGA, "ours, about gossip (L182-185) that comes to x* itself; K-GT, DIGing, D2, LED are external"),
-    engine=Engine.WORST_CASE,
     verdict=Verdict.CERTIFIED,
     assumptions=STRONG
     | {

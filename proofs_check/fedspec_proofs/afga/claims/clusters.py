@@ -40,7 +40,6 @@ def _contracts(n: int, order: Callable[[Draw, int], Mixing]) -> Body:
     statement="(I - J)WX = (W - J)(I - J)X, so that an exchange shrinks the consensus error by rho^2; the mean stays",
     source=Source(AFGA, "ours, about Assumption 4.5 and Lemma F.2 (L269, L2920)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="n = 2 and 3, d = 2",
     assumptions={"columns of W sum to one": "1'W = 1'"},
 )
@@ -74,7 +73,6 @@ def _tilted(draw: Draw, alike: bool) -> list[Any]:
     "curvatures differ, 1/K sum |fbar_k'|^2 - |f'|^2 = ((a_1 - a_2) x/2 + const)^2, so that alpha = 1 will not do",
     source=Source(AFGA, "ours, objectives for Assumption D.1 (L1059)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="K = n = 2, d = 1",
 )
 def assumption_d_1() -> Finding:
@@ -93,7 +91,6 @@ def assumption_d_1() -> Finding:
     "grad f|^2",
     source=Source(AFGA, "ours, about Assumptions 4.4 and D.1 (L260, L1059)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="K = 2 clusters of n = 2 and 3, d = 1",
 )
 def anova() -> Finding:
@@ -119,7 +116,6 @@ def anova() -> Finding:
     "while the whole network, the blocks together, has rho = 1 and does not meet Assumption 4.5",
     source=Source(AFGA, "ours, matrices for Assumption D.2 (L1069)"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="K = n = 2",
 )
 def assumption_d_2() -> Finding:

@@ -69,8 +69,6 @@ def _last_line(net: Network) -> Iterable[Sides]:
     statement="E|Xperp_(t+1)|^2 <= E|(W - J)(Xperp_t - eta_l grad F(X_t))|^2 + eta_l^2 rho^2 n sigma^2, the "
     "fourth line; the last one holds",
     source=Source(AFGA, "Lemma F.2, eq. (44), fourth line (L2920-2953)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.SLIP,
 )
 def eq_44() -> Finding:
@@ -90,7 +88,6 @@ def eq_44() -> Finding:
     "rho^2 (1 + zeta) eta_l^2 E|grad F(X_t)|^2 + eta_l^2 rho^2 n sigma^2",
     source=Source(AFGA, "ours, for eq. (44): its last line (L2953), without the fourth"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**some(ASSUMPTIONS, "4.2", "D.2"), **some(DRAWN, "unbiased")},
     repairs="afga.eq-44",
@@ -121,7 +118,6 @@ def _from(draw: Draw) -> tuple[Array, Any, Any]:
     statement="G = P diag(lambda_1, lambda_2) P^-1 with the printed P and its inverse",
     source=Source(AFGA, "Lemma F.3, eq. (52) (L3152-3165)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
 )
 def eq_52() -> Finding:
@@ -154,7 +150,6 @@ class Powers:
     "lambda_1), j) for every j >= 1",
     source=Source(AFGA, "Lemma F.3, eq. (56) (L3232-3246)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "lambda_1 >= 0": "the determinant of G is not negative",

@@ -87,7 +87,6 @@ class Rates:
     statement="Eq. (25) is enough for the last term of eq. (24) to be outweighed by the negative one: C_D 8 eta_l^2 I "
     "m/n <= eta eta_l/(4 C_0)",
     source=Source(AFGA, "ours, about eqs. (24) and (25) (L1925-1961): what the constraint is for"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def eq_25() -> Finding:
@@ -128,7 +127,6 @@ def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
     "(24)",
     source=Source(AFGA, "ours, for eq. (25) (L1947-1961)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "signs": "c, eta_l, C_0 > 0, I >= 1, u = (m-1)/(n-1) and p = m/n in [0, 1]",

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.arith import sqrt
 from fedspec.server.amsgrad import init
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -30,7 +30,6 @@ def _squares(draw: Draw, half: Any) -> list[Any]:
     "difference is |x + y - z|^2/4, coordinate by coordinate",
     source=Source(AFGA, "eq. (17), first inequality (L1397-1440)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
 )
 def eq_17() -> Finding:
@@ -50,8 +49,6 @@ def eq_17() -> Finding:
     "afga.eq-17-eps",
     statement="|x|^2 (v_hat + eps)^(-1/2) <= |x|^2 eps^(1/2); a slip of the exponent, eq. (17) has eps^(-1/2)",
     source=Source(AFGA, "after eq. (17) (L1473), as converted"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.SLIP,
 )
 def eq_17_eps() -> Finding:
@@ -72,7 +69,6 @@ def eq_17_eps() -> Finding:
     "of v_hat is above B^2, coordinate by coordinate",
     source=Source(AFGA, "ours, for the bounds after eq. (17) (L1473), where B = eta_l I G"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "v_hat >= 0": "a maximum of means of squares",

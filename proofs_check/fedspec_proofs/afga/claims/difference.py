@@ -29,7 +29,7 @@ from fedspec_proofs.afga.kit.mixed import one_more_slope, senders_by_clusters
 from fedspec_proofs.afga.kit.network import EXACT, hyper
 from fedspec_proofs.afga.kit.networks import ASSUMPTIONS, DRAWN, PRINTED, conditions, some, two_tilts
 from fedspec_proofs.afga.kit.rounds import enumerated
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.engines.certificate import Step, Sum
@@ -49,8 +49,6 @@ OURS = "ours, for Lemma F.5"
     "eta_l^2 E|1/K sum grad fbar_k(xbar^k_(I-1))|^2 + 8 ((n-m)/(m(n-1)) + eta_l^2 L^2) consensus error at I - 1 + 2 "
     "eta_l^2 sigma^2/N (n-m)/m rho_max^2",
     source=Source(AFGA, "Lemma F.5, eq. (73) (L3729)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
@@ -98,7 +96,6 @@ SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2
     "clients' models given",
     source=Source(AFGA, OURS + ", eqs. (74) and (75) (L3766-3819)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=DRAWS,
     chain=("afga.lemma-f-6-exact",),
 )
@@ -161,7 +158,6 @@ def tight(draw: Draw) -> Sum:
     statement="The six steps that are assumed here add up to the bound of eq-86-tight for all K, n, m, I and constants",
     source=Source(AFGA, "ours, for Lemma F.5 (L3729-4536)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=TIGHT,
     chain=tuple(
@@ -181,7 +177,6 @@ def eq_86() -> Finding:
     "the braces bound E|Deltabar_r|^2",
     source=Source(AFGA, OURS + " (L3729)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**some(ASSUMPTIONS, "4.1", "4.2", "D.1 within"), **DRAWN},
     repairs="afga.lemma-f-5",
@@ -227,8 +222,6 @@ def _split(one: Alone) -> tuple[Any, Any]:
     "afga.eq-76",
     statement="E|sum_t (noise_t + grad f_i(x^i_t))|^2 = E|sum_t noise_t|^2 + E|sum_t grad f_i(x^i_t)|^2",
     source=Source(AFGA, "Lemma F.5, eq. (76), third equality (L3821-3859)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.CONSTANT,
 )
 def eq_76() -> Finding:
@@ -259,7 +252,6 @@ def eq_76() -> Finding:
     "coordinate by coordinate: the difference is |sum_t noise_t - sum_t grad_t|^2",
     source=Source(AFGA, "ours, for eq. (76) (L3821-3859); eq. (74) has a factor of 2 in front of it already"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     repairs="afga.eq-76",
 )

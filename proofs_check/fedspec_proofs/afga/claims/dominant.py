@@ -95,7 +95,6 @@ def _sample(rng: np.random.Generator) -> dict[str, F]:
     "sigma_g^2, whatever I, M and N",
     source=Source(AFGA, "ours, for Theorem 4.6, eq. (3) (L291-314): the term O(1/sqrt(RIM)) of the explicit bound"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={
         "variances": "sigma^2 and sigma_g^2 are not negative",
@@ -119,7 +118,6 @@ def theorem_4_6_rate() -> Finding:
     "a bound without I: sigma_g enters the dominant term",
     source=Source(AFGA, "ours, about Remark 4.9 (L326)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
 )
 def remark_4_9() -> Finding:
@@ -167,7 +165,6 @@ def _growth(draw: Draw) -> Any:
     "s_1, a_2 or s_2 grow, and none of these falls where rho grows",
     source=Source(AFGA, "ours, about Remark 4.10 (L340)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
 )
 def remark_4_10() -> Finding:
@@ -197,7 +194,6 @@ def _dominated(draw: Draw, factor: Any) -> Statement:
     "stands in their brackets, and without the third term, whose order hides I and M",
     source=Source(AFGA, "ours, the step of Corollary 4.7 (L315) from eq. (3)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"positive": "R, I, M > 0", "R >= IM": "enough rounds"},
 )
@@ -211,7 +207,6 @@ def corollary_4_7() -> Finding:
     statement="R >= IM is exactly when 1/R <= 1/sqrt(RIM)",
     source=Source(AFGA, "ours, about Remark 4.8 (L323); whether the condition is practical is left open"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"positive": "R, I, M > 0"},
 )
@@ -232,7 +227,6 @@ def remark_4_8() -> Finding:
     "those of 20 and 10 with 1 drawn",
     source=Source(AFGA, "ours, about Theorem 4.6 and D.3 (L291, L1093) and the settings of Section 6 (L473-508)"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED,
 )
 def rings() -> Finding:
     """A vector of sum zero that the exchange shortens by less is a lower bound of rho; squares, exactly."""

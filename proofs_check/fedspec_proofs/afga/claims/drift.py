@@ -38,8 +38,6 @@ CONSENSUS = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2")
     statement="avg_k E|xbar^k_(t+1) - x_r|^2 <= C_I avg_k E|xbar^k_t - x_r|^2 + 8 I eta_l^2 (alpha^2 E|grad f|^2 + "
     "sigma_c^2) + eta_l^2 sigma^2/n",
     source=F1,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
@@ -115,7 +113,6 @@ def _larger(draw: Draw) -> list[Any]:
     "the smaller C_I that is printed",
     source=Source(AFGA, "ours, for Lemma F.1: eq. (41) (L2845) with the C_I that eta_l <= 1/(8IL) gives"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**_used(*ONE_STEP), **DRAWN},
     repairs="afga.lemma-f-1",
@@ -136,7 +133,6 @@ def lemma_f_1_repaired() -> Finding:
     "lemma-f-1-assembly",
     source=Source(AFGA, "eq. (41) (L2798-2845)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**_used(*ONE_STEP), **DRAWN},
     chain=("afga.lemma-f-1-assembly",),
@@ -161,7 +157,6 @@ def half_of_41() -> Finding:
     "afga.eq-41-step",
     statement="eta_l <= 1/(8IL) gives 16 I eta_l^2 L^2 <= (1/2)/(4I - 1), the last part of C_I",
     source=Source(AFGA, "ours, about Lemma F.1, from eq. (40) to eq. (41) (L2793-2845)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def eq_41_step() -> Finding:
@@ -180,7 +175,6 @@ def eq_41_step() -> Finding:
     statement="eta_l <= 1/(8IL) gives 16 I eta_l^2 L^2 <= 1/(4I)",
     source=Source(AFGA, "ours, for the step from eq. (40) to eq. (41) (L2793-2845)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"I >= 1": "there is a local step", "0 < eta_l <= 1/(8IL)": "the lemma's condition, in e = eta_l L"},
     repairs="afga.eq-41-step",
@@ -220,7 +214,6 @@ _certified_f_2 = certified(F2, FOR_F2, lambda: bounds.by_hand(bounds.consensus_o
     "sigma_c^2)) + 4 eta_l^2 avg rho_k^2 (1 + zeta) sigma_k^2 + eta_l^2 sigma^2 rho_max^2",
     source=Source(AFGA, "Lemma F.2, eq. (42) (L2850)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**_used(*CONSENSUS), **DRAWN},
     chain=("afga.lemma-f-2-assembly",),

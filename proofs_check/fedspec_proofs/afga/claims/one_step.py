@@ -22,7 +22,7 @@ from fedspec_proofs.afga.kit.bounds import consensus_terms, drift_terms, printed
 from fedspec_proofs.afga.kit.mixed import one_draw, variances
 from fedspec_proofs.afga.kit.networks import DRAWN
 from fedspec_proofs.afga.kit.rounds import given
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw
@@ -87,7 +87,6 @@ def drift_step(draw: Draw) -> Sum:
     "so to Lemma F.1 as repaired, for all K, n, m, I and constants",
     source=Source(AFGA, "ours, for Lemma F.1 and eq. (41) (L2624-2845)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=F1_STEPS,
     chain=("afga.lemma-f-1-step", "afga.lemma-f-1-lines", "afga.lemma-f-1-sizes"),
@@ -111,7 +110,6 @@ def _sizes(draw: Draw) -> Statement:
     statement="p^2 <= 1 and fac/n + p^2 <= 1 for p = m/n and fac = m(n-m)/(n(n-1))",
     source=Source(AFGA, "ours, for Lemma F.1 (L2624-2845)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"m": "1 <= m <= n", "n": "n >= 2; for n = 1 fac is 0 and p is 1"},
 )
@@ -163,7 +161,6 @@ def _noise(biased: bool = False, correlated: bool = False) -> Body:
     "- x_r; noise adds eta_l^2/n^2 times the sum of the m variances",
     source=Source(AFGA, "ours, for Lemma F.1, eqs. (39) and (40) (L2640-2793)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={
         "draws": "m different ones of the cluster's n >= 2 clients compute, all sets as likely whatever came before; "
@@ -220,7 +217,6 @@ def _parts(draw: Draw) -> list[Any]:
     "|d|^2): the differences are sums of squares",
     source=Source(AFGA, "ours, for Lemmas F.1 and F.2 (L2624-3077)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
 )
 def lines() -> Finding:
@@ -261,7 +257,6 @@ def consensus_step(draw: Draw) -> Sum:
     "every zeta > 0 and all K, n, m and constants",
     source=Source(AFGA, "ours, for Lemma F.2 (L2850-3077)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=F2_STEPS,
     chain=("afga.eq-44-repaired", "afga.lemma-f-1-lines"),

@@ -24,7 +24,7 @@ from fedspec_proofs.afga.kit.server_inductions import (
     simulated,
     system,
 )
-from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, Engine, Finding, Source, claim
 from fedspec_proofs.engines.smt import Formulas, some
 
 WANG = "ours, about FedAMS beside eq. (2) (L112-130); external: Wang, Lin and Chen (2022), named in footnote 5"
@@ -53,7 +53,6 @@ def below_P(v_hat: Any, P: Any, eps: Any) -> Any:
     "Delta^2 so far, |m| <= the largest |Delta| so far, and v_hat never falls",
     source=Source(AFGA, "ours, about eq. (2) (L112-130)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions=WORDS,
 )
 def amsgrad_order() -> Finding:
@@ -71,7 +70,6 @@ def fedams(state: AmsGrad, delta: Vector, **numbers: Any) -> AmsGrad:
     statement="For FedAMS, option 1, the same with v_hat <= max(largest Delta^2 so far, eps), and v_hat >= eps",
     source=Source(AFGA, WANG),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions=WORDS,
 )
 def fedams_order() -> Finding:

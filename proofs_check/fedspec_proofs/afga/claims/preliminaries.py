@@ -30,8 +30,6 @@ APPENDIX = "Appendix C"
     "afga.eq-7",
     statement="(W - J)(W - J) = W - J for doubly stochastic W, so that its eigenvalues are 0 and 1",
     source=Source(AFGA, f"{APPENDIX}, eq. (7) (L1045-1049)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
 )
 def eq_7() -> Finding:
@@ -55,7 +53,6 @@ def eq_7() -> Finding:
     statement="(W - J)^2 = W^2 - J for doubly stochastic W, and WJ = JW = J",
     source=Source(AFGA, f"ours, for {APPENDIX}, eq. (7) (L1045)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="n = 2 and 3",
     assumptions={"columns of W sum to one": "1'W = 1'; the rows are meant to as well"},
     repairs="afga.eq-7",
@@ -96,7 +93,6 @@ def _shrinks(n: int, weight: Any = 1, make: Callable[[Draw, int], Mixing] = doub
     statement="||W - J||_2 <= 1: |x|^2 - |(W - J)x|^2 = n xbar^2 + 1/2 sum_jk (W'W)_jk (x_j - x_k)^2 >= 0",
     source=Source(AFGA, f"{APPENDIX} (L1051-1052), footnote 2 and L277"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="n = 2 and 3",
     assumptions={"columns of W sum to one": "with rows that do; W'W is then doubly stochastic"},
 )
@@ -115,7 +111,6 @@ def appendix_c() -> Finding:
     statement="||W - J||_2 attains its bound 1 (claim appendix-c) at W = I; at permutations and parted matrices too",
     source=Source(AFGA, f"{APPENDIX} (L1051)"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="I and a cyclic permutation for n = 2..5, two parted pairs",
 )
 def maximum() -> Finding:

@@ -80,7 +80,6 @@ def _servers(draw: Draw) -> list[Any]:
     "server's step",
     source=Source(AFGA, "Section 3 (L221-223), which prints S_t and x^j for S_r and x^i"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="n = 3 clients, I = 2, d = 1, gradients a_i x + c_i, S_r of one and of two clients",
     assumptions={
         "no mixing": "W = I, which Assumption 4.5 excludes",
@@ -121,7 +120,6 @@ def _one_cluster(n: int, S: tuple[int, ...], computing: Sets, clusters: Any) -> 
     statement="CAFGA with one cluster is AFGA: the same Delta for the same sets and the same W",
     source=Source(AFGA, "Section 5 (L355-410) and after Assumption D.2 (L1079)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="n = 2 clients, I = 2, d = 1, gradients a_i x + c_i, every doubly stochastic W",
     assumptions={"K = 1": "one cluster of all clients"},
 )

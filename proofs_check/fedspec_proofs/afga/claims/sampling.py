@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.algorithms.afga import mean_change
 from fedspec.mixing.gossip import cluster_mean
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, claim, false
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import independent, mean, subsets
@@ -165,7 +165,6 @@ def _not_between() -> Dropped:
     "sum_(k<l) |ybar_k - ybar_l|^2}",
     source=Source(AFGA, L),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=DRAWS,
 )
@@ -188,7 +187,6 @@ def lemma_f_6() -> Finding:
     "ybar_k|^2, S^k the clients of cluster k that are drawn",
     source=Source(AFGA, "ours, about " + L),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=DRAWS,
 )
 def lemma_f_6_exact() -> Finding:
@@ -221,7 +219,6 @@ def _around(draw: Draw) -> list[Any]:
     "fbar_k|^2 <= m(n-m)/(n(n-1)) sigma_k^2/n",
     source=Source(AFGA, "Lemma F.1, the display after eq. (39) (L2722-2756), which drops the last 1/n"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "without replacement": DRAWS["without replacement"],

@@ -16,7 +16,7 @@ from fedspec_proofs.afga.kit.server_inductions import (
     numbers,
     simulated,
 )
-from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim, false
 from fedspec_proofs.engines.enclosure import sqrt_above, sqrt_below
 from fedspec_proofs.engines.reals import Real, real, reals
 from fedspec_proofs.engines.smt import Formulas, Induction, prove
@@ -65,7 +65,6 @@ def _momentum(factor: int) -> Finding:
     statement="sum_r |m_r|^2 <= sum_r |Delta_r|^2 on every path, so in expectation",
     source=Source(AFGA, "Lemma F.7, eq. (91) (L4724)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"0 <= beta1 < 1": "decay of the first moment"},
 )
@@ -149,7 +148,6 @@ def _without_start(bound: Callable[[Any], Any]) -> Mapping[str, Any]:
     "d/sqrt(eps), and sum_r ||.||^2 <= d/eps",
     source=Source(AFGA, "Lemma F.9, eq. (95) (L4821)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"v_hat_0 = 0": "the start, which the paper does not print"},
 )

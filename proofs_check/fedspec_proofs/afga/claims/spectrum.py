@@ -48,7 +48,6 @@ def _sample_roots(rng: np.random.Generator) -> dict[str, F]:
     statement="0 <= lambda_1 <= min(a, C_I) and lambda_2 >= max(a, C_I)",
     source=Source(AFGA, "Lemma F.3, used for eqs. (54)-(57) (L3165-3262)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=ROOTS,
 )
@@ -78,7 +77,6 @@ def _sample_step(rng: np.random.Generator) -> dict[str, F]:
     "<= 1 in case 1, and <= 1 + 3/(4I - 1) in case 2",
     source=Source(AFGA, "Lemma F.3, eqs. (60) and (67), last bounds (L3324, L3546)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "I >= 1": "there is a local step",
@@ -117,7 +115,6 @@ def eq_60() -> Finding:
     statement="(1 + 3/(4I - 1))^j <= 3 for j <= I, I >= 1, hence lambda_2^j <= 3, and (1 + 2/(4I - 1))^j <= 3",
     source=Source(AFGA, "Lemma F.3, eqs. (61) and (64) (L3338, L3421)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"j <= I": "I >= 1, and j is a whole number from 0 to I"},
 )

@@ -38,8 +38,6 @@ def _hits(delays: tuple[int, ...]) -> int:
     statement="sum_t |grad f(x_(t - tau_t))|^2 <= tau sum_t |grad f(x_t)|^2 over t < T, as if every version were begun "
     "from in at most tau rounds",
     source=Source(CLIENT_CENTRIC, "absorbing the delayed gradients (L1072, second inequality)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.CONSTANT,
 )
 def hits() -> Finding:
@@ -72,7 +70,6 @@ def hits() -> Finding:
     "and in as many as that for some delays: all plans of six rounds with tau <= 3",
     source=Source(CLIENT_CENTRIC, "ours: absorbing the delayed gradients (L1072), corrected"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="six rounds, tau <= 3, one client",
     assumptions={"delays": "tau_t <= tau"},
     repairs="client-centric.hits",
@@ -159,8 +156,6 @@ def _absorbing(repaired: bool) -> Inequality[Absorption]:
     "of (30 eta eta_l^3 L^2 / eps) K^2 |grad f(x_(t - tau))|^2 - (eta eta_l / 2) a_t |grad f(x_t)|^2 is at most "
     "-(eta eta_l / (8 eps)) sum |grad f(x_t)|^2",
     source=Source(CLIENT_CENTRIC, "second condition on eta_l (L228, L1066-1073)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.CONSTANT,
     assumptions={
         "delays": "tau_(t,i) <= tau",
@@ -198,7 +193,6 @@ def delay_rate() -> Finding:
     statement="It is absorbed if 240 (tau + 1) L^2 K_max^2 eta_l^2 <= 1",
     source=Source(CLIENT_CENTRIC, "ours: second condition on eta_l (L228, L1066-1073), corrected"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "delays": "tau_(t,i) <= tau",

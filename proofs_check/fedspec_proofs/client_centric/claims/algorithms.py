@@ -48,7 +48,6 @@ def _mean(draw: Draw, n: int) -> Any:
     statement="A buffer that hears every client once averages with the weights 1/n of f = (1/n) sum_i f_i",
     source=Source(CLIENT_CENTRIC, "eq. (1) (L83)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="n <= 4, d = 2",
     assumptions={"equal": "every client counts alike, however many examples it has"},
 )
@@ -77,7 +76,6 @@ def _fedavg(draw: Draw, K: int, n: int, eta: Any) -> Any:
     statement="FedAvg with eta = 1 replaces the model by the mean of the local models",
     source=Source(CLIENT_CENTRIC, "Algorithm 1, text (L95-97)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="n <= 3, K = 1 and 3, d = 2",
     assumptions={"eta = 1": "the server's rate is one"},
 )
@@ -110,7 +108,6 @@ def _buffered(draw: Draw, m: int, arrivals: int, equal: bool) -> Any:
     "whatever the delays and the K_(t,i)",
     source=Source(CLIENT_CENTRIC, "Algorithm 2, text (L183-189, L543-548)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="three clients, d = 2, m <= 3, 5 and 7 arrivals, K_(t,i) <= 2, delays <= 1",
     assumptions={
         "per step": "clients divide their change by K_(t,i)",
@@ -158,7 +155,6 @@ def _ams(draw: Draw) -> Statement:
     statement="CC-FedAMS's v_hat never falls",
     source=Source(CLIENT_CENTRIC, "Algorithm 2, text (L187-189)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"maximum": "v_hat_t = max(v_hat_(t-1), v_t)"},
 )
@@ -184,7 +180,6 @@ def _local(draw: Draw, K: int, normalise: Normalise) -> Any:
     "K <= 5, d = 2)",
     source=Source(CLIENT_CENTRIC, "Algorithm 3 (L149-181)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="K <= 5, d = 2",
     assumptions={"line 9": "the change is divided by K"},
 )
@@ -264,7 +259,6 @@ def _square(v: Vector) -> Any:
     statement="The piecewise linear clients of this ledger meet assumptions 1 to 4 everywhere, with constants read off "
     "their kinks",
     source=Source(CLIENT_CENTRIC, "ours, instances of Assumptions 1 to 4 (L203-211)"),
-    engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
     assumptions={"cut off": "gradients are constant far out"},
 )

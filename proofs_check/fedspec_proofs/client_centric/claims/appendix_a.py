@@ -54,7 +54,6 @@ def _stationary(normalise: Normalise, steps: tuple[int, int] = STEPS) -> tuple[V
     "two-client picture with K = 2 and 5 it is farther from x* than with line 9, on the second client's side",
     source=Source(CLIENT_CENTRIC, "App. A (a), Figure 4 (L528-541)"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="curvature 1, optima -1 and 2, K = 2 and 5, eta_l = 1/10",
     assumptions={"unequal": "the clients take unequally many steps"},
 )
@@ -80,7 +79,6 @@ def normalised() -> Finding:
     "client-centric.appendix-a-debiased",
     statement="The de-biasing of line 9, were it meant to the letter, would be: with unequal K_i the fixed point is x*",
     source=Source(CLIENT_CENTRIC, "ours, about L185 and App. A (a) (L528-542)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def debiased() -> Finding:
@@ -104,7 +102,6 @@ def debiased() -> Finding:
     "w_i / (eta_l h) lies between 1 - (K_i - 1) eta_l h / 2 and 1, so that this tends to x* as eta_l -> 0",
     source=Source(CLIENT_CENTRIC, "ours: L185 and App. A (a), corrected"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="K_i <= 5",
     assumptions={"small": "eta_l h <= 1", "positive": "0 < eta_l h"},
     repairs="client-centric.appendix-a-debiased",
@@ -173,7 +170,6 @@ def _moves(server: str, *, C: str = "beta / (1 - beta)", sign: int = 1, fresh: b
     "C = beta / (1 - beta), coordinate by coordinate",
     source=Source(CLIENT_CENTRIC, "eq. (4) (L560-583)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"one beta": "beta does not change"},
 )

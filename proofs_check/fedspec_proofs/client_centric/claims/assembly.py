@@ -91,7 +91,6 @@ def one_round(draw: Draw) -> Sum:
     "a_(t+1)|_1 + L eta^2 eta_l^2 G^2 C^2 |a_t - a_(t+1)|^2: the ten steps that are assumed here add up to it",
     source=Source(CLIENT_CENTRIC, f"ours: the round of {PLACE}"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=ROUND,
     chain=(
         "client-centric.eq-4",
@@ -191,7 +190,6 @@ STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
     "and constants, at v_0 = 0 and at v_0 = eps^2",
     source=Source(CLIENT_CENTRIC, f"ours: the sum of {PLACE}"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=ROUNDS,
     chain=(

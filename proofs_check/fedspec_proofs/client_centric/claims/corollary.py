@@ -52,7 +52,6 @@ def _rates(draw: Draw, power: int) -> Any:
     "1 / sqrt(m K T), one of K^2 / T, K / T, tau^2 / T and 1 / T, of 1 / (m K sqrt(T)) and of sqrt(m K / T^3)",
     source=Source(CLIENT_CENTRIC, "proof of " + PLACE),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"eta": "eta = sqrt(m K)"},
 )
@@ -110,7 +109,6 @@ EXPONENTS = {
     statement="If T >= m K^5 and tau <= (T / (m K))^(1/4), each of these terms is at most 1 / sqrt(m K T)",
     source=Source(CLIENT_CENTRIC, "Corollary 4.1.1 (L257-262)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=EXPONENTS,
 )
@@ -158,7 +156,6 @@ def members() -> list[Schedule]:
     "do not enter; 50 is tried here",
     source=Source(CLIENT_CENTRIC, PLACE),
     engine=Engine.MOMENTS,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions={
         **ASSUMED_PRINTED,
@@ -220,7 +217,6 @@ def _unbounded(name: str, quotients: list[Any], conditions: dict[str, bool]) -> 
     "the mean squared gradient lies between 1/10 and 1/4 of sqrt(K / (m T)), at all members of the family",
     source=Source(CLIENT_CENTRIC, "ours: " + PLACE + ", corrected"),
     engine=Engine.MOMENTS,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="the orders for all n, m, K, T and tau; the two clients at K = 4^j, T = 4 K^5, j <= 5",
     assumptions={**EXPONENTS, "one of two": "n = 2 and m = 1, for the second half"},
     repairs="client-centric.corollary-4-1-1",

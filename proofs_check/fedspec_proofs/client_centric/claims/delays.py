@@ -12,7 +12,7 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import constant as affine
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
 from fedspec_proofs.client_centric.kit.every_size import shown
 from fedspec_proofs.client_centric.kit.local_runs import ASSUMED, Local, local_run
@@ -50,7 +50,6 @@ def _a_8() -> Inequality[Local]:
     "mean over clients of |x_t - x_(t - tau)|^2 and of the mean drift; with E for eps where sqrt(v_hat_t) + eps >= E",
     source=Source(CLIENT_CENTRIC, "bound of A_8 (L711-732)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"smooth": "assumption 1"},
 )
@@ -99,7 +98,6 @@ def _one_more_step(draw: Draw) -> Any:
     "tau eta^2 sum |y_k|^2 for s <= tau",
     source=Source(CLIENT_CENTRIC, "delay term (L741-748), with y_k as L748 and L957 use it"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"s": "the number of rounds between is in front"},
 )
@@ -136,7 +134,6 @@ def _waits(choose: Choose) -> Waits:
     statement="sum_t tau sum_(k = t - tau_t)^(t-1) |y_k|^2 <= tau^2 sum_t |y_t|^2",
     source=Source(CLIENT_CENTRIC, "sum of the delay terms, step from L992 to L1006"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"delays": "tau_(t,i) <= tau"},
 )

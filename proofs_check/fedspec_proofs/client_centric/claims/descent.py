@@ -13,7 +13,7 @@ from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import given
 from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
 from fedspec_proofs.client_centric.kit.every_size import shown
 from fedspec_proofs.client_centric.kit.steps import Round, a_round, rooted
@@ -67,7 +67,6 @@ def _squares(r: Round) -> tuple[Any, Any]:
     statement="A_1 <= (eta^2 L / (2 eps^2)) (C^2 |d_t|^2 + |Delta_t|^2)",
     source=Source(CLIENT_CENTRIC, "bound of A_1 (L595-616)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=assumed("Lipschitz"),
 )
@@ -103,7 +102,6 @@ def _split(draw: Draw, sign: int = 1, d: int = 2) -> Any:
     "(sqrt(a_t))^2 = a_t",
     source=Source(CLIENT_CENTRIC, "A_2, A_5 and A_6 (L618-673)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"descent": "Delta_t points downhill: the proof's sign"},
 )
@@ -132,7 +130,6 @@ def _polarised(draw: Draw, half: bool, d: int = 2) -> Any:
     "local gradients",
     source=Source(CLIENT_CENTRIC, "A_7 (L675-708)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"|u_t|^2": "the middle term"},
 )
@@ -156,7 +153,6 @@ def a_7() -> Finding:
     "absolute values",
     source=Source(CLIENT_CENTRIC, "bound of A_3 (L773-826), 2 eps where the conversion has 1 - beta"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=assumed("v_0, Lipschitz, gradient, changes"),
 )
@@ -180,7 +176,6 @@ def _a_3(r: Round) -> Sides:
     statement="A_4 <= (L eta^2 / (4 eps^2)) |Delta_t|^2 + L eta^2 eta_l^2 G^2 C^2 |a_t - a_(t+1)|^2",
     source=Source(CLIENT_CENTRIC, "bound of A_4 (L828-842)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=assumed("v_0, changes"),
 )
@@ -238,7 +233,6 @@ def _small(rng: np.random.Generator) -> dict[str, Fraction]:
     statement="|Delta_t| <= eta_l G and |d_t| <= eta_l G",
     source=Source(CLIENT_CENTRIC, "step of A_3 and A_4 (L826)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "gradients": "no gradient is longer than G",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Finding, Source, claim
 from fedspec_proofs.client_centric.kit import every_size as each
 from fedspec_proofs.client_centric.kit import term_sums
 from fedspec_proofs.client_centric.kit.term_sums import added_up
@@ -30,7 +30,6 @@ BOUNDS = {
     "(a_t - a_(t+1)) d_t>, A_4 = (L/2) |z_(t+1) - z_t|^2 and A_5 = eta <grad f(x_t), (a_(t+1) - a_t) Delta_t>",
     source=Source(CLIENT_CENTRIC, "ours: bounds of A_1 (L595-616), A_5 (L635-659), A_3 and A_4 (L773-842) for any E"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions=BOUNDS,
     chain=("client-centric.a-5-roots", "client-centric.bounds", "client-centric.v-0-repaired"),
 )
@@ -82,7 +81,6 @@ def one_local_step(draw: Draw) -> Sum:
     "the lemma",
     source=Source(CLIENT_CENTRIC, "ours: local drift, step of A_8 (L735-739), corrected, for every K"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions={**DRIFT, "rate": "eta_l <= 1/(8 K L), so that 64 K^2 eta_l^2 L^2 <= 1"},
 )
 def drift_every_k() -> Finding:
@@ -102,7 +100,6 @@ def drift_every_k() -> Finding:
     "and sum_t |grad f(x_(t - tau_t))|^2 <= (tau + 1) sum_t |grad f(x_t)|^2; so it is for means over clients",
     source=Source(CLIENT_CENTRIC, "ours: delay terms (L741-748, L992-1006) and L1072, corrected, for every tau and T"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={
         "root >= E": "a step is eta |y_k|, y_k = d_(k+1)/(sqrt(v_hat_(k+1)) + eps) and sqrt(v_hat) + eps >= E, "
         "which is eps for v_0 = 0 and 2 eps for v_0 = eps^2: client-centric.v-0-repaired",

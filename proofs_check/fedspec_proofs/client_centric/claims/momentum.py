@@ -36,7 +36,6 @@ def _harmonic(draw: Draw, reading: str) -> Any:
     "the noise of the buffer's mean, as L907 has it",
     source=Source(CLIENT_CENTRIC, "footnote 5 (L282) and L914, as L907 and L1094 need it"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="m = 3",
     assumptions={"harmonic": "1 / K_t is the mean of the 1 / K_(t,i)"},
 )
@@ -112,7 +111,6 @@ def _sum(draw: Draw, T: int, late: bool) -> Any:
     "weights sum to 1 - prod_(q <= t) beta_q (t <= 3, d = 2)",
     source=Source(CLIENT_CENTRIC, "d_t as a sum (L917-921), in the index of L579"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="t <= 3, d = 2",
     assumptions={"index": "the momentum that holds Delta_t is d_(t+1)"},
 )

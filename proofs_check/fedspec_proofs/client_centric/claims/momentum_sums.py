@@ -108,7 +108,6 @@ def _total(constant: bool) -> Inequality[Path]:
     "|Delta_t|^2",
     source=Source(CLIENT_CENTRIC, "|d_t|^2 and its sum (L923-952), for the one beta of the algorithms"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"one beta": "beta does not change"},
     repairs="client-centric.d-t-varying",
@@ -133,7 +132,6 @@ def squares() -> Finding:
     statement="If the beta_q of L917 may differ from round to round (the algorithms and C_beta have one beta), "
     "sum_(t >= p) a_(t,p) <= 1 and sum_t |d_(t+1)|^2 <= sum_t |Delta_t|^2",
     source=Source(CLIENT_CENTRIC, "ours, about the sum over t (L943-952) and the beta_q of L917"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def varying() -> Finding:
@@ -162,8 +160,6 @@ def varying() -> Finding:
     statement="sum_(t < T) |y_t|^2 <= (1 / (4 eps^2)) sum_(t < T) |d_t|^2 with y_t = d_(t+1) / (sqrt(v_(t+1)) + eps), "
     "in either index of d_t (that of L579 and that of L917); the line after it is right",
     source=Source(CLIENT_CENTRIC, "sum of the |y_t|^2 (L954-962)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.SLIP,
 )
 def steps_taken() -> Finding:
@@ -227,7 +223,6 @@ def _rounds(index: int) -> Inequality[Path]:
     statement="sum_(t < T) |y_t|^2 <= (1 / (4 eps^2)) sum_(t < T) |d_(t+1)|^2",
     source=Source(CLIENT_CENTRIC, "ours: sum of the |y_t|^2 (L954-962), corrected"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"v_0": "v_0 >= eps^2"},
     repairs="client-centric.y-t",

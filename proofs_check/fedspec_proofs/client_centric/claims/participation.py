@@ -118,7 +118,6 @@ def one(form: str) -> Any:
     statement="Over a uniform draw of m of n clients the mean of the buffer is the mean of all n",
     source=Source(CLIENT_CENTRIC, "step of A_7 (L681-684)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"uniform": "every set of m clients is equally likely"},
 )
@@ -135,7 +134,6 @@ def unbiased() -> Finding:
     statement="|sum v_i|^2 = n sum |v_i|^2 - (1/2) sum_(i != j) |v_i - v_j|^2",
     source=Source(CLIENT_CENTRIC, "first identity (L1009-1015)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"ordered": "the sum runs over ordered pairs"},
 )
@@ -149,7 +147,6 @@ def everybody() -> Finding:
     statement="E |sum over S v_i|^2 = (m^2 / n) sum |v_i|^2 - (m (m-1) / (2 n (n-1))) sum_(i != j) |v_i - v_j|^2",
     source=Source(CLIENT_CENTRIC, "second identity (L1018-1032), where the conversion runs its last line together"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"without replacement": "P(i in S) = m/n and P(i and j in S) = m (m-1) / (n (n-1))"},
 )
@@ -179,7 +176,6 @@ def drawn() -> Finding:
     statement="If the theorem's 'uniformly and independently' is read of the clients of one round, the second "
     "identity, whose pairs have the probabilities of draws without replacement, holds",
     source=Source(CLIENT_CENTRIC, "ours, about Theorem 4.1 (L231) against L1028"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def independently() -> Finding:
@@ -208,7 +204,6 @@ def independently() -> Finding:
     "S m of n >= 2 clients",
     source=Source(CLIENT_CENTRIC, "ours: second identity (L1018-1032), centred"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"without replacement": "no client is drawn twice, and every set of m is equally likely"},
     repairs="client-centric.participation-independent",
@@ -261,8 +256,6 @@ def _opposed() -> Vectors:
     "client-centric.bracket",
     statement="(1/(8 m^2)) E |sum over S_t v_i|^2 - (1/(4 n^2)) |sum v_i|^2 is not positive",
     source=Source(CLIENT_CENTRIC, "L1041-1057"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
 )
 def bracket() -> Finding:
@@ -291,7 +284,6 @@ def _combination(v: Vectors) -> Any:
     "hence at most the first of the two",
     source=Source(CLIENT_CENTRIC, "ours: L1041-1057, corrected"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"uniform": "every set of m clients is equally likely"},
     repairs="client-centric.bracket",

@@ -22,7 +22,6 @@ TWO = Setup((1, 1), {"w": (1,)})
     "to 1 and eps^2 / (H_1 + H_2)",
     source=Source(CLIENT_CENTRIC, "footnote 4 (L266)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "eta_l >= 0": "rates are not negative",
@@ -54,7 +53,6 @@ def footnote_4() -> Finding:
     statement="The delay term tau^2 / T is at most 1 / sqrt(m K T) if and only if tau <= (T / (m K))^(1/4)",
     source=Source(CLIENT_CENTRIC, "Remark 4.1.1 (L268)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"s > 0": "s = sqrt(T)", "r > 0": "r = sqrt(m K)", "tau >= 0": "delays are not negative"},
 )
@@ -102,7 +100,6 @@ def _stranded(draw: Draw) -> Any:
     "of f is 4 G^2 = sigma_g^2",
     source=Source(CLIENT_CENTRIC, "Remark 4.1.2 (L270)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="K <= 4",
     assumptions={"never": "client 1 never comes"},
 )

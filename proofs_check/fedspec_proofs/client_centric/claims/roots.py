@@ -88,7 +88,6 @@ ROOTS = {
     "sqrt(1 - gamma) |Delta_t|), so that a_t - a_(t+1) <= |Delta_t| / eps^2",
     source=Source(CLIENT_CENTRIC, "step of A_5 (L641-652)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=ROOTS,
 )
@@ -192,7 +191,6 @@ def bounded_fall(server: str) -> Finding:
     "with v_0 >= eps^2, a_t = 1/(sqrt(v_hat_t) + eps): with the G of L765, which L656 leaves out",
     source=Source(CLIENT_CENTRIC, "bound of A_5 (L635-659, L765)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=PARTS,
 )
@@ -205,7 +203,6 @@ def a_5() -> Finding:
     "client-centric.footnote-3",
     statement="The bound of A_5 in the proof holds for CC-FedAdam as well: A_5 <= (eta G / (4 eps^2)) |Delta_t|^2",
     source=Source(CLIENT_CENTRIC, "ours, about footnote 3 (L264), which says that similar results are easily had"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def footnote_3() -> Finding:
@@ -236,7 +233,6 @@ def footnote_3() -> Finding:
     statement="The bound of A_5 carries over to CC-FedAMS: A_5 <= (eta G / (4 eps^2)) |Delta_t|^2",
     source=Source(CLIENT_CENTRIC, "ours: footnote 3 (L264), for CC-FedAMS only"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={**PARTS, **OWN},
     repairs="client-centric.footnote-3",

@@ -25,7 +25,6 @@ from fedspec_proofs.solvers import z3
     statement="The bounds that the proof uses of v_hat go together: with v_hat_0 >= eps^2 (L659) and eta_l <= eps / "
     "(sqrt(T) G), v_hat_t <= T eta_l^2 G^2 (L707, L1063)",
     source=Source(CLIENT_CENTRIC, "ours, about L659 against L707 and L1063"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def conflict() -> Finding:
@@ -121,7 +120,6 @@ def _if(a: Any, b: Any) -> Any:
     "+ eps <= (29/12) eps for v_0 = eps^2, t <= T: all step sizes lie within a factor 2 of each other",
     source=Source(CLIENT_CENTRIC, "ours: L659, L707 and L1063, corrected"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"eps > 0": "eps is positive", "root": "roots are not negative", "horizon": "T eta_l^2 G^2 <= eps^2"},
     repairs="client-centric.v-0",

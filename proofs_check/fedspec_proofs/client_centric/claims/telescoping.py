@@ -111,7 +111,6 @@ def path(rng: np.random.Generator, rounds: int) -> tuple[list[Fraction], list[Fr
     "<= |a_0|^2 - |a_T|^2, hence at most d / (2 eps) and d / (4 eps^2) if v_0 >= eps^2",
     source=Source(CLIENT_CENTRIC, "sums of the falls (L844-884)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"monotone": "v_hat never falls", "v_0": "v_0 >= eps^2, for the bounds with eps"},
 )

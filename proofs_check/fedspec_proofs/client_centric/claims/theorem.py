@@ -231,8 +231,6 @@ def _independently(r: Regime) -> Finding:
     statement="Where every round hears m of the n clients, drawn uniformly, or each client is in with probability m/n, "
     "independently of the others, the mean over t < T of E |grad f(x_t)|^2 is at most " + RIGHT,
     source=Source(CLIENT_CENTRIC, PLACE),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=ASSUMED_PRINTED,
     chain=PRINTED_PROOF,
@@ -279,7 +277,6 @@ ALL_ASSUMED = {
     "sigma_l^2 / m + (n - m) s^2 / (m (n - 1)))",
     source=Source(CLIENT_CENTRIC, f"ours: {PLACE}, corrected"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=ALL_ASSUMED,
     repairs="client-centric.theorem-4-1",

@@ -24,7 +24,6 @@ from fedspec_proofs.refutation import refutation
     "fed-lamb.eq-1-rest",
     statement="Started at the minimum of the objective (1), Fed-LAMB with exact gradients of the clients stays there",
     source=at("ours, about eq. (1) (L31) and Alg. 1"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def rest() -> Finding:
@@ -45,7 +44,6 @@ def rest() -> Finding:
     statement="Line 15, which divides by n, read as a sum of the models that arrive, those of D^r alone: it leaves the "
     "model where it is while all gradients are zero",
     source=at("ours, about Alg. 1, line 15 (L152)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def shrinking() -> Finding:
@@ -86,7 +84,6 @@ def _resting(draw: Draw, more: int = 0) -> Statement:
     statement="With 1/|D^r| in line 15, participants that return the model they were sent leave it as it is",
     source=at("Alg. 1, line 15 (L152)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="two participants, d = 1",
     assumptions=SAME,
     repairs="fed-lamb.algorithm-1-mean",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fedspec_proofs.claim import Engine, Extent, Finding, Verdict, claim, false
+from fedspec_proofs.claim import Engine, Extent, Finding, claim, false
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.combine import all_proved
@@ -61,7 +61,6 @@ def at_rest(draw: Draw) -> Sum:
     "assumed; where D g = 0 the layer stays, and the left side is 0",
     source=at("ours, in place of L598-612"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=KEY,
     chain=("fed-lamb.key-inequality-lines",),
 )
@@ -82,7 +81,6 @@ def _lines(draw: Draw) -> Statement:
     statement="s ||D g||^2 <= <g, D g> and s ||D d|| <= ||d||, coordinate by coordinate",
     source=at("ours, in place of L598-612"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={"s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor"},
     chain=("fed-lamb.v-hat-floor",),
 )
@@ -119,7 +117,6 @@ def _clipped(rng: np.random.Generator) -> Mapping[str, F]:
     "gained, the upper one with what is lost",
     source=at("ours, in place of L598-612"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={
         "key inequality": "fed-lamb.key-inequality-assembly; 0 in place of <h, D g>/||D g|| where D g = 0",
         "lengths": "s ||D h|| and ||h - g|| are not negative",
@@ -177,7 +174,6 @@ def errors_and_rate(draw: Draw) -> dict[str, Any]:
     statement="The four steps that are assumed here add up to round-repaired, for all n, T, layers and constants",
     source=at("ours, in place of (16)-(21)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=ROUND,
     chain=("fed-lamb.key-inequality-scaled", "fed-lamb.lemma-1-repaired"),
 )
@@ -229,7 +225,6 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     "that of theorem-1-repaired, for all n, R, T, layers and constants",
     source=at("ours, for Theorems 1 and 3 (L250-254, L706-716)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=ROUNDS,
     chain=("fed-lamb.round-assembly", "fed-lamb.errors"),

@@ -9,7 +9,7 @@ from fedspec.client.lamb import Moments, precondition, scaling
 from fedspec.mixing.periodic import moment_maximum
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import LocalCorrection, Phi
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -37,7 +37,6 @@ def _lipschitz(draw: Draw) -> Statement:
     "layer's column of the Hessian",
     source=at("ours, an objective for H1 (L180)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="two layers of one coordinate",
     assumptions=COLUMN,
 )
@@ -63,7 +62,6 @@ def _bounded(draw: Draw) -> Statement:
     statement="The gradient of c x^2/2 on the line is bounded by M = c B where |x| <= B, and by no M on the whole line",
     source=at("ours, an objective for H2 (L184)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={"|x| <= B": "the model stays in a bounded Theta", "c > 0": "the quadratic is not flat"},
 )
 def bounded_gradient() -> Finding:
@@ -93,7 +91,6 @@ def _variance(draw: Draw) -> Statement:
     statement="H3 follows from H2 with every sigma > M",
     source=at("ours, about H3 (L186) and H2 (L184)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="gradients of two outcomes, with any probabilities; one coordinate, as H3 is about each",
     assumptions=NOISE,
 )
@@ -119,7 +116,6 @@ def _clipped(draw: Draw) -> Statement:
     statement="phi(a) = min(max(a, phi_m), phi_M) meets H4 for every layer",
     source=at("ours, a phi for H4 (L188)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="layers of two coordinates",
     assumptions={"phi_m <= phi_M": "the bounds are in order"},
 )
@@ -144,7 +140,6 @@ def _floor(draw: Draw) -> Statement:
     "may be corrected for bias or not, and need no bound",
     source=at("ours, about line 15 of Alg. 1 (L152-154)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={"so far": "v_hat starts at v0; induction over the rounds"},
 )
 def floor() -> Finding:
@@ -196,7 +191,6 @@ def _small(rng: np.random.Generator) -> dict[str, F]:
     "coordinate, v_hat never falls, and the clients' v has the same ceiling",
     source=at("ours, about H5 (L282) and H2 (L184)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions=CEILING,
 )
 def ceiling() -> Finding:

@@ -36,7 +36,6 @@ def _typeset(draw: Draw) -> Statement:
     "constant that may depend on all but R, it is H2 alone, ||f'(x_R)||^2 / R <= M^2 / R <= M^2 / sqrt(R)",
     source=at("ours, about Corollary 1, eq. (6) (L286) as typeset"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions=TYPESET,
 )
 def typeset() -> Finding:
@@ -49,7 +48,6 @@ def typeset() -> Finding:
     statement="With the sum that (6) leaves out, as its proof takes it from Theorem 1 and H5: (1/R) sum_r "
     "||f'(x_r)||^2 is at most V^4 times the right side of (4), alpha of order 1/(L sqrt(R)); no O() is left in it",
     source=at("ours, about Corollary 1, eq. (6) (L286) and its proof (L694)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions={**THEOREM, "H5": H5},
 )
@@ -104,7 +102,6 @@ def theorem_2() -> Finding:
     statement="The right side of (5) without its cst, which is not specified, is a bound under H1 to H3 (other "
     "conditions are not printed), with the rate sqrt(n/(R p))",
     source=at("ours, about Theorem 2, eq. (5) (L272-276)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions={"H1": H1, "H2": H2, "H3": H3},
 )

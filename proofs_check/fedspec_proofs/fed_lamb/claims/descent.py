@@ -58,7 +58,6 @@ def _claimed(p: Pair) -> bool:
     statement="f(y) <= f(x) + <f'(x), y - x> + sum_l L_l/2 ||y^l - x^l||^2, for objectives that are sums over "
     "coordinates, as H1 has it when it is taken by the letter (the gradient of layer l depends on layer l alone)",
     source=at("eq. (7) (L563-567)"),
-    engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
     extent=Extent.PART,
     assumptions={"H1": H1},
@@ -82,7 +81,6 @@ def _step_of(H: list[list[int]], start: Vector) -> tuple[Any, Any, Any]:
     "fed-lamb.eq-7-blocks",
     statement="Ours: H1, typeset for a layer alone, read for the whole gradient while one layer moves: it gives (7)",
     source=at("ours, a reading of H1 (L180) in eq. (7) (L563-567)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions={"H1": H1},
 )
@@ -123,7 +121,6 @@ def _quadratic(draw: Draw, factor: int = 2) -> Statement:
     statement="(7) holds with Lay L_l in place of L_l under H1 for one layer moving at a time, in the whole gradient",
     source=at("ours, for eq. (7) (L563-567) and H1 (L180)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="quadratics, convex or not, with two layers of one coordinate",
     assumptions=COLUMNS,
     repairs="fed-lamb.eq-7-blocks",
@@ -138,7 +135,6 @@ def blocks_repaired() -> Finding:
     statement="The auxiliary sequence (8) starts at vartheta_1 = x_1, with the indices of Alg. 1, where x_0 is the "
     "initial model and x_1 the one after round 1",
     source=at("ours, about eq. (8) (L571) and L687"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def auxiliary_start() -> Finding:
@@ -171,7 +167,6 @@ def _sequence(draw: Draw, *, resting: bool = True) -> Iterable[Any]:
     "vartheta_1 = x_1 where x_0 = x_1 is the initial model",
     source=at("eqs. (8)-(9) (L571-575)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"x_0 = x_1": "x_1 is the initial model, without another before it"},
 )
@@ -192,7 +187,6 @@ def _whole_norm(draw: Draw) -> Statement:
     statement="(12), which has the norm of the whole model where (7) has that of a layer, is a larger right side",
     source=at("eq. (12) (L586)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="two layers of one coordinate",
     assumptions={"L >= 0": "smoothness constants are not negative"},
 )

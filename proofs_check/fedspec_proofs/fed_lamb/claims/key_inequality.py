@@ -17,7 +17,7 @@ import numpy as np
 from fedspec.arith import Vector, norm
 from fedspec.client.lamb import Moments, layer_step, precondition
 from fedspec.readings import LocalCorrection, Phi
-from fedspec_proofs.claim import Engine, Finding, Verdict, claim
+from fedspec_proofs.claim import Engine, Finding, claim
 from fedspec_proofs.engines.algebra import Body, Statement, decide
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.choose import Choose
@@ -80,7 +80,6 @@ def _key(c: Layer) -> Iterator[Sides]:
     statement="<h, D g>/||D g|| >= s ||D h|| - 2 ||h - g|| in layers of any size, beta1 = 0",
     source=at("ours, in place of L598-612"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions={"v_hat >= v0": "in every coordinate", "beta1 = 0": "the step is along the gradient, not its momentum"},
     chain=("fed-lamb.key-inequality-assembly",),
 )
@@ -170,7 +169,6 @@ def counted(draw: Draw) -> list[Any]:
     "sqrt(p_l) + alpha (T - 1)/2 phi_M sqrt(Lay) sum_l Lam_l: the steps that are assumed here add up to it",
     source=at("ours, for Theorems 1 and 3 (L250-254, L706-716)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=ERRORS,
     chain=("fed-lamb.lemma-1-repaired",),
 )
@@ -216,7 +214,6 @@ def _lengths(rng: np.random.Generator) -> Mapping[str, F]:
     "||D f'^l||, and ||f'||^2 <= V^2 M sum_l ||D f'^l|| where sqrt(v_hat) <= V^2; D = 1/sqrt(v_hat) in the last two",
     source=at("ours, for Theorems 1 and 3 and Corollary 1 (L250-254, L284-286, L706-716)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={
         "s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor",
         "M": "no layer's gradient is longer than the whole, hence than M",

@@ -68,7 +68,6 @@ def _whole_lengths(rng: np.random.Generator) -> dict[str, F]:
     "that move",
     source=at("ours, about the first display of the proof (L527)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions=NONZERO,
 )
 def length() -> Finding:
@@ -92,8 +91,6 @@ ONE_D = Problem(((huber(F(1)),),), (1,))
     statement="||x_r - x_(r,i)||^2 <= alpha^2 M^2 phi_M^2 (1 - beta2) p / v0, T = 1, with x_r the model that the round "
     "begins with (as in the proof, L529); and with x_r the mean that it ends with",
     source=at("Lemma 1, eq. (2) (L198) and L523"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions={"H2": H2, "H4": H4, "setting": SETTING},
 )
@@ -195,7 +192,6 @@ def around_mean(draw: Draw) -> Statement:
     "any lam, beta1, v0; and layer by layer ||.|| <= alpha phi_M t; so too of the mean of the clients' models",
     source=at("Lemma 1, eq. (2) (L198)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
@@ -214,7 +210,6 @@ def from_start() -> Finding:
     statement="||x_(r,i) - x_r||^2 <= 4 (1 - 1/n)^2 alpha^2 phi_M^2 Lay T^2 with x_r the mean that the round ends with",
     source=at("Lemma 1, eq. (2) (L198)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
@@ -232,7 +227,6 @@ def from_mean() -> Finding:
     statement="1/n sum_i ||x_(r,i) - x_r||^2 <= alpha^2 phi_M^2 Lay T^2",
     source=at("Lemma 1, eq. (2) (L198)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
     repairs="fed-lamb.lemma-1",
@@ -259,7 +253,6 @@ def _alike(n: int, moved: int = 0) -> Body:
     "vanish as n grows holds of something that is not 0 for clients alike with exact gradients",
     source=at("ours, about eq. (6) and L716"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="n = 2..5, d = 2",
     assumptions={"alike": "all participants end at one model"},
 )

@@ -63,7 +63,6 @@ def _young(factor: int = 1) -> Any:
     "coordinate",
     source=at("Lemma 2, first display of its proof (L546)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
 )
 def young() -> Finding:
@@ -138,8 +137,6 @@ def forked() -> Forked:
     "beta2) p / v0, T = 1, with x_r the model that the round begins with (as in the proof of Lemma 1); and with x_r "
     "the mean that it ends with",
     source=at("Lemma 2, eq. (3) (L213) and L540"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions={"H1": H1, "H2": H2, "H4": H4, "setting": SETTING},
 )
@@ -235,7 +232,6 @@ WITHOUT = {
     statement="The same, in both readings of x_r, with (Lam^2 / v0) 1/n sum_i ||x_(r,i) - x_r||^2 taken off, hence "
     "with Lam^2 alpha^2 phi_M^2 Lay T^2 / v0; any T, lam, beta1",
     source=at("Lemma 2, eq. (3) (L213)"),
-    engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
     assumptions=MET,

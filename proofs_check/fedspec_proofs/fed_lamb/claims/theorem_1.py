@@ -21,7 +21,7 @@ from fedspec.algorithms.fedlamb import FedLamb
 from fedspec.algorithms.local_ams import State
 from fedspec.plan import Oracle
 from fedspec.readings import Exponent, LocalCorrection
-from fedspec_proofs.claim import Engine, Finding, Severity, Verdict, claim
+from fedspec_proofs.claim import Finding, Severity, Verdict, claim
 from fedspec_proofs.engines.combine import all_refuted
 from fedspec_proofs.fed_lamb.kit import bounds
 from fedspec_proofs.fed_lamb.kit.bounds import Constants
@@ -127,8 +127,6 @@ def typed(c: F, R: int, first: F, last: F) -> F:
     statement="(1/R) sum_r E||f'(x_r)/sqrt(v_hat_r)||^2 is at most the right side of eq. (4), for T = 1, lam = 0, "
     "x_1 the initial model (as L687 has it); the v of (4) has no hat, and is read as v_hat",
     source=at("Theorem 1, eq. (4) (L250-254)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=THEOREM,
     chain=PROOF_1,
@@ -168,8 +166,6 @@ def _as_in_the_box() -> Finding:
     "fed-lamb.theorem-1-appendix",
     statement="The same left side is at most the right side of L559, which has three terms more",
     source=at("Theorem 1 in App. A.2 (L557-559)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=THEOREM,
     chain=PROOF_1,
@@ -219,7 +215,6 @@ def law_of_walk(x: Fraction, alpha: Fraction, R: int) -> list[dict[Fraction, int
     statement="(4), whose term of the noise falls as 1/(n R), holds after 200 rounds of one client with noise of mean "
     "zero, at a constant rate",
     source=at("ours, Theorem 1, eq. (4) (L252) at the constant rate of its proof (L582)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=THEOREM,
 )

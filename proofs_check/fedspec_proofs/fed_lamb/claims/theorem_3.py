@@ -39,8 +39,6 @@ from fedspec_proofs.refutation import refutation
     statement="vartheta_(r+1) - vartheta_r = alpha/(1 - beta1) mean(phi p_r/||p_r||) - alpha/(1 - beta1) mean(phi "
     "p_(r-1)/||p_(r-1)||)",
     source=at("eq. (10) (L577)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
@@ -73,7 +71,6 @@ def printed() -> Finding:
     statement="Ours: (1/tau) sum_t E||f'(x_t)/v_hat_t^(1/4)||^2 is at most the right side of (22) with a cst, which "
     "Theorem 3 does not specify, taken from the end of its proof (L808, for M <= 1); here T = 1",
     source=at("ours, Theorem 3, eq. (22) (L706-712) with the cst of L808"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=FOUR,
     chain=(*PROOF_1, *PROOF_3),
@@ -108,7 +105,6 @@ def _balance(power: int = 5) -> Body:
     statement="T - 1 = sqrt(tau) L^(5/4)/(n p)^(1/4) makes the last term of L716 as large as its first one over M",
     source=at("discussion (L718-720)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"L^(5/4)": "the power of L, which is smoothness in one term and the number of layers in the other"},
 )
@@ -123,7 +119,6 @@ def balance() -> Finding:
     "side of (22) is at most C (sqrt(M^2 p/n)/sqrt(Lay tau) + sigma^2/(tau n sqrt(p)) + (T - 1)^2 p/(tau^(3/2) "
     "L^3)); here C = 5",
     source=at("ours, a reading of Theorem 3, second display (L716) and L812"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=FOUR,
 )
@@ -173,7 +168,6 @@ def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
     "sqrt(p_l))/(phi_m s), which no R makes smaller",
     source=at("ours, for Theorem 3, second display (L716)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={
         "rate": "alpha = a/sqrt(R)",
@@ -200,7 +194,6 @@ def _looser(draw: Draw) -> Statement:
     statement="(23) holds as >=, which is how it is used, coordinate by coordinate",
     source=at("ours, about eq. (23) (L739)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
 )
 def looser() -> Finding:
     """It loses half of ||a - b||^2."""
@@ -222,7 +215,6 @@ def _doubled(draw: Draw, factor: int = 2) -> Statement:
     "same with f' at the local models between",
     source=at("L744 and eq. (24) (L755)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="two clients, d = 1",
 )
 def doubled() -> Finding:
@@ -240,8 +232,6 @@ def _false_doubled() -> Finding:
     statement="Going on from Lemma 1: B_1 = sum_i ||(f'(mean of x_(t,i)) - f'(x_(t,i)))/v_hat^(1/4)||^2 <= n "
     "(alpha^2 L/sqrt(v0)) M^2 (T - 1)^2 phi_M^2 (1 - beta2) p",
     source=at("eq. (25) (L760-766)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
     assumptions=FOUR,
 )
@@ -289,7 +279,6 @@ WITHOUT = {
     "fed-lamb.eq-25-repaired",
     statement="B_1 <= n (Lam^2/sqrt(v0)) alpha^2 phi_M^2 Lay (T - 1)^2 after up to T - 1 local steps",
     source=at("eq. (25) (L760-766)"),
-    engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
     assumptions={

@@ -79,7 +79,6 @@ def _bounded(factor: int | None, clock: str) -> Finding:
     statement="0 <= mu_k(b) <= d k G^2 and 0 <= v_k(j) <= d k G^2 after k steps of Algorithm 2",
     source=SOURCE,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**ASSUMED, **START},
 )
@@ -97,7 +96,6 @@ def lemma() -> Finding:
     statement="mu_k(b), v_k(j) <= ceil(k/z) G^2: neither d nor the steps between updates count",
     source=Source(FEDADA2, "ours, about Lemma 17 (L796)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={**ASSUMED, **START},
 )
 def sharper() -> Finding:

@@ -117,7 +117,6 @@ def _moments(state: Admu, g: Any, beta1: Any, beta2: Any, z: int) -> Admu:
     "beta2^(n-r) g_((r-1)z+1)^2, n = ceil(t/z) = floor((t-1)/z) + 1",
     source=EQ_19,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="t <= 5, z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:

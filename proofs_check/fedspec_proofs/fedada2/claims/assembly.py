@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.kit.bounds import Constants, Functions, terms
@@ -72,7 +72,6 @@ def _round_terms(draw: Draw) -> Mapping[str, Any]:
     "lags + D weights) - (3/4) plain: the five steps that are assumed here add up to it, in every dimension",
     source=Source(FEDADA2, "ours: eq. (11) (L948), repaired"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=ROUND,
     chain=("fedada2.round-lines", "fedada2.lemma-16"),
 )
@@ -148,7 +147,6 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     "and all constants Phi1, gamma1, W and n, where alpha1 = gamma1/(2 eta_l n)",
     source=Source(FEDADA2, "ours: Theorem 20 (L842), repaired"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=ROUNDS,
     chain=("fedada2.round-assembly", "fedada2.round-lines", "fedada2.lemma-21", "fedada2.lemma-22"),
 )

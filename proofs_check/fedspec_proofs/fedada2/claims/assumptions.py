@@ -30,7 +30,6 @@ def _client(scale: Any, centre: Any) -> Callable[[int, Any], Any]:
     statement="On the line a Huber client of scale s meets Assumption 1 with L = s, for all pairs of points",
     source=Source(FEDADA2, "ours, an instance of Assumption 1 (L130)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={"s > 0": "the scale", "L >= s": "the constant"},
 )
 def smoothness() -> Finding:
@@ -56,7 +55,6 @@ def smoothness() -> Finding:
     "with no G",
     source=Source(FEDADA2, "ours, an instance of Assumption 2 (L134)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={"s > 0": "the scale", "G >= s": "the constant"},
 )
 def boundedness() -> Finding:
@@ -102,7 +100,6 @@ def _apart(d: int) -> Callable[[Draw], Statement]:
     "eta_l eps_s",
     source=L78,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 1, 2",
     assumptions={
         "Assumption 2": "|g_j| <= G for both gradients",

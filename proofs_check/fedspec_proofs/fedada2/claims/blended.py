@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedspec.algorithms import fedblended
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
@@ -50,7 +50,6 @@ LEMMA = Source(FEDADA2, "Lemma 26 (L1213)")
     "rule",
     source=LEMMA,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"bounded": "Assumption 2: |g| <= G"},
 )
@@ -120,8 +119,6 @@ def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any
     "fedada2.theorem-25",
     statement="The bound of Theorem 20 with C, gamma1 and alpha1 of Theorem 25 holds for Algorithm 5",
     source=THEOREM,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions={
         **PRINTED,
@@ -228,7 +225,6 @@ RULE = {
     "K^- Xi- a/M in every coordinate, K^- >= 1 the fewest steps of anybody drawn: at least eta_l Xi- a/M",
     source=Source(FEDADA2, "ours: gamma_1 of Theorem 25 (L1189) and of Corollaries 27 and 29 (L1435, L1547)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions=RULE,
 )
 def gamma_lower() -> Finding:
@@ -252,7 +248,6 @@ SETTING = {
     "Ltilde |Phi1|^2",
     source=THEOREM,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={**WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.theorem-25",

@@ -64,7 +64,6 @@ def _ball() -> Finding:
     "in C(R^d) is bounded: the expected regret and the variance are finite",
     source=PROPOSITION,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     assumptions=NORMALISED,
     sizes=SIZES,
 )

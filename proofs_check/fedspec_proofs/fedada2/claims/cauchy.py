@@ -42,7 +42,6 @@ def _one_step(N: int) -> Body:
     statement="E|xi| up to R is (gamma/pi) log(1 + R^2/gamma^2) for the Cauchy law: it has no mean",
     source=Source(FEDADA2, "Proposition 10 (L475), used in (i)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"Cauchy": "density gamma/(pi (xi^2 + gamma^2))"},
 )
@@ -96,7 +95,6 @@ def _mean_of_t2() -> Any:
     "independent of it, and has no bound",
     source=SOURCE,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="|S| <= 3, K = 1, d = 1, as the problem is",
     assumptions={"client 1 is drawn": "the Cauchy client takes part"},
 )
@@ -140,7 +138,6 @@ def _apart(draw: Draw) -> Statement:
     statement="B, the largest of E|xi_i|/(|x + xi_i| + eps) over clients and x, is at most 2 for gamma < 1/3, whatever "
     "sigma_i, which L487 leaves free, and eps in (0, 1]",
     source=Source(FEDADA2, "ours, about the proof of Proposition 10 (ii) (L516)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def constant() -> Finding:
@@ -166,7 +163,6 @@ def constant() -> Finding:
     "to the place of it",
     source=BOUND,
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"sigma <= 1": "the normal clients' noise", "eps >= 1/10": "the clients' stabiliser"},
     repairs="fedada2.proposition-10-ii-b",
@@ -198,7 +194,6 @@ def constant_repaired() -> Finding:
     "|x_0| <= 7/5 (K = 1)",
     source=Source(FEDADA2, "Proposition 10 (ii) (L475)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={**START, **RATES},
 )

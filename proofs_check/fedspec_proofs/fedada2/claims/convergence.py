@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from fedspec.arith import least
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.kit.rational import F
@@ -19,7 +19,6 @@ from fedspec_proofs.fedada2.kit.rational import F
     "has |grad f| <= r(T) at its T-th output; with r(T) = C T^(-alpha) this falls to 0",
     source=Source(FEDADA2, "Lemma 18 (L826)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "least <= r": "the bound on the smallest gradient so far",
@@ -59,7 +58,6 @@ def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
     "each of its own elements, by a constant phi",
     source=Source(FEDADA2, "Definition 19 (L836), admitted after it (L840)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"phi": "phi may take one value for ever, as printed; a subsequence needs phi to rise"},
 )

@@ -14,7 +14,7 @@ from typing import Any
 
 from fedspec.algorithms import fedada2
 from fedspec.plan import Setup
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
@@ -90,8 +90,6 @@ def _never(rate: str) -> Finding:
     "fedada2.corollary-23",
     statement="Rates in range (A) make Algorithm 2 converge: min over t <= T of |grad f|^2 falls to 0 as T grows",
     source=COROLLARY_23,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions={**PRINTED, "(A)": "eta_l <= O(T^(-1/2)) and Omega(1/T) < eta eta_l < O(1)"},
 )
@@ -107,8 +105,6 @@ def convergence() -> Finding:
     "fedada2.corollary-24",
     statement="Algorithm 2 converges at rate O(T^(-1/2)), with eta = Theta(1) and eta_l = Theta(T^(-1/2))",
     source=COROLLARY_24,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
@@ -122,7 +118,6 @@ def rate() -> Finding:
     statement="With eta = T^p1 and eta_l = T^p2 in range (A) all five printed quotients Psi_i/Psi6 fall",
     source=COROLLARY_23,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=RANGES_A,
 )
@@ -156,7 +151,6 @@ def _in_b(rng: Any) -> dict[str, Fraction]:
     "logarithm in the fifth left out",
     source=COROLLARY_23,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={
         "p2 = -49/100": "eta_l = Theta(T^(-49/100))",

@@ -82,7 +82,6 @@ def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
     statement="v_t of AdaGrad with delayed updates is v_0 + sum_(r <= ceil(t/z)) g_((r-1)z+1)^2",
     source=REMARK,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="t in 1, 2, 4, 6 and z <= 3, d = 1, as every coordinate is by itself",
 )
 def closed_form() -> Finding:
@@ -151,7 +150,6 @@ def _proved(*, update: bool) -> list[Finding]:
     statement="Without delay no local step is longer than eta_l in a coordinate; with delay some are",
     source=REMARK,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"z = 1": "the preconditioner is updated at every step"},
 )
@@ -273,7 +271,6 @@ LENGTHS = {
     statement="|Delta_i| <= eta_l B (floor((K-1)/z) + 1 + K G/(sqrt(v_0) + eps)) for Algorithm 10",
     source=LEMMA,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
 )
@@ -295,7 +292,6 @@ def lemma() -> Finding:
     statement="|Delta_i| <= eta_l B (ceil(K/z) + (K - ceil(K/z)) G/(sqrt(v_0) + eps)) for Algorithm 10",
     source=Source(FEDADA2, "ours, about Lemma 30 (L1557)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions=LENGTHS,
 )
 def sharper() -> Finding:
@@ -330,8 +326,6 @@ def corollary_29(s: Setting, by: Functions, *, low: Any, B: Any, carried: bool, 
     "fedada2.corollary-29",
     statement="The bound of Theorem 20 with gamma1 and alpha1 of Corollary 29 holds for Algorithm 10",
     source=COROLLARY,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
 )
@@ -385,7 +379,6 @@ def _in_reach(rng: np.random.Generator) -> dict[str, F]:
     "1/(sqrt(v_0 + ceil(K/z) G^2) + eps) at every step k <= K",
     source=Source(FEDADA2, "ours: gamma_1 of Corollary 29 (L1547)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions=WORDS,
 )
 def ceiling() -> Finding:
@@ -422,7 +415,6 @@ SETTING = {
     "K the most",
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-29",

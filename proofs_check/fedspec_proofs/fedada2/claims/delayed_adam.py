@@ -57,8 +57,6 @@ def _run(gradient: Callable[[Any], Any], K: int, **more: Any) -> tuple[list[Any]
     statement="|Delta_i| <= |Xi| (eta_l K sqrt(sum_r beta1^(2n-2r)/beta2^(n-r)) + K G eta_l (1 - beta1^K)/eps) for "
     "Algorithm 8",
     source=LEMMA,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=LOCAL,
 )
@@ -102,7 +100,6 @@ def _changes(bound: Callable[[Local], float]) -> Inequality[Local]:
     "fedada2.lemma-28-repaired",
     statement="|Delta_i| <= |Xi| eta_l K G/eps for Algorithm 8 with m_0 = v_0 = 0, the default (d = 1, 2; K up to 6)",
     source=LEMMA,
-    engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
     extent=Extent.PART,
     assumptions=WORDS,
@@ -120,8 +117,6 @@ def lemma_repaired() -> Finding:
     "fedada2.corollary-27",
     statement="The bound of Theorem 20 with gamma1, alpha1, Psi3 and Psi4 of Corollary 27 holds for Algorithm 8",
     source=COROLLARY,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions={**PRINTED, "eps_w < Xi <= B": "the weights", "1 <= Kbar <= K": "local steps"},
 )
@@ -167,7 +162,6 @@ SETTING = {
     "+ eps, with m_0 = v_0 = 0, so that gamma_1 = eta_l Xi- (1 - beta1)/(G + eps)",
     source=COROLLARY,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-27",

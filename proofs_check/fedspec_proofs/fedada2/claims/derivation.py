@@ -13,7 +13,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -187,7 +187,6 @@ def derived(of: Bounds) -> list[Finding]:
     "leaves -(3/4) gamma, and the lower ends of gamma_r and of 1/(sqrt(v_t) + tau)",
     source=Source(FEDADA2, "ours: steps of the proof of Theorem 20 (L872-948), repaired"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={
         "Assumption 1": "f changes its slope by at most L times the way, (t - r) |Phi2| at most",
         "Assumption 2": "|grad f| <= G in every coordinate",

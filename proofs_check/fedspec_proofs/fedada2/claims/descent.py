@@ -53,7 +53,6 @@ def _roots(rng: np.random.Generator) -> Mapping[str, Fraction]:
     "(sqrt(v_t) + tau)(sqrt(v_(t-1)) + sqrt(v_t)) >= v_t + tau^2",
     source=Source(FEDADA2, "bound of T_(1,r) in the proof of Theorem 20 (L882-887)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "roots": "a and b are the roots of the second moments before and after",
@@ -92,7 +91,6 @@ def _young_sample(rng: np.random.Generator) -> Mapping[str, Fraction]:
     statement="Young's inequality with alpha_r = gamma_r/(2 eta_l K) leaves -(3/4) gamma_r of -gamma_r",
     source=Source(FEDADA2, "proof of Theorem 20 (L906-915)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"alpha > 0": "alpha_r may be any positive number", "alpha = gamma/(2 eta_l K)": "the choice made"},
 )
@@ -128,7 +126,6 @@ def _terms(c: Local) -> list[float]:
     statement="eta_l K / (sqrt(v_0 + d K G^2) + eps) <= gamma_r <= eta_l K / (sqrt(v_0) + eps)",
     source=Source(FEDADA2, "proof of Theorem 20 (L902)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
     chain=("fedada2.l752-carried", "fedada2.lemma-17-sharper"),
@@ -158,7 +155,6 @@ def gamma() -> Finding:
     statement="Eq. (15), with (v_0 + eps)^2 for the (sqrt(v_0) + eps)^2 of eq. (12), follows from it: "
     "1/(sqrt(v_0) + eps)^2 <= 1/(v_0 + eps)^2 (a slip: Theorem 20 has the root)",
     source=Source(FEDADA2, "ours, about eq. (15) (L1026)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def lost_root() -> Finding:

@@ -46,7 +46,6 @@ PAIR = problem((1, 1), (1, -1))
     "fedada2.l922-smooth",
     statement="|grad F_i(x) - grad F_i(y)|^2 <= L |x - y|^2 for an L-smooth F_i, by which L922 bounds its first sum",
     source=Source(FEDADA2, "ours, about the proof of Theorem 20 (L922)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def lost_square() -> Finding:
@@ -74,8 +73,6 @@ def _drift_right(s: Setting, by: Functions, gap: int) -> Any:
     "fedada2.l922",
     statement="|grad f(x_(t-1)) - grad F_i(x^r_(i,p-1))|^2 <= 2 L (t - r)^2 |Phi2|^2 + 2 Ltilde |Phi1|^2",
     source=STEP,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
     assumptions=PRINTED,
 )
@@ -134,7 +131,6 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
     statement="|grad f(x_(t-1)) - grad F_i(x^r_(i,p-1))|^2 <= 2 L^2 (t - r)^2 |Phi2|^2 + 2 D",
     source=STEP,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.l922",
@@ -181,8 +177,6 @@ def _rises(s: Setting, by: Functions, phi: Any, alpha: Any, gap: int, square: An
     "fedada2.eq-11",
     statement="Eq. (11): f(x_t) - f(x_(t-1)) is at most its four sums, the last of which is negative",
     source=EQ_11,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
     assumptions={
         **PRINTED,
@@ -257,7 +251,6 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
     "Ltilde |Phi1|^2",
     source=EQ_11,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.eq-11",

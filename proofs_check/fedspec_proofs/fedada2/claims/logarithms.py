@@ -67,7 +67,6 @@ def _tail() -> tuple[Proof, Proof]:
     statement="sum over t <= T, r <= t of b^(t-r) (t-r)^2 <= c(b) T for every T and b in [0, 1)",
     source=LEMMA_21,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"0 <= b < 1": "the server's beta1", "1 in N": "u_0 >= 1: with u_0 = 0 the integral is infinite"},
 )
@@ -169,7 +168,6 @@ def _logarithm(draw: Draw) -> Induction[Any]:
     statement="The sum of Lemma 22 is at most log(1 + sum_l Delta_l^2 / v_0), without its 1 - b",
     source=Source(FEDADA2, "ours, about Lemma 22 (L1067)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={
         "0 <= b < 1": "so that (1 - b) sum_r b^(t-r) = 1 - b^t lies in [0, 1]",
         "log-step": "log(1 + x) >= x / (1 + x), claim fedada2.log-step",
@@ -237,7 +235,6 @@ def _sums(rng: np.random.Generator) -> dict[str, Fraction]:
     statement="(1 - b) sum_t sum_r b^(t-r) Delta_t^2 / (sum_l Delta_l^2 + tau^2) <= 1 - b + log(1 + T Phi_1^2 / tau^2)",
     source=LEMMA_22,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "|Delta| <= Phi": "what Phi_1 stands for; the lemma does not say it",

@@ -91,7 +91,6 @@ SQUARE = _pair(lambda eta, eps, x: eta * eta, "(x_+^2 + x_-^2)/2 <= x^2 + eta^2"
     statement="Under noise symmetric about 0 a step of client AdaGrad (K = 1) never raises E x^2 by more than eta^2",
     source=Source(FEDADA2, "ours, about eq. (2) (L377)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={**STEPS, **SYMMETRIC},
 )
 def second_moment() -> Finding:
@@ -119,7 +118,6 @@ def _recursion(draw: Draw) -> Statement:
     "for all t",
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L419-422)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "the step": "the recursion, b = B/(1 - ehat)",
@@ -162,7 +160,6 @@ def _sum_of_squares(draw: Draw) -> Statement:
     statement="With the printed schedule E|x_t| <= 2 sqrt(3)/(1 - ehat) for every t, for |x_0| <= 3 (K = 1)",
     source=Source(FEDADA2, "Proposition 9 (ii) (L316), Proposition 2 (ii) (L48)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={**START, **RATES},
 )
@@ -192,7 +189,6 @@ def bounded_error_half() -> Finding:
     "c^2/T",
     source=Source(FEDADA2, "Proposition 9 (iii) (L316)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={**STEPS, "|x| <= delta": "the region"},
 )
@@ -220,7 +216,6 @@ def region() -> Finding:
     statement="With eta_t = 1/t^2 and K = 1, E f'(x_t)^2 <= x_0^2 + sum 1/t^4 <= 2 x_0^2 + 2 for every t",
     source=Source(FEDADA2, "Proposition 9 (iv) (L316)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={**STEPS, **SYMMETRIC},
 )

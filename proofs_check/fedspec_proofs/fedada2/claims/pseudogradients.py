@@ -48,8 +48,6 @@ BOUND = "|Delta_i| <= Phi_1^K in every coordinate, for Algorithm 2"
     statement="Alg. 2 as its box prints it has, with delay z >= 2 too, v_k >= v_0 + the sum of the squares at "
     "the updates up to step k",
     source=L752,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
 )
 def literal_sum() -> Finding:
@@ -113,7 +111,6 @@ def _delayed(cover: Cover, z: int = 2) -> Build:
     statement="v_k >= v_0 + the sum of the squares at the updates up to step k, where mu is carried and starts at v_0",
     source=L752,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=HELD_WORDS,
     repairs="fedada2.l752",
@@ -150,7 +147,6 @@ def _begun_at_0() -> Any:
     statement="log(1 + x) >= x / (1 + x) for x >= 0",
     source=Source(FEDADA2, "proof of Theorem 20, before eq. (14) (L972); used for Lemma 15 (L774)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"x >= 0": "what is added is a square over a positive number"},
 )
@@ -192,8 +188,6 @@ def _sampled(rng: Any) -> dict[str, Fraction]:
     statement=f"{BOUND} with delay z >= 2, read to the letter: its second term has eta_l twice, before the bracket and "
     "in it, a slip of print that L766 of the proof does not have",
     source=SLIP,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.SLIP,
     assumptions=LOCAL,
 )
@@ -245,7 +239,6 @@ def _inequality() -> Inequality[Local]:
     "every coordinate",
     source=REPAIRED,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
     repairs="fedada2.lemma-15",

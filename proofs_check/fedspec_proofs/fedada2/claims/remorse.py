@@ -49,7 +49,6 @@ def _signs(N: int, K: int) -> Body:
     "noise's second moment grows it is not remorseful, while FedAvg's rises as eta^2 s^2/(2 |S|^2)",
     source=Source(FEDADA2, "ours, an instance of Definitions 3 (L68) and 12 (L538)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 1; one client with K = 1 for AdaGrad; |S| = K = 1 and 2 for FedAvg",
     assumptions={"eta, eps > 0": "the client's rate and stabiliser"},
 )
@@ -111,7 +110,6 @@ def _affine(d: int, N: int, K: int) -> Body:
     "f(a) - (eta_l/|S|) <grad f(a), E xi> + mu eta_l^2 E|xi|^2/(2|S|^2): infinite where E|xi|^2 is",
     source=THEOREM,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     assumptions={
         "mu > 0": "f is strongly convex",
         "heavy-tailed": "client 1 takes part and E|xi|^2 is infinite; xi has a mean (L530) and is independent of the "
@@ -149,7 +147,6 @@ def fedavg_remorse() -> Finding:
     statement="f(y) >= sum_j f~_j(y_j) for all y outside the sup-ball of radius R, for all slopes and R that meet "
     "eq. (7) and the line after it (the text says that some do, and infers it for those)",
     source=Source(FEDADA2, "ours, about eq. (7) and after it (L587-597)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def minorant() -> Finding:
@@ -186,7 +183,6 @@ def minorant() -> Finding:
     "large that q_j >= f~_j + M_1 + M_2 beyond it",
     source=Source(FEDADA2, "ours, about eq. (7) and after it (L587-597)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 2",
     assumptions={
         "q_j >= -M_j": "the quadratics of the line after eq. (7) have a least value",
@@ -236,7 +232,6 @@ def _beyond(rng: np.random.Generator) -> Mapping[str, Fraction]:
     "Theorem 13 follows from the first, and eq. (7) is not needed",
     source=Source(FEDADA2, "ours, about Theorem 13, second part (L544)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
 )
 def variance() -> Finding:

@@ -38,7 +38,6 @@ ONE = Cover(((0,),), 1)
     "with the "
     "usual mean in place of SM3's sum, since the paper does not write SM3-Adam down)",
     source=Source(FEDADA2, "ours, about App. C.2 (L1132)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def sum_of_squares() -> Finding:
@@ -85,7 +84,6 @@ def _means(cover: Cover) -> Build:
     statement="SM3-Adam's v_k is at least (1 - beta2) times the sum of beta2^(n-l) g_l^2 over its updates: Adam's mean",
     source=Source(FEDADA2, "App. C.2 (L1132)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="every cover of one or two coordinates and a chain of three; any number of updates",
     assumptions={"0 <= beta2 < 1": "the clients' beta2"},
     repairs="fedada2.l1132",
@@ -104,8 +102,6 @@ def mean_of_squares() -> Finding:
     statement="sum over t and r of Phi1 G b^(t-r) (1 - beta2)/tau Delta_t^2/v_t is at most that of "
     "Phi1^3 G b^(t-r) (1 - beta2)/tau^2",
     source=Source(FEDADA2, "App. C.2 (L1150)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
 )
 def decayed_moment() -> Finding:
@@ -200,7 +196,6 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
     "so that Psi5 becomes eta d G Phi1^2 sqrt(1 - beta2) T/tau^2: of order eta eta_l^2 T in place of eta eta_l^3 T",
     source=Source(FEDADA2, "App. C.2 (L1150)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "roots": "a, b, s are the roots of beta2 v_(t-1), v_t and 1 - beta2",

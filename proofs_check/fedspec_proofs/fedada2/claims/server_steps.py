@@ -179,7 +179,6 @@ def _by_hand() -> dict[str, Dropped]:
     statement="eta |m_t| / (sqrt(v_t) + tau) <= min(eta sqrt((1 - b) (1 - b^(2t))), eta Phi_1 / tau) in every round t",
     source=SOURCE,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**RATE, **CLIENTS, **STARTS, **MOMENTUM, **ADAGRAD},
 )

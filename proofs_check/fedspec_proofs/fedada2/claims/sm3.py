@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fedspec.covers import Cover, Slices
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Finding, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.kit.inductive import Build as Sized
@@ -37,7 +37,6 @@ def _at(rule: Accumulate, cover: Cover | Slices) -> Sized:
     statement="nu(j) of SM3-I and of SM3-II is at least AdaGrad's accumulator s(j)",
     source=Source(FEDADA2, "Algs. 3 and 4 with z = 1 (L701, L717); used in the proof of Lemma 15 (L752)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes=SIZES,
     assumptions={
         "g2(j) >= 0": "the accumulators are fed squares",

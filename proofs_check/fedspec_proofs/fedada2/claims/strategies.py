@@ -13,7 +13,7 @@ from fedspec.algorithms.fedblended import optimize
 from fedspec.arith import Array, Scalar, Vector
 from fedspec.covers import Cover
 from fedspec.readings import Strategy
-from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, Sides, searched
 from fedspec_proofs.fedada2.kit.rational import F
@@ -78,8 +78,6 @@ def _literal(strategy: Strategy, h: Local, words: str, *, forgets: bool = False)
     statement="SGD satisfies the update rule of Theorem 25: every step is the sum of a_l g_l/theta_l(g_1..g_l) over "
     "all gradients so far, all a_l >= a > 0",
     source=STRATEGIES,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
 )
 def literal_sgd() -> Finding:
@@ -96,8 +94,6 @@ def literal_sgd() -> Finding:
     "g_l/theta_l(g_1..g_l) over "
     "all gradients so far, all a_l >= a > 0",
     source=STRATEGIES,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
 )
 def literal_adagrad() -> Finding:
@@ -111,8 +107,6 @@ def literal_adagrad() -> Finding:
     "theta_l that are "
     "the same in every later step",
     source=STRATEGIES,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
 )
 def literal_adam() -> Finding:
@@ -191,7 +185,6 @@ def _weights(s: Local2) -> Iterator[tuple[float, list[float]]]:
     "= 0, Adam with m_0 = v_0 = 0",
     source=STRATEGIES,
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"bounded": "Assumption 2: |g| <= G"},
     repairs="fedada2.theorem-25-sgd",

@@ -90,7 +90,6 @@ def _below_a_power(draw: Draw) -> Statement:
     "alpha-moments are finite for 0 < alpha < 2 and infinite from 2 on",
     source=Source(FEDADA2, "ours, an instance of Definition 1 (L42)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions={"two degrees of freedom": "the first client of Proposition 9"},
 )
 def heavy_tailed() -> Finding:
@@ -126,7 +125,6 @@ def heavy_tailed() -> Finding:
     "infinite",
     source=Source(FEDADA2, "ours, an instance of Definition 11 (L522)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={"gamma > 0": "the scale", "|xi| >= gamma": "the part of the line that is looked at"},
 )
 def heavy_tailed_cauchy() -> Finding:
@@ -173,7 +171,6 @@ def _unrolled(N: int, K: int, sign: int = -1) -> Body:
     "heavy-tailed client in S its second moment is infinite for every eta > 0",
     source=PROPOSITION,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="|S| <= 2, K <= 3, d = 1, as the problem is",
     assumptions={"client 1 is drawn": "the client with two degrees of freedom takes part"},
 )
@@ -204,8 +201,6 @@ def plus_sign() -> Finding:
     statement="Eq. (5): E |xi|/(|x_t + xi| + eps) <= int h/(|xi| + eps), h a ramp of slope -1/x_1 up to x_1 = "
     "(3/2 + 2/(i+1))^(-1/2) and |xi| p_(i+1)(xi) beyond",
     source=Source(FEDADA2, "eq. (5) (L411) with h as printed (L407), proof of Proposition 9 (ii)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
 )
 def majorant() -> Finding:
@@ -253,7 +248,6 @@ def at_one(nu: int) -> Fraction:
     "up to 1, for eps >= 1/100 and 2 to 40 degrees of freedom",
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L411, L424)"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"eps >= 1/100": "the client's stabiliser"},
     repairs="fedada2.l407",
@@ -280,8 +274,6 @@ def constant() -> Finding:
     statement="For every x_t some eps_i <= 1 and ehat_i <= 1/2 (the text: << 1) have 1 > I_i(eps) >= 1 - ehat_i, I_i = "
     "E 1/(|x_t + xi_i| + eps), for eps in [eps_i, 1]",
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L401)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
 )
 def contraction() -> Finding:

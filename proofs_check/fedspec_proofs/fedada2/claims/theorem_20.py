@@ -18,7 +18,7 @@ from fedspec.algorithms.server_update import Covered
 from fedspec.arith import digits
 from fedspec.plan import Plan, Setup
 from fedspec.server.adagrad import Adaptive, adagrad
-from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.reals import reals, roots
 from fedspec_proofs.engines.search import searched
@@ -85,8 +85,6 @@ def first_below(f: Huber, eps_s: Any, beta1: Any, left: Any) -> int:
     "fedada2.theorem-20",
     statement=STATEMENT,
     source=SOURCE,
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
     chain=PRINTED_PROOF,
@@ -218,7 +216,6 @@ def _moving(f: Huber, who: Plan, edge: Fraction, slope: Fraction, T: int, words:
     statement=f"{STATEMENT}; here with iterates that move in every round",
     source=SOURCE,
     engine=Engine.SMT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=PRINTED,
 )
@@ -234,7 +231,6 @@ def moving() -> Finding:
     "in Psi3; no convergence unless D falls",
     source=SOURCE,
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.theorem-20",

@@ -15,7 +15,7 @@ from fedspec.client.sgd import decayed_sgd
 from fedspec.mixing.accumulation import a_norm, accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.responses import CLOSED, Hyper, Step, hyper, inside_buffer, responses
@@ -41,7 +41,6 @@ def _change(solver: Solver, tau: int, vector: Solver | None = None) -> Body:
     "vector of the solver",
     source=Source(FEDNOVA, "App. B, eqs. (31)-(43) (L397-434); the last four solvers are ours"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="tau <= 4, d = 2",
     assumptions={"own": "a is the vector of the solver that takes the steps"},
 )
@@ -153,7 +152,6 @@ def _every_tau() -> Mapping[str, Body]:
     statement="The accumulation vectors hold for every number of local steps tau, in the closed forms of App. B",
     source=Source(FEDNOVA, "App. B, eqs. (34), (43) (L406, L434); four of the solvers are ours"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 2; decayed rates up to k = 5",
     assumptions={"own": "the closed form is that of the solver that takes the steps"},
 )
@@ -201,7 +199,6 @@ def _norm(solver: Solver, of: Solver | None = None) -> Body:
     statement="The closed forms of ||a||_1 in App. B equal the sums of the accumulation vectors, for every tau",
     source=Source(FEDNOVA, "eq. (7) and App. B, eq. (45) (L120-130, L439)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"own": "the closed form is that of the solver"},
 )

@@ -13,7 +13,7 @@ from fractions import Fraction as F
 from types import SimpleNamespace
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim, false
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, claim, false
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fednova.kit.bounds import Constants, theorem_1_terms
@@ -91,7 +91,6 @@ def one_round(draw: Draw, halved: str = "") -> Sum:
     "3 eta^2 L^2 kappa^2 C): the steps that are assumed here add up to it, for any clients, steps, w and dimension",
     source=Source(FEDNOVA, "ours: a round of the proof of Theorem 1, eqs. (54)-(96) (L470-612)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=ROUND,
     chain=tuple(f"fednova.{link}" for link in ("eq-56", "drift-lines", "lemma-2", "drift-assembly", "eq-90")),
 )
@@ -149,7 +148,6 @@ def rounds(draw: Draw) -> Sum:
     "side averaged with weights tau_eff^(t), tau_eff their plain average",
     source=Source(FEDNOVA, "ours: the sums of Theorems 1 and 3, eqs. (97) and (147) (L616, L817)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     assumptions=ROUNDS,
     chain=("fednova.round-assembly",),
 )

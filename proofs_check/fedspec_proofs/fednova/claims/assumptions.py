@@ -54,7 +54,6 @@ class _Bare:
     statement="Quadratics are smooth with L the largest eigenvalue of a Hessian; F(x) = x^4/4 with no L at all",
     source=Source(FEDNOVA, "Assumption 1 (L141)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 2, H diagonal (as any H is after a rotation)",
     assumptions={"eigenvalues": "0 <= a, c <= L for H = diag(a, c)"},
 )
@@ -103,7 +102,6 @@ def _grown(draw: Draw) -> Iterable[Any]:
     "size s x it is unbiased and no sigma^2 bounds its variance",
     source=Source(FEDNOVA, "Assumption 2 (L145)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 1",
     assumptions={"additive": "the noise does not grow with the model"},
 )
@@ -162,7 +160,6 @@ def _opposite() -> int:
     statement="Positive definite quadratics meet it, with kappa^2 as small as sum w_i |r_i|^2 + b' Q^(-1) b for beta^2 "
     "(r_i the gradients at the surrogate's minimiser); F_1 = x^2/2, F_2 = -x^2/2 meet it with no constants",
     source=Source(FEDNOVA, "Assumption 3 (L149); the constants are ours"),
-    engine=Engine.SEARCH,
     verdict=Verdict.CHECKED,
     extent=Extent.PART,
     assumptions={
@@ -190,7 +187,6 @@ def _same(draw: Draw) -> Statement:
     statement="Identical functions meet Assumption 3 with beta^2 = 1, kappa^2 = 0",
     source=Source(FEDNOVA, "Assumption 3, last sentence (L149)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"sum": "the weights sum to one"},
 )

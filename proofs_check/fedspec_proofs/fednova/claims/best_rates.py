@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Claim, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Claim, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.worst_case.certificates import attained_of, numbers_of
 from fedspec_proofs.fednova.claims import round_numbers
 from fedspec_proofs.fednova.claims.strongly_convex import SERVER, UNLIKE, without
@@ -133,7 +133,6 @@ def _best_rates(
         id,
         statement=statement,
         source=Source(FEDNOVA, f"ours, about {about}"),
-        engine=Engine.WORST_CASE,
         verdict=Verdict.CERTIFIED,
         assumptions=STRONG | SERVER if kind == "kept" else UNLIKE,
         sizes=sizes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.worst_cases import tabled
 from fedspec_proofs.worst_cases.compressed import Compressed, among
@@ -43,7 +43,6 @@ MORE = (3, 5)
     "w - x*, the mean of all g_i - grad F_i(w) and the mean square of what they are off it changes by at most the "
     "number of the table, however unlike they are; w is where the round's gradients were taken",
     source=Source(FEDNOVA, "ours; EF21 is external"),
-    engine=Engine.WORST_CASE,
     verdict=Verdict.CERTIFIED,
     assumptions=STRONG
     | {

@@ -162,8 +162,6 @@ RATES = {
     statement="(155): at eta = sqrt(q / (tau~ T)) the second term of (182) is (tau_eff / tau~) / sqrt(q tau~ T) times "
     "a constant, so that min_t E|grad F|^2 = O(1 / sqrt(q tau~ T)), O() not depending on tau~",
     source=Source(FEDNOVA, "Corollary 3 (L847), eqs. (155) and (183) (L851, L955), and L212"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions={"schedule": RATES["schedule"], **CONDITIONS},
 )
@@ -209,7 +207,6 @@ def factor_lost() -> Finding:
     statement="At eta = sqrt(q / (tau~ T)) the second term of (182) is 8 L (sigma^2 + 3 kappa^2) tau_eff / sqrt(q "
     "tau~ T), of order sqrt(tau~ / (q T)) for tau_eff = tau~",
     source=Source(FEDNOVA, "ours, in place of eqs. (155) and (183) (L851, L955)"),
-    engine=Engine.SEARCH,
     verdict=Verdict.NOT_CONTRADICTED,
     extent=Extent.PART,
     assumptions=RATES,

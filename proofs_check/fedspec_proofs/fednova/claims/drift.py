@@ -10,7 +10,7 @@ from fedspec.algorithms.local import local_solve
 from fedspec.mixing.accumulation import accumulation
 from fedspec.problems.quadratic import given
 from fedspec.readings import Solver
-from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -60,8 +60,6 @@ def _distance(solver: Solver) -> Finding:
     "fednova.eq-69",
     statement="E|x_0 - x_k|^2 = eta^2 E|sum_(s<k) a_s g_s|^2 for proximal SGD",
     source=Source(FEDNOVA, "eq. (69) (L526)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
 )
 def not_proximal() -> Finding:
@@ -74,7 +72,6 @@ def not_proximal() -> Finding:
     statement="x_0 - x_k = eta sum_(s<k) a^(k)_s g_s for every solver, a^(k) the accumulation vector of k steps",
     source=Source(FEDNOVA, "ours, in place of eq. (69) (L526)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="k <= 3, d = 2",
     assumptions={"own": "the vector is that of k steps, not the first k entries of that of tau steps"},
     repairs="fednova.eq-69",
@@ -95,7 +92,6 @@ def own_vector() -> Finding:
     "by entry",
     source=Source(FEDNOVA, "ours, about eqs. (69)-(75) (L526-545)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={"rho": "rho >= 0"},
 )
 def momentum_bound() -> Finding:
@@ -199,7 +195,6 @@ POSITIVE = {"positive": "a_k >= 0, not all of them 0"}
     statement="sum_k a_k sum_(s<k) a_s^2 / ||a||_1 <= ||a||_2^2 - a_(-1)^2",
     source=Source(FEDNOVA, "eqs. (76)-(77) (L540-541)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=POSITIVE,
 )
@@ -213,7 +208,6 @@ def squares_before() -> Finding:
     statement="sum_k a_k sum_(s<k) a_s / ||a||_1 <= ||a||_1 - a_(-1)",
     source=Source(FEDNOVA, "eqs. (78)-(79) (L542-543)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=POSITIVE,
 )

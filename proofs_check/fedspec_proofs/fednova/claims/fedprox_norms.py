@@ -40,8 +40,6 @@ def constants(steps: tuple[int, ...], alpha: Any) -> Constants:
     statement="At the best alpha = m^(1/2) / (tau_bar^(1/2) T^(1/6)), for tau_i >> 1, tau_eff is 1 / alpha up to a "
     "factor that does not depend on T (2 here)",
     source=Source(FEDNOVA, "eq. (134) (L775), an approximation there, with the alpha of eq. (139) (L786)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.PROOF_BREAKS,
 )
 def not_one_over_alpha() -> Finding:
@@ -87,7 +85,6 @@ def _floor() -> Induction[tuple[Any, Any]]:
     statement="tau / (1 + alpha tau) <= ||a||_1 <= 1 / alpha for proximal SGD, 0 <= alpha <= 1",
     source=Source(FEDNOVA, "ours, in place of eq. (134) (L775)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"alpha": "0 <= alpha <= 1"},
     repairs="fednova.eq-134",
@@ -168,7 +165,6 @@ def _in_norms(draw: Draw) -> Iterable[Any]:
     statement="FedProx, p = 1/m: A <= 1, B <= 1/alpha^2, C <= 1/alpha^2, whatever the tau_i, and so without tau_i >> 1",
     source=Source(FEDNOVA, "eqs. (135)-(137) (L776-778)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="two and three clients for A as a quotient of sums",
     assumptions={"alpha": "0 <= alpha <= 1"},
 )

@@ -95,7 +95,6 @@ SLOW = {"best": "alpha = (m / tau_bar)^(1/2) T^(-1/6)", "rate": "eta L <= 1 / (2
     statement="(138) with the constants of (97) for its O(), FedProx at the best alpha: min_t |grad F~|^2 <= 4 gap "
     "alpha tau_bar / s + 4 L sigma^2 / s + (6 sigma^2 + 12 kappa^2) L^2 m / (alpha^2 tau_bar T), s = sqrt(m tau_bar T)",
     source=Source(FEDNOVA, "ours, about eq. (138) (L782) in Corollary 2 (L761): the form with explicit constants"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=SLOW,
 )

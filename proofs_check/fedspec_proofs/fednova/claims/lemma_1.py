@@ -56,7 +56,6 @@ def _unequal(steps: tuple[int, ...], *, mixed: bool = False) -> Body:
     "whatever eta and tau_i",
     source=Source(FEDNOVA, "eq. (29) (L381), in the proof of Lemma 1 (L70)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="up to three clients, d = 2",
     assumptions={"curvature": "H_i = I for both clients"},
 )
@@ -122,7 +121,6 @@ def _rate_below_one(rng: np.random.Generator) -> dict[str, Fraction]:
     "tau_i e_i / sum tau_i, the minimiser of sum tau_i F_i, as eta -> 0",
     source=Source(FEDNOVA, "Lemma 1 (L70), whose sufficiently small rate is the limit eta -> 0 of eq. (30) (L385)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="up to three clients, d = 2",
     assumptions={"small": "eta -> 0", "rate": "0 < eta < 1"},
 )
@@ -158,7 +156,6 @@ def _weighted_mean(draw: Draw, m: int) -> Iterable[Any]:
     "fednova.lemma-1-fixed-rate",
     statement="Lemma 1 read at one rate: for some eta > 0, however small, FedAvg's limit is sum tau_i e_i / sum tau_i",
     source=Source(FEDNOVA, "ours, about Lemma 1 (L70), which its proof shows for the limit eta -> 0, eq. (30) (L385)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions={
         "objective": "F_i = |x - e_i|^2 / 2, p_i = 1/m, eq. (3)",

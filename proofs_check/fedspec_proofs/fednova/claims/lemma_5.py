@@ -10,7 +10,7 @@ import numpy as np
 
 from fedspec.mixing.sampling import sampled_weights
 from fedspec.readings import SampledWeights
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -48,7 +48,6 @@ def _moments(m: int, q: int, *, independent: bool = True) -> Body:
     "|z_i|^2",
     source=Source(FEDNOVA, "Lemma 5, eq. (165) (L883); the second moment is ours"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"independent": "the q draws are independent, each l_j is i with chance p_i"},
 )
@@ -126,7 +125,6 @@ LEMMA_5 = {
     "kappa^2)",
     source=Source(FEDNOVA, "Lemma 5, eq. (166) (L883)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=LEMMA_5,
 )

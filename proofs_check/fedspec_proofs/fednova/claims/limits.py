@@ -153,7 +153,6 @@ def _fixed(steps: tuple[int, ...], number: int, *, plain: bool = False) -> Body:
     "minimiser, weight, rate and hyper-parameter",
     source=Source(FEDNOVA, "eqs. (24)-(28) (L357-373); FedNova and the solvers beyond proximal SGD are ours"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 1, two clients, tau = (1, 2); FedAvg, FedProx and FedNova with momentum also at tau = (2, 3)",
     assumptions={"weights": "W_i is p_i / ||a_i||_1 where FedNova's own weights are used"},
 )
@@ -210,7 +209,6 @@ def _one_more(draw: Draw) -> Iterable[Any]:
     "number tau of proximal steps",
     source=Source(FEDNOVA, "eqs. (15)-(21) (L330-344)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 2",
     assumptions={"pull": "mu is the same on both sides"},
 )
@@ -241,7 +239,6 @@ def proximal_matrix() -> Finding:
     "from every start",
     source=Source(FEDNOVA, "the condition above eq. (28) (L371); the sufficient condition is ours"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 1, two clients, tau = (1, 2), (2, 3)",
     assumptions={"rate": "eta_l > 0", "stable": "h_i > 0 and eta_l h_i < 2", "sizes": "n_i > 0"},
 )

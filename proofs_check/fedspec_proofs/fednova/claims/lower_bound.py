@@ -63,7 +63,6 @@ def _at_zero() -> Iterator[tuple[tuple[int, ...], Any]]:
     "kappa^2, kappa^2 the smallest for beta^2 = 1, for every tau_1, tau_2",
     source=Source(FEDNOVA, "Lemma 4 (L683), eqs. (114)-(120)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"rate": "eta -> 0"},
 )

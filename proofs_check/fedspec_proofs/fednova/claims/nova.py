@@ -19,7 +19,7 @@ from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Message
 from fedspec.readings import NovaWeights, TauEff
 from fedspec.server.average import average
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, claim
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.bounds import chi_squared
@@ -61,7 +61,6 @@ def _rewritten(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> Iter
     "tau_eff, and these w_i sum to one",
     source=Source(FEDNOVA, "eqs. (4)-(6) (L93-116)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="up to three clients, d = 2",
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff"},
 )
@@ -94,7 +93,6 @@ def _steps(draw: Draw, norms: Sequence[Any] | Vector, w: NovaWeights) -> Iterabl
     statement="The server of FedNova with the implied weights of eq. (6) is the server of FedAvg",
     source=Source(FEDNOVA, "eq. (6) (L116)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="up to three clients, d = 2",
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff"},
 )
@@ -112,7 +110,6 @@ def implied_weights() -> Finding:
     statement="With equal ||a_i||_1 the server of FedNova is the server of FedAvg",
     source=Source(FEDNOVA, "ours, from eqs. (6) and (12) (L116, L198)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="up to three clients, d = 2",
     assumptions={"equal": "||a_i||_1 is the same for all clients"},
 )
@@ -147,7 +144,6 @@ def _coefficients(draw: Draw, m: int, w: NovaWeights = NovaWeights.IMPLIED) -> I
     "E_p[||a||_1] E_p[1/||a||_1] - 1",
     source=Source(FEDNOVA, "ours, from eqs. (6), (12) and the chi^2 of Theorem 2 (L116, L198, L175)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="up to three clients",
     assumptions={"implied": "w_i = p_i ||a_i||_1 / tau_eff in chi^2"},
 )
@@ -184,7 +180,6 @@ def _accumulated(G: Any, a: Vector, n: Any, eta: Any) -> Message:
     "c_i > 0: a_i -> c_i a_i, for the same gradients",
     source=Source(FEDNOVA, "ours, from eq. (4) and d_i = G_i a_i / ||a_i||_1 (L93-99)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="up to three clients, two local steps each, d = 2",
     assumptions={"fixed": "tau_eff does not depend on the a_i"},
 )

@@ -12,7 +12,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import TauEff
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import decide
 from fedspec_proofs.fednova.claims.theorem_1 import ONE
@@ -66,7 +66,6 @@ def _alone(tau: int) -> Setting:
         "ours, about Theorem 3 (L208), eq. (147) (L817), which has one tau_eff, and eq. (12) (L198), which has "
         "one for every round",
     ),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=ASSUMPTIONS,
 )
@@ -123,7 +122,6 @@ def fails_as_printed() -> Finding:
         "ours, about Theorem 3 (L208), eqs. (148)-(149) (L821-822), which have one tau_eff, with a tau_eff^(t) "
         "as the server likes (L111, L198)",
     ),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=ASSUMPTIONS,
 )

@@ -49,7 +49,6 @@ def _scheme(weights: SampledWeights, *, replace: bool) -> Mapping[str, Body]:
     statement="q draws with replacement with chances p_i and equal weights give the full update in expectation",
     source=Source(FEDNOVA, "footnote 1, scheme (i) (L87); eqs. (153)-(154) (L839-843)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="up to three clients and draws, d = 1",
     assumptions={"law": "the chances are p_i", "fixed": "tau_eff does not depend on the sample"},
 )
@@ -75,7 +74,6 @@ def with_replacement_unbiased() -> Finding:
     statement="q uniform draws without replacement and weights p_i m / q give the full update in expectation",
     source=Source(FEDNOVA, "footnote 1, scheme (ii) (L87)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="up to three clients and draws, d = 1",
     assumptions={"law": "the draws are uniform"},
 )
@@ -105,7 +103,6 @@ def _algorithm_1(p: tuple[int, int], who: tuple[int, ...], tau: tuple[int, int],
         "ours, about Algorithm 1, line 6 (L969), which states no law of its draws, with footnote 1 (L87) and "
         "App. G (L837)",
     ),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
 )
 def box_is_biased() -> Finding:

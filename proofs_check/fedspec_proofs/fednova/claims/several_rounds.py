@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from fedspec_proofs.claim import FEDNOVA, Engine, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Finding, Source, Verdict, claim
 from fedspec_proofs.fednova.claims.strongly_convex import UNLIKE, without
 from fedspec_proofs.worst_cases.outer_claims import factors
 from fedspec_proofs.worst_cases.several_rounds import Several, problem_of
@@ -68,7 +68,6 @@ _FOUND = TABLE.rows()
     statement="After R rounds of FedAvg or FedNova from |x - x*| <= 1 |x_R - x*|^2 is at most the number of the table; "
     "and at most the number beside it, by single rounds one after another",
     source=Source(FEDNOVA, "ours, about rounds of FedAvg and FedNova"),
-    engine=Engine.WORST_CASE,
     verdict=Verdict.CERTIFIED,
     assumptions=UNLIKE,
     sizes=f"two clients; tau = (2, 2), (1, 3); eta_l = {each(_FOUND, 'eta_l')}; "

@@ -99,7 +99,6 @@ def _shrinks(steps: tuple[int, ...], rng: np.random.Generator) -> tuple[int, lis
     "minimiser of sum p_i F_i",
     source=Source(FEDNOVA, "ours, after eq. (30) (L385), which has H_i = I and FedAvg: Lemma 1 beyond them"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 1, two clients, tau = (1, 2), (2, 3)",
     assumptions={"rate": "eta_l -> 0"},
 )
@@ -138,7 +137,6 @@ def small_rate() -> Finding:
     "minimiser of sum p_i F_i as eta_l -> 0",
     source=Source(FEDNOVA, "eq. (7) and the discussion of mu (L124-126, L185)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="d = 1, two clients, tau = (1, 2), (2, 3)",
     assumptions={"alpha": "alpha = eta_l mu = 1"},
 )
@@ -180,7 +178,6 @@ def _rounded(q: Fraction, like: str) -> str:
     "0.1, and tau = (10, 100), eta_l = 0.5",
     source=Source(FEDNOVA, "ours, about eq. (12) (L198); the proof of Theorem 1 asks eta_l L tau_eff <= 1/2"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED,
     assumptions={"default": "tau_eff = sum p_i ||a_i||_1"},
 )
 def divergence() -> Finding:
@@ -212,7 +209,6 @@ def proximal_example(eta: Scalar) -> Setting:
     "eta_l = 1/8, where the gradient of F is -1/19",
     source=Source(FEDNOVA, "ours, against the consistency at alpha = 1 (L185) and Theorem 1 for FedProx (L155-165)"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED,
     assumptions={"finite": "the rate is not taken to zero"},
 )
 def proximal_numbers() -> Finding:

@@ -55,7 +55,6 @@ def _fedavg(steps: tuple[int, ...], solver: Solver = Solver.SGD) -> Body:
     "C = tau_max (tau_max - 1)",
     source=Source(FEDNOVA, "eq. (11) (L181), eqs. (121)-(125) (L719-726)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="tau = (1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3)",
     assumptions={"sgd": "the local solver is SGD: a_i is a vector of ones"},
 )
@@ -96,7 +95,6 @@ def _fedprox(steps: tuple[int, ...], solver: Solver = Solver.PROXIMAL) -> Body:
     statement="The closed forms of w, tau_eff, A, B and of ||a_i||_1 (||a_i||_1 - 1), whose largest is C, for FedProx",
     source=Source(FEDNOVA, "eqs. (127)-(131) (L744-751)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="tau = (1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3)",
     assumptions={"proximal": "the local solver is proximal SGD"},
 )
@@ -126,7 +124,6 @@ def _no_pull(steps: tuple[int, ...], alpha: Any = 0) -> Body:
     statement="As alpha -> 0 the constants A, B, C of FedProx tend to those of FedAvg",
     source=Source(FEDNOVA, "eq. (132) (L757)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="tau = (1, 1), (1, 2), (2, 3), (4, 2), (1, 2, 3)",
     assumptions={"alpha": "alpha -> 0"},
 )
@@ -154,7 +151,6 @@ def _as_in_126(steps: tuple[int, ...], examples: tuple[int, ...]) -> bool:
     "fednova.theorem-1-round for SGD",
     source=Source(FEDNOVA, "Corollary 1 (L730): from (97) to (126)"),
     engine=Engine.EXACT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="m <= 3, tau_i <= 4",
     assumptions={"equal": "p = 1/m"},
 )
@@ -186,7 +182,6 @@ def _best(draw: Draw, *, cube: bool = True) -> Iterable[Any]:
     "tau_bar)^(1/2) T^(-1/6), where it is (3/2) 2^(1/3) T^(-2/3)",
     source=Source(FEDNOVA, "eqs. (139)-(141) (L786-794), with the factor that O() swallows"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"cube": "c^3 = 2"},
 )

@@ -274,7 +274,6 @@ def _small(rng: np.random.Generator) -> Mapping[str, Fraction]:
     "mu' FedProx's mu: one model is left where it is by a round, and rounds go there from everywhere",
     source=Source(FEDNOVA, "ours, about the limits of eqs. (24)-(28) (L357-373), for clients that are no quadratics"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     assumptions={
         "strong": "every F_i is mu-strongly convex, 0 < mu < L",
         "smooth": "every F_i has gradients that are Lipschitz with constant L, in any dimension",

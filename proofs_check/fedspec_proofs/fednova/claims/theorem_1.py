@@ -93,7 +93,6 @@ def shown(looked: Finding) -> Finding:
     "the theorem has as an instance, is not covered: claim theorem-1-fedprox",
     source=Source(FEDNOVA, "Theorem 1 (L155) as eqs. (97)-(99) (L616-623)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=ASSUMPTIONS,
     chain=("fednova.rounds-assembly", "fednova.eq-101", "fednova.eq-8"),
@@ -137,7 +136,6 @@ def _other_rate(draw: Draw) -> Iterable[Any]:
     "and 12 L^2",
     source=Source(FEDNOVA, "eq. (102) (L637), the right side of eq. (8) (L159)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"rate": "eta = sqrt(m / (tau_bar T))"},
 )
@@ -152,7 +150,6 @@ def at_the_rate() -> Finding:
     statement="eta L <= min(1 / (max ||a_i||_1 sqrt(2 beta^2 + 1)), 1 / tau_eff) / 2 is enough for (98) and (99)",
     source=Source(FEDNOVA, "eqs. (98)-(101) (L622-631)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "first": "2 eta L tau_eff <= 1",
@@ -200,7 +197,6 @@ def _leading(draw: Draw, *, spread: bool = False) -> Iterable[Any]:
     statement="With gamma times as many clients the first two terms of (8) are what they were after T / gamma rounds",
     source=Source(FEDNOVA, "linear speed-up (L192)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions={"spread": "A, tau_bar, tau_eff, the gap and sigma^2 are the same with more clients"},
 )

@@ -58,8 +58,6 @@ def dissimilar(draw: Draw, apart: int = 1) -> Statement:
     statement="(97) as an inequality with its constants 4, 4, 6, 12, for FedProx with A, B and C of eq. (9), at every "
     "alpha = eta mu of [0, 1]; of (8), whose O() swallows constants, nothing is said",
     source=Source(FEDNOVA, "eqs. (97)-(99) (L616-623), with FedProx as an instance (L120-126, L185, L753)"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
     assumptions=ASSUMPTIONS,
 )
@@ -139,7 +137,6 @@ def uniform_share(k: int) -> tuple[Run, Any, Any]:
     statement="(8) for FedProx with one constant, 1000, in its O() for all kappa^2, which (8) displays, where L = 2 "
     "and the gap is at most 1",
     source=Source(FEDNOVA, "ours, about eq. (8) (L159), whose O() swallows all constants including L (L161)"),
-    engine=Engine.EXACT,
     verdict=Verdict.REFUTED,
     assumptions=ASSUMPTIONS,
 )

@@ -14,7 +14,7 @@ from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Severity, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
@@ -93,7 +93,6 @@ def _concludes(draw: Draw) -> Statement:
     statement="|grad F - grad F~|^2 <= chi^2(p||w) [(beta^2 - 1) |grad F~|^2 + kappa^2]",
     source=Source(FEDNOVA, "Lemma 3 (L643)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions=LEMMA,
 )
@@ -146,7 +145,6 @@ def _passes(draw: Draw) -> Statement:
     statement="|grad F|^2 <= 2 [chi^2 (beta^2 - 1) + 1] |grad F~|^2 + 2 chi^2 kappa^2 follows from Lemma 3",
     source=Source(FEDNOVA, "eqs. (109)-(110) (L668-669)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={
         "Lemma 3": "|grad F - grad F~|^2 <= chi^2 [(beta^2 - 1) |grad F~|^2 + kappa^2], beta^2 >= 1 and kappa^2 >= 0"
@@ -179,7 +177,6 @@ def _averages(draw: Draw) -> Statement:
     "kappa^2, eps_opt = (1/T) sum E|grad F~|^2",
     source=Source(FEDNOVA, "Theorem 2 (L169), with the expectation that its left side lacks, and eqs. (111)-(113)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=DISSIMILAR,
 )
@@ -201,8 +198,6 @@ def by_lemma_3() -> Finding:
     statement="Taken literally: there is no objective inconsistency only where all clients take the same steps with "
     "the same solver or have the same function",
     source=Source(FEDNOVA, "discussion of Theorem 2 (L177), with the decayed rates of L128"),
-    engine=Engine.EXACT,
-    verdict=Verdict.REFUTED,
     severity=Severity.FALSE_RESULT,
 )
 def a_third_case() -> Finding:

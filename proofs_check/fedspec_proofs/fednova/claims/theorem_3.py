@@ -120,7 +120,6 @@ def _at_rest() -> Dropped:
     "derived",
     source=Source(FEDNOVA, "Theorem 3 (L208) as eq. (147) (L817)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED,
     extent=Extent.PART,
     assumptions=THEOREM,
     chain=("fednova.rounds-assembly",),

@@ -12,7 +12,7 @@ import numpy as np
 from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import general_weights
 from fedspec.readings import NovaWeights, Solver
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -35,7 +35,6 @@ def _pairs(draw: Draw, m: int, *, sums: bool = True) -> Iterable[Any]:
     statement="chi^2(p||w) is the sum over pairs of clients of p_i p_j (q + 1/q - 2), q = ||a_j||_1 / ||a_i||_1",
     source=Source(FEDNOVA, "ours, for the chi^2 of Theorem 2 (L175) with the w of eq. (6) (L116)"),
     engine=Engine.SYMBOLIC,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="two, three, four clients",
     assumptions={"sums": "the p_i sum to one"},
 )
@@ -106,7 +105,6 @@ def _grows(draw: Draw) -> Statement:
     statement="FedProx: as alpha grows from 0 to 1, chi^2(p||w) does not grow, whatever the tau_i",
     source=Source(FEDNOVA, "the words after eq. (7) (L126) and the effect of mu (L185)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED_AT_SIZES,
     sizes="two, three, four clients",
     assumptions={"order": "0 <= alpha <= alpha'", "one": "alpha' <= 1"},
 )
@@ -132,7 +130,6 @@ def falls() -> Finding:
     "their mean with the weights p_i",
     source=Source(FEDNOVA, "the words after eq. (7) (L126) and the effect of mu (L185)"),
     engine=Engine.SMT,
-    verdict=Verdict.PROVED,
     extent=Extent.WHOLE,
     assumptions={"order": "0 <= alpha <= alpha'", "one": "alpha' <= 1"},
 )
