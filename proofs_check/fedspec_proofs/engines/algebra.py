@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,15 @@ def decide(
         dropped[words] = _dropped(body, words, prove(whole.shown, rest, timeout_ms=timeout_ms, logic=logic))
     second = Second(Engine.EXACT, count, "random fractions that meet the assumptions")
     return Finding(Verdict.PROVED, f"{answer}\nin {answer.seconds:.2f} s", dropped, second)
+
+
+def decided(**how: Any) -> Callable[[Body], Callable[[], Finding]]:
+    """Turn a statement into the evidence that :func:`decide` gives of it, with these options."""
+
+    def decorate(body: Body) -> Callable[[], Finding]:
+        return wraps(body)(lambda: decide(body, **how))
+
+    return decorate
 
 
 def _replay(body: Body, answer: Proof, but: str = "") -> tuple[bool, bool]:

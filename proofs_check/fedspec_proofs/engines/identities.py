@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,15 @@ def identities(
         {name: _dropped(weaker, rng) for name, weaker in (without or {}).items()},
         Second(Engine.EXACT, again, "random fractions through the same rules"),
     )
+
+
+def identity(label: str, **how: Any) -> Callable[[Body], Callable[[], Finding]]:
+    """Turn an identity into the evidence that :func:`identities` gives of it, at a size and with these options."""
+
+    def decorate(body: Body) -> Callable[[], Finding]:
+        return wraps(body)(lambda: identities({label: body}, **how))
+
+    return decorate
 
 
 def _again(bodies: Mapping[str, Body], rng: np.random.Generator, instances: int) -> tuple[int, list[str]]:

@@ -13,10 +13,10 @@ from fedspec_proofs.afga.kit.networks import two_tilts
 from fedspec_proofs.afga.kit.rounds import clients, tossed
 from fedspec_proofs.claim import AFGA, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import signs
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.engines.smt import every
 
 
@@ -61,17 +61,14 @@ def assumption_4_1() -> Finding:
     source=Source(AFGA, "ours, noise for Assumption 4.2 (L249)"),
     engine=Engine.SYMBOLIC,
 )
-def assumption_4_2() -> Finding:
+@identity("both outcomes")
+def assumption_4_2(draw: Draw) -> list[Any]:
     """Both outcomes, through the gradient of a client of the toy networks; any nu."""
-
-    def body(draw: Draw) -> list[Any]:
-        nu, x = draw("nu"), exact.vector(3)
-        net = replace(two_tilts((1, -1), 0), nu=nu)
-        gradients = [(p, clients(net, tossed({(0, 0): 0}, coin))[0](0, x)[0]) for p, coin in signs(1)]
-        noise = [(p, g - net.c[0]) for p, g in gradients]
-        return [sum(p * xi for p, xi in noise), sum(p * xi**2 for p, xi in noise) - nu**2]
-
-    return identities({"both outcomes": body})
+    nu, x = draw("nu"), exact.vector(3)
+    net = replace(two_tilts((1, -1), 0), nu=nu)
+    gradients = [(p, clients(net, tossed({(0, 0): 0}, coin))[0](0, x)[0]) for p, coin in signs(1)]
+    noise = [(p, g - net.c[0]) for p, g in gradients]
+    return [sum(p * xi for p, xi in noise), sum(p * xi**2 for p, xi in noise) - nu**2]
 
 
 @claim(
@@ -81,21 +78,18 @@ def assumption_4_2() -> Finding:
     source=Source(AFGA, "ours, objectives for Assumption 4.3 (L255)"),
     engine=Engine.SMT,
 )
-def assumption_4_3() -> Finding:
+@decided()
+def assumption_4_3(draw: Draw) -> Statement:
     """For all x; squares of both sides. The slope of x^2/2 at G + 1 is above any G."""
-
-    def body(draw: Draw) -> Statement:
-        x, s, G = draw("x"), draw("s"), draw("G")
-        well, bump = Well(1, 0).slope(x), Bump(1, 0).slope(x)
-        shown = {
-            "well": 4 * well * well <= 1,
-            "s times a well": 4 * Well(s, 0).slope(x) * (1 + x * x) == 4 * s * well * (1 + x * x),
-            "bump": bump * bump <= F(13, 20) ** 2,
-            "quadratic": (G + 1) > G,
-        }
-        return Statement({}, shown)
-
-    return decide(body)
+    x, s, G = draw("x"), draw("s"), draw("G")
+    well, bump = Well(1, 0).slope(x), Bump(1, 0).slope(x)
+    shown = {
+        "well": 4 * well * well <= 1,
+        "s times a well": 4 * Well(s, 0).slope(x) * (1 + x * x) == 4 * s * well * (1 + x * x),
+        "bump": bump * bump <= F(13, 20) ** 2,
+        "quadratic": (G + 1) > G,
+    }
+    return Statement({}, shown)
 
 
 def _unlike(draw: Draw, n: int) -> list[Any]:

@@ -26,7 +26,7 @@ from fedspec_proofs.afga.kit.paths import ETA_L, Path, any_path, reach, run
 from fedspec_proofs.afga.kit.server_inductions import rootless
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.search import Inequality, Sides, searched
@@ -240,12 +240,9 @@ def lemma_f_8_v_hat() -> Finding:
     assumptions={"v_hat >= 0": "a maximum of means of squares", "v_hat <= B^2": "in every coordinate"},
     repairs="afga.lemma-f-8-v-hat",
 )
-def lemma_f_8_v_hat_repaired() -> Finding:
+@decided()
+def lemma_f_8_v_hat_repaired(draw: Draw) -> Statement:
     """Squares of both sides; b stands for B^2. With all coordinates at b it is an equality."""
-
-    def body(draw: Draw) -> Statement:
-        v, b = draw("v_hat", 3), draw("b")
-        given = {"v_hat >= 0": every(*(x >= 0 for x in v)), "v_hat <= B^2": every(*(x <= b for x in v))}
-        return Statement(given, {"|v_hat|^2 <= d B^4": sum(x * x for x in v) <= 3 * b * b})
-
-    return decide(body)
+    v, b = draw("v_hat", 3), draw("b")
+    given = {"v_hat >= 0": every(*(x >= 0 for x in v)), "v_hat <= B^2": every(*(x <= b for x in v))}
+    return Statement(given, {"|v_hat|^2 <= d B^4": sum(x * x for x in v) <= 3 * b * b})

@@ -29,7 +29,7 @@ from fedspec_proofs.afga.kit.rounds import consensus, enumerated, path, whole
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.identities import identity
 from fedspec_proofs.engines.moments import second_moment
 from fedspec_proofs.engines.reals import Real, real
 from fedspec_proofs.engines.search import Sides
@@ -120,18 +120,15 @@ def _from(draw: Draw) -> tuple[Array, Any, Any]:
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
 )
-def eq_52() -> Finding:
+@identity("all G with g > 0 and lambda_1 < lambda_2")
+def eq_52(draw: Draw) -> list[Any]:
     """With lambda_1, lambda_2 any two numbers whose sum is the trace and whose product is the determinant of G."""
-
-    def body(draw: Draw) -> list[Any]:
-        G, low, high = _from(draw)
-        C, g = G[1, 1], G[1, 0]
-        P = np.array([[low - C, high - C], [g, g]], dtype=object)
-        middle = np.array([[low, 0], [0, high]], dtype=object)
-        Q = np.array([[g, C - high], [-g, low - C]], dtype=object)
-        return list((G - P @ middle @ Q / (g * (low - high))).ravel())
-
-    return identities({"all G with g > 0 and lambda_1 < lambda_2": body})
+    G, low, high = _from(draw)
+    C, g = G[1, 1], G[1, 0]
+    P = np.array([[low - C, high - C], [g, g]], dtype=object)
+    middle = np.array([[low, 0], [0, high]], dtype=object)
+    Q = np.array([[g, C - high], [-g, low - C]], dtype=object)
+    return list((G - P @ middle @ Q / (g * (low - high))).ravel())
 
 
 @dataclass(frozen=True)

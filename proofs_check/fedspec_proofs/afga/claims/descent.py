@@ -14,7 +14,7 @@ from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Severit
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import Draw
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.identities import identity
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.refutation import refutation
 
@@ -32,17 +32,14 @@ def _squares(draw: Draw, half: Any) -> list[Any]:
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
 )
-def eq_17() -> Finding:
+@identity("one coordinate")
+def eq_17(draw: Draw) -> list[Any]:
     """x, y, z stand for f', the mean slope at the models and that at the cluster means, each times V^(-1/4)."""
-
-    def body(draw: Draw) -> list[Any]:
-        x, y, z = (draw(name, 1) for name in "xyz")
-        first = (x @ x + y @ y - (x - y) @ (x - y)) / 4
-        second = (x @ x + z @ z - (x - z) @ (x - z)) / 4
-        right = -first - second + x @ x / 4 + (y - z) @ (y - z) / 4
-        return [right + x @ y - (x + y - z) @ (x + y - z) / 4]
-
-    return identities({"one coordinate": body})
+    x, y, z = (draw(name, 1) for name in "xyz")
+    first = (x @ x + y @ y - (x - y) @ (x - y)) / 4
+    second = (x @ x + z @ z - (x - z) @ (x - z)) / 4
+    right = -first - second + x @ x / 4 + (y - z) @ (y - z) / 4
+    return [right + x @ y - (x + y - z) @ (x + y - z) / 4]
 
 
 @claim(

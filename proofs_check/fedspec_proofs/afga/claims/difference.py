@@ -36,7 +36,7 @@ from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, signs
-from fedspec_proofs.engines.identities import Body, identities
+from fedspec_proofs.engines.identities import Body, identities, identity
 from fedspec_proofs.kit.adding import confirmed, in_setting, summed
 from fedspec_proofs.refutation import refutation
 
@@ -255,11 +255,8 @@ def eq_76() -> Finding:
     extent=Extent.WHOLE,
     repairs="afga.eq-76",
 )
-def eq_76_repaired() -> Finding:
+@identity("one coordinate")
+def eq_76_repaired(draw: Draw) -> list[Any]:
     """The two sums are any two numbers, whatever depends on what."""
-
-    def body(draw: Draw) -> list[Any]:
-        noise, slopes = draw("noise"), draw("slopes")
-        return [2 * noise**2 + 2 * slopes**2 - (noise + slopes) ** 2 - (noise - slopes) ** 2]
-
-    return identities({"one coordinate": body})
+    noise, slopes = draw("noise"), draw("slopes")
+    return [2 * noise**2 + 2 * slopes**2 - (noise + slopes) ** 2 - (noise - slopes) ** 2]

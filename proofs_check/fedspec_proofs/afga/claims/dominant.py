@@ -22,10 +22,10 @@ from fedspec_proofs.afga.kit.explicit import terms
 from fedspec_proofs.afga.kit.network import EXACT
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Second, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw, Rationals
 from fedspec_proofs.engines.exact import generator
-from fedspec_proofs.engines.identities import identities, symbolic
+from fedspec_proofs.engines.identities import identities, identity, symbolic
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.solvers import sympy
 
@@ -120,24 +120,21 @@ def theorem_4_6_rate() -> Finding:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
 )
-def remark_4_9() -> Finding:
+@identity("all sizes")
+def remark_4_9(draw: Draw) -> list[Any]:
     """s_2 is affine in sigma_g^2; fac = M(N-M)/(N(N-1)) is a factor of both terms. The bound is that of the rate."""
+    v, _ = _at_the_rate(draw)
+    H, rho, more = (draw(name, positive=True) for name in ("H", "rho", "more"))
+    i, q, n, fac = (v[name] for name in ("i", "q", "n", "fac"))
 
-    def body(draw: Draw) -> list[Any]:
-        v, _ = _at_the_rate(draw)
-        H, rho, more = (draw(name, positive=True) for name in ("H", "rho", "more"))
-        i, q, n, fac = (v[name] for name in ("i", "q", "n", "fac"))
+    def limit(sbar2: Any) -> Any:
+        tail = v["sigma2"] / n + fac * i**2 * sbar2
+        s_2 = rho**2 * (H * sbar2 + v["sigma2"] + H**2 / i**4 * tail)
+        return _terms({**v, "sbar2": sbar2, "s_2": s_2}, 0)[0]
 
-        def limit(sbar2: Any) -> Any:
-            tail = v["sigma2"] / n + fac * i**2 * sbar2
-            s_2 = rho**2 * (H * sbar2 + v["sigma2"] + H**2 / i**4 * tail)
-            return _terms({**v, "sbar2": sbar2, "s_2": s_2}, 0)[0]
-
-        c = v["L"] * (v["kappa"] ** 2 + 3) / (2 * v["root"] ** 2)
-        factor = 4 * n * fac / q**2 + v["C_1"] * n**3 * fac / q**6 * rho**2 * (H + H**2 * fac / i**2)
-        return [limit(v["sbar2"] + more) - limit(v["sbar2"]) - c * factor * more]
-
-    return identities({"all sizes": body})
+    c = v["L"] * (v["kappa"] ** 2 + 3) / (2 * v["root"] ** 2)
+    factor = 4 * n * fac / q**2 + v["C_1"] * n**3 * fac / q**6 * rho**2 * (H + H**2 * fac / i**2)
+    return [limit(v["sbar2"] + more) - limit(v["sbar2"]) - c * factor * more]
 
 
 GROWING = ("C_0", "B", "a_1", "s_1", "a_2", "s_2")
@@ -210,15 +207,12 @@ def corollary_4_7() -> Finding:
     extent=Extent.PART,
     assumptions={"positive": "R, I, M > 0"},
 )
-def remark_4_8() -> Finding:
+@decided()
+def remark_4_8(draw: Draw) -> Statement:
     """The other direction of Corollary 4.7 too."""
-
-    def body(draw: Draw) -> Statement:
-        R, q = draw("R"), draw("IM")
-        one, other = q <= R, R * q <= R * R
-        return Statement({"positive": every(R > 0, q > 0)}, {"both or neither": one == other})
-
-    return decide(body)
+    R, q = draw("R"), draw("IM")
+    one, other = q <= R, R * q <= R * R
+    return Statement({"positive": every(R > 0, q > 0)}, {"both or neither": one == other})
 
 
 @claim(

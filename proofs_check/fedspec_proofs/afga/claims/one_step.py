@@ -23,7 +23,7 @@ from fedspec_proofs.afga.kit.mixed import one_draw, variances
 from fedspec_proofs.afga.kit.networks import DRAWN
 from fedspec_proofs.afga.kit.rounds import given
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Source, claim
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import Step, Sum
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
@@ -98,13 +98,6 @@ def f_1() -> Finding:
     return summed(drift_step, F1_STEPS, drift_right)
 
 
-def _sizes(draw: Draw) -> Statement:
-    n, m = draw("n"), draw("m")
-    # fac/n + p^2 <= 1, times n^2 (n - 1).
-    shown = {"p <= 1": m * m <= n * n, "draws": m * (n - m) + m * m * (n - 1) <= n * n * (n - 1)}
-    return Statement({"m": every(m >= 1, m <= n), "n": n >= 2}, shown)
-
-
 @claim(
     "afga.lemma-f-1-sizes",
     statement="p^2 <= 1 and fac/n + p^2 <= 1 for p = m/n and fac = m(n-m)/(n(n-1))",
@@ -113,10 +106,13 @@ def _sizes(draw: Draw) -> Statement:
     extent=Extent.PART,
     assumptions={"m": "1 <= m <= n", "n": "n >= 2; for n = 1 fac is 0 and p is 1"},
 )
-def sizes() -> Finding:
+@decided()
+def sizes(draw: Draw) -> Statement:
     """For all real m and n."""
-
-    return decide(_sizes)
+    n, m = draw("n"), draw("m")
+    # fac/n + p^2 <= 1, times n^2 (n - 1).
+    shown = {"p <= 1": m * m <= n * n, "draws": m * (n - m) + m * m * (n - 1) <= n * n * (n - 1)}
+    return Statement({"m": every(m >= 1, m <= n), "n": n >= 2}, shown)
 
 
 def _drawn(n: int, m: int, matrix: Callable[[Draw, int], Mixing] = doubly, only: int | None = None) -> Body:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedspec.arith import minimum
 from fedspec_proofs.claim import AFGA, Engine, Extent, Finding, Severity, Source, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
@@ -174,13 +174,10 @@ def eq_29() -> Finding:
     assumptions={"sizes": "n >= 1, I >= 1", "H": "0 <= H <= I"},
     repairs="afga.eq-29",
 )
-def eq_29_repaired() -> Finding:
+@decided()
+def eq_29_repaired(draw: Draw) -> Statement:
     """For all reals."""
-
-    def body(draw: Draw) -> Statement:
-        steps, n, rho, H = (draw(name) for name in ("I", "n", "rho", "H"))
-        right = steps * (rho**2 * (1 + 1 / n) + 1 / n)
-        given = {"sizes": every(n >= 1, steps >= 1), "H": every(H >= 0, steps >= H)}
-        return Statement(given, {"eq. (29)": _noise_of_t_2(steps, n, rho, H) <= right})
-
-    return decide(body)
+    steps, n, rho, H = (draw(name) for name in ("I", "n", "rho", "H"))
+    right = steps * (rho**2 * (1 + 1 / n) + 1 / n)
+    given = {"sizes": every(n >= 1, steps >= 1), "H": every(H >= 0, steps >= H)}
+    return Statement(given, {"eq. (29)": _noise_of_t_2(steps, n, rho, H) <= right})

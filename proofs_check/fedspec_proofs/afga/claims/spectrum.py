@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Second, Source, Verdict, claim
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import every, prove
@@ -51,19 +51,16 @@ def _sample_roots(rng: np.random.Generator) -> dict[str, F]:
     extent=Extent.WHOLE,
     assumptions=ROOTS,
 )
-def eigenvalues() -> Finding:
+@decided(sample=_sample_roots)
+def eigenvalues(draw: Draw) -> Statement:
     """The determinant is not negative since a >= b and C_I >= g."""
-
-    def body(draw: Draw) -> Statement:
-        given, (low, high, a, C, _, _) = _roots(draw)
-        shown = {
-            "0 <= lambda_1": low >= 0,
-            "lambda_1 <= a, C": every(low <= a, low <= C),
-            "lambda_2 >= a, C": every(high >= a, high >= C),
-        }
-        return Statement(given, shown)
-
-    return decide(body, sample=_sample_roots)
+    given, (low, high, a, C, _, _) = _roots(draw)
+    shown = {
+        "0 <= lambda_1": low >= 0,
+        "lambda_1 <= a, C": every(low <= a, low <= C),
+        "lambda_2 >= a, C": every(high >= a, high >= C),
+    }
+    return Statement(given, shown)
 
 
 def _sample_step(rng: np.random.Generator) -> dict[str, F]:

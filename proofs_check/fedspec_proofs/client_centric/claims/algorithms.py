@@ -30,7 +30,7 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.expectation import mean, signs
-from fedspec_proofs.engines.identities import identities
+from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.engines.search import Inequality, searched
 from fedspec_proofs.kit.piecewise import Piecewise
 
@@ -194,13 +194,10 @@ def local() -> Finding:
     of=local,
     statement="What CC-Local sends is the sum of its K gradients times eta_l",
 )
-def local_sum() -> Finding:
+@identity("K = 2")
+def local_sum(draw: Draw) -> Any:
     """The change before line 9 has been taken for the one after it."""
-
-    def body(draw: Draw) -> Any:
-        return _local(draw, 2, Normalise.PER_STEP) + draw("eta_l", positive=True) * draw("g", 2, 2).sum(axis=0) / 2
-
-    return identities({"K = 2": body})
+    return _local(draw, 2, Normalise.PER_STEP) + draw("eta_l", positive=True) * draw("g", 2, 2).sum(axis=0) / 2
 
 
 FAR = 1000

@@ -8,7 +8,7 @@ from fedspec.algorithms.cc_fedsgd import CCFedSGD, cc_fedsgd, init
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.client_centric.kit.family import Schedule
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
@@ -30,22 +30,19 @@ TWO = Setup((1, 1), {"w": (1,)})
         "H_1 >= 0": "eta^2 L^2 tau^2 is not negative",
     },
 )
-def footnote_4() -> Finding:
+@decided()
+def footnote_4(draw: Draw) -> Statement:
     """That the constraint is easily met is shown in this sense only."""
-
-    def body(draw: Draw) -> Statement:
-        H_1, H_2, eta_l, eps = (draw(name) for name in ("H_1", "H_2", "eta_l", "eps"))
-        return Statement(
-            {
-                "eta_l >= 0": eta_l >= 0,
-                "eta_l <= 1": eta_l <= 1,
-                "small": (H_1 + H_2) * eta_l <= eps**2,
-                "H_1 >= 0": H_1 >= 0,
-            },
-            {"H": H_1 * eta_l**2 + H_2 * eta_l <= eps**2},
-        )
-
-    return decide(body)
+    H_1, H_2, eta_l, eps = (draw(name) for name in ("H_1", "H_2", "eta_l", "eps"))
+    return Statement(
+        {
+            "eta_l >= 0": eta_l >= 0,
+            "eta_l <= 1": eta_l <= 1,
+            "small": (H_1 + H_2) * eta_l <= eps**2,
+            "H_1 >= 0": H_1 >= 0,
+        },
+        {"H": H_1 * eta_l**2 + H_2 * eta_l <= eps**2},
+    )
 
 
 @claim(
@@ -56,19 +53,16 @@ def footnote_4() -> Finding:
     extent=Extent.WHOLE,
     assumptions={"s > 0": "s = sqrt(T)", "r > 0": "r = sqrt(m K)", "tau >= 0": "delays are not negative"},
 )
-def delays_vanish() -> Finding:
+@decided()
+def delays_vanish(draw: Draw) -> Statement:
     """In roots s, r, so that all is polynomial: tau^2 / s^2 <= 1 / (r s) against tau^4 r^2 <= s^2.
 
     That the rate itself is not slowed is what Theorem 4.1 would give, and stands or falls with it.
     """
-
-    def body(draw: Draw) -> Statement:
-        s, r, tau = draw("s"), draw("r"), draw("tau")
-        small, moderate = tau**2 * r <= s, tau**4 * r**2 <= s**2
-        # tau^2 / s^2 <= 1 / (r s), times r s^2.
-        return Statement({"s > 0": s > 0, "r > 0": r > 0, "tau >= 0": tau >= 0}, {"iff": small == moderate})
-
-    return decide(body)
+    s, r, tau = draw("s"), draw("r"), draw("tau")
+    small, moderate = tau**2 * r <= s, tau**4 * r**2 <= s**2
+    # tau^2 / s^2 <= 1 / (r s), times r s^2.
+    return Statement({"s > 0": s > 0, "r > 0": r > 0, "tau >= 0": tau >= 0}, {"iff": small == moderate})
 
 
 def _clients(G: Any) -> list[Oracle]:

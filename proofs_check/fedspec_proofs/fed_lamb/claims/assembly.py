@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedspec_proofs.claim import Engine, Extent, Finding, claim, false
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.certificate import Step, Sum, added
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
@@ -70,12 +70,6 @@ def key_inequality() -> Finding:
     return all_proved({"a layer that moves": added(key, KEY), "one that stays": added(at_rest, rest)})
 
 
-def _lines(draw: Draw) -> Statement:
-    g, d, D, s = draw("g"), draw("d"), draw("D"), draw("s")
-    given = {"s D <= 1": every(s >= 0, D >= 0, s * D <= 1)}
-    return Statement(given, {"own": s * (D * g) * (D * g) <= g * D * g, "gap": (s * D * d) * (s * D * d) <= d * d})
-
-
 @claim(
     "fed-lamb.key-inequality-lines",
     statement="s ||D g||^2 <= <g, D g> and s ||D d|| <= ||d||, coordinate by coordinate",
@@ -84,9 +78,12 @@ def _lines(draw: Draw) -> Statement:
     assumptions={"s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor"},
     chain=("fed-lamb.v-hat-floor",),
 )
-def lines() -> Finding:
+@decided()
+def lines(draw: Draw) -> Statement:
     """Both sides are sums over the coordinates, the second one squared."""
-    return decide(_lines)
+    g, d, D, s = draw("g"), draw("d"), draw("D"), draw("s")
+    given = {"s D <= 1": every(s >= 0, D >= 0, s * D <= 1)}
+    return Statement(given, {"own": s * (D * g) * (D * g) <= g * D * g, "gap": (s * D * d) * (s * D * d) <= d * d})
 
 
 def _scaled(draw: Draw) -> Statement:
@@ -98,12 +95,6 @@ def _scaled(draw: Draw) -> Statement:
         "H4": every(phi_m >= 0, phi_m <= phi, phi <= phi_M),
     }
     return Statement(given, {"scaled": phi * X >= phi_m * A - phi_M * B})
-
-
-def _scaled_by_phi_m(draw: Draw) -> Statement:
-    whole = _scaled(draw)
-    X, A, B, phi, phi_m = (draw(name) for name in ("X", "A", "B", "phi", "phi_m"))
-    return replace(whole, shown={"scaled": phi * X >= phi_m * A - phi_m * B})
 
 
 def _clipped(rng: np.random.Generator) -> Mapping[str, F]:
@@ -130,9 +121,12 @@ def scaled() -> Finding:
 
 
 @false("fed-lamb.false-key-scaled", of=scaled, statement="The same with phi_m in place of phi_M")
-def _false_scaled() -> Finding:
+@decided(sample=_clipped, ablate=False)
+def _false_scaled(draw: Draw) -> Statement:
     """Where <h, D g> is negative a larger phi goes farther the wrong way."""
-    return decide(_scaled_by_phi_m, sample=_clipped, ablate=False)
+    whole = _scaled(draw)
+    X, A, B, phi, phi_m = (draw(name) for name in ("X", "A", "B", "phi", "phi_m"))
+    return replace(whole, shown={"scaled": phi * X >= phi_m * A - phi_m * B})
 
 
 ROUND = {

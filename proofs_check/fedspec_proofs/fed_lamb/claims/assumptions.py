@@ -10,7 +10,7 @@ from fedspec.mixing.periodic import moment_maximum
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import LocalCorrection, Phi
 from fedspec_proofs.claim import Engine, Finding, claim
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.exact import vector
@@ -19,16 +19,6 @@ from fedspec_proofs.fed_lamb.kit.rounds import F
 from fedspec_proofs.fed_lamb.kit.shared import at, within
 
 COLUMN = {"column": "the column of the Hessian that belongs to the layer is no longer than L_l"}
-
-
-def _lipschitz(draw: Draw) -> Statement:
-    """Two layers of one coordinate; the first is moved."""
-    (a, b, c), d, L = draw("H", 3), draw("d"), draw("L")
-    x, e = draw("x", 2), draw("e", 2)
-    H = array([a, b, b, c], x).reshape(1, 2, 2)
-    (gradient,) = QuadraticClients(H, e.reshape(1, 2)).clients
-    change = gradient(0, x + array([d, d * 0], x)) - gradient(0, x)
-    return Statement({"column": a * a + b * b <= L * L}, {"H1": change @ change <= L * L * d * d})
 
 
 @claim(
@@ -40,21 +30,16 @@ def _lipschitz(draw: Draw) -> Statement:
     sizes="two layers of one coordinate",
     assumptions=COLUMN,
 )
-def smooth_quadratic() -> Finding:
+@decided()
+def smooth_quadratic(draw: Draw) -> Statement:
     """Through the gradients of the specification's quadratic clients."""
-    return decide(_lipschitz)
-
-
-def _bounded(draw: Draw) -> Statement:
-    c, B, x = draw("c", 1), draw("B"), draw("x", 1)
-    (gradient,) = QuadraticClients(c.reshape(1, 1, 1), (c * 0).reshape(1, 1)).clients
-    g = gradient(0, x)[0]
-    beyond = 1 + B
-    inside, convex = within(x[0], B), c[0] > 0
-    far = gradient(0, array([(1 + c[0] * B) / c[0]], x))[0]
-    return Statement(
-        {"|x| <= B": inside, "c > 0": convex}, {"inside": within(g, c[0] * B), "outside": far > c[0] * B + beyond * 0}
-    )
+    # Two layers of one coordinate; the first is moved.
+    (a, b, c), d, L = draw("H", 3), draw("d"), draw("L")
+    x, e = draw("x", 2), draw("e", 2)
+    H = array([a, b, b, c], x).reshape(1, 2, 2)
+    (gradient,) = QuadraticClients(H, e.reshape(1, 2)).clients
+    change = gradient(0, x + array([d, d * 0], x)) - gradient(0, x)
+    return Statement({"column": a * a + b * b <= L * L}, {"H1": change @ change <= L * L * d * d})
 
 
 @claim(
@@ -64,9 +49,18 @@ def _bounded(draw: Draw) -> Statement:
     engine=Engine.SMT,
     assumptions={"|x| <= B": "the model stays in a bounded Theta", "c > 0": "the quadratic is not flat"},
 )
-def bounded_gradient() -> Finding:
+@decided()
+def bounded_gradient(draw: Draw) -> Statement:
     """Beyond B: at (1 + M) / c the gradient is 1 + M."""
-    return decide(_bounded)
+    c, B, x = draw("c", 1), draw("B"), draw("x", 1)
+    (gradient,) = QuadraticClients(c.reshape(1, 1, 1), (c * 0).reshape(1, 1)).clients
+    g = gradient(0, x)[0]
+    beyond = 1 + B
+    inside, convex = within(x[0], B), c[0] > 0
+    far = gradient(0, array([(1 + c[0] * B) / c[0]], x))[0]
+    return Statement(
+        {"|x| <= B": inside, "c > 0": convex}, {"inside": within(g, c[0] * B), "outside": far > c[0] * B + beyond * 0}
+    )
 
 
 NOISE = {
@@ -105,12 +99,6 @@ def _outcomes(rng: np.random.Generator) -> dict[str, F]:
     return {"M": M, "q": q, "a": a, "b": b, "sigma": M + F(1, int(rng.integers(1, 9)))}
 
 
-def _clipped(draw: Draw) -> Statement:
-    x, phi_m, phi_M = draw("x", 2), draw("phi_m"), draw("phi_M")
-    value = scaling(x, Phi.CLIP, phi_m, phi_M)
-    return Statement({"phi_m <= phi_M": phi_m <= phi_M}, {"H4": every(value >= phi_m, value <= phi_M)})
-
-
 @claim(
     "fed-lamb.assumption-4",
     statement="phi(a) = min(max(a, phi_m), phi_M) meets H4 for every layer",
@@ -119,9 +107,12 @@ def _clipped(draw: Draw) -> Statement:
     sizes="layers of two coordinates",
     assumptions={"phi_m <= phi_M": "the bounds are in order"},
 )
-def clipped() -> Finding:
+@decided(timeout_ms=3000)
+def clipped(draw: Draw) -> Statement:
     """Through the specification's own phi; the number of coordinates only enters through the length."""
-    return decide(_clipped, timeout_ms=3000)
+    x, phi_m, phi_M = draw("x", 2), draw("phi_m"), draw("phi_M")
+    value = scaling(x, Phi.CLIP, phi_m, phi_M)
+    return Statement({"phi_m <= phi_M": phi_m <= phi_M}, {"H4": every(value >= phi_m, value <= phi_M)})
 
 
 def _floor(draw: Draw) -> Statement:

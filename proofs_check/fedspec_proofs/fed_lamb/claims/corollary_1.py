@@ -10,7 +10,7 @@ from fedspec.arith import sqrt
 from fedspec.plan import Plan, Setup
 from fedspec.readings import ClientMemory, LocalCorrection
 from fedspec_proofs.claim import Engine, Finding, Verdict, claim
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fed_lamb.claims.theorem_1 import THEOREM, hill, instance_of
@@ -24,12 +24,6 @@ from fedspec_proofs.refutation import refutation
 TYPESET = {"H2": "||f'(x_R)|| <= M", "R >= 1": "there is a round"}
 
 
-def _typeset(draw: Draw) -> Statement:
-    length, M, s = draw("length"), draw("M"), draw("s")
-    holds = (every(length >= 0, length <= M), s >= 1)
-    return Statement(dict(zip(TYPESET, holds, strict=True)), {"eq. (6) in R": length * length <= M * M * s})
-
-
 @claim(
     "fed-lamb.corollary-1",
     statement="A reading in which eq. (6) says nothing of Fed-LAMB: as typeset, with no sum over rounds, and with a "
@@ -38,9 +32,12 @@ def _typeset(draw: Draw) -> Statement:
     engine=Engine.SMT,
     assumptions=TYPESET,
 )
-def typeset() -> Finding:
+@decided()
+def typeset(draw: Draw) -> Statement:
     """Multiplied by R = s^2, for the length of the gradient in any dimension."""
-    return decide(_typeset)
+    length, M, s = draw("length"), draw("M"), draw("s")
+    holds = (every(length >= 0, length <= M), s >= 1)
+    return Statement(dict(zip(TYPESET, holds, strict=True)), {"eq. (6) in R": length * length <= M * M * s})
 
 
 @claim(

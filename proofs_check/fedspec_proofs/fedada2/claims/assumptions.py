@@ -10,7 +10,7 @@ import numpy as np
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec_proofs.claim import FEDADA2, Engine, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.kit.problems import Huber
@@ -57,21 +57,18 @@ def smoothness() -> Finding:
     engine=Engine.SMT,
     assumptions={"s > 0": "the scale", "G >= s": "the constant"},
 )
-def boundedness() -> Finding:
+@decided()
+def boundedness(draw: Draw) -> Statement:
     """The quadratic's gradient is 2 G at some point, for whatever G; so FedAda2's theory leaves out its own Prop. 9."""
-
-    def body(draw: Draw) -> Statement:
-        x, s, c, G = draw("x", 1), draw("s"), draw("c"), draw("G")
-        (g,) = _client(s, c)(0, x)
-        H, e = np.array([[[F(1)]]], dtype=object), np.array([[F(0)]], dtype=object)
-        (other,) = QuadraticClients(H, e).clients
-        (steep,) = other(0, exact.vector(0) * 0 + 2 * G)
-        return Statement(
-            {"s > 0": s > 0, "G >= s": s <= G},
-            {"|g(x)| <= G": every(g <= G, -g <= G), "the quadratic's gradient at 2 G is beyond G": steep > G},
-        )
-
-    return decide(body)
+    x, s, c, G = draw("x", 1), draw("s"), draw("c"), draw("G")
+    (g,) = _client(s, c)(0, x)
+    H, e = np.array([[[F(1)]]], dtype=object), np.array([[F(0)]], dtype=object)
+    (other,) = QuadraticClients(H, e).clients
+    (steep,) = other(0, exact.vector(0) * 0 + 2 * G)
+    return Statement(
+        {"s > 0": s > 0, "G >= s": s <= G},
+        {"|g(x)| <= G": every(g <= G, -g <= G), "the quadratic's gradient at 2 G is beyond G": steep > G},
+    )
 
 
 def _apart(d: int) -> Callable[[Draw], Statement]:

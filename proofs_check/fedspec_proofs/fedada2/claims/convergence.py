@@ -8,7 +8,7 @@ import numpy as np
 
 from fedspec.arith import least
 from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Source, claim
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.fedada2.kit.rational import F
 
@@ -61,11 +61,8 @@ def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
     extent=Extent.PART,
     assumptions={"phi": "phi may take one value for ever, as printed; a subsequence needs phi to rise"},
 )
-def definition() -> Finding:
+@decided()
+def definition(draw: Draw) -> Statement:
     """All y_phi(n) are the element y then, at distance 0. A phi that rises leaves it behind."""
-
-    def body(draw: Draw) -> Statement:
-        y, visited = draw("y"), draw("y_phi(n)")
-        return Statement({"phi": visited == y}, {"|y_phi(n) - y| = 0": (visited - y) ** 2 == 0})
-
-    return decide(body)
+    y, visited = draw("y"), draw("y_phi(n)")
+    return Statement({"phi": visited == y}, {"|y_phi(n) - y| = 0": (visited - y) ** 2 == 0})

@@ -16,7 +16,7 @@ from fedspec.algorithms import fedada2
 from fedspec.plan import Setup
 from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import every, prove
@@ -121,15 +121,12 @@ def rate() -> Finding:
     extent=Extent.PART,
     assumptions=RANGES_A,
 )
-def range_a() -> Finding:
+@decided(logic="QF_LRA")
+def range_a(draw: Draw) -> Statement:
     """For all real exponents."""
-
-    def body(draw: Draw) -> Statement:
-        p1, p2 = draw("p1"), draw("p2")
-        given = {"-1 < p1 + p2 < 0": every(p1 + p2 > -1, p1 + p2 < 0), "p2 <= -1/2": p2 <= F(-1, 2)}
-        return Statement(given, _negative(bounded_case(p1, p2)))
-
-    return decide(body, logic="QF_LRA")
+    p1, p2 = draw("p1"), draw("p2")
+    given = {"-1 < p1 + p2 < 0": every(p1 + p2 > -1, p1 + p2 < 0), "p2 <= -1/2": p2 <= F(-1, 2)}
+    return Statement(given, _negative(bounded_case(p1, p2)))
 
 
 def _range_b(top: Fraction) -> Callable[[Draw], Statement]:

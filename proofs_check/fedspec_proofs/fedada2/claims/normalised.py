@@ -16,7 +16,7 @@ from fedspec.client.normalised import normalised_sgd
 from fedspec.problems.heavy_tailed import noisy
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.reals import roots
 from fedspec_proofs.engines.smt import every
@@ -102,16 +102,6 @@ def second_moment() -> Finding:
     return _by_hand(found) if found.verdict is Verdict.PROVED else found
 
 
-def _recursion(draw: Draw) -> Statement:
-    """(t + t_0) E_(t+1) <= (t + t_0 - 1) E_t + b gives (t + t_0) E_(t+1) <= (t_0 - 1) E_0 + (t + 1) b."""
-    t, t0, now, later, first, b = (draw(name) for name in ("t", "t0", "E", "later", "E0", "b"))
-    given = {
-        "the step": (t + t0) * later <= (t + t0 - 1) * now + b,
-        "so far": (t + t0 - 1) * now <= (t0 - 1) * first + t * b,
-    }
-    return Statement(given, {"after it": (t + t0) * later <= (t0 - 1) * first + (t + 1) * b})
-
-
 @claim(
     "fedada2.proposition-9-ii-recursion",
     statement="From E_(t+1) <= ((t + t_0 - 1) E_t + b)/(t + t_0) follows E_t <= ((t_0 - 1) E_0 + t b)/(t + t_0 - 1) "
@@ -124,9 +114,16 @@ def _recursion(draw: Draw) -> Statement:
         "so far": "the induction hypothesis, equality at t = 0",
     },
 )
-def recursion() -> Finding:
+@decided()
+def recursion(draw: Draw) -> Statement:
     """Induction over t; the limit is b. What the recursion rests on (L401) is refuted."""
-    return decide(_recursion)
+    # (t + t_0) E_(t+1) <= (t + t_0 - 1) E_t + b gives (t + t_0) E_(t+1) <= (t_0 - 1) E_0 + (t + 1) b.
+    t, t0, now, later, first, b = (draw(name) for name in ("t", "t0", "E", "later", "E0", "b"))
+    given = {
+        "the step": (t + t0) * later <= (t + t0 - 1) * now + b,
+        "so far": (t + t0 - 1) * now <= (t0 - 1) * first + t * b,
+    }
+    return Statement(given, {"after it": (t + t0) * later <= (t0 - 1) * first + (t + 1) * b})
 
 
 def limit(top: Fraction, start: Fraction) -> Callable[[Draw], Statement]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedspec_proofs.claim import Dropped, Engine, Extent, Finding, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fedada2.claims.corollaries import COROLLARY_23, COROLLARY_24, bounded_case, growing_case
@@ -92,25 +92,6 @@ def identical() -> Finding:
     return replace(found, evidence=evidence, dropped={"D = L^2 |Phi1|^2": Dropped(far_late > far_early / 2, words)})
 
 
-def _identical(draw: Draw) -> Statement:
-    """Ranges (A), in p1 and p2, and (B), in q1, with Psi3 of the order eta eta_l^3 T."""
-    p1, p2, q1 = draw("p1"), draw("p2"), draw("q1")
-    bounded, growing = bounded_case(p1, p2), growing_case(q1, F(-49, 100), squared=3)
-    bounded[2] = 2 * p2
-    given = {
-        "(A)": every(p1 + p2 > -1, p1 + p2 < 0, p2 <= F(-1, 2)),
-        "(B)": every(q1 > F(-1, 2), q1 < F(12, 25)),
-    }
-    shown = {f"Psi{i}/Psi6 falls in (A)": e < 0 for i, e in enumerate(bounded, 1)}
-    return Statement(
-        given,
-        {
-            **shown,
-            **{f"Psi{i}/Psi6 falls in (B)": e < 0 for i, e in enumerate(growing, 1)},
-        },
-    )
-
-
 def _in_ranges(rng: Any) -> dict[str, Fraction]:
     p2 = F(-int(rng.integers(4, 13)), 8)
     return {"p2": p2, "p1": -p2 - F(int(rng.integers(1, 8)), 8), "q1": F(int(rng.integers(-49, 48)), 100)}
@@ -127,6 +108,22 @@ def _in_ranges(rng: Any) -> dict[str, Fraction]:
     repairs="fedada2.corollary-23",
     chain=("fedada2.theorem-20-repaired", "fedada2.lemma-15-repaired"),
 )
-def identical_ranges() -> Finding:
+@decided(logic="QF_LRA", sample=_in_ranges)
+def identical_ranges(draw: Draw) -> Statement:
     """What Corollary 23 says of the printed bound holds of the repaired one, for clients that do not differ."""
-    return decide(_identical, logic="QF_LRA", sample=_in_ranges)
+    # Ranges (A), in p1 and p2, and (B), in q1, with Psi3 of the order eta eta_l^3 T.
+    p1, p2, q1 = draw("p1"), draw("p2"), draw("q1")
+    bounded, growing = bounded_case(p1, p2), growing_case(q1, F(-49, 100), squared=3)
+    bounded[2] = 2 * p2
+    given = {
+        "(A)": every(p1 + p2 > -1, p1 + p2 < 0, p2 <= F(-1, 2)),
+        "(B)": every(q1 > F(-1, 2), q1 < F(12, 25)),
+    }
+    shown = {f"Psi{i}/Psi6 falls in (A)": e < 0 for i, e in enumerate(bounded, 1)}
+    return Statement(
+        given,
+        {
+            **shown,
+            **{f"Psi{i}/Psi6 falls in (B)": e < 0 for i, e in enumerate(growing, 1)},
+        },
+    )

@@ -14,7 +14,7 @@ from fedspec.arith import Array, Vector, maximum, minimum, where_less
 from fedspec.plan import Oracle
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.engines.smt import every
@@ -234,11 +234,8 @@ def _beyond(rng: np.random.Generator) -> Mapping[str, Fraction]:
     engine=Engine.SMT,
     extent=Extent.PART,
 )
-def variance() -> Finding:
+@decided()
+def variance(draw: Draw) -> Statement:
     """(f - 1)^2 >= 0."""
-
-    def body(draw: Draw) -> Statement:
-        f = draw("f")
-        return Statement({}, {"f^2 >= 2 f - 1": f * f >= 2 * f - 1})
-
-    return decide(body)
+    f = draw("f")
+    return Statement({}, {"f^2 >= 2 f - 1": f * f >= 2 * f - 1})

@@ -19,7 +19,7 @@ from fedspec.server.adagrad import Adaptive
 from fedspec.server.adam import adam
 from fedspec_proofs.claim import FEDADA2, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import Induction, every
 from fedspec_proofs.fedada2.kit.conditions import bounded, smooth
@@ -160,28 +160,6 @@ def _change(h: Any, state: Covered, client: Any) -> Any:
     return quiet[1]["delta"]
 
 
-def _bounded(draw: Draw) -> Statement:
-    """One round of server Adam from v_(t-1): b is the root of v_t, a that of beta2 v_(t-1), s that of 1 - beta2."""
-    a, b, s, tau, phi = (draw(name) for name in ("a", "b", "s", "tau", "phi"))
-    delta, v = draw("delta", 1), draw("v", 1)
-    beta2 = 1 - s * s
-    (after,) = second_moment(adam, v, delta, beta2=beta2)
-    (change,) = delta
-    given = {
-        "roots": every(a >= 0, b >= 0, b * b == after, a * a == beta2 * v[0]),
-        "0 <= beta2 < 1": every(s > 0, s <= 1),
-        "|Delta| <= Phi": every(change <= phi, -change <= phi),
-        "tau > 0": tau > 0,
-    }
-    shown = {
-        "(1 - beta2) Delta_t^2 <= v_t": s * s * change * change <= after,
-        "sqrt(v_t) - sqrt(beta2 v_(t-1)) <= Phi sqrt(1 - beta2)": b - a <= phi * s,
-        "and it is >= 0": b >= a,
-        "tau^2 <= (sqrt(beta2 v_(t-1)) + tau) (sqrt(v_t) + tau)": tau * tau <= (a + tau) * (b + tau),
-    }
-    return Statement(given, shown)
-
-
 def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
     n = int(rng.integers(2, 9))
     s = F(3, 5)
@@ -205,10 +183,29 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
     },
     repairs="fedada2.l1150",
 )
-def bounded_moment() -> Finding:
+@decided(sample=_pythagorean)
+def bounded_moment(draw: Draw) -> Statement:
     """One round of server Adam; T_(1,r) is 1/(sqrt(beta2 v_(t-1)) + tau) - 1/(sqrt(v_t) + tau) times |Delta_r| <= Phi1
     and |grad f| <= G, and the difference is that of the roots over the product of the denominators.
 
     Divided by Psi6 of order eta eta_l T this falls as eta_l, so that the rate O(T^(-1/2)) is not touched by it.
     """
-    return decide(_bounded, sample=_pythagorean)
+    # One round of server Adam from v_(t-1): b is the root of v_t, a that of beta2 v_(t-1), s that of 1 - beta2.
+    a, b, s, tau, phi = (draw(name) for name in ("a", "b", "s", "tau", "phi"))
+    delta, v = draw("delta", 1), draw("v", 1)
+    beta2 = 1 - s * s
+    (after,) = second_moment(adam, v, delta, beta2=beta2)
+    (change,) = delta
+    given = {
+        "roots": every(a >= 0, b >= 0, b * b == after, a * a == beta2 * v[0]),
+        "0 <= beta2 < 1": every(s > 0, s <= 1),
+        "|Delta| <= Phi": every(change <= phi, -change <= phi),
+        "tau > 0": tau > 0,
+    }
+    shown = {
+        "(1 - beta2) Delta_t^2 <= v_t": s * s * change * change <= after,
+        "sqrt(v_t) - sqrt(beta2 v_(t-1)) <= Phi sqrt(1 - beta2)": b - a <= phi * s,
+        "and it is >= 0": b >= a,
+        "tau^2 <= (sqrt(beta2 v_(t-1)) + tau) (sqrt(v_t) + tau)": tau * tau <= (a + tau) * (b + tau),
+    }
+    return Statement(given, shown)

@@ -20,7 +20,7 @@ from fedspec.plan import Oracle, Plan
 from fedspec.problems.heavy_tailed import noisy, student_2
 from fedspec_proofs.claim import FEDADA2, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure, exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decide, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fedada2.kit.rational import F
@@ -127,18 +127,15 @@ def heavy_tailed() -> Finding:
     engine=Engine.SMT,
     assumptions={"gamma > 0": "the scale", "|xi| >= gamma": "the part of the line that is looked at"},
 )
-def heavy_tailed_cauchy() -> Finding:
+@decided()
+def heavy_tailed_cauchy(draw: Draw) -> Statement:
     """There xi^2 times the density is at least gamma/(2 pi), whose integral up to R is gamma (R - gamma)/pi.
 
     The normal law is not heavy-tailed: its second moment is its variance.
     """
-
-    def body(draw: Draw) -> Statement:
-        xi, gamma = draw("xi"), draw("gamma")
-        given = {"gamma > 0": gamma > 0, "|xi| >= gamma": xi * xi >= gamma * gamma}
-        return Statement(given, {"xi^2/(xi^2 + gamma^2) >= 1/2": 2 * xi * xi >= xi * xi + gamma * gamma})
-
-    return decide(body)
+    xi, gamma = draw("xi"), draw("gamma")
+    given = {"gamma > 0": gamma > 0, "|xi| >= gamma": xi * xi >= gamma * gamma}
+    return Statement(given, {"xi^2/(xi^2 + gamma^2) >= 1/2": 2 * xi * xi >= xi * xi + gamma * gamma})
 
 
 def fedavg_clients(x: Vector, eta_l: Any, clients: Sequence[Oracle], K: int) -> Vector:

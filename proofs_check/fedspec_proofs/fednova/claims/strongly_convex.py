@@ -18,7 +18,7 @@ from fedspec.client.proximal import proximal_sgd
 from fedspec.plan import Oracle
 from fedspec_proofs.claim import FEDNOVA, Claim, Dropped, Engine, Finding, Source, Verdict, claim, false
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 from fedspec_proofs.engines.worst_case.certificates import Case, certified, with_less
@@ -234,8 +234,37 @@ def _factor_without(
     return without
 
 
-def _step(draw: Draw) -> Statement:
-    """A local step of two runs, by the rule; then its lengths, of which only the inner products are known."""
+def _small(rng: np.random.Generator) -> Mapping[str, Fraction]:
+    """Values for which the assumptions hold."""
+    one, two, three, four = (Fraction(int(k), 16) for k in rng.integers(1, 16, 4))
+    known = {"L": Fraction(2), "p": Fraction(2), "r": Fraction(4)}
+    return {**known, "mu": one, "pull": two, "eta": three / 2, "q": four, "m": four}
+
+
+@claim(
+    "fednova.local-steps-contract",
+    statement="Rounds of FedAvg or FedProx from x and y, n strongly convex clients, any weights p_i, numbers tau_i of "
+    "steps, end at most sum p_i m(tau_i) |x - y| apart, m(0) = 1, m(k+1) = (1 - eta (mu + mu')) m(k) + eta mu' < 1, "
+    "mu' FedProx's mu: one model is left where it is by a round, and rounds go there from everywhere",
+    source=Source(FEDNOVA, "ours, about the limits of eqs. (24)-(28) (L357-373), for clients that are no quadratics"),
+    engine=Engine.SMT,
+    assumptions={
+        "strong": "every F_i is mu-strongly convex, 0 < mu < L",
+        "smooth": "every F_i has gradients that are Lipschitz with constant L, in any dimension",
+        "rate": "0 < eta (L + mu + 2 mu') <= 2",
+        "weights": "the p_i are not negative and sum to 1",
+    },
+)
+@decided(sample=_small)
+def local_steps(draw: Draw) -> Statement:
+    """One local step, for all lengths and inner products: h = the difference of the gradients of F_i - mu |x|^2 / 2,
+    which is convex with gradients of Lipschitz constant L - mu, so that <h, y - z> (L - mu) >= |h|^2.
+
+    By the triangle inequality a step makes c |y - z| + eta mu' |x - w| of |y - z|; from m(0) = 1 by induction over the
+    steps, which z3 sees keep m in [0, 1); the mean of the clients by the triangle inequality again; the fixed point by
+    Banach's theorem. Equal parabolas of curvature mu attain it.
+    """
+    # A local step of two runs, by the rule; then its lengths, of which only the inner products are known.
     eta, mu, pull, L = draw("eta"), draw("mu"), draw("pull"), draw("L")
     y, z, x, w, g, k = (draw(name, 1) for name in "yzxwgk")
     c = 1 - eta * (mu + pull)
@@ -258,38 +287,6 @@ def _step(draw: Draw) -> Statement:
             "c m + eta mu' < 1": c * m + eta * pull < 1,
         },
     )
-
-
-def _small(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    """Values for which the assumptions hold."""
-    one, two, three, four = (Fraction(int(k), 16) for k in rng.integers(1, 16, 4))
-    known = {"L": Fraction(2), "p": Fraction(2), "r": Fraction(4)}
-    return {**known, "mu": one, "pull": two, "eta": three / 2, "q": four, "m": four}
-
-
-@claim(
-    "fednova.local-steps-contract",
-    statement="Rounds of FedAvg or FedProx from x and y, n strongly convex clients, any weights p_i, numbers tau_i of "
-    "steps, end at most sum p_i m(tau_i) |x - y| apart, m(0) = 1, m(k+1) = (1 - eta (mu + mu')) m(k) + eta mu' < 1, "
-    "mu' FedProx's mu: one model is left where it is by a round, and rounds go there from everywhere",
-    source=Source(FEDNOVA, "ours, about the limits of eqs. (24)-(28) (L357-373), for clients that are no quadratics"),
-    engine=Engine.SMT,
-    assumptions={
-        "strong": "every F_i is mu-strongly convex, 0 < mu < L",
-        "smooth": "every F_i has gradients that are Lipschitz with constant L, in any dimension",
-        "rate": "0 < eta (L + mu + 2 mu') <= 2",
-        "weights": "the p_i are not negative and sum to 1",
-    },
-)
-def local_steps() -> Finding:
-    """One local step, for all lengths and inner products: h = the difference of the gradients of F_i - mu |x|^2 / 2,
-    which is convex with gradients of Lipschitz constant L - mu, so that <h, y - z> (L - mu) >= |h|^2.
-
-    By the triangle inequality a step makes c |y - z| + eta mu' |x - w| of |y - z|; from m(0) = 1 by induction over the
-    steps, which z3 sees keep m in [0, 1); the mean of the clients by the triangle inequality again; the fixed point by
-    Banach's theorem. Equal parabolas of curvature mu attain it.
-    """
-    return decide(_step, sample=_small)
 
 
 nova = _claim(

@@ -17,7 +17,7 @@ from fedspec.readings import Solver, TauEff
 from fedspec_proofs.chain import SUMMED
 from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
-from fedspec_proofs.engines.algebra import Statement, decide
+from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import adds_up
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import identities
@@ -158,25 +158,20 @@ def at_the_rate() -> Finding:
         "signs": "eta L > 0, tau_eff > 0, ||a_i||_1 >= 0, beta^2 >= 0",
     },
 )
-def sufficient_rate() -> Finding:
+@decided(sample=lambda rng: {"eta_L": rational(int(rng.integers(1, 9)), 64)})
+def sufficient_rate(draw: Draw) -> Statement:
     """The root enters by its square: 4 (eta L)^2 max ||a||_1^2 (2 beta^2 + 1) <= 1."""
-
-    def body(draw: Draw) -> Statement:
-        y, steps, largest, norm, last, beta2 = (
-            draw(n) for n in ("eta_L", "tau_eff", "a_max", "a_norm", "a_last", "beta2")
-        )
-        rates = 2 * y * steps <= 1, 4 * y**2 * (norm * (norm - last)) * (2 * beta2 + 1) <= 1
-        return Statement(
-            {
-                "first": 2 * y * steps <= 1,
-                "second": 4 * y**2 * largest**2 * (2 * beta2 + 1) <= 1,
-                "last": every(last >= 0, last <= norm, norm <= largest),
-                "signs": every(y > 0, steps > 0, norm >= 0, beta2 >= 0),
-            },
-            {"(98)": rates[0], "(99)": rates[1]},
-        )
-
-    return decide(body, sample=lambda rng: {"eta_L": rational(int(rng.integers(1, 9)), 64)})
+    y, steps, largest, norm, last, beta2 = (draw(n) for n in ("eta_L", "tau_eff", "a_max", "a_norm", "a_last", "beta2"))
+    rates = 2 * y * steps <= 1, 4 * y**2 * (norm * (norm - last)) * (2 * beta2 + 1) <= 1
+    return Statement(
+        {
+            "first": 2 * y * steps <= 1,
+            "second": 4 * y**2 * largest**2 * (2 * beta2 + 1) <= 1,
+            "last": every(last >= 0, last <= norm, norm <= largest),
+            "signs": every(y > 0, steps > 0, norm >= 0, beta2 >= 0),
+        },
+        {"(98)": rates[0], "(99)": rates[1]},
+    )
 
 
 def _leading(draw: Draw, *, spread: bool = False) -> Iterable[Any]:
