@@ -327,7 +327,7 @@ def claim(
     assumptions: Mapping[str, str] | None = None,
     sizes: str = "",
     repairs: str = "",
-    chain: tuple[str, ...] = (),
+    chain: str = "",
     extent: Extent | None = None,
     severity: Severity | None = None,
 ) -> Callable[[Callable[[], Finding]], Claim]:
@@ -335,7 +335,8 @@ def claim(
 
     A claim with a severity is refuted, one with sizes proved at these, any other one proved, if it names no verdict.
     The engine is that of :data:`SHOWN_BY`, if it names none. If nothing is said of its extent, what is shown at sizes
-    is part of a printed statement, and what is ours a remark.
+    is part of a printed statement, and what is ours a remark. A chain names claims of the same paper, without the paper:
+    ``"lemma-2 eq-90"``.
 
     Raises:
         ValueError: it is proved at sizes or certified and names none, or names sizes and is not; it says of a printed
@@ -350,8 +351,8 @@ def claim(
         raise ValueError(f"claim: {id} is {stands} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
 
     def decorate(body: Callable[[], Finding]) -> Claim:
-        shown = assumptions or {}
-        one = Claim(id, statement, source, by, stands, body, shown, sizes, repairs, "", chain, extent, severity)
+        shown, links = assumptions or {}, tuple(f"{id.partition('.')[0]}.{link}" for link in chain.split())
+        one = Claim(id, statement, source, by, stands, body, shown, sizes, repairs, "", links, extent, severity)
         return _placed(one)
 
     return decorate

@@ -255,7 +255,7 @@ def term_one(draw: Draw) -> Sum:
     extent=Extent.WHOLE,
     assumptions={"4.3": "|f_i'| <= G", **DRAWN},
     repairs="afga.eq-15",
-    chain=("afga.eq-12", "afga.eq-9", "afga.theorem-4-6-lines"),
+    chain="eq-12 eq-9 theorem-4-6-lines",
 )
 def eq_15_repaired() -> Finding:
     """Four steps, three of which are rows, add up to it. Searched: two or three clients, one drawn, d = 1, one or two

@@ -145,22 +145,8 @@ def sum_of_steps(draw: Draw, halved: str = "") -> Sum:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=STEPS,
-    chain=tuple(
-        f"afga.{link}"
-        for link in (
-            "eq-13",
-            "theorem-4-6-lines",
-            "lemma-f-7",
-            "lemma-f-9",
-            "eq-12",
-            "eq-9",
-            "eq-17",
-            "eq-17-eps-repaired",
-            "theorem-4-6-slopes",
-            "lemma-f-3-assembly",
-            "eq-86-assembly",
-        )
-    ),
+    chain="eq-13 theorem-4-6-lines lemma-f-7 lemma-f-9 eq-12 eq-9 eq-17 eq-17-eps-repaired theorem-4-6-slopes "
+    "lemma-f-3-assembly eq-86-assembly",
 )
 def assembly() -> Finding:
     """Expectations summed over the rounds are free variables. A third of the terms of eq. (18) is to spare."""
@@ -189,7 +175,7 @@ def half_of_e_0() -> Finding:
         "|m_(r-1)|/sqrt(eps)",
         "v": "0 <= V_r^(-1/2) <= 1/sqrt(eps) in the coordinate",
     },
-    chain=("afga.amsgrad-order", "afga.lemma-f-8-gradient", "afga.lemma-f-8-repaired"),
+    chain="amsgrad-order lemma-f-8-gradient lemma-f-8-repaired",
 )
 def lines() -> Finding:
     """slope, delta, m, D and v are one coordinate; change, length_m and length_delta are lengths of vectors."""

@@ -150,7 +150,7 @@ def _shown(runs: list[Setting]) -> Finding:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=THEOREM,
-    chain=("afga.theorem-4-6-assembly",),
+    chain="theorem-4-6-assembly",
 )
 def theorem_d_3() -> Finding:
     """The paper's way with its steps corrected. As printed the proof breaks at eq. (15), whose V_r is made of Delta_r;
@@ -172,7 +172,7 @@ def theorem_d_3() -> Finding:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=THEOREM,
-    chain=("afga.theorem-4-6-assembly",),
+    chain="theorem-4-6-assembly",
 )
 def theorem_4_6() -> Finding:
     """As for Theorem D.3, of which it is a case; runs with d <= 2, N <= 4, I <= 2, R <= 1200, N > M among them."""

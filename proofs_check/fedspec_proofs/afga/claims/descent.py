@@ -73,7 +73,7 @@ def eq_17_eps() -> Finding:
         "roots": "s, e and C_0 are the positive roots of v_hat + eps, eps and B^2 + eps",
     },
     repairs="afga.eq-17-eps",
-    chain=("afga.lemma-f-8-repaired",),
+    chain="lemma-f-8-repaired",
 )
 def eq_17_eps_repaired() -> Finding:
     """One coordinate; the sum over coordinates keeps both inequalities."""

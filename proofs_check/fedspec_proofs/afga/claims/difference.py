@@ -97,7 +97,7 @@ SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 1), (1, 3, 2), (1, 4, 2), (2, 2, 1), (2, 2
     source=Source(AFGA, OURS + ", eqs. (74) and (75) (L3766-3819)"),
     engine=Engine.SYMBOLIC,
     assumptions=DRAWS,
-    chain=("afga.lemma-f-6-exact",),
+    chain="lemma-f-6-exact",
 )
 def eq_75_exact() -> Finding:
     """The exact moment of Lemma F.6; then K <= 3 clusters of n <= 4, models relative to x_r, d = 1."""
@@ -160,9 +160,7 @@ def tight(draw: Draw) -> Sum:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=TIGHT,
-    chain=tuple(
-        f"afga.{link}" for link in ("eq-75-exact", "eq-9", "eq-76-repaired", "lemma-f-6-exact", "lemma-f-1-lines")
-    ),
+    chain="eq-75-exact eq-9 eq-76-repaired lemma-f-6-exact lemma-f-1-lines",
 )
 def eq_86() -> Finding:
     """Without a factor to spare."""
@@ -180,7 +178,7 @@ def eq_86() -> Finding:
     extent=Extent.WHOLE,
     assumptions={**some(ASSUMPTIONS, "4.1", "4.2", "D.1 within"), **DRAWN},
     repairs="afga.lemma-f-5",
-    chain=("afga.eq-86-assembly",),
+    chain="eq-86-assembly",
 )
 def eq_86_tight() -> Finding:
     """It needs neither C_1 nor alpha, sigma_c, rho or a condition on eta_l."""

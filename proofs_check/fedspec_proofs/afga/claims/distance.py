@@ -107,7 +107,7 @@ def _sample(rng: np.random.Generator, case: str) -> dict[str, F]:
     engine=Engine.SMT,
     extent=Extent.PART,
     assumptions=GIVEN,
-    chain=("afga.lemma-f-1-assembly", "afga.lemma-f-2-assembly"),
+    chain="lemma-f-1-assembly lemma-f-2-assembly",
 )
 def f_3() -> Finding:
     """By induction over t, and by twenty coefficients; without the eigenvalues of the paper's way."""

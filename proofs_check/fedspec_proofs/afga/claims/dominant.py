@@ -102,7 +102,7 @@ def _sample(rng: np.random.Generator) -> dict[str, F]:
         "H": "1 <= H <= I",
         "eq. (30)": "N^2 (N-M)/(M^2 (N-1)) H rho^2 <= 1, as afga.eq-32 and eq-30 have it for rho <= M/(M + N)",
     },
-    chain=("afga.eq-32", "afga.eq-30"),
+    chain="eq-32 eq-30",
 )
 def theorem_4_6_rate() -> Finding:
     """The limit by symbols, its bound by SMT. For M = N the condition on rho is not needed: eq. (30) is 0 <= 1."""

@@ -116,7 +116,7 @@ def _larger(draw: Draw) -> list[Any]:
     extent=Extent.WHOLE,
     assumptions={**_used(*ONE_STEP), **DRAWN},
     repairs="afga.lemma-f-1",
-    chain=("afga.lemma-f-1-assembly",),
+    chain="lemma-f-1-assembly",
 )
 def lemma_f_1_repaired() -> Finding:
     """By afga.lemma-f-1-assembly for all sizes. Certified at one of them, for all smooth clients and every W_k."""
@@ -135,7 +135,7 @@ def lemma_f_1_repaired() -> Finding:
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**_used(*ONE_STEP), **DRAWN},
-    chain=("afga.lemma-f-1-assembly",),
+    chain="lemma-f-1-assembly",
 )
 def eq_41() -> Finding:
     """By afga.lemma-f-1-assembly for all sizes. Certified at six of them, for all smooth clients and every W_k."""
@@ -216,7 +216,7 @@ _certified_f_2 = certified(F2, FOR_F2, lambda: bounds.by_hand(bounds.consensus_o
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**_used(*CONSENSUS), **DRAWN},
-    chain=("afga.lemma-f-2-assembly",),
+    chain="lemma-f-2-assembly",
 )
 def lemma_f_2() -> Finding:
     """By afga.lemma-f-2-assembly for all sizes. Certified at six of them, for all smooth clients, and every W_k with

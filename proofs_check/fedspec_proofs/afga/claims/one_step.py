@@ -89,7 +89,7 @@ def drift_step(draw: Draw) -> Sum:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=F1_STEPS,
-    chain=("afga.lemma-f-1-step", "afga.lemma-f-1-lines", "afga.lemma-f-1-sizes"),
+    chain="lemma-f-1-step lemma-f-1-lines lemma-f-1-sizes",
 )
 def f_1() -> Finding:
     """A split in three with weights 4, 2, 4 and the variance of the draws; the paper's split in four does not give this
@@ -255,7 +255,7 @@ def consensus_step(draw: Draw) -> Sum:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=F2_STEPS,
-    chain=("afga.eq-44-repaired", "afga.lemma-f-1-lines"),
+    chain="eq-44-repaired lemma-f-1-lines",
 )
 def f_2() -> Finding:
     """Without a factor to spare: so the paper's constants come about."""

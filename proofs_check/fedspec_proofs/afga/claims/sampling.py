@@ -224,7 +224,7 @@ def _around(draw: Draw) -> list[Any]:
         "without replacement": DRAWS["without replacement"],
         "D.1 within": "1/n sum over the cluster of |grad f_i - grad fbar_k|^2 <= sigma_k^2, for the inequality",
     },
-    chain=("afga.lemma-f-6-exact",),
+    chain="lemma-f-6-exact",
 )
 def eq_39() -> Finding:
     """Lemma F.6 for y_i = grad f_i - grad fbar_k, whose sum is zero; then at n <= 4, d = 1, by every draw."""

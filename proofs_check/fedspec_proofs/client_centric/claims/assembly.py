@@ -92,15 +92,7 @@ def one_round(draw: Draw) -> Sum:
     source=Source(CLIENT_CENTRIC, f"ours: the round of {PLACE}"),
     engine=Engine.SYMBOLIC,
     assumptions=ROUND,
-    chain=(
-        "client-centric.eq-4",
-        "client-centric.a-2",
-        "client-centric.terms",
-        "client-centric.participation-mean",
-        "client-centric.a-7",
-        "client-centric.v-0-repaired",
-        "client-centric.a-8",
-    ),
+    chain="eq-4 a-2 terms participation-mean a-7 v-0-repaired a-8",
 )
 def round_falls() -> Finding:
     """delays: the mean over clients of |x_t - x_(t - tau_i)|^2; drift: that of E |x_(t - tau_i) - x^i_k|^2."""
@@ -192,16 +184,8 @@ STARTS = {"v_0 = 0": 0, "v_0 = eps^2": 1}
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=ROUNDS,
-    chain=(
-        "client-centric.round-assembly",
-        "client-centric.telescoping",
-        "client-centric.d-t-squares",
-        "client-centric.delays",
-        "client-centric.drift-every-k",
-        "client-centric.delta-square-repaired",
-        "client-centric.participation-mean",
-        "client-centric.participation-centred",
-    ),
+    chain="round-assembly telescoping d-t-squares delays drift-every-k delta-square-repaired participation-mean "
+    "participation-centred",
 )
 def theorem_adds_up() -> Finding:
     """The bound is the one that the search of theorem-4-1-repaired looks at, on symbols; none of it is typed again."""

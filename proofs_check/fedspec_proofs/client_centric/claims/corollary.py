@@ -220,7 +220,7 @@ def _unbounded(name: str, quotients: list[Any], conditions: dict[str, bool]) -> 
     sizes="the orders for all n, m, K, T and tau; the two clients at K = 4^j, T = 4 K^5, j <= 5",
     assumptions={**EXPONENTS, "one of two": "n = 2 and m = 1, for the second half"},
     repairs="client-centric.corollary-4-1-1",
-    chain=("client-centric.theorem-4-1-repaired",),
+    chain="theorem-4-1-repaired",
 )
 def rate_repaired() -> Finding:
     """No linear speed-up in K where clients are drawn: the term with s^2 has this order, and runs attain it.

@@ -31,7 +31,7 @@ BOUNDS = {
     source=Source(CLIENT_CENTRIC, "ours: bounds of A_1 (L595-616), A_5 (L635-659), A_3 and A_4 (L773-842) for any E"),
     engine=Engine.SMT,
     assumptions=BOUNDS,
-    chain=("client-centric.a-5-roots", "client-centric.bounds", "client-centric.v-0-repaired"),
+    chain="a-5-roots bounds v-0-repaired",
 )
 def terms() -> Finding:
     """Coordinate by coordinate; kappa = L eta in A_1, where |grad f(z_t) - grad f(x_t)|^2 <= L^2 eta^2 C^2 |a_t d_t|^2.
@@ -106,7 +106,7 @@ def drift_every_k() -> Finding:
         "one lag": "terms are not negative, and those of one lag are at most the whole",
         "part": "a delay is made of lags 1 to tau, each of them whole or not at all",
     },
-    chain=("client-centric.delay-sum", "client-centric.v-0-repaired", "client-centric.d-t-squares"),
+    chain="delay-sum v-0-repaired d-t-squares",
 )
 def delays() -> Finding:
     """A sum over s rounds squared is at most s times the squares (induction over s), a step is eta |y_k| long, and the

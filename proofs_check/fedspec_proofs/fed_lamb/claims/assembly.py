@@ -62,7 +62,7 @@ def at_rest(draw: Draw) -> Sum:
     source=at("ours, in place of L598-612"),
     engine=Engine.SYMBOLIC,
     assumptions=KEY,
-    chain=("fed-lamb.key-inequality-lines",),
+    chain="key-inequality-lines",
 )
 def key_inequality() -> Finding:
     """Multiplied by ||D g||; where that is 0, h - g is h, and s ||D h|| <= ||h||."""
@@ -76,7 +76,7 @@ def key_inequality() -> Finding:
     source=at("ours, in place of L598-612"),
     engine=Engine.SMT,
     assumptions={"s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor"},
-    chain=("fed-lamb.v-hat-floor",),
+    chain="v-hat-floor",
 )
 @decided()
 def lines(draw: Draw) -> Statement:
@@ -113,7 +113,7 @@ def _clipped(rng: np.random.Generator) -> Mapping[str, F]:
         "lengths": "s ||D h|| and ||h - g|| are not negative",
         "H4": "0 <= phi_m <= phi <= phi_M",
     },
-    chain=("fed-lamb.key-inequality-assembly",),
+    chain="key-inequality-assembly",
 )
 def scaled() -> Finding:
     """Lengths and inner products are variables, so layers may have any size."""
@@ -169,7 +169,7 @@ def errors_and_rate(draw: Draw) -> dict[str, Any]:
     source=at("ours, in place of (16)-(21)"),
     engine=Engine.SYMBOLIC,
     assumptions=ROUND,
-    chain=("fed-lamb.key-inequality-scaled", "fed-lamb.lemma-1-repaired"),
+    chain="key-inequality-scaled lemma-1-repaired",
 )
 def round_falls() -> Finding:
     """In every outcome."""
@@ -221,7 +221,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=ROUNDS,
-    chain=("fed-lamb.round-assembly", "fed-lamb.errors"),
+    chain="round-assembly errors",
 )
 def theorems() -> Finding:
     """Of the lengths; the squares follow by ||D f'|| <= M/s and ||f'|| <= M."""

@@ -81,7 +81,7 @@ def _key(c: Layer) -> Iterator[Sides]:
     source=at("ours, in place of L598-612"),
     engine=Engine.SYMBOLIC,
     assumptions={"v_hat >= v0": "in every coordinate", "beta1 = 0": "the step is along the gradient, not its momentum"},
-    chain=("fed-lamb.key-inequality-assembly",),
+    chain="key-inequality-assembly",
 )
 def key_layers() -> Finding:
     """By fed-lamb.key-inequality-assembly. Searched through the rule, in layers of up to three coordinates.
@@ -170,7 +170,7 @@ def counted(draw: Draw) -> list[Any]:
     source=at("ours, for Theorems 1 and 3 (L250-254, L706-716)"),
     engine=Engine.SYMBOLIC,
     assumptions=ERRORS,
-    chain=("fed-lamb.lemma-1-repaired",),
+    chain="lemma-1-repaired",
 )
 def gradients_err() -> Finding:
     """For all n, T and layers; the mean of t is counted by induction, and a mean's square taken outcome by outcome."""
@@ -220,7 +220,7 @@ def _lengths(rng: np.random.Generator) -> Mapping[str, F]:
         "Cauchy": "<f'^l, D f'^l> <= ||f'^l|| ||D f'^l||",
         "H5": "|f'_j| = sqrt(v_hat_j) |D_j f'_j| <= V^2 |D_j f'_j|, coordinate by coordinate",
     },
-    chain=("fed-lamb.v-hat-floor",),
+    chain="v-hat-floor",
 )
 def squares_by_lengths() -> Finding:
     """Layer by layer; the layers add up, since all three left sides are sums over them."""

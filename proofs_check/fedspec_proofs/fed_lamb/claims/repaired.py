@@ -55,7 +55,7 @@ ROUND = {name: SETTING[name] for name in ("setting", "H1", "H4", "everybody", "b
     source=at("ours, in place of (16)-(21)"),
     engine=Engine.SYMBOLIC,
     assumptions=ROUND,
-    chain=("fed-lamb.round-assembly",),
+    chain="round-assembly",
 )
 def one_round_falls() -> Finding:
     """By fed-lamb.round-assembly. Searched: up to two clients, layers and local steps; noise may turn a gradient."""
@@ -133,7 +133,7 @@ def _added_up(looked: Finding) -> Finding:
     extent=Extent.PART,
     assumptions=SETTING,
     repairs="fed-lamb.theorem-1",
-    chain=("fed-lamb.theorem-3-assembly", "fed-lamb.squares"),
+    chain="theorem-3-assembly squares",
 )
 def theorem_1() -> Finding:
     """All outcomes of the noise. With alpha ~ 1/sqrt(R): O(1/sqrt(R)), and a floor that no R or n removes."""
@@ -150,7 +150,7 @@ def theorem_1() -> Finding:
     extent=Extent.PART,
     assumptions=SETTING,
     repairs="fed-lamb.theorem-3",
-    chain=("fed-lamb.theorem-3-assembly", "fed-lamb.squares"),
+    chain="theorem-3-assembly squares",
 )
 def theorem_3() -> Finding:
     """T = 1 and 2; the drift is the repaired Lemma 1. ||f'/v_hat^(1/4)||^2 <= sum_l ||f'^l|| ||D f'^l||, eps = 0."""
@@ -167,7 +167,7 @@ def theorem_3() -> Finding:
     extent=Extent.PART,
     assumptions={**SETTING, "H5": H5},
     repairs="fed-lamb.corollary-1-intended",
-    chain=("fed-lamb.theorem-3-repaired", "fed-lamb.squares"),
+    chain="theorem-3-repaired squares",
 )
 def corollary() -> Finding:
     """||f'||^2 <= M sum_l ||f'^l|| <= M V^2 sum_l ||D f'^l||; eps = 0."""

@@ -73,7 +73,7 @@ def printed() -> Finding:
     source=at("ours, Theorem 3, eq. (22) (L706-712) with the cst of L808"),
     verdict=Verdict.REFUTED,
     assumptions=FOUR,
-    chain=(*PROOF_1, *PROOF_3),
+    chain=f"{PROOF_1} {PROOF_3}",
 )
 def theorem_3() -> Finding:
     """c = 1/10 of x^2/2; sigma = 3c/4, so that the root in (22) is rational, which only makes the right side larger."""

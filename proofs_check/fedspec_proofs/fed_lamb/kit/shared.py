@@ -24,9 +24,9 @@ V_READ = (
 FOUR = {"H1": H1, "H2": H2, "H3": H3, "H4": H4, "setting": SETTING}
 """The printed assumptions, and what the proofs take beside them."""
 
-PROOF_1 = tuple(f"fed-lamb.{link}" for link in ("eq-7", "eq-9", "eq-10", "eq-8"))
+PROOF_1 = "eq-7 eq-9 eq-10 eq-8"
 """The printed proof of Theorem 1 down to (10), where it breaks first, and (8), which all of it is for."""
-PROOF_3 = tuple(f"fed-lamb.{link}" for link in ("eq-23-bound", "l-744", "eq-25"))
+PROOF_3 = "eq-23-bound l-744 eq-25"
 """That of Theorem 3 down to (25), where it breaks again, after the lines that it shares with Theorem 1."""
 
 

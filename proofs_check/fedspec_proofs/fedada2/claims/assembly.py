@@ -73,7 +73,7 @@ def _round_terms(draw: Draw) -> Mapping[str, Any]:
     source=Source(FEDADA2, "ours: eq. (11) (L948), repaired"),
     engine=Engine.SYMBOLIC,
     assumptions=ROUND,
-    chain=("fedada2.round-lines", "fedada2.lemma-16"),
+    chain="round-lines lemma-16",
 )
 def round_falls() -> Finding:
     """For any clients, participants, weights b^(t-r) and constants."""
@@ -148,7 +148,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     source=Source(FEDADA2, "ours: Theorem 20 (L842), repaired"),
     engine=Engine.SYMBOLIC,
     assumptions=ROUNDS,
-    chain=("fedada2.round-assembly", "fedada2.round-lines", "fedada2.lemma-21", "fedada2.lemma-22"),
+    chain="round-assembly round-lines lemma-21 lemma-22",
 )
 def theorem_adds_up() -> Finding:
     """With their constants it is the bound of Theorem 25 and of Corollaries 27 and 29 as well."""

@@ -126,17 +126,7 @@ def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any
         "1 <= K(O) <= K": "local steps",
         "Xi- < w < Xi+": "the strategies' weights",
     },
-    chain=(
-        "fedada2.theorem-25-sgd",
-        "fedada2.theorem-25-adagrad",
-        "fedada2.theorem-25-adam",
-        "fedada2.lemma-26",
-        "fedada2.l882",
-        "fedada2.l922",
-        "fedada2.eq-11",
-        "fedada2.lemma-22",
-        "fedada2.lemma-21",
-    ),
+    chain="theorem-25-sgd theorem-25-adagrad theorem-25-adam lemma-26 l882 l922 eq-11 lemma-22 lemma-21",
 )
 def theorem_25() -> Finding:
     """Everybody runs AdaGrad for one step, which is in the printed rule: a_1 = 1, theta_1 = |g_1| + eps."""
@@ -251,12 +241,7 @@ SETTING = {
     extent=Extent.PART,
     assumptions={**WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.theorem-25",
-    chain=(
-        "fedada2.theorem-20-assembly",
-        "fedada2.lemma-26",
-        "fedada2.theorem-25-strategies-relaxed",
-        "fedada2.gamma-lower",
-    ),
+    chain="theorem-20-assembly lemma-26 theorem-25-strategies-relaxed gamma-lower",
 )
 def theorem_25_repaired() -> Finding:
     """SGD, AdaGrad or Adam for all, any weight: Theorem 20's sum with K (K + 1)/2 gradients in a change.

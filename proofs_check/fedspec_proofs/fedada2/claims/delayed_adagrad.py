@@ -418,7 +418,7 @@ SETTING = {
     extent=Extent.WHOLE,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-29",
-    chain=("fedada2.theorem-20-assembly", "fedada2.lemma-30", "fedada2.agdu-ceiling", "fedada2.gamma-lower"),
+    chain="theorem-20-assembly lemma-30 agdu-ceiling gamma-lower",
 )
 def corollary_repaired() -> Finding:
     """The weights enter the drift squared, as in Corollary 27; one gradient a step, whose W is B times Theorem 20's."""

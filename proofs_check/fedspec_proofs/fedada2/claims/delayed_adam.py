@@ -165,12 +165,7 @@ SETTING = {
     extent=Extent.PART,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
     repairs="fedada2.corollary-27",
-    chain=(
-        "fedada2.theorem-20-assembly",
-        "fedada2.lemma-26",
-        "fedada2.theorem-25-strategies-relaxed",
-        "fedada2.gamma-lower",
-    ),
+    chain="theorem-20-assembly lemma-26 theorem-25-strategies-relaxed gamma-lower",
 )
 def corollary_repaired() -> Finding:
     """The constants of Corollary 27 belong to uncorrected moments; those of Theorem 25 do not need them."""

@@ -196,7 +196,7 @@ def derived(of: Bounds) -> list[Finding]:
         "alpha": "alpha = gamma/(2 eta_l n)",
         "w": "0 <= w <= W, the weight of a gradient over its denominator",
     },
-    chain=("fedada2.l882", "fedada2.lemma-16"),
+    chain="l882 lemma-16",
 )
 def round_lines() -> Finding:
     """Coordinate by coordinate, or in lengths; means over clients and sums over steps take one more at a time."""

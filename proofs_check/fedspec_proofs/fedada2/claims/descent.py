@@ -128,7 +128,7 @@ def _terms(c: Local) -> list[float]:
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
-    chain=("fedada2.l752-carried", "fedada2.lemma-17-sharper"),
+    chain="l752-carried lemma-17-sharper",
 )
 def gamma() -> Finding:
     """Step by step and coordinate by coordinate, from which the mean over clients and the sum over steps follow.

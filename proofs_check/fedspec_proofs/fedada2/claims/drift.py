@@ -134,7 +134,7 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.l922",
-    chain=("fedada2.round-lines", "fedada2.lemma-16"),
+    chain="round-lines lemma-16",
 )
 def drift_repaired() -> Finding:
     """L and Ltilde squared, and Ltilde^2 |Phi1|^2 replaced by what has to be bounded; by way of grad f(x_(r-1)).
@@ -254,7 +254,7 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.eq-11",
-    chain=("fedada2.round-assembly", "fedada2.lemma-15-repaired"),
+    chain="round-assembly lemma-15-repaired",
 )
 def descent_repaired() -> Finding:
     """With the gamma_r of every round: the lines of a round added up, in every dimension.

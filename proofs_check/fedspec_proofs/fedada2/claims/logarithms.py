@@ -173,7 +173,7 @@ def _logarithm(draw: Draw) -> Induction[Any]:
         "log-step": "log(1 + x) >= x / (1 + x), claim fedada2.log-step",
         "v_0 > 0": "the server's second moment starts above 0; tau^2 in the lemma",
     },
-    chain=("fedada2.log-step",),
+    chain="log-step",
 )
 def sharper_22() -> Finding:
     """Induction over the server's rounds; log(v_T/v_0) is the logarithm of the right side, since v is a sum.

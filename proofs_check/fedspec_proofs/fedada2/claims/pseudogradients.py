@@ -242,7 +242,7 @@ def _inequality() -> Inequality[Local]:
     extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
     repairs="fedada2.lemma-15",
-    chain=("fedada2.l752-carried", "fedada2.lemma-22-sharper", "fedada2.log-step"),
+    chain="l752-carried lemma-22-sharper log-step",
 )
 def repaired() -> Finding:
     """Without the second eta_l, which the line of the proof (L766) does not have. A coordinate at a time: what others

@@ -60,7 +60,7 @@ def best_exponent() -> Finding:
     extent=Extent.PART,
     assumptions={"D = L^2 |Phi1|^2": "all F_i are equal and no step falls into the dead zone"},
     repairs="fedada2.corollary-24",
-    chain=("fedada2.theorem-20-repaired", "fedada2.lemma-15-repaired"),
+    chain="theorem-20-repaired lemma-15-repaired",
 )
 def identical() -> Finding:
     """Psi3 then has eta_l^3 T in place of eta_l^2 T, so that Psi3/Psi6 has exponent 2 p2 and not p2.
@@ -106,7 +106,7 @@ def _in_ranges(rng: Any) -> dict[str, Fraction]:
     extent=Extent.PART,
     assumptions={"(A)": "the range where T eta_l^2 stays bounded", "(B)": "the range where it grows, p2 = -49/100"},
     repairs="fedada2.corollary-23",
-    chain=("fedada2.theorem-20-repaired", "fedada2.lemma-15-repaired"),
+    chain="theorem-20-repaired lemma-15-repaired",
 )
 @decided(logic="QF_LRA", sample=_in_ranges)
 def identical_ranges(draw: Draw) -> Statement:

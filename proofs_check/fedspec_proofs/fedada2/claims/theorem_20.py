@@ -34,10 +34,7 @@ from fedspec_proofs.fedada2.kit.typed import HALF_C, typed
 from fedspec_proofs.kit.adding import confirmed, in_setting
 from fedspec_proofs.refutation import refutation
 
-PRINTED_PROOF = tuple(
-    f"fedada2.{link}"
-    for link in ("lemma-15", "lemma-16", "l882", "l901", "l906", "l922", "eq-11", "lemma-22", "lemma-21", "lemma-17")
-)
+PRINTED_PROOF = "lemma-15 lemma-16 l882 l901 l906 l922 eq-11 lemma-22 lemma-21 lemma-17"
 """The lines of its proof, in their order."""
 SOURCE = Source(FEDADA2, "Theorem 20 (L842); Theorem 6 (L146) in short")
 STATEMENT = "min over t <= T of |grad f(x_(t-1))|^2 <= (Psi1 + ... + Psi5) / Psi6 for Algorithm 2"
@@ -234,7 +231,7 @@ def moving() -> Finding:
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
     repairs="fedada2.theorem-20",
-    chain=("fedada2.theorem-20-assembly", "fedada2.lemma-15-repaired", "fedada2.l901"),
+    chain="theorem-20-assembly lemma-15-repaired l901",
 )
 def repaired() -> Finding:
     """D bounds what L922 wants bounded, with the square that it loses, and the proof goes through.

@@ -92,7 +92,7 @@ def one_round(draw: Draw, halved: str = "") -> Sum:
     source=Source(FEDNOVA, "ours: a round of the proof of Theorem 1, eqs. (54)-(96) (L470-612)"),
     engine=Engine.SYMBOLIC,
     assumptions=ROUND,
-    chain=tuple(f"fednova.{link}" for link in ("eq-56", "drift-lines", "lemma-2", "drift-assembly", "eq-90")),
+    chain="eq-56 drift-lines lemma-2 drift-assembly eq-90",
 )
 def round_falls() -> Finding:
     """The drift is solved for S as (87) does, which 1 - D > 0 allows."""
@@ -149,7 +149,7 @@ def rounds(draw: Draw) -> Sum:
     source=Source(FEDNOVA, "ours: the sums of Theorems 1 and 3, eqs. (97) and (147) (L616, L817)"),
     engine=Engine.SYMBOLIC,
     assumptions=ROUNDS,
-    chain=("fednova.round-assembly",),
+    chain="round-assembly",
 )
 def rounds_add_up() -> Finding:
     """With one tau_eff the averages are plain; where nothing changes they are A, B, C themselves: (97)."""

@@ -194,7 +194,7 @@ def client_terms(draw: Draw) -> Mapping[str, Any]:
     source=Source(FEDNOVA, "ours: eqs. (69)-(86) (L526-585)"),
     engine=Engine.SYMBOLIC,
     assumptions=DRIFT,
-    chain=tuple(f"fednova.{link}" for link in ("eq-69-every-k", "drift-lines", "lemma-2", "eq-76", "eq-78")),
+    chain="eq-69-every-k drift-lines lemma-2 eq-76 eq-78",
 )
 def assembly() -> Finding:
     """With the weights w_i summed over the clients, B stands in the first term; C bounds all of them."""

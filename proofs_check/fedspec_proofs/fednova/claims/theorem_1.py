@@ -95,7 +95,7 @@ def shown(looked: Finding) -> Finding:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=ASSUMPTIONS,
-    chain=("fednova.rounds-assembly", "fednova.eq-101", "fednova.eq-8"),
+    chain="rounds-assembly eq-101 eq-8",
 )
 def holds_for_schedules() -> Finding:
     """By the steps of the paper's proof, which stand wherever a^(k)_s <= a_s, for all clients, w, steps and dimensions.

@@ -122,7 +122,7 @@ def _at_rest() -> Dropped:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=THEOREM,
-    chain=("fednova.rounds-assembly",),
+    chain="rounds-assembly",
 )
 def holds_for_changing_steps() -> Finding:
     """The rounds of Theorem 1 one after the other: what one adds asks nothing of the others.
