@@ -317,6 +317,10 @@ SHOWN_BY = {
 """The engine that a verdict names by what it is, if a claim names no other one."""
 
 
+REPAIRED = "-repaired"
+"""The end of the id of a claim that repairs the claim of the id before it."""
+
+
 def claim(
     id: str,
     *,
@@ -326,7 +330,7 @@ def claim(
     verdict: Verdict | None = None,
     assumptions: Mapping[str, str] | None = None,
     sizes: str = "",
-    repairs: str = "",
+    repairs: str | None = None,
     chain: str = "",
     extent: Extent | None = None,
     severity: Severity | None = None,
@@ -335,8 +339,8 @@ def claim(
 
     A claim with a severity is refuted, one with sizes proved at these, any other one proved, if it names no verdict.
     The engine is that of :data:`SHOWN_BY`, if it names none. If nothing is said of its extent, what is shown at sizes
-    is part of a printed statement, and what is ours a remark. A chain names claims of the same paper, without the paper:
-    ``"lemma-2 eq-90"``.
+    is part of a printed statement, and what is ours a remark. A chain names claims of the paper, without it:
+    ``"lemma-2 eq-90"``. A claim named ``...-repaired`` repairs the one of the name before that, if it does not say.
 
     Raises:
         ValueError: it is proved at sizes or certified and names none, or names sizes and is not; it says of a printed
@@ -351,8 +355,10 @@ def claim(
         raise ValueError(f"claim: {id} is {stands} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
 
     def decorate(body: Callable[[], Finding]) -> Claim:
+        named = id.removesuffix(REPAIRED) * id.endswith(REPAIRED)
+        mended = named if repairs is None else repairs
         shown, links = assumptions or {}, tuple(f"{id.partition('.')[0]}.{link}" for link in chain.split())
-        one = Claim(id, statement, source, by, stands, body, shown, sizes, repairs, "", links, extent, severity)
+        one = Claim(id, statement, source, by, stands, body, shown, sizes, mended, "", links, extent, severity)
         return _placed(one)
 
     return decorate

@@ -254,7 +254,6 @@ def term_one(draw: Draw) -> Sum:
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={"4.3": "|f_i'| <= G", **DRAWN},
-    repairs="afga.eq-15",
     chain="eq-12 eq-9 theorem-4-6-lines",
 )
 def eq_15_repaired() -> Finding:

@@ -143,7 +143,6 @@ def lemma_f_8() -> Finding:
     engine=Engine.SMT,
     extent=Extent.PART,
     assumptions=PATH_WORDS,
-    repairs="afga.lemma-f-8",
 )
 def lemma_f_8_repaired() -> Finding:
     """A sender has of the gradients what passed to it, each at most G long; m_r, v_r and v_hat_r are means and maxima.
@@ -238,7 +237,6 @@ def lemma_f_8_v_hat() -> Finding:
     engine=Engine.SMT,
     sizes="d = 3",
     assumptions={"v_hat >= 0": "a maximum of means of squares", "v_hat <= B^2": "in every coordinate"},
-    repairs="afga.lemma-f-8-v-hat",
 )
 @decided()
 def lemma_f_8_v_hat_repaired(draw: Draw) -> Statement:

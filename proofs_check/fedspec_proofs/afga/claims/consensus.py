@@ -90,7 +90,6 @@ def eq_44() -> Finding:
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**some(ASSUMPTIONS, "4.2", "D.2"), **some(DRAWN, "unbiased")},
-    repairs="afga.eq-44",
 )
 def eq_44_repaired() -> Finding:
     """Given the set S, |D_S grad F| <= |grad F| and the noise of m clients is at most that of n, for any clients.

@@ -132,7 +132,6 @@ def _sample_needed(rng: np.random.Generator) -> dict[str, F]:
         "signs": "c, eta_l, C_0 > 0, I >= 1, u = (m-1)/(n-1) and p = m/n in [0, 1]",
         "eq. (25)": "the condition with the coefficients of eq. (24)",
     },
-    repairs="afga.eq-25",
 )
 def eq_25_repaired() -> Finding:
     """For all reals."""

@@ -72,7 +72,6 @@ def eq_17_eps() -> Finding:
         "v_hat <= B^2": "Lemma F.8 as repaired",
         "roots": "s, e and C_0 are the positive roots of v_hat + eps, eps and B^2 + eps",
     },
-    repairs="afga.eq-17-eps",
     chain="lemma-f-8-repaired",
 )
 def eq_17_eps_repaired() -> Finding:

@@ -251,7 +251,6 @@ def eq_76() -> Finding:
     source=Source(AFGA, "ours, for eq. (76) (L3821-3859); eq. (74) has a factor of 2 in front of it already"),
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
-    repairs="afga.eq-76",
 )
 @identity("one coordinate")
 def eq_76_repaired(draw: Draw) -> list[Any]:

@@ -177,7 +177,6 @@ def eq_41_step() -> Finding:
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"I >= 1": "there is a local step", "0 < eta_l <= 1/(8IL)": "the lemma's condition, in e = eta_l L"},
-    repairs="afga.eq-41-step",
 )
 def eq_41_step_repaired() -> Finding:
     """For every real I >= 1."""

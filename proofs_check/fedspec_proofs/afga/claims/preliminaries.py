@@ -55,7 +55,6 @@ def eq_7() -> Finding:
     engine=Engine.SYMBOLIC,
     sizes="n = 2 and 3",
     assumptions={"columns of W sum to one": "1'W = 1'; the rows are meant to as well"},
-    repairs="afga.eq-7",
 )
 def eq_7_repaired() -> Finding:
     """n = 2 and n = 3, every doubly stochastic matrix."""

@@ -172,7 +172,6 @@ def eq_29() -> Finding:
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"sizes": "n >= 1, I >= 1", "H": "0 <= H <= I"},
-    repairs="afga.eq-29",
 )
 @decided()
 def eq_29_repaired(draw: Draw) -> Statement:

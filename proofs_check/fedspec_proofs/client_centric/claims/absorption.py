@@ -72,7 +72,6 @@ def hits() -> Finding:
     engine=Engine.EXACT,
     sizes="six rounds, tau <= 3, one client",
     assumptions={"delays": "tau_t <= tau"},
-    repairs="client-centric.hits",
 )
 def hits_repaired() -> Finding:
     """All delays of up to 6 rounds with tau <= 3, one client; in general only the rounds s .. s + tau can reach x_s."""
@@ -200,7 +199,6 @@ def delay_rate() -> Finding:
         "horizon": "a_t >= 1 / (2 eps)",
         "delay rate": "240 (tau + 1) L^2 K_max^2 eta_l^2 <= 1",
     },
-    repairs="client-centric.delay-rate",
 )
 def delay_rate_repaired() -> Finding:
     """Each delay is one of tau + 1 lags, and what lies s rounds back adds up to no more than everything.

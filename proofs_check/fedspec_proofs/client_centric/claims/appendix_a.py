@@ -104,7 +104,6 @@ def debiased() -> Finding:
     engine=Engine.SMT,
     sizes="K_i <= 5",
     assumptions={"small": "eta_l h <= 1", "positive": "0 < eta_l h"},
-    repairs="client-centric.appendix-a-debiased",
 )
 def debiased_repaired() -> Finding:
     """K up to 5; a = eta_l h. For every pair of two such K the round of CC-FedSGD begun at that point stays there."""

@@ -91,7 +91,6 @@ def h_printed() -> Finding:
         "eta >= 0": "the server's rate is not negative",
         "H": "H_1 eta_l^2 + H_2 eta_l <= eps^2",
     },
-    repairs="client-centric.h",
 )
 def h_repaired() -> Finding:
     """Real algebra in all seven constants."""

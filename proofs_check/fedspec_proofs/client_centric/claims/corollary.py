@@ -219,7 +219,6 @@ def _unbounded(name: str, quotients: list[Any], conditions: dict[str, bool]) -> 
     engine=Engine.MOMENTS,
     sizes="the orders for all n, m, K, T and tau; the two clients at K = 4^j, T = 4 K^5, j <= 5",
     assumptions={**EXPONENTS, "one of two": "n = 2 and m = 1, for the second half"},
-    repairs="client-centric.corollary-4-1-1",
     chain="theorem-4-1-repaired",
 )
 def rate_repaired() -> Finding:

@@ -225,7 +225,6 @@ def _rounds(index: int) -> Inequality[Path]:
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"v_0": "v_0 >= eps^2"},
-    repairs="client-centric.y-t",
 )
 def steps_taken_repaired() -> Finding:
     """A coordinate of a step is that of the momentum over a root of at least 2 eps, round by round.

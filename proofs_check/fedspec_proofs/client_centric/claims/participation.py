@@ -286,7 +286,6 @@ def _combination(v: Vectors) -> Any:
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={"uniform": "every set of m clients is equally likely"},
-    repairs="client-centric.bracket",
 )
 def bracket_repaired() -> Finding:
     """For symbols n and m, then at sizes through the rule; equality where the vectors add up to zero."""

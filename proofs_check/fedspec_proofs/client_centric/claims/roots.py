@@ -235,7 +235,6 @@ def footnote_3() -> Finding:
     engine=Engine.SMT,
     extent=Extent.PART,
     assumptions={**PARTS, **OWN},
-    repairs="client-centric.footnote-3",
 )
 def footnote_3_repaired() -> Finding:
     """As for CC-FedAdagrad: all that A_5 needs of the root is that it grows, by at most |Delta_t|."""

@@ -156,7 +156,6 @@ def apart() -> Finding:
         "unbiased": "given everything before, and the noise of the other clients, noises have no mean",
         "rate": "eta_l <= 1 / (8 K L)",
     },
-    repairs="client-centric.delta-square",
 )
 def apart_repaired() -> Finding:
     """|a + b|^2 <= 2 |a|^2 + 2 |b|^2 with the noises, of variance sigma_l^2 / (m K_t), as a: neither rate nor L

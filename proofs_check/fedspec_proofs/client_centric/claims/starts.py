@@ -122,7 +122,6 @@ def _if(a: Any, b: Any) -> Any:
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"eps > 0": "eps is positive", "root": "roots are not negative", "horizon": "T eta_l^2 G^2 <= eps^2"},
-    repairs="client-centric.v-0",
 )
 def between() -> Finding:
     """CC-FedAdagrad: v_hat_t <= v_0 + t eta_l^2 G^2; CC-FedAMS: v_hat_t <= max(v_0, eta_l^2 G^2). Induction over

@@ -254,7 +254,6 @@ ALL_ASSUMED = {
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=ALL_ASSUMED,
-    repairs="client-centric.theorem-4-1",
     chain="theorem-4-1-assembly",
 )
 def theorem_repaired() -> Finding:

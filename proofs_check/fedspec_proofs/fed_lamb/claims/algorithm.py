@@ -86,7 +86,6 @@ def _resting(draw: Draw, more: int = 0) -> Statement:
     engine=Engine.SMT,
     sizes="two participants, d = 1",
     assumptions=SAME,
-    repairs="fed-lamb.algorithm-1-mean",
 )
 def resting() -> Finding:
     """Any model; each coordinate alone."""

@@ -123,7 +123,6 @@ def _quadratic(draw: Draw, factor: int = 2) -> Statement:
     engine=Engine.SMT,
     sizes="quadratics, convex or not, with two layers of one coordinate",
     assumptions=COLUMNS,
-    repairs="fed-lamb.eq-7-blocks",
 )
 def blocks_repaired() -> Finding:
     """In words for any number of layers: |d_k H_kl d_l| <= sqrt(L_k L_l) |d_k| |d_l|, and 2ab <= a^2 + b^2."""

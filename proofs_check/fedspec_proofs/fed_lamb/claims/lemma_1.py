@@ -194,7 +194,6 @@ def around_mean(draw: Draw) -> Statement:
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions=LENGTHS,
-    repairs="fed-lamb.lemma-1",
 )
 def from_start() -> Finding:
     """The triangle inequality over steps of length at most alpha phi_M in each layer; the squares of Lay layers.

@@ -235,7 +235,6 @@ WITHOUT = {
     verdict=Verdict.CHECKED,
     extent=Extent.WHOLE,
     assumptions=MET,
-    repairs="fed-lamb.lemma-2",
 )
 def repaired() -> Finding:
     """L546, the Lipschitz constant squared, v_hat >= v0 and the repaired Lemma 1."""

@@ -52,6 +52,7 @@ ROUND = {name: SETTING[name] for name in ("setting", "H1", "H4", "everybody", "b
     statement="f(x_r) <= f(x_(r-1)) - alpha T phi_m s sum_l ||D_r f'(x_(r-1))^l|| + 2 alpha phi_M 1/n sum_i sum_t "
     "sum_l ||f'(x_(r-1))^l - g_(r,i)^(l,t)|| + alpha^2 T^2 phi_M^2/2 sum_l L_l, in every outcome, with s = sqrt(v0), "
     "D_r = 1/sqrt(v_hat_r), lam = 0",
+    repairs="",
     source=at("ours, in place of (16)-(21)"),
     engine=Engine.SYMBOLIC,
     assumptions=ROUND,
@@ -132,7 +133,6 @@ def _added_up(looked: Finding) -> Finding:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=SETTING,
-    repairs="fed-lamb.theorem-1",
     chain="theorem-3-assembly squares",
 )
 def theorem_1() -> Finding:
@@ -149,7 +149,6 @@ def theorem_1() -> Finding:
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions=SETTING,
-    repairs="fed-lamb.theorem-3",
     chain="theorem-3-assembly squares",
 )
 def theorem_3() -> Finding:

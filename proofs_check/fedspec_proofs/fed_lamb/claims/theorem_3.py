@@ -174,7 +174,6 @@ def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
         "sigma = 0": "gradients are exact",
         "zeta = 0": "clients are alike",
     },
-    repairs="fed-lamb.theorem-3-order",
 )
 def order_in_rounds() -> Finding:
     """Of the bound alone, whose own evidence is fed-lamb.theorem-3-repaired; that noise does leave a floor under the
@@ -283,7 +282,6 @@ WITHOUT = {
         "H4": H4,
         "normalised": "every local step is divided by the length of its direction",
     },
-    repairs="fed-lamb.eq-25",
 )
 def consensus() -> Finding:
     """The variance form of the repaired Lemma 1, and the Lipschitz constant squared."""

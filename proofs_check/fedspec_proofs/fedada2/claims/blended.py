@@ -240,7 +240,6 @@ SETTING = {
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions={**WORDS, **DRIFT_WORDS, **SETTING},
-    repairs="fedada2.theorem-25",
     chain="theorem-20-assembly lemma-26 theorem-25-strategies-relaxed gamma-lower",
 )
 def theorem_25_repaired() -> Finding:

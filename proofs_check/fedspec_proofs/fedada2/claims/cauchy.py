@@ -165,7 +165,6 @@ def constant() -> Finding:
     engine=Engine.EXACT,
     extent=Extent.PART,
     assumptions={"sigma <= 1": "the normal clients' noise", "eps >= 1/10": "the clients' stabiliser"},
-    repairs="fedada2.proposition-10-ii-b",
 )
 def constant_repaired() -> Finding:
     """|xi| p(xi) is largest at gamma, where it is 1/(2 pi), and at sigma, where it is e^(-1/2)/sqrt(2 pi).

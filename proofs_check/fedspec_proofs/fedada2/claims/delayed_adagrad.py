@@ -417,7 +417,6 @@ SETTING = {
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
-    repairs="fedada2.corollary-29",
     chain="theorem-20-assembly lemma-30 agdu-ceiling gamma-lower",
 )
 def corollary_repaired() -> Finding:

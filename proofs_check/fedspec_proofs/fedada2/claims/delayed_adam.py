@@ -103,7 +103,6 @@ def _changes(bound: Callable[[Local], float]) -> Inequality[Local]:
     verdict=Verdict.CHECKED,
     extent=Extent.PART,
     assumptions=WORDS,
-    repairs="fedada2.lemma-28",
 )
 def lemma_repaired() -> Finding:
     """The corrected first moment is a mean of gradients, hence at most G, and no denominator is below eps.
@@ -164,7 +163,6 @@ SETTING = {
     engine=Engine.SYMBOLIC,
     extent=Extent.PART,
     assumptions={**ROUND_WORDS, **DRIFT_WORDS, **SETTING},
-    repairs="fedada2.corollary-27",
     chain="theorem-20-assembly lemma-26 theorem-25-strategies-relaxed gamma-lower",
 )
 def corollary_repaired() -> Finding:

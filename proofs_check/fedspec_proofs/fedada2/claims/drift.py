@@ -133,7 +133,6 @@ def _drift(*, as_printed: bool) -> Inequality[Case]:
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
-    repairs="fedada2.l922",
     chain="round-lines lemma-16",
 )
 def drift_repaired() -> Finding:
@@ -253,7 +252,6 @@ def _descent(*, as_printed: bool) -> Inequality[Case]:
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
-    repairs="fedada2.eq-11",
     chain="round-assembly lemma-15-repaired",
 )
 def descent_repaired() -> Finding:

@@ -241,7 +241,6 @@ def _inequality() -> Inequality[Local]:
     engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **HELD_WORDS},
-    repairs="fedada2.lemma-15",
     chain="l752-carried lemma-22-sharper log-step",
 )
 def repaired() -> Finding:

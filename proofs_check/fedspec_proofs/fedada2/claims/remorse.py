@@ -189,7 +189,6 @@ def minorant() -> Finding:
         "beyond R": "there each exceeds its f~_j by M_1 + M_2; a quadratic does so beyond some R, a line being slower",
         "outside": "y_1 or y_2 lies beyond R",
     },
-    repairs="fedada2.eq-7",
 )
 def minorant_repaired() -> Finding:
     """For any values of the quadratics; f~_j by eq. (7) itself. For any d by the same sum, in words."""

@@ -86,7 +86,6 @@ def _means(cover: Cover) -> Build:
     engine=Engine.SMT,
     sizes="every cover of one or two coordinates and a chain of three; any number of updates",
     assumptions={"0 <= beta2 < 1": "the clients' beta2"},
-    repairs="fedada2.l1132",
 )
 def mean_of_squares() -> Finding:
     """For any number of updates, every cover of one or two coordinates and a chain of three."""
@@ -181,7 +180,6 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
         "|Delta| <= Phi": "every change is at most Phi_1 in every coordinate",
         "tau > 0": "the server's stabiliser",
     },
-    repairs="fedada2.l1150",
 )
 @decided(sample=_pythagorean)
 def bounded_moment(draw: Draw) -> Statement:

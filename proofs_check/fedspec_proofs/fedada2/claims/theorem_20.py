@@ -230,7 +230,6 @@ def moving() -> Finding:
     engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
     assumptions={**WORDS, **DRIFT_WORDS, **ALGORITHM_2},
-    repairs="fedada2.theorem-20",
     chain="theorem-20-assembly lemma-15-repaired l901",
 )
 def repaired() -> Finding:

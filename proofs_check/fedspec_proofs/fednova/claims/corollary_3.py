@@ -210,7 +210,6 @@ def factor_lost() -> Finding:
     verdict=Verdict.NOT_CONTRADICTED,
     extent=Extent.PART,
     assumptions=RATES,
-    repairs="fednova.corollary-3",
 )
 def right_order() -> Finding:
     """Runs of ``fednova.corollary-3`` at many sizes; for clients that differ in more see ``fednova.eq-182``. The order

@@ -74,7 +74,6 @@ def not_proximal() -> Finding:
     engine=Engine.SYMBOLIC,
     sizes="k <= 3, d = 2",
     assumptions={"own": "the vector is that of k steps, not the first k entries of that of tau steps"},
-    repairs="fednova.eq-69",
 )
 def own_vector() -> Finding:
     """Every solver of the specification, k = 1, 2, 3, any gradients; without the assumption proximal SGD, tau = 2.

@@ -111,7 +111,6 @@ def fails_for_fedprox() -> Finding:
     verdict=Verdict.NOT_CONTRADICTED,
     extent=Extent.WHOLE,
     assumptions=ASSUMPTIONS,
-    repairs="fednova.theorem-1-fedprox",
 )
 def repaired_for_fedprox() -> Finding:
     """The search that breaks the printed bound, with the two constants changed, in the bound and in (99).

@@ -121,7 +121,6 @@ def _stored_as_printed(tau: int) -> Body:
     engine=Engine.SYMBOLIC,
     sizes="tau <= 3, d = 2",
     assumptions={"uncorrected": "c_i is taken off what is stored"},
-    repairs="fednova.algorithm-2",
 )
 def without_the_correction() -> Finding:
     """Every solver, tau = 1..3, any gradients and any c_i; without the assumption line 13 as printed."""
