@@ -26,7 +26,7 @@ COQC=/path/to/coqc make kernel"""
 
 
 def installed() -> bool:
-    """Whether coqc is there; apt-get is asked for it where that is possible."""
+    """True if coqc is there; apt-get is asked for it where that is possible."""
     if compiler():
         return True
     if "--install" in sys.argv and shutil.which("apt-get") and os.geteuid() == 0:

@@ -73,7 +73,7 @@ class Severity(StrEnum):
 
 
 class Engine(StrEnum):
-    """What a verdict rests on."""
+    """The basis of a verdict."""
 
     EXACT = "exact"
     """Fractions: single instances, or every case of a finite set."""
@@ -91,7 +91,7 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a statement is printed.
+    """The place of a statement.
 
     Attributes:
         paper: its title.
@@ -108,7 +108,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Dropped:
-    """What became of a claim without one of its assumptions.
+    """The outcome of a claim without one of its assumptions.
 
     Attributes:
         matters: whether it fails then.
@@ -153,7 +153,7 @@ class Sharpness:
 
     @property
     def sharp(self) -> bool:
-        """Whether it comes within a factor two of the bound and notices every part of it; some part must be named."""
+        """True if it comes within a factor two of the bound and notices every part of it; some part must be named."""
         return self.ratio >= CLOSE and bool(self.noticed) and all(self.noticed.values())
 
     def __str__(self) -> str:
@@ -166,7 +166,7 @@ class Sharpness:
 
 @dataclass(frozen=True)
 class Finding:
-    """What evidence returns.
+    """The result of evidence.
 
     Attributes:
         verdict: what came out.
@@ -186,7 +186,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Record:
-    """What came out of one run of a claim.
+    """The outcome of one run of a claim.
 
     Attributes:
         id: the claim.
@@ -208,7 +208,7 @@ class Record:
 
     @property
     def blind(self) -> bool:
-        """Whether no assumption matters to the check, though some were dropped: it may not see anything."""
+        """True if no assumption matters to the check, though some were dropped: it may not see anything."""
         return bool(self.dropped) and not any(d.matters for d in self.dropped.values())
 
     def record(self) -> dict[str, Any]:
@@ -226,7 +226,7 @@ SIZED = (Verdict.PROVED_AT_SIZES, Verdict.CERTIFIED, Verdict.TIGHT)
 
 @dataclass(frozen=True)
 class Claim:
-    """One line of the ledger. Calling it runs its evidence.
+    """A line of the ledger. Calling it runs its evidence.
 
     Attributes:
         id: stable slug, ``paper.statement``.
@@ -266,7 +266,7 @@ class Claim:
 
     @property
     def printed(self) -> bool:
-        """Whether the paper prints the statement; if not, it is a correction, a reading or a consequence of ours."""
+        """True if the paper prints the statement; if not, it is a correction, a reading or a consequence of ours."""
         return not self.repairs and not self.source.place.startswith("ours")
 
     @property
@@ -338,9 +338,10 @@ def claim(
     """Turn a function that returns a finding into a claim.
 
     A claim with a severity is refuted, one with sizes proved at these, any other one proved, if it names no verdict.
-    The engine is that of :data:`SHOWN_BY`, if it names none. If nothing is said of its extent, what is shown at sizes
-    is part of a printed statement, and what is ours a remark. A chain names claims of the paper, without it:
-    ``"lemma-2 eq-90"``. A claim named ``...-repaired`` repairs the one of the name before that, if it does not say.
+    The engine is that of :data:`SHOWN_BY`, or the one on which the function runs, if it names none. If nothing is said
+    of its extent, what is shown at sizes is part of a printed statement, and what is ours a remark. A chain names links
+    without the paper: ``"lemma-2 eq-90"``. A claim named ``...-repaired`` repairs the one of the name before that,
+    if it does not say.
 
     Raises:
         ValueError: it is proved at sizes or certified and names none, or names sizes and is not; it says of a printed
@@ -348,13 +349,13 @@ def claim(
             proved and names no engine.
     """
     stands = verdict or (Verdict.REFUTED if severity else Verdict.PROVED_AT_SIZES if sizes else Verdict.PROVED)
-    by = engine or SHOWN_BY.get(stands)
-    if by is None:
-        raise ValueError(f"claim: {id} is {stands}; name the engine that shows it")
     if bool(sizes) != (stands in SIZED):
         raise ValueError(f"claim: {id} is {stands} with sizes {sizes!r}; name them where it is {' or '.join(SIZED)}")
 
     def decorate(body: Callable[[], Finding]) -> Claim:
+        by = engine or SHOWN_BY.get(stands) or getattr(body, "engine", None)
+        if by is None:
+            raise ValueError(f"claim: {id} is {stands}; name the engine that shows it")
         named = id.removesuffix(REPAIRED) * id.endswith(REPAIRED)
         mended = named if repairs is None else repairs
         shown, links = assumptions or {}, tuple(f"{id.partition('.')[0]}.{link}" for link in chain.split())

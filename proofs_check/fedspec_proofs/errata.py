@@ -22,7 +22,7 @@ SIGNS = (" <= ", " >= ", " < ", " = ")
 
 @dataclass(frozen=True, kw_only=True)
 class Erratum:
-    """One line of a paper.
+    """A line of a paper.
 
     Attributes:
         place: where it stands.
@@ -54,7 +54,7 @@ def errata(package: str) -> tuple[Erratum, ...]:
 
 
 def true_at(formula: str, at: Mapping[str, str]) -> tuple[bool, str]:
-    """Whether a formula holds at these numbers, exactly, and both of its sides."""
+    """True if a formula holds at these numbers, exactly, and both of its sides."""
     import sympy
 
     numbers = {name: sympy.sympify(value) for name, value in at.items()}

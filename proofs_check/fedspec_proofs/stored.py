@@ -35,7 +35,7 @@ def _record(id: str, row: Mapping[str, Any]) -> Record:
 
 
 def _read(path: Path, of: Callable[[dict[str, Any]], T], what: str) -> T | None:
-    """What a file holds; None if there is no file yet.
+    """The content of a file; None if there is no file yet.
 
     Raises:
         FedspecError: the file holds something else.
@@ -89,7 +89,7 @@ def _beside() -> Path:
 
 
 def load_found() -> dict[str, dict[str, Found]]:
-    """What the searches of each claim found when it was last stored; nothing where there is no file yet.
+    """The finds of each claim's searches when it was last stored; nothing where there is no file yet.
 
     Raises:
         FedspecError: the file holds something else.

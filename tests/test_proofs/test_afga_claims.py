@@ -123,7 +123,7 @@ def test_lemma_f_9_is_about_a_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.night
 def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody moves, nothing is refuted."""
+    """Nothing is refuted if nobody moves."""
     monkeypatch.setattr(cafga, "sgd", lambda X, G, eta_l: X)
     assert drift.lemma_f_1.body().verdict is Verdict.UNKNOWN
     assert difference.eq_76().verdict is Verdict.UNKNOWN

@@ -159,7 +159,7 @@ def test_a_loop_by_hand_goes_as_far_at_rates_of_the_interval(least: Fraction, so
 
 @pytest.mark.parametrize("one", BESTS, ids=named)
 def test_parabolas_are_rounds_by_hand_and_go_as_far(one: Best) -> None:
-    """Of one coordinate: the matrix of a round typed once more, and its eigenvalues in floats."""
+    """A coordinate: the matrix of a round typed once more, and its eigenvalues in floats."""
     r, n = one.asked, len(one.round.steps)
     algorithm, steps, kept = r.algorithm, r.steps, r.keeps
     for some in (some for some in one.stretches if some.curvatures):
@@ -230,7 +230,7 @@ def off(one: Best, k: int) -> Fraction:
 
 
 def nearest(one: Best) -> int:
-    """Of the intervals with functions the one near the best rate, on the side where nothing is left."""
+    """The interval with functions that is nearest to the best rate, on the side where nothing is left."""
     return min((k for k, some in enumerate(one.stretches) if some.functions), key=lambda k: off(one, k))
 
 

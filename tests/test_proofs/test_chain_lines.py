@@ -66,7 +66,7 @@ def halved(formula: Any) -> Any:
 
 
 def is_sign(formula: Any) -> bool:
-    """Whether it only says that something is not negative."""
+    """True if it only says that something is not negative."""
     sides = [z3.simplify(side) for side in formula.children()]
     return any(z3.is_rational_value(side) and side.as_fraction() == 0 for side in sides)
 

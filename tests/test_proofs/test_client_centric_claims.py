@@ -43,7 +43,7 @@ Rule = Callable[..., Any]
 
 
 def _outcome(claim: Claim) -> Verdict | None:
-    """What comes out, or None where nothing does."""
+    """The verdict, or None if the claim raises."""
     try:
         return claim().verdict
     except (ArithmeticError, AssertionError, ValueError):

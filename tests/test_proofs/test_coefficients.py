@@ -20,7 +20,7 @@ BEST = [row for row in ROWS if row["which"] == "free"]
 
 
 def said(row: dict[str, Any]) -> str:
-    """What a row is about."""
+    """The subject of a row."""
     return f"{row['which']}, eta_l = {row['eta_l']}, zeta^2 = {row['zeta2']}"
 
 

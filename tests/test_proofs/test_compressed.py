@@ -85,7 +85,7 @@ def test_two_clients_have_what_one_has() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=named)
 def test_more_clients_have_the_number_by_the_multipliers_divided_among_them(row: dict[str, Any]) -> None:
-    """Of 2 with the form made symmetric, and 4; neither those of two for each of them nor less of a bound."""
+    """Two clients with the form made symmetric, and 4; neither those of two for each of them nor less of a bound."""
     r, bound = TABLE.asked(row), Fraction(row["bound"])
     proof = proof_of(row)
     for n in (2, 4) if row["eta"] == "1/8" else (4,):

@@ -68,7 +68,7 @@ HOLDS = (
 
 
 def sound(claim: Claim, record: Record) -> None:
-    """What every record must have, beside its verdict."""
+    """The demands on every record, beside its verdict."""
     assert record.evidence
     if claim.verdict in HOLDS:
         assert set(record.dropped) == set(claim.assumptions), "every assumption is dropped in turn"

@@ -78,7 +78,7 @@ def _given(text: str, kinds: list[int]) -> tuple[Fraction, ...]:
 
 
 def lines(told: dict[str, Any]) -> list[str]:
-    """What is printed."""
+    """The lines that are printed."""
     kinds, found = told["of_steps"], told["coefficients"]
     heads = ["", *(f"w of {tau} step{'s' * (tau > 1)}" for tau in kinds), "|x_+ - x*|^2 <=", "others at least"]
     table = [heads] + [[_label(row), *row["w"], _three(row["bound"]), _three(row.get("least"))] for row in found]

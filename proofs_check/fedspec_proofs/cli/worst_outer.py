@@ -12,7 +12,7 @@ from fedspec_proofs.cli.worst_told import falling, others
 
 
 def is_outer(row: Algorithm) -> bool:
-    """Whether its server is one of these."""
+    """True if its server is one of these."""
     from fedspec_proofs.worst_cases import outer
 
     return row.id in (*outer.MOMENTA, *outer.LATE)

@@ -1,4 +1,4 @@
-"""What ``fedspec worst-case`` prints."""
+"""The lines that ``fedspec worst-case`` prints."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def others(numbers: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def about(told: dict[str, Any], but: str = "") -> str:
-    """What was asked, but for a number that differs."""
+    """The question, but for a number that differs."""
     rest = {n: f"{n} = {c}" for n, c in told["numbers"].items() if n != but}
     usual_ = ", ".join(text for n, text in rest.items() if n in told["usual"])
     numbers = "".join(f", {text}" for n, text in rest.items() if n not in told["usual"])
@@ -81,7 +81,7 @@ def rates(told: list[dict[str, Any]]) -> list[str]:
 
 
 def lines(told: dict[str, Any]) -> list[str]:
-    """What is printed of one rate."""
+    """The lines that are printed for one rate."""
     begun = about(told)
     if "factor" in told:
         form = "; ".join(", ".join(line) for line in told["form"])

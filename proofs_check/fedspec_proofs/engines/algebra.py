@@ -31,7 +31,7 @@ TRIES = 50
 
 @dataclass(frozen=True)
 class Statement:
-    """What is assumed and what is claimed, in formulas or truth values, by the words for each."""
+    """The assumptions and the claim, in formulas or truth values, by the words for each."""
 
     given: Formulas
     shown: Formulas
@@ -49,7 +49,7 @@ def variables(name: str, *shape: int, positive: bool = False) -> Any:
 
 
 def true(formula: Any) -> bool:
-    """Whether a formula without variables holds."""
+    """True if a formula without variables holds."""
     return bool(z3.is_true(z3.simplify(formula))) if isinstance(formula, z3.ExprRef) else bool(formula)
 
 
@@ -95,13 +95,18 @@ def decided(**how: Any) -> Callable[[Body], Callable[[], Finding]]:
     """Turn a statement into the evidence that :func:`decide` gives of it, with these options."""
 
     def decorate(body: Body) -> Callable[[], Finding]:
-        return wraps(body)(lambda: decide(body, **how))
+        @wraps(body)
+        def found() -> Finding:
+            return decide(body, **how)
+
+        found.engine = Engine.SMT  # type: ignore[attr-defined]
+        return found
 
     return decorate
 
 
 def _replay(body: Body, answer: Proof, but: str = "") -> tuple[bool, bool]:
-    """Whether the assumptions (but one) hold of a counterexample, and whether the claim fails."""
+    """True if the assumptions (but one) hold of a counterexample, and whether the claim fails."""
     try:
         there = body(At(answer.model))
     except (ZeroDivisionError, ValueError):

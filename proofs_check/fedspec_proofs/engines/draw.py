@@ -16,7 +16,7 @@ from fedspec_proofs.engines import exact
 
 
 class Draw(Protocol):
-    """Where a body takes its variables from."""
+    """The source of a body's variables."""
 
     def __call__(self, name: str, *shape: int, positive: bool = False) -> Any:
         """A variable, or an array of variables of the given shape; twice the same for the same name."""
@@ -62,8 +62,7 @@ class Rationals:
     def drawn(self, positive: bool) -> Fraction:
         """A rational of [-8, 8], or of (0, 8] where it must be positive, with a denominator of at most 6."""
         low = 1 if positive else -8
-        (value,) = exact.rationals(self.rng, 1, low=low, denominators=(1, 2, 3, 4, 5, 6))
-        return value
+        return Fraction(exact.rationals(self.rng, 1, low=low, denominators=(1, 2, 3, 4, 5, 6))[0])
 
     def shown(self, value: Fraction) -> Any:
         """The rational as bodies get it."""

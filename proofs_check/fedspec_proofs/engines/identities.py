@@ -65,7 +65,12 @@ def identity(label: str, **how: Any) -> Callable[[Body], Callable[[], Finding]]:
     """Turn an identity into the evidence that :func:`identities` gives of it, at a size and with these options."""
 
     def decorate(body: Body) -> Callable[[], Finding]:
-        return wraps(body)(lambda: identities({label: body}, **how))
+        @wraps(body)
+        def found() -> Finding:
+            return identities({label: body}, **how)
+
+        found.engine = Engine.SYMBOLIC  # type: ignore[attr-defined]
+        return found
 
     return decorate
 

@@ -29,7 +29,7 @@ GRADIENT = re.compile(r"F(\d+)\.g(\d+)")
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of the page.
+    """A number of the page.
 
     Attributes:
         algorithm: of which it is.
@@ -91,7 +91,7 @@ def _best(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
 
 
 def statement(cell: Cell, form: Sequence[Sequence[str]]) -> str:
-    """What the theorem says."""
+    """The statement of the theorem."""
     n, rate = len(cell.steps), number(cell.eta_l)
     rule = f"(fun V => {cell.algorithm} {n} (steps {naturals(cell.steps)}) {_numbers(cell, rate)})"
     kind = f"{number(cell.zeta2)}" if cell.algorithm not in HELD else listed(map(numbers, form))
@@ -145,7 +145,7 @@ def theorem(cell: Cell, row: Mapping[str, Any]) -> str:
 
 
 def run(cell: Cell) -> list[list[Fraction]]:
-    """What the specification's rule asks and comes to, on forms: coefficients over Coq's basis."""
+    """The points and the end of a round of the specification's rule, on forms: coefficients over Coq's basis."""
     r = Round(cell.algorithm, cell.steps, cell.eta_l)
     n = len(cell.steps)
     each = [basis(f"c{i}") for i in range(n)]

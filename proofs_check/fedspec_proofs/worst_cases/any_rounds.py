@@ -36,7 +36,7 @@ AS_IT_IS = Given()
 
 @dataclass(frozen=True)
 class Rounds:
-    """What is asked.
+    """A question about rounds.
 
     Attributes:
         row: the algorithm.

@@ -48,7 +48,7 @@ from fedspec_proofs.worst_cases.one_round import OTHERS, Round, clients_of, obey
 
 @dataclass(frozen=True)
 class Stretch:
-    """What is shown of the rates of an interval.
+    """An interval of rates, and the clients that show its number.
 
     Attributes:
         round: the method, steps and zeta^2; its rate is of no account.
@@ -123,7 +123,7 @@ def wrong_with_one(one: Stretch, least: Fraction) -> str:
 
 
 def _names(problem: Problem, state: Sequence[Sequence[Sequence[Value]]]) -> set[str]:
-    """Of all vectors and values that occur."""
+    """The names of all vectors and values that occur."""
     every = [problem.claimed, *problem.given.values(), *(c for matrix in state for row in matrix for c in row)]
     return {name for q in every for pair in q.products for name in pair} | {name for q in every for name in q.values}
 
@@ -166,7 +166,7 @@ def _following(f: Function, t: Any, x: Form, pull: Fraction) -> Function:
 
 
 def problem_of(one: Stretch, least: Fraction) -> tuple[Problem, list[list[list[Value]]]]:
-    """What the functions are to obey, with what is to be shown: of a distance as the claim, of forms as matrices.
+    """The inequalities of the functions, and the claim: of a distance as the claim, of forms as matrices.
 
     The claim is that a round ends further away than the least. The matrices are to be positive semidefinite.
 

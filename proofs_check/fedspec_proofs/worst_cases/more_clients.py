@@ -1,4 +1,4 @@
-"""What multipliers that prove a round's number for a few clients prove of more of them, so many of each kind.
+"""More clients by the multipliers that prove a round's number for a few, so many of each kind.
 
 Clients are of one kind if they take equally many steps. Let a round depend on each kind through means over it, as
 sums over all clients with equal weights do. Average a certificate over who of a kind is called first: that is one
@@ -29,7 +29,7 @@ Q = TypeVar("Q")
 
 
 def many(r: Round) -> bool:
-    """Whether there are at least two clients of each kind: its number is then that of more of them."""
+    """True if there are at least two clients of each kind: its number is then that of more of them."""
     return all(len(kind) > 1 for kind in r.kinds)
 
 

@@ -102,7 +102,7 @@ class Round:
 
     @property
     def keeps(self) -> bool:
-        """Whether clients keep a vector."""
+        """True if clients keep a vector."""
         return self.algorithm in HELD
 
     @property
@@ -192,7 +192,7 @@ def obeyed(functions: Sequence[Function]) -> dict[str, Value]:
 
 
 def from_one(x: Form, functions: Sequence[Function], slopes: Sequence[Form], zeta2: Fraction) -> dict[str, Value]:
-    """What is given of clients whose gradients at x* have the mean square zeta^2, or are zero, and |x - x*| <= 1."""
+    """The inequalities of clients whose gradients at x* have the mean square zeta^2, or are zero, and |x - x*| <= 1."""
     unlike = {"zeta": mean_of([square(s) for s in slopes]) - zeta2} if zeta2 else {}
     return {"start": square(x) - 1, **unlike, **obeyed(functions)}
 

@@ -89,7 +89,7 @@ EQ15 = "eq. (15), first to last expression (L1320-1352)"
 
 @dataclass(frozen=True)
 class Round:
-    """One round of AFGA with one sampled client a step, from a server state.
+    """A round of AFGA with one sampled client a step, from a server state.
 
     Attributes:
         clients: the objectives, all of one kind.

@@ -59,7 +59,6 @@ def assumption_4_1() -> Finding:
     statement="Noise of plus or minus nu by a fair coin has mean zero and variance nu^2, so that sigma = nu is the "
     "smallest",
     source=Source(AFGA, "ours, noise for Assumption 4.2 (L249)"),
-    engine=Engine.SYMBOLIC,
 )
 @identity("both outcomes")
 def assumption_4_2(draw: Draw) -> list[Any]:
@@ -76,7 +75,6 @@ def assumption_4_2(draw: Draw) -> list[Any]:
     statement="Wells have slopes of at most |s|/2 and bumps (x-b)^2/(1 + (x-b)^2) of at most 13/20; quadratics have "
     "no bound",
     source=Source(AFGA, "ours, objectives for Assumption 4.3 (L255)"),
-    engine=Engine.SMT,
 )
 @decided()
 def assumption_4_3(draw: Draw) -> Statement:

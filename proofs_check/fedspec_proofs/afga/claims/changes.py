@@ -190,7 +190,7 @@ TOSSED = (*NOISE, *(-g for g in NOISE))
 
 
 def _rounds(beta2: Any, noise: Sequence[Vector]) -> list[AmsGrad]:
-    """One client on f = 0 with these stochastic gradients, a round each."""
+    """A client on f = 0 with these stochastic gradients, a round each."""
     zero, W = exact.vector(0, 0), topology.complete(1, EXACT)
     h = hyper(ETA_L, beta2=beta2)
     states = [init(zero)]
@@ -234,7 +234,6 @@ def lemma_f_8_v_hat() -> Finding:
     "afga.lemma-f-8-v-hat-repaired",
     statement="|v_hat_r| <= sqrt(d) B^2 where every coordinate of v_hat_r is at most B^2, as lemma-f-8-repaired has it",
     source=Source(AFGA, "ours, for " + F8 + ", eq. (94) (L4818)"),
-    engine=Engine.SMT,
     sizes="d = 3",
     assumptions={"v_hat >= 0": "a maximum of means of squares", "v_hat <= B^2": "in every coordinate"},
 )

@@ -24,7 +24,7 @@ TABLE = Table(
 
 
 def grown(r: Mixed, curvature: Fraction, W: Words) -> Fraction:
-    """What the form becomes of 1 from models 1 and -1, k_i = 0, F_i = c x^2 / 2."""
+    """The value of the form, 1 before, from models 1 and -1, k_i = 0, F_i = c x^2 / 2."""
     X, zero = [exact.vector(1), exact.vector(-1)], [exact.vector(0)] * 2
     ended = r.mixed(X, zero, [lambda k, y: curvature * y] * 2, mixing_of(W))
     x, k = (ended[0][0] - ended[1][0]) / 2, ended[2][0]

@@ -116,7 +116,6 @@ def _from(draw: Draw) -> tuple[Array, Any, Any]:
     "afga.eq-52",
     statement="G = P diag(lambda_1, lambda_2) P^-1 with the printed P and its inverse",
     source=Source(AFGA, "Lemma F.3, eq. (52) (L3152-3165)"),
-    engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
 )
 @identity("all G with g > 0 and lambda_1 < lambda_2")

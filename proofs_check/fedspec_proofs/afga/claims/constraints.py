@@ -66,7 +66,7 @@ class Rates:
         return common * (3 / (4 * self.s) + varied), 1 / (8 * self.C_0)
 
     def conditions(self, *numbers: str) -> dict[str, bool]:
-        """Whether the learning rates meet the common conditions, and those of these equations."""
+        """True if the learning rates meet the common conditions, and those of these equations."""
         n, m, left, right = self.n, self.m, *self.sides_26()
         bracket = F(4 * (m - 1), n**2 * (n - 1)) + F(2 * (self.I + 2) * m, n**3)
         printed = {

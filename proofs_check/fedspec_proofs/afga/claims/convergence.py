@@ -62,7 +62,7 @@ def _told(s: Setting, name: str, value: float) -> Setting:
 
 
 def _broken(s: Setting, words: str) -> Dropped:
-    """Whether a run that breaks one assumption breaks the bound."""
+    """True if a run that breaks one assumption breaks the bound."""
     value, bound = sampled(s), s.bound()
     return Dropped(value > bound, f"by hand: {words}: mean |grad f|^2 = {value:.4g}, bound {bound:.4g}")
 
@@ -108,7 +108,7 @@ def _without() -> dict[str, Dropped]:
 
 
 def _held(runs: list[Setting]) -> Finding:
-    """Whether the bound holds at all of them, and how near they come to it."""
+    """True if the bound holds at all of them, and how near they come to it."""
     assert all(s.small() for s in runs)
     largest = max(sampled(s) / s.bound() for s in runs)
     still = sum(s.m == s.n and not s.nu for s in runs)

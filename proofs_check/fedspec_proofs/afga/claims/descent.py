@@ -29,7 +29,6 @@ def _squares(draw: Draw, half: Any) -> list[Any]:
     statement="-<x, y> <= -(|x|^2 + |y|^2 - |x - y|^2)/4 - (|x|^2 + |z|^2 - |x - z|^2)/4 + |x|^2/4 + |y - z|^2/4; the "
     "difference is |x + y - z|^2/4, coordinate by coordinate",
     source=Source(AFGA, "eq. (17), first inequality (L1397-1440)"),
-    engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
 )
 @identity("one coordinate")

@@ -131,13 +131,13 @@ def _round(draw: Draw) -> Any:
 
 
 def tight_right(draw: Draw) -> Mapping[str, Any]:
-    """What bounds E|Deltabar_r|^2, term by term, as it is searched."""
+    """The right side that bounds E|Deltabar_r|^2, term by term, as it is searched."""
     v = _round(draw)
     return bounds.change_terms(v, v.inner, v.at_models)
 
 
 def tight(draw: Draw) -> Sum:
-    """What stands in place of eq. (73)."""
+    """The sum in place of eq. (73)."""
     v = _round(draw)
     D2, Db2, P, Q, V, spread, cons_I = (draw(name) for name in ("D2", "Db2", "P", "Q", "V", "spread", "cons_I"))
     p, e2, N = v.m / v.n, v.eta_l**2, v.K * v.n
@@ -188,7 +188,7 @@ def eq_86_tight() -> Finding:
 
 @dataclass(frozen=True)
 class Alone:
-    """One client s log(1 + x^2)/2 from x, with noise of plus or minus one."""
+    """A client s log(1 + x^2)/2 from x, with noise of plus or minus one."""
 
     s: Any
     x: Any
@@ -249,7 +249,6 @@ def eq_76() -> Finding:
     statement="E|sum_t (noise_t + grad_t)|^2 <= 2 E|sum_t noise_t|^2 + 2 E|sum_t grad_t|^2, in every outcome and "
     "coordinate by coordinate: the difference is |sum_t noise_t - sum_t grad_t|^2",
     source=Source(AFGA, "ours, for eq. (76) (L3821-3859); eq. (74) has a factor of 2 in front of it already"),
-    engine=Engine.SYMBOLIC,
     extent=Extent.WHOLE,
 )
 @identity("one coordinate")

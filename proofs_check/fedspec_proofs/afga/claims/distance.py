@@ -40,7 +40,7 @@ CASES, TIMEOUT_MS = ("case 1", "case 2"), 10_000
 
 
 def _case(draw: Draw, case: str) -> tuple[dict[str, Any], Any, Any, Any, Any, Any]:
-    """What is assumed; I, e, h, rho_L and max rho_k^2 (1 + 1/zeta)."""
+    """The assumptions; I, e, h, rho_L and max rho_k^2 (1 + 1/zeta)."""
     I, y, r = draw("I"), draw("y"), draw("r")
     h = draw("H") if case == CASES[0] else I
     rho_L, keep = (r * h, 1 - 1 / h) if case == CASES[0] else (4 * I * r, 4 * I * r / (4 * I - 1))

@@ -117,7 +117,6 @@ def theorem_4_6_rate() -> Finding:
     "C_1 N^2 (N-M)/(M^2 (N-1)) rho^2 (H + H^2 fac/I)], which vanishes for M = N alone and, where eq. (30) holds, has "
     "a bound without I: sigma_g enters the dominant term",
     source=Source(AFGA, "ours, about Remark 4.9 (L326)"),
-    engine=Engine.SYMBOLIC,
     extent=Extent.PART,
 )
 @identity("all sizes")
@@ -203,7 +202,6 @@ def corollary_4_7() -> Finding:
     "afga.remark-4-8",
     statement="R >= IM is exactly when 1/R <= 1/sqrt(RIM)",
     source=Source(AFGA, "ours, about Remark 4.8 (L323); whether the condition is practical is left open"),
-    engine=Engine.SMT,
     extent=Extent.PART,
     assumptions={"positive": "R, I, M > 0"},
 )

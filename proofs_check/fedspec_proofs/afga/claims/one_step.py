@@ -102,7 +102,6 @@ def f_1() -> Finding:
     "afga.lemma-f-1-sizes",
     statement="p^2 <= 1 and fac/n + p^2 <= 1 for p = m/n and fac = m(n-m)/(n(n-1))",
     source=Source(AFGA, "ours, for Lemma F.1 (L2624-2845)"),
-    engine=Engine.SMT,
     extent=Extent.PART,
     assumptions={"m": "1 <= m <= n", "n": "n >= 2; for n = 1 fac is 0 and p is 1"},
 )

@@ -169,7 +169,6 @@ def eq_29() -> Finding:
     "afga.eq-29-repaired",
     statement="The same with I {rho^2 (1 + 1/n) + 1/n} sigma^2 in eq. (29), C = 3 C_1",
     source=Source(AFGA, "ours, for eq. (29) (L2147)"),
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"sizes": "n >= 1, I >= 1", "H": "0 <= H <= I"},
 )

@@ -64,7 +64,7 @@ def bound(y: Any, K: int, n: int, m: int) -> Any:
 
 
 def slack(y: Any, K: int, n: int, m: int) -> Any:
-    """What the lemma says is between its sides."""
+    """The difference that the lemma puts between its sides."""
     centres = _centres(y, K, n)
     apart = sum((centres[k] - centres[h]) ** 2 for k in range(K) for h in range(k))
     return F(m * (n - m), n * (n - 1)) * ((K - 1) * _spread(y, K, n) + n * apart)
@@ -207,7 +207,7 @@ def pair_probability() -> Finding:
 
 
 def _around(draw: Draw) -> list[Any]:
-    """One cluster whose y sum to zero, at any n: by the chances of one and of two clients; Q is the sum of y^2."""
+    """A cluster whose y sum to zero, at any n: by the chances of one and of two clients; Q is the sum of y^2."""
     n, alone, both, fac = _chances(draw)
     Q = draw("Q")
     return [(alone * Q - both * Q) / n**2 - fac * Q / n**2]

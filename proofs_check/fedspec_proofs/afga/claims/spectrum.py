@@ -47,7 +47,6 @@ def _sample_roots(rng: np.random.Generator) -> dict[str, F]:
     "afga.eigenvalues-of-g",
     statement="0 <= lambda_1 <= min(a, C_I) and lambda_2 >= max(a, C_I)",
     source=Source(AFGA, "Lemma F.3, used for eqs. (54)-(57) (L3165-3262)"),
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions=ROOTS,
 )

@@ -53,7 +53,7 @@ def _parabola(net: Network, alpha2: Any) -> tuple[Any, Any, Any]:
 
 
 def between(net: Network, alpha2: Any, sigma2_c: Any) -> bool:
-    """Whether 1/K sum_k fbar_k'(x)^2 <= alpha^2 f'(x)^2 + sigma_c^2 for all x: a parabola never below 0."""
+    """True if 1/K sum_k fbar_k'(x)^2 <= alpha^2 f'(x)^2 + sigma_c^2 for all x: a parabola never below 0."""
     A, B, C = _parabola(net, alpha2)
     return bool(A >= 0 and C + sigma2_c >= 0 and 4 * A * (C + sigma2_c) >= B**2)
 
@@ -65,12 +65,12 @@ def least_sigma2_c(net: Network, alpha2: Any) -> Any:
 
 
 def never_negative(M: Array) -> bool:
-    """Whether a symmetric matrix of fractions has no negative eigenvalue."""
+    """True if a symmetric matrix of fractions has no negative eigenvalue."""
     return semidefinite(M.tolist())
 
 
 def mixes(W: Mixing, rho: Any) -> bool:
-    """Whether ||W - J||_2 <= rho: rho^2 I - (W - J)'(W - J) has no negative eigenvalue."""
+    """True if ||W - J||_2 <= rho: rho^2 I - (W - J)'(W - J) has no negative eigenvalue."""
     gap = W - topology.complete(len(W), EXACT)
     identity = topology.alone(len(W), EXACT)
     return never_negative(rho**2 * identity - gap.T @ gap)
@@ -83,14 +83,14 @@ def doubly_stochastic(W: Mixing) -> bool:
 
 
 def only_consensus_is_fixed(W: Mixing) -> bool:
-    """Whether null(I - W) = span(1): the rank of I - W is n - 1."""
+    """True if null(I - W) = span(1): the rank of I - W is n - 1."""
     M = topology.alone(len(W), EXACT) - W
     rows = [[sympy.QQ(c.numerator, c.denominator) for c in row] for row in M]
     return bool(sympy.polys.matrices.DomainMatrix(rows, M.shape, sympy.QQ).rank() == len(W) - 1)
 
 
 def keeps(W: Mixing, x: Array, share: Any) -> bool:
-    """Whether |(W - J)x| = share |x|: with :func:`mixes` it makes ||W - J||_2 exactly this share."""
+    """True if |(W - J)x| = share |x|: with :func:`mixes` it makes ||W - J||_2 exactly this share."""
     image = (W - topology.complete(len(W), EXACT)) @ x
     return bool(image @ image == share**2 * (x @ x))
 

@@ -1,4 +1,4 @@
-"""What a round of exchanges does to any number of clients: lines behind eq. (44) and Lemma F.8, added up.
+"""The effect of a round of exchanges on any number of clients: lines behind eq. (44) and Lemma F.8, added up.
 
 Lengths, inner products and traces are variables, so that no dimension and no number of clients enters.
 """
@@ -118,7 +118,7 @@ def _numbers(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def passing_lines() -> tuple[Finding, ...]:
-    """What S gets of T in s exchanges."""
+    """The share of T that S gets in s exchanges."""
     return identities({"any n and m": _passing}), added(passed, PASSED)
 
 
@@ -180,7 +180,7 @@ def variances(draw: Draw) -> list[Any]:
     a, b, aa, ab, bb = (draw(name) for name in ("mean a", "mean b", "mean a^2", "mean a b", "mean b^2"))
 
     def spread(p: Any, q: Any) -> Any:
-        """Of p a + q b."""
+        """The spread of p a + q b."""
         return p * p * aa + 2 * p * q * ab + q * q * bb - (p * a + q * b) ** 2
 
     share = draw("one") * 0 + 1

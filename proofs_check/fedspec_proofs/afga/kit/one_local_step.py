@@ -64,7 +64,7 @@ def without_noise(value: Value, variance: Value) -> Value:
 
 @dataclass(frozen=True)
 class Made:
-    """What both lemmas speak of.
+    """The quantities of both lemmas.
 
     Attributes:
         drift: mean over the clusters of |xbar^k - x_r|^2, x_r = 0.
@@ -88,7 +88,7 @@ class Made:
 
 
 def made(s: Step, eta: Any) -> Made:
-    """One step from any models x_i, and what is assumed of the clients."""
+    """A step from any models x_i, and what is assumed of the clients."""
     functions = [Function(f"F{i}", smooth(1)) for i in range(s.N)]
     clusters = [range(k * s.n, (k + 1) * s.n) for k in range(s.K)]
     x = [basis(f"x{i}") for i in range(s.N)]

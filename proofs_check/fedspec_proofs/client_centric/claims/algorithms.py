@@ -143,7 +143,7 @@ def _adaptive() -> Dropped:
 
 
 def _ams(draw: Draw) -> Statement:
-    """One coordinate of a CC-FedAMS step from any state."""
+    """A coordinate of a CC-FedAMS step from any state."""
     v, v_hat, delta, gamma = (np.array([draw(name)], dtype=object) for name in ("v", "v_hat", "Delta", "gamma"))
     state = Maxima(x=v * 0, m=v * 0, v=v, v_hat=v_hat)
     after = cc_ams(state, delta, eta=1, beta1=0, beta2=gamma[0], eps=1)

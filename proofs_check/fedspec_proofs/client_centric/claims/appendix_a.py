@@ -1,4 +1,4 @@
-"""What the appendix says of line 9 of Algorithm 3: the fixed points with and without it.
+"""The appendix on line 9 of Algorithm 3: the fixed points with and without it.
 
 Equation (4): the sequence z_t = x_t + C (x_t - x_(t-1)) and how it moves.
 """

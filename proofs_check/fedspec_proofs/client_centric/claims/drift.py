@@ -116,7 +116,7 @@ DRIFT = "client-centric.drift-repaired"
 
 
 def _each_dropped() -> dict[str, Dropped]:
-    """One instance for each assumption, which breaks that one only, and the lemma."""
+    """A instance for each assumption, which breaks that one only, and the lemma."""
     wild = Local(
         Clients(((through((Fraction(-100), Fraction(100)), (Fraction(100), Fraction(-100))),),)),
         exact.vector(1),

@@ -1,4 +1,4 @@
-"""One round of CC-FedSGD whose clients come late, for all smooth clients and any noise, in every dimension.
+"""A round of CC-FedSGD whose clients come late, for all smooth clients and any noise, in every dimension.
 
 This is the descent that the proof of Theorem 4.1 sums, for a server without a preconditioner, which alone is linear:
 the terms A_6 to A_8 with the delays and the drift in them. The clients begin from any older versions y_i, put in place,

@@ -1,4 +1,4 @@
-"""What the sum of Theorem 4.1 rests on and its proof only sketches, for every size: terms, drift and delays."""
+"""The steps under the sum of Theorem 4.1 that its proof only sketches, for every size: terms, drift and delays."""
 
 from __future__ import annotations
 

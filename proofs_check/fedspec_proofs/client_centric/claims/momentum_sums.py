@@ -39,7 +39,7 @@ from fedspec_proofs.solvers import z3
 
 @dataclass(frozen=True)
 class Sums:
-    """One coordinate: d_t, the weights' sum, the weighted squares, sum of d^2 and of Delta^2."""
+    """A coordinate: d_t, the weights' sum, the weighted squares, sum of d^2 and of Delta^2."""
 
     d: Any
     W: Any

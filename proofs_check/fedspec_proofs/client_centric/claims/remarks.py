@@ -21,7 +21,6 @@ TWO = Setup((1, 1), {"w": (1,)})
     statement="For any other constants there is an eta_l > 0 that meets H_1 eta_l^2 + H_2 eta_l <= eps^2: every one up "
     "to 1 and eps^2 / (H_1 + H_2)",
     source=Source(CLIENT_CENTRIC, "footnote 4 (L266)"),
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={
         "eta_l >= 0": "rates are not negative",
@@ -49,7 +48,6 @@ def footnote_4(draw: Draw) -> Statement:
     "client-centric.remark-4-1-1",
     statement="The delay term tau^2 / T is at most 1 / sqrt(m K T) if and only if tau <= (T / (m K))^(1/4)",
     source=Source(CLIENT_CENTRIC, "Remark 4.1.1 (L268)"),
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={"s > 0": "s = sqrt(T)", "r > 0": "r = sqrt(m K)", "tau >= 0": "delays are not negative"},
 )
@@ -71,7 +69,7 @@ def _clients(G: Any) -> list[Oracle]:
 
 
 def _absent(draw: Draw, K: int, heard: int) -> Any:
-    """One round of CC-FedSGD that hears one client; the model's distance from G, and what it should be."""
+    """A round of CC-FedSGD that hears one client; the model's distance from G, and what it should be."""
     G, x, eta, eta_l = draw("G"), draw("x", 1), draw("eta", positive=True), draw("eta_l", positive=True)
     h = CCFedSGD(buffer=1, eta_l=eta_l, eta=eta)
     state, _ = cc_fedsgd(h, init(h, x, TWO), _clients(G), Arrival(heard, K, 0))

@@ -50,7 +50,7 @@ def conflict() -> Finding:
 
 @dataclass(frozen=True)
 class Grown:
-    """One coordinate: v, v_hat and the number of rounds."""
+    """A coordinate: v, v_hat and the number of rounds."""
 
     v: Any
     v_hat: Any

@@ -36,7 +36,7 @@ CHANGES = (15, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Fallen:
-    """One coordinate: the root p of v_hat, v (CC-FedAMS), a, and the sums of |falls| and of their squares so far."""
+    """A coordinate: the root p of v_hat, v (CC-FedAMS), a, and the sums of |falls| and of their squares so far."""
 
     p: Any
     v: Any

@@ -1,4 +1,4 @@
-"""What Theorem 4.1 adds up, for every number of coordinates, clients, rounds and local steps, by z3.
+"""The lines that Theorem 4.1 adds up, for every number of coordinates, clients, rounds and local steps, by z3.
 
 Lengths are sums over coordinates, so that an inequality of one coordinate is one of vectors; what a sum of many terms
 needs is an induction that takes one term more. E bounds every sqrt(v_hat) + eps from below, H from above.
@@ -109,7 +109,7 @@ def one_more_round(draw: Draw) -> Statement:
 
 
 def one_more_lag(draw: Draw) -> Statement:
-    """What s lags give is at most s times the whole; from s to s + 1, and a delay takes one lag or none of it."""
+    """The sum of s lags is at most s times the whole; from s to s + 1, and a delay takes one lag or none of it."""
     lags, late, all_, s, part = (draw(name) for name in ("lags", "late", "all", "s", "part"))
     given = {"so far": lags <= s * all_, "one lag": every(late <= all_, late >= 0), "part": every(part >= 0, part <= 1)}
     return Statement(given, {"(s + 1) times": every(lags + part * late <= (s + 1) * all_)})

@@ -74,7 +74,6 @@ def key_inequality() -> Finding:
     "fed-lamb.key-inequality-lines",
     statement="s ||D g||^2 <= <g, D g> and s ||D d|| <= ||d||, coordinate by coordinate",
     source=at("ours, in place of L598-612"),
-    engine=Engine.SMT,
     assumptions={"s D <= 1": "v_hat >= v0: fed-lamb.v-hat-floor"},
     chain="v-hat-floor",
 )

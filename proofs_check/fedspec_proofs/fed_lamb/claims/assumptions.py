@@ -26,7 +26,6 @@ COLUMN = {"column": "the column of the Hessian that belongs to the layer is no l
     statement="A quadratic meets H1, read for the whole gradient while one layer moves, with L_l the length of that "
     "layer's column of the Hessian",
     source=at("ours, an objective for H1 (L180)"),
-    engine=Engine.SMT,
     sizes="two layers of one coordinate",
     assumptions=COLUMN,
 )
@@ -46,7 +45,6 @@ def smooth_quadratic(draw: Draw) -> Statement:
     "fed-lamb.assumption-2",
     statement="The gradient of c x^2/2 on the line is bounded by M = c B where |x| <= B, and by no M on the whole line",
     source=at("ours, an objective for H2 (L184)"),
-    engine=Engine.SMT,
     assumptions={"|x| <= B": "the model stays in a bounded Theta", "c > 0": "the quadratic is not flat"},
 )
 @decided()
@@ -103,7 +101,6 @@ def _outcomes(rng: np.random.Generator) -> dict[str, F]:
     "fed-lamb.assumption-4",
     statement="phi(a) = min(max(a, phi_m), phi_M) meets H4 for every layer",
     source=at("ours, a phi for H4 (L188)"),
-    engine=Engine.SMT,
     sizes="layers of two coordinates",
     assumptions={"phi_m <= phi_M": "the bounds are in order"},
 )

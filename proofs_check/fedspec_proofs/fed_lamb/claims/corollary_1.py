@@ -29,7 +29,6 @@ TYPESET = {"H2": "||f'(x_R)|| <= M", "R >= 1": "there is a round"}
     statement="A reading in which eq. (6) says nothing of Fed-LAMB: as typeset, with no sum over rounds, and with a "
     "constant that may depend on all but R, it is H2 alone, ||f'(x_R)||^2 / R <= M^2 / R <= M^2 / sqrt(R)",
     source=at("ours, about Corollary 1, eq. (6) (L286) as typeset"),
-    engine=Engine.SMT,
     assumptions=TYPESET,
 )
 @decided()

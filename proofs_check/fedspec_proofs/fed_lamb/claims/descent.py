@@ -68,7 +68,7 @@ def descent() -> Finding:
 
 
 def _step_of(H: list[list[int]], start: Vector) -> tuple[Any, Any, Any]:
-    """One round on x'Hx/2 with two layers of one coordinate: f after it, what (7) is without L, the step."""
+    """A round on x'Hx/2 with two layers of one coordinate: f after it, what (7) is without L, the step."""
     clients = QuadraticClients(vector(*H[0], *H[1]).reshape(1, 2, 2), vector(0, 0).reshape(1, 2)).clients
     h = lamb(eta_l=F(1))
     state = begin(h, start, 1)
@@ -179,7 +179,6 @@ def auxiliary_step() -> Finding:
     "fed-lamb.eq-12",
     statement="(12), which has the norm of the whole model where (7) has that of a layer, is a larger right side",
     source=at("eq. (12) (L586)"),
-    engine=Engine.SMT,
     sizes="two layers of one coordinate",
     assumptions={"L >= 0": "smoothness constants are not negative"},
 )

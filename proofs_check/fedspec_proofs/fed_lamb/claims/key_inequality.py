@@ -116,7 +116,7 @@ def shown(*bodies: Body) -> list[Finding]:
 
 
 def one_more_coordinate(draw: Draw) -> list[Any]:
-    """Of alpha phi p/||p|| some coordinates have the squares alpha^2 phi^2 s/||p||^2, s those of p; at last ||p||^2."""
+    """Some coordinates of alpha phi p/||p|| have the squares alpha^2 phi^2 s/||p||^2, s those of p; at last ||p||^2."""
     alpha, phi, length = (draw(name, positive=True) for name in ("alpha", "phi", "length"))
     s, p = draw("s"), draw("p")
     so_far = (alpha * phi) ** 2 * s / length**2

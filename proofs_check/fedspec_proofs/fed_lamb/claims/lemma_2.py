@@ -90,7 +90,7 @@ class Forked:
 
     @property
     def constants(self) -> Constants:
-        """What the bounds are made of."""
+        """The constants of the bounds."""
         h = self.h
         return Constants(M=F(2), alpha=h.eta_l, beta2=h.beta2, L_bar=F(5, 3), n=F(2), v0=h.v0)
 

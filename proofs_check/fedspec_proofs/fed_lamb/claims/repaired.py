@@ -1,4 +1,4 @@
-"""What holds in place of the theorems: chains of links, and searches that break the printed ones.
+"""The statements in place of the theorems: chains of links, and searches that break the printed ones.
 
 Throughout beta1 = 0, lam = 0, everybody takes part, D_r = 1/(sqrt(v_hat_r) + eps) and s = sqrt(v0) + eps, so that
 s D_r <= 1. The inequality per layer is <h, D g>/||D g|| >= s ||D h|| - 2 ||h - g||: as <g, D g> >= s ||D g||^2, and

@@ -185,7 +185,7 @@ WIDE = huber(F(1), reach=F(2))
 
 
 def landing(x: Fraction, xi: Fraction, alpha: Fraction) -> Fraction:
-    """Where one round of one client takes x when its gradient is f'(x) + xi."""
+    """The model after one round of one client from x when its gradient is f'(x) + xi."""
     h = lamb(eta_l=alpha, v0=F(36))
     oracle: Oracle = lambda k, at: vector([WIDE.gradient(a) + xi for a in at])  # noqa: E731
     after = one_round(h, begin(h, vector([x]), 1), [oracle])

@@ -187,7 +187,6 @@ def order_in_rounds() -> Finding:
     "fed-lamb.eq-23-bound",
     statement="(23) holds as >=, which is how it is used, coordinate by coordinate",
     source=at("ours, about eq. (23) (L739)"),
-    engine=Engine.SMT,
 )
 @decided()
 def looser(draw: Draw) -> Statement:

@@ -38,7 +38,7 @@ COINS = 4
 
 @dataclass(frozen=True)
 class Run:
-    """One outcome: the states before and after each round, and the gradients taken in it, [round][client][step]."""
+    """An outcome: the states before and after each round, and the gradients taken in it, [round][client][step]."""
 
     states: tuple[State, ...]
     taken: tuple[tuple[tuple[Vector, ...], ...], ...]
@@ -117,7 +117,7 @@ class Climb:
 
     @property
     def constants(self) -> Constants:
-        """What the bounds are made of, as claimed."""
+        """The constants of the bounds, as claimed."""
         h, p = self.h, len(self.x)
         return Constants(
             gap=self.problem.value(self.x) - self.problem.least,
@@ -199,7 +199,7 @@ def single(choose: Choose) -> Climb:
 
 
 def plain(problem: Problem, x: float, R: int, **changes: Any) -> Climb:
-    """One coordinate, steps of length 1, v0 = 64, every claim true."""
+    """A walk on one coordinate, steps of length 1, v0 = 64, every claim true."""
     options = (("eta_l", 1.0), ("v0", 64.0), ("phi", Phi.CONSTANT))
     zeta = inexact(problem).heterogeneity()
     made = Climb(inexact(problem), vector([x]), 0.0, 1, R, 1.0, 0.0, zeta, 1.0, 1.0, 8.0, options)
@@ -276,7 +276,7 @@ def converted(c: Climb) -> Iterator[Sides]:
 
 
 def descended(c: Climb, by_least: bool = False) -> Iterator[Sides]:
-    """One round of one outcome: how far f falls, with the errors of the gradients that were taken.
+    """The fall of f in one round of one outcome, with the errors of the gradients that were taken.
 
     ``by_least`` spoils the factor of the errors: phi_m in place of phi_M.
     """

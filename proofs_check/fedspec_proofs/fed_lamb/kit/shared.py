@@ -1,4 +1,4 @@
-"""What the claims share: the paper, its assumptions in words, and conjunctions of formulas or truth values."""
+"""The common part of the claims: the paper, its assumptions in words, and conjunctions of formulas or truth values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def within(x: Any, M: Any) -> Any:
 
 
 def quiet(clients: Sequence[Oracle], x: Vector) -> bool:
-    """Whether two draws of every gradient are the same: its variance is 0, below every sigma^2 > 0."""
+    """True if two draws of every gradient are the same: its variance is 0, below every sigma^2 > 0."""
     return all(bool((gradient(0, x) == gradient(1, x)).all()) for gradient in clients)
 
 

@@ -21,7 +21,7 @@ from fedspec_proofs.fedada2.kit.rational import F
 
 
 def _apart(t: int, z: int) -> Body:
-    """What a step from any state after t - 1 steps leaves of x, m and v, by one rule less by the other."""
+    """The difference of two rules in x, m and v after a step from any state after t - 1 steps."""
 
     def body(draw: Draw) -> Iterable[Any]:
         x, m, g, r, odds = (
@@ -102,7 +102,7 @@ def _unrolled(t: int, z: int, shift: int = 0) -> Body:
 
 
 def _moments(state: Admu, g: Any, beta1: Any, beta2: Any, z: int) -> Admu:
-    """One step of the rule; on fractions by numerals, whose roots stay unevaluated."""
+    """A step of the rule; on fractions by numerals, whose roots stay unevaluated."""
     fractions = all(isinstance(q, F) for q in (*state.m, *state.v, *g))
     wrap = numerals if fractions else (lambda a: a)
     at = Admu(x=wrap(state.x), m=wrap(state.m), v=wrap(state.v), v_hat=wrap(state.v_hat), t=state.t)

@@ -54,7 +54,6 @@ def smoothness() -> Finding:
     statement="On the line a Huber client of scale s meets Assumption 2 with G = s; a quadratic client meets it "
     "with no G",
     source=Source(FEDADA2, "ours, an instance of Assumption 2 (L134)"),
-    engine=Engine.SMT,
     assumptions={"s > 0": "the scale", "G >= s": "the constant"},
 )
 @decided()

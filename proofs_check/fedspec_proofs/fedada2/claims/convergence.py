@@ -57,7 +57,6 @@ def _so_far(rng: np.random.Generator) -> dict[str, Fraction]:
     statement="Precompact convergence asks for some phi: N -> N, which need not rise: every sequence converges so to "
     "each of its own elements, by a constant phi",
     source=Source(FEDADA2, "Definition 19 (L836), admitted after it (L840)"),
-    engine=Engine.SMT,
     extent=Extent.PART,
     assumptions={"phi": "phi may take one value for ever, as printed; a subsequence needs phi to rise"},
 )

@@ -117,7 +117,6 @@ def rate() -> Finding:
     "fedada2.corollary-23-exponents-a",
     statement="With eta = T^p1 and eta_l = T^p2 in range (A) all five printed quotients Psi_i/Psi6 fall",
     source=COROLLARY_23,
-    engine=Engine.SMT,
     extent=Extent.PART,
     assumptions=RANGES_A,
 )

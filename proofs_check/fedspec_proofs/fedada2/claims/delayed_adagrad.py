@@ -68,7 +68,7 @@ def _unrolled(t: int, z: int) -> Body:
 
 
 def _accumulated(state: Agdu, g: Any, z: int) -> Agdu:
-    """One step of the rule, the model put back to 0; on fractions by numerals, whose roots stay unevaluated."""
+    """A step of the rule, the model put back to 0; on fractions by numerals, whose roots stay unevaluated."""
     if not all(isinstance(q, F) for q in (*state.v, *g)):
         after = agdu(state, g, eta_l=F(1), eps=F(1), z=z)
         return Agdu(x=state.x, v=after.v, t=after.t)
@@ -94,7 +94,7 @@ UPDATES, BETWEEN = ((2, 0), (3, 3), (4, 8)), ((2, 1), (3, 2), (4, 1), (4, 3))
 
 
 def _step(d: int, *, update: bool, z: int = 2, t: int | None = None, by_G: bool = False) -> Callable[[Draw], Statement]:
-    """One local step from any state with v >= v_0 = r_0^2, at an update or between updates, the dead zone included.
+    """A local step from any state with v >= v_0 = r_0^2, at an update or between updates, the dead zone included.
 
     A coordinate does what it does alone, or stays where the dead zone takes the whole step, so that one stands for any.
     At an update a step is at most eta_l long; with ``by_G`` it is looked at as one between updates is.

@@ -85,7 +85,7 @@ def apart(draw: Draw) -> Statement:
 
 
 def _young(draw: Draw) -> Statement:
-    """One gradient of T_(2,r): q g h w <= (alpha/2) q g^2 + (E + D) W^2/(alpha tau), E = L^2 (t - r)^2 Phi2^2."""
+    """A gradient of T_(2,r): q g h w <= (alpha/2) q g^2 + (E + D) W^2/(alpha tau), E = L^2 (t - r)^2 Phi2^2."""
     g, h, w, W, alpha, share, ED, X, Z = (
         draw(name) for name in ("g", "h", "w", "W", "alpha", "q tau", "E + D", "X", "Z")
     )
@@ -133,7 +133,7 @@ and W, which bounds the weight of each over its denominator."""
 
 
 def of_theorem_20(draw: Draw) -> tuple[Any, Constants, Any, Any]:
-    """One gradient a step; v_0 = w^2."""
+    """A gradient a step; v_0 = w^2."""
     s, by = symbols(draw)
     return s, theorem_20(s, by, printed=False), s.K, 1 / (by.sqrt(s.v0) + s.eps)
 
@@ -147,7 +147,7 @@ def symbols(draw: Draw) -> tuple[Any, Functions]:
 
 
 def fitting(of: Bounds) -> Finding:
-    """Whether the factor of Psi3 and Psi4 is that of the assembly, 2 rate^2 W^2/(eta_l gamma1 tau), rate = eta_l n."""
+    """True if the factor of Psi3 and Psi4 is that of the assembly, 2 rate^2 W^2/(eta_l gamma1 tau), rate = eta_l n."""
 
     def off(draw: Draw) -> list[Any]:
         s, k, n, W = of(draw)
@@ -157,7 +157,7 @@ def fitting(of: Bounds) -> Finding:
 
 
 def fits_gamma(of: Bounds, least: Callable[[Draw, Any], Any]) -> Finding:
-    """Whether a statement's gamma_1 is the lower end of gamma_r that fedada2.gamma-lower has, with its own M.
+    """True if a statement's gamma_1 is the lower end of gamma_r that fedada2.gamma-lower has, with its own M.
 
     Args:
         of: the statement.

@@ -23,7 +23,7 @@ from fedspec_proofs.refutation import refutation
 
 
 def _denominators(draw: Draw) -> Statement:
-    """One round of the server from v_(t-1) = a^2 to v_t = b^2; a and b are the roots."""
+    """A round of the server from v_(t-1) = a^2 to v_t = b^2; a and b are the roots."""
     a, b, tau, delta = draw("a", 1), draw("b", 1), draw("tau"), draw("delta", 1)
     (v,) = second_moment(adagrad, a * a, delta)
     (left,), (right,), (change,) = a, b, delta

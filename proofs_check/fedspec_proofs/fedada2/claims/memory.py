@@ -104,7 +104,7 @@ def instances() -> Iterator[tuple[MimeLite, list[Oracle], Any, Any]]:
 
 
 def agrees(**spoiled: bool) -> tuple[bool, int]:
-    """Whether rounds of such clients are those of the box, to the last digit, and how many vectors one held."""
+    """True if rounds of such clients are those of the box, to the last digit, and how many vectors one held."""
     same, most = True, 0
     for h, clients, x, m in instances():
         plan = Plan(tuple(range(len(clients))), (TAU,) * len(clients), (1,) * len(clients))
@@ -117,7 +117,7 @@ def agrees(**spoiled: bool) -> tuple[bool, int]:
 
 
 def counted(name: str) -> tuple[int, int]:
-    """What one client sends and receives, and what it needs while it works, of the row, in units of d."""
+    """The numbers that one client sends, receives and needs while it works, by the row, in units of d."""
     costs = CATALOGUE[name].costs
     sizes = {"d": 60, "m": 1, "tau": TAU}
     ways, kept = (costs.down, costs.up), (costs.client, costs.working)

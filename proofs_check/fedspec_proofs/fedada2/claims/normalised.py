@@ -107,7 +107,6 @@ def second_moment() -> Finding:
     statement="From E_(t+1) <= ((t + t_0 - 1) E_t + b)/(t + t_0) follows E_t <= ((t_0 - 1) E_0 + t b)/(t + t_0 - 1) "
     "for all t",
     source=Source(FEDADA2, "proof of Proposition 9 (ii) (L419-422)"),
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={
         "the step": "the recursion, b = B/(1 - ehat)",

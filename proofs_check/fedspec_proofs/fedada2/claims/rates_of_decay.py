@@ -102,7 +102,6 @@ def _in_ranges(rng: Any) -> dict[str, Fraction]:
     statement="With identical clients, no dead zone and L^2 |Phi1|^2 for D, all quotients of the repaired "
     "right side of Theorem 20 fall in ranges (A) and (B), eta = T^p1 and eta_l = T^p2, a logarithm in the fifth aside",
     source=COROLLARY_23,
-    engine=Engine.SMT,
     extent=Extent.PART,
     assumptions={"(A)": "the range where T eta_l^2 stays bounded", "(B)": "the range where it grows, p2 = -49/100"},
     repairs="fedada2.corollary-23",

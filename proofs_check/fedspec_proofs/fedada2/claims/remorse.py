@@ -230,7 +230,6 @@ def _beyond(rng: np.random.Generator) -> Mapping[str, Fraction]:
     statement="f^2 >= 2 f - 1 for every number f, so that E f^2 is infinite where E f is +infinity: the second part of "
     "Theorem 13 follows from the first, and eq. (7) is not needed",
     source=Source(FEDADA2, "ours, about Theorem 13, second part (L544)"),
-    engine=Engine.SMT,
     extent=Extent.PART,
 )
 @decided()

@@ -152,7 +152,7 @@ def decayed_moment() -> Finding:
 
 
 def _change(h: Any, state: Covered, client: Any) -> Any:
-    """What one client sends, by the algorithm's own round with a server whose roots are rational."""
+    """The message of one client, by the algorithm's own round with a server whose roots are rational."""
     plain = Covered(Adaptive(x=state.x, m=state.x * 0, v=state.x * 0, t=0), state.cover)
     once = type(h)(**{**vars(h), "server": Adaptivity.ADAGRAD, "beta2": NOT_GIVEN})
     quiet = fedada2.step(once, plain, (client,), Plan((0,), (1,), (1,)))
@@ -172,7 +172,6 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
     statement="Delta_t^2/v_t <= 1/(1 - beta2), and |T_(1,r)| <= G b^(t-r) Phi1^2 sqrt(1 - beta2)/tau^2 a coordinate, "
     "so that Psi5 becomes eta d G Phi1^2 sqrt(1 - beta2) T/tau^2: of order eta eta_l^2 T in place of eta eta_l^3 T",
     source=Source(FEDADA2, "App. C.2 (L1150)"),
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={
         "roots": "a, b, s are the roots of beta2 v_(t-1), v_t and 1 - beta2",

@@ -124,7 +124,6 @@ def heavy_tailed() -> Finding:
     statement="The Cauchy law of any scale gamma is heavy-tailed in the sense of Definition 11: its second moment is "
     "infinite",
     source=Source(FEDADA2, "ours, an instance of Definition 11 (L522)"),
-    engine=Engine.SMT,
     assumptions={"gamma > 0": "the scale", "|xi| >= gamma": "the part of the line that is looked at"},
 )
 @decided()

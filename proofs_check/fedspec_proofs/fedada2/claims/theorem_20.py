@@ -53,7 +53,7 @@ def _root(T: int) -> int:
 
 
 def setting(f: Huber, h: fedada2.FedAda2, x: Any, T: int) -> Setting:
-    """What the bound takes from a problem, the hyper-parameters and the first model."""
+    """The setting of the bound, from a problem, the hyper-parameters and the first model."""
     return Setting(T, 1, h.z, len(x), h.eta, h.eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, f.L, f.G, f.gap(x))
 
 

@@ -58,7 +58,7 @@ def _all(f: Huber, x: Any) -> list[tuple[int, Any]]:
 
 
 def printed(f: Huber, L: Any, G: Any, h: Any) -> dict[str, bool]:
-    """What Theorem 20 and its relatives assume of the clients and of the server's start."""
+    """The assumptions of Theorem 20 and its relatives of the clients and of the server's start."""
     third = exact.vector(Fraction(1, 3))
     return {
         f"Assumption 1: every F_i is {L}-smooth (z3, for all x and y)": smooth(f, L),

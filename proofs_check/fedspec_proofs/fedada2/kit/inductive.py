@@ -56,8 +56,7 @@ class Small(Rationals):
 
     def drawn(self, positive: bool) -> Fraction:
         """A rational of [0, 3]."""
-        (value,) = exact.rationals(self.rng, 1, low=int(positive), high=3, denominators=(1, 2, 3, 4))
-        return value
+        return Fraction(exact.rationals(self.rng, 1, low=int(positive), high=3, denominators=(1, 2, 3, 4))[0])
 
     def shown(self, value: Fraction) -> Any:
         """The rational, or a numeral of z3."""
@@ -112,7 +111,7 @@ def _drawn(
 
 
 def reachable(build: Build, without: str, *, steps: int = 3) -> Dropped:
-    """Whether some run of equal steps from the first state breaks the claim once an input may be anything."""
+    """True if some run of equal steps from the first state breaks the claim once an input may be anything."""
     induction = build(variables)
     inputs = {words: formula for words, formula in induction.inputs.items() if words != without}
     state = induction.initial

@@ -47,7 +47,7 @@ def _round(draw: Draw) -> Any:
 
 
 def round_terms(draw: Draw) -> Mapping[str, Any]:
-    """What a round adds at most, but for what |grad F~|^2 takes off: (95) and (96) times eta tau_eff."""
+    """The bound of what a round adds, but for what |grad F~|^2 takes off: (95) and (96) times eta tau_eff."""
     v = _round(draw)
     length = v.eta * v.tau_eff
     return {

@@ -58,7 +58,7 @@ def wrong_with(row: dict[str, Any]) -> str:
 
 
 def _without(row: dict[str, Any]) -> dict[str, Dropped]:
-    """What becomes of a number where clients are less convex, steeper, or more unlike."""
+    """The instances that break a number where clients are less convex, steeper, or more unlike."""
     r = TABLE.asked(row)
     made, alike = problem_of(r, Fraction(row["bound"])), {f"s{i}": Fraction(0) for i in range(len(r.steps) - 1)}
     clients = [Parabola(Fraction(1, 10), Fraction(c)) for c in (-100, -100, 100, 100)]

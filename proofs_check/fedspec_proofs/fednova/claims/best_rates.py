@@ -111,13 +111,13 @@ def averaged(found: Sequence[Row] | None = None, numbers: Sequence[Row] | None =
 
 
 def best(found: Iterable[Row], r: Round) -> Row:
-    """Of the certified rounds with such steps, the one with the least number."""
+    """The certified round with such steps that has the least number."""
     mine = [one for one in found if replace(round_numbers.TABLE.asked(one), eta_l="", form=()) == r]
     return min(mine, key=lambda row: Fraction(row["bound"]))
 
 
 def cells(kind: str) -> list[Best]:
-    """What the ledger keeps of the cells of a claim."""
+    """The cells of a claim, as the ledger keeps them."""
     if kind == "averaged":
         return averaged()
     return [best_of(row) for row in FOLLOWED.rows() if (row["best"]["algorithm"] in HELD) is (kind == "kept")]

@@ -27,7 +27,7 @@ from fedspec_proofs.kit.adding import spoiled, summed
 
 
 def _sgd(draw: Draw) -> Iterable[Any]:
-    """One more step at a rate eta c: the sum gets c g more, and what stands in it stays."""
+    """A further step at a rate eta c: the sum gets c g more, and what stands in it stays."""
     start, total, g = (draw(name, 2) for name in ("x_0", "sum", "g"))
     eta, c = draw("eta", positive=True), draw("c", positive=True)
     after = sgd(start - eta * total, g, eta_l=eta * c)

@@ -71,7 +71,7 @@ def martingale() -> Finding:
 
 
 def _polar(draw: Draw) -> Iterable[Any]:
-    """One coordinate's share of both sides."""
+    """A coordinate's share of both sides."""
     g, h = draw("g"), draw("h")
     yield g * h - (g**2 + h**2 - (g - h) ** 2) / 2
 

@@ -36,7 +36,7 @@ from fedspec_proofs.refutation import refutation
 
 @dataclass(frozen=True)
 class Slow:
-    """One client, F = L x^2 / 2, x_0 = 1, tau proximal steps in each of T rounds, eta = sqrt(1 / (tau T))."""
+    """A client, F = L x^2 / 2, x_0 = 1, tau proximal steps in each of T rounds, eta = sqrt(1 / (tau T))."""
 
     tau: int
     T: int
@@ -151,7 +151,7 @@ def _relaxed(r: Run) -> Iterable[Sides]:
 
 
 def _one(eta: int, **of: Any) -> Run:
-    """One client with F = x^2 / 2, x_0 = 1, one step, alpha = 1/2."""
+    """A client with F = x^2 / 2, x_0 = 1, one step, alpha = 1/2."""
     h = FedNova(eta_l=rational(eta), mu=rational(1, 2 * eta), solver=Solver.PROXIMAL, nova_weights=NovaWeights.IMPLIED)
     problem, one = QuadraticClients(exact.vector(1).reshape(1, 1, 1), exact.vector(0).reshape(1, 1)), rational(1)
     s = Setting(h, problem, (1,), (1,))

@@ -65,7 +65,7 @@ def both_moments() -> Finding:
 
 
 def _one_client(draw: Draw) -> Iterable[Any]:
-    """One client's share of sum p_i |u_i + g_i|^2 + sum p_i |u_i - g_i|^2 = 2 sum p_i |u_i|^2 + 2 sum p_i |g_i|^2, and
+    """A client's share of sum p_i |u_i + g_i|^2 + sum p_i |u_i - g_i|^2 = 2 sum p_i |u_i|^2 + 2 sum p_i |g_i|^2, and
     of sum p_i |u_i - c|^2 = sum p_i |u_i|^2 - |c|^2 >= 0, c = sum p_i u_i (and for the g_i)."""
     p, u, g, c = draw("p", positive=True), draw("u", 3), draw("g", 3), draw("c", 3)
     yield p * ((u + g) @ (u + g)) + p * ((u - g) @ (u - g)) - 2 * p * (u @ u) - 2 * p * (g @ g)

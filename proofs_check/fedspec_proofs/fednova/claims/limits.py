@@ -56,7 +56,7 @@ def _instance(rng: np.random.Generator) -> Iterator[Setting]:
 
 
 def own_weights(s: Setting) -> bool:
-    """Whether it is FedNova with w = p."""
+    """True if it is FedNova with w = p."""
     return isinstance(s.h, FedNova) and s.h.nova_weights is NovaWeights.NOVA
 
 
@@ -182,7 +182,7 @@ def blank() -> tuple[QuadraticClients, tuple[int, ...], tuple[int, ...]]:
 
 
 def _one_more(draw: Draw) -> Iterable[Any]:
-    """One proximal step from the x_n of eq. (21): it is again eq. (21), with B (I - eta mu I - eta H) for B.
+    """A proximal step from the x_n of eq. (21): it is again eq. (21), with B (I - eta mu I - eta H) for B.
 
     B, the power of I - eta mu I - eta H there, is any matrix that commutes with H.
     """

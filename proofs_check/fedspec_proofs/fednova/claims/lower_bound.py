@@ -121,5 +121,5 @@ def _round(draw: Draw) -> Iterable[Any]:
 
 
 def half_of(draw: Draw) -> Any:
-    """One half, in the numbers that are drawn."""
+    """Half, in the numbers that are drawn."""
     return sympy.Rational(1, 2) if draw is symbolic else HALF

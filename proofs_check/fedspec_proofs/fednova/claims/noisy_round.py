@@ -1,4 +1,4 @@
-"""One round of FedNova with noise against (90), for all smooth clients in every dimension: Theorem 1, round by round.
+"""A round of FedNova with noise against (90), for all smooth clients in every dimension: Theorem 1, round by round.
 
 Random vectors of finite second moment are vectors too, with E<a, b> for their product; points, gradients and noise of a
 round are such vectors, given the model x that it begins with. At every outcome the clients' gradients and values obey
@@ -89,7 +89,7 @@ def problem_of(sizes: Sizes, constants: Callable[[Setting], Constants], eta: Any
         }
 
     made = compared(sizes, constants, eta, functions, end[0], terms)
-    return replace(made, given=made.given | _noise_is(sizes, asked), relaxed=True)
+    return replace(made, given={**made.given, **_noise_is(sizes, asked)}, relaxed=True)
 
 
 NOISE = {"noise": "unbiased, whatever came before and whatever other clients draw, with variance at most sigma^2"}

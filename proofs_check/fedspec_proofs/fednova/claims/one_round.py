@@ -1,4 +1,4 @@
-"""One round of FedNova against (91), for all smooth clients in every dimension.
+"""A round of FedNova against (91), for all smooth clients in every dimension.
 
 Without noise (91) says F~(x') - F~(x) <= eta tau_eff (-|grad F~(x)|^2 / 4 + 3 eta^2 L^2 kappa^2 C), and its sum over
 rounds is (97) for every T. The clients are any functions with Lipschitz gradients; the round is the rule's.
@@ -124,7 +124,7 @@ def compared(
 def problem_of(
     sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1, eta: Any = None
 ) -> Problem:
-    """What is claimed of a round of these sizes."""
+    """The bound that is claimed of a round of these sizes."""
     met(sizes, constants)
     return round_of(sizes, constants, part, eta)
 

@@ -52,7 +52,7 @@ def eq_151(s: Setting, L: Any, beta2: Any) -> bool:
 
 
 def _alone(tau: int) -> Setting:
-    """One client with F = x^2 / 4, tau local steps at eta = 1/32, FedNova's own tau_eff."""
+    """A client with F = x^2 / 4, tau local steps at eta = 1/32, FedNova's own tau_eff."""
     problem = QuadraticClients(exact.vector("1/2").reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
     return Setting(FedNova(eta_l=rational(1, 32)), problem, (tau,), (1,))
 

@@ -36,7 +36,7 @@ def flawed(r: Round, bound: Fraction, proof: Mapping[str, Fraction]) -> str:
 
 
 def _dropped(found: Sequence[Row], row: Row) -> dict[str, Dropped]:
-    """What happens without an assumption at a row; unlike clients take other steps than each other."""
+    """The instances without one assumption, at a row; unlike clients take other steps than each other."""
     r = TABLE.asked(row)
     out = without(problem_of(r, Fraction(row["bound"])), r)
     if not r.keeps:
@@ -81,7 +81,7 @@ factors = _numbers(
 
 
 def _unlike(bound: Fraction) -> Dropped:
-    """One client that takes one step and one that takes three, and the number for two steps."""
+    """A client that takes one step and one that takes three, and the number for two steps."""
     r = Round("fedavg", (1, 3), "1/4", 1)
     parabolas = [Parabola(Fraction(1, 10), Fraction(-10)), Parabola(Fraction(1, 10), Fraction(10))]
     words = f"F_1 = (x + 10)^2/20, F_2 = (x - 10)^2/20, {r}, from x = 1"

@@ -1,4 +1,4 @@
-"""One round of FedNova with drawn clients against (182), for all smooth clients and any noise in every dimension.
+"""A round of FedNova with drawn clients against (182), for all smooth clients and any noise in every dimension.
 
 Every sample is gone through, so that the expectation over the draws is a sum; a client that is drawn twice trains once
 for each draw, with noise of its own. Noise is as in :mod:`.noisy_round`. In the mean over x the bound telescopes: its

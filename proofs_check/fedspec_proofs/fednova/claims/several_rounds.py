@@ -43,7 +43,7 @@ def at_once(found: Sequence[Mapping[str, Any]]) -> dict[tuple[Key, int], Fractio
 
 
 def chains(found: Sequence[Mapping[str, Any]]) -> dict[Key, list[Fraction]]:
-    """What each link of a chain ends at.
+    """The end of each link of a chain.
 
     Raises:
         ValueError: a link does not begin where the one before it ends.

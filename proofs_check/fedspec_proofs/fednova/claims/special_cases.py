@@ -135,7 +135,7 @@ def no_pull() -> Finding:
 
 
 def _as_in_126(steps: tuple[int, ...], examples: tuple[int, ...]) -> bool:
-    """Whether tau_eff, A, B and C of FedAvg's implied weights are those of (126)."""
+    """True if tau_eff, A, B and C of FedAvg's implied weights are those of (126)."""
     m, mean = len(steps), rational(sum(steps), len(steps))
     variance = rational(sum(t**2 for t in steps), m) - mean**2
     unused = QuadraticClients(exact.vector(*[1] * m).reshape(m, 1, 1), exact.vector(*[0] * m).reshape(m, 1))

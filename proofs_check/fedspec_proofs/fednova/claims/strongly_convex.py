@@ -60,7 +60,7 @@ def flatter_or_steeper(made: Problem, r: object, n: int, **zeros: Fraction) -> d
 
 
 def more_unlike(made: Problem, r: object) -> Dropped:
-    """What becomes of a number where two clients have minimisers far apart."""
+    """The instances that break a number where two clients have minimisers far apart."""
     far = [Parabola(Fraction(1), Fraction(-100)), Parabola(Fraction(1, 10), Fraction(1000))]
     words = f"F_1 = (x + 100)^2/2, F_2 = (x - 1000)^2/20, {r}, from x = 1"
     return dropped(made, far, but="zeta", words=words, x=Fraction(1), s0=Fraction(100))
@@ -68,7 +68,7 @@ def more_unlike(made: Problem, r: object) -> Dropped:
 
 @dataclass(frozen=True)
 class Listed:
-    """What is claimed of a round at the rates of an interval.
+    """The bound that is claimed of a round at the rates of an interval.
 
     Attributes:
         round: the round, with its rate open.
@@ -247,7 +247,6 @@ def _small(rng: np.random.Generator) -> Mapping[str, Fraction]:
     "steps, end at most sum p_i m(tau_i) |x - y| apart, m(0) = 1, m(k+1) = (1 - eta (mu + mu')) m(k) + eta mu' < 1, "
     "mu' FedProx's mu: one model is left where it is by a round, and rounds go there from everywhere",
     source=Source(FEDNOVA, "ours, about the limits of eqs. (24)-(28) (L357-373), for clients that are no quadratics"),
-    engine=Engine.SMT,
     assumptions={
         "strong": "every F_i is mu-strongly convex, 0 < mu < L",
         "smooth": "every F_i has gradients that are Lipschitz with constant L, in any dimension",

@@ -35,7 +35,7 @@ ONE = rational(1)
 
 
 def _alone(h: FedNova, curvature: int, steps: int, **of: Any) -> Run:
-    """One client with F = curvature x^2 / 2 and x_0 = 1."""
+    """A client with F = curvature x^2 / 2 and x_0 = 1."""
     problem = QuadraticClients(exact.vector(curvature).reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
     top = rational(curvature)
     plain = Run(
@@ -51,7 +51,7 @@ def thrown() -> Run:
 
 
 def far(**of: Any) -> Run:
-    """One local step, and a server that goes four times as far."""
+    """A local step, and a server that goes four times as far."""
     return _alone(FedNova(eta_l=ONE, mu=0 * ONE, tau_eff=4 * ONE, tau_eff_choice=TauEff.FIXED), 1, 1, **of)
 
 
@@ -149,7 +149,6 @@ def at_the_rate() -> Finding:
     "fednova.eq-101",
     statement="eta L <= min(1 / (max ||a_i||_1 sqrt(2 beta^2 + 1)), 1 / tau_eff) / 2 is enough for (98) and (99)",
     source=Source(FEDNOVA, "eqs. (98)-(101) (L622-631)"),
-    engine=Engine.SMT,
     extent=Extent.WHOLE,
     assumptions={
         "first": "2 eta L tau_eff <= 1",

@@ -75,7 +75,7 @@ def _runs() -> Finding:
 
 
 def _slow() -> Setting:
-    """One client with F = x^2/2, one local step at eta = 1/4."""
+    """A client with F = x^2/2, one local step at eta = 1/4."""
     problem = QuadraticClients(exact.vector(1).reshape(1, 1, 1), exact.vector(0).reshape(1, 1))
     return Setting(FedNova(eta_l=ONE / 4), problem, (1,), (1,))
 

@@ -63,7 +63,7 @@ def _prox(n: int, alpha: Any) -> Any:
 
 
 def _geometric(draw: Draw) -> Statement:
-    """One more step, with b = 1 - alpha >= c = 1 - alpha'.
+    """A further step, with b = 1 - alpha >= c = 1 - alpha'.
 
     N, M are 1 + b + ... + b^(n-1) and the same of c, B, C are b^n and c^n; low_N, low_M are those sums for fewer steps.
     """

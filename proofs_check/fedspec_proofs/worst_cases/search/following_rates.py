@@ -160,7 +160,7 @@ def _reached(some: Sequence[Polynomial], low: Fraction, reach: Fraction) -> Frac
 
 
 def _next(every: Sequence[Sequence[Polynomial]], low: Fraction, reach: Fraction) -> Fraction:
-    """Where parabolas show it again."""
+    """The next rate at which parabolas show it."""
     far = low + UNIT
     while far < reach and not any(parabolas.value(p, far) <= 0 for some in every for p in some):
         far += 5 * UNIT

@@ -37,7 +37,7 @@ Q = TypeVar("Q")
 
 @dataclass(frozen=True)
 class Certified(Generic[Q]):
-    """What is proved of a round, or of several.
+    """A certified number of a round, or of several.
 
     Attributes:
         round: what is asked about, with its form where one is looked at.
