@@ -30,6 +30,6 @@ MODULES = (
     "adams",
     "delayed_adam",
     "delayed_adagrad",
-    "memory",
+    "experiments",
 )
 """Where the claims are, in the paper's order."""

@@ -1,6 +1,6 @@
-"""Table 2: the floats that a client of each baseline sends, receives and keeps while it works (App. G.4, L1627).
+"""The experiments: floats that a client of each baseline sends, receives and keeps, Table 2 (App. G.4, L1627).
 
-The privacy of the experiments, sec. 6.1 and App. H.1.
+Their privacy, sec. 6.1 and App. H.1.
 """
 
 from __future__ import annotations
