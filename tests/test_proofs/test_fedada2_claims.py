@@ -165,7 +165,7 @@ def test_lemma_28_falls_by_the_algorithm_s_own_denominator(monkeypatch: pytest.M
 def test_the_closed_form_of_adam_is_about_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module("fedspec_proofs.fedada2.claims.adams")
     monkeypatch.setattr(module, "admu", swapped(module.admu))
-    assert claim("delayed_moments", "closed_form")().verdict is Verdict.REFUTED
+    assert claim("adams", "closed_form")().verdict is Verdict.REFUTED
 
 
 @pytest.mark.slow
