@@ -18,7 +18,6 @@ from typing import Any
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import stacked
 from fedspec.arith import Scalar, Stack, Vector, total
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
 from fedspec.entry import Algorithm, Family, Method, Reading
@@ -81,7 +80,6 @@ ROW = Algorithm(
     title="FedAvg with a server that goes less far where clients disagree",
     source="external: nowhere; made up to show an algorithm in a file of its own",
     levels=("server", "round"),
-    rules=(sgd, weighted_mean, fed_agree),
     readings=(
         Reading(
             name="made-up",
@@ -89,7 +87,6 @@ ROW = Algorithm(
             fixes={"weights": "uniform"},
         ),
     ),
-    shows=("delta",),
     run=Method(hyper=FedAgree, init=init, server=server, local=local_sgd, norm=sgd_norm),
     costs=Costs(down="m d", up="m d", server="d"),
     denies={

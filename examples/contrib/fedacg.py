@@ -100,11 +100,9 @@ ROW = Algorithm(
     title="clients begin where the server's momentum leads",
     source="external: Kim, Kim and Han (2024), arXiv 2201.03172",
     levels=("round",),
-    rules=(ahead, proximal_sgd, weighted_mean, fedacg),
     readings=(
         Reading(name="kim-2024", words="a = x + beta m, m = beta m + Delta, x = x + m, Delta the plain mean from a"),
     ),
-    shows=("delta", "m"),
     run=Program(hyper=FedACG, init=init, step=step),
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d"),
     denies={},

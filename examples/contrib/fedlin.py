@@ -102,11 +102,9 @@ ROW = Algorithm(
     title="local steps along the mean gradient at x, corrected by one's own",
     source="external: Mitra, Jaafar, Pappas and Hassani (2021), arXiv 2102.07053",
     levels=("round",),
-    rules=(mean_gradient, fedlin, weighted_mean, average),
     readings=(
         Reading(name="proxskip-code", words="one rate and one number of steps for all, every client in every round"),
     ),
-    shows=("delta", "g"),
     run=Program(hyper=FedLin, init=init, step=step, takes=("everyone", "one-length")),
     costs=Costs(down="2 n d", up="2 n d", working="3 d", note="beside x and y a client needs g - g_i alone"),
     denies={},

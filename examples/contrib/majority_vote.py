@@ -20,7 +20,6 @@ from typing import Any
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import stacked
 from fedspec.arith import Scalar, Stack, Vector, sign
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
 from fedspec.entry import Algorithm, Family, Method, Reading
@@ -78,9 +77,7 @@ ROW = Algorithm(
     title="clients vote on the direction of each coordinate",
     source="external: Bernstein, Zhao, Azizzadenesheli and Anandkumar (2019), arXiv 1810.05291",
     levels=("server", "round"),
-    rules=(sgd, majority, average),
     readings=(Reading(name="ties-rest", words="Delta = sign(sum_i sign(Delta_i)), where sign(0) = 0"),),
-    shows=("delta",),
     run=Method(hyper=MajorityVote, init=init, server=server, local=local_sgd, norm=sgd_norm),
     costs=Costs(down="m d", up="m d", server="d"),
     denies={"rests": "in rounded numbers the sign of a change of 0 cannot be decided"},

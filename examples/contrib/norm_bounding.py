@@ -21,7 +21,6 @@ from typing import Any
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import stacked
 from fedspec.arith import Scalar, Stack, Vector, maximum, norm, total
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Family, Method, Reading
 from fedspec.facts import Fact
@@ -81,7 +80,6 @@ ROW = Algorithm(
     title="FedAvg whose server shortens long changes",
     source="external: Sun, Kairouz, Suresh and McMahan (2019), arXiv 1911.07963",
     levels=("server", "round"),
-    rules=(sgd, bounded, weighted_mean, average),
     readings=(
         Reading(
             name="by-examples",
@@ -90,7 +88,6 @@ ROW = Algorithm(
         ),
         Reading(name="alike", words="each change is shortened to c, all weigh the same", fixes={"weights": "uniform"}),
     ),
-    shows=("delta",),
     run=Method(hyper=NormBounding, init=init, server=server, local=local_sgd, norm=sgd_norm),
     costs=Costs(down="m d", up="m d", server="d"),
     denies={

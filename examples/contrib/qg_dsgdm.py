@@ -92,11 +92,9 @@ ROW = Algorithm(
     title="decentralised SGD with a quasi-global momentum",
     source="external: Lin, Karimireddy, Stich and Jaggi (2021), arXiv 2102.04761",
     levels=("trace",),
-    rules=(gossip, qg_dsgdm),
     readings=(
         Reading(name="lin-2021", words="V = rho M + G, X' = W (X - eta_l V), M = slow M + (1 - slow) (X - X') / eta_l"),
     ),
-    shows=("M",),
     run=Program(hyper=QuasiGlobal, init=init, step=step, event="exchange", takes=("peers",)),
     costs=Costs(gossip="|E| tau d", client="d", working="3 d"),
     usual={"slow": 0.9},

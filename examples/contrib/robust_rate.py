@@ -19,7 +19,6 @@ from typing import Any
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import stacked
 from fedspec.arith import Scalar, Stack, Vector, sign, where_less
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import WHOLE, Parameter, declare
 from fedspec.entry import Algorithm, Family, Method, Reading
@@ -85,7 +84,6 @@ ROW = Algorithm(
     title="FedAvg with a server that turns round where clients disagree",
     source="external: Ozdayi, Kantarcioglu and Gel (2021), arXiv 2007.03767",
     levels=("server", "round"),
-    rules=(sgd, weighted_mean, robust_rate),
     readings=(
         Reading(
             name="ozdayi-2021",
@@ -93,7 +91,6 @@ ROW = Algorithm(
             fixes={"weights": "examples"},
         ),
     ),
-    shows=("delta",),
     run=Method(hyper=RobustRate, init=init, server=server, local=local_sgd, norm=sgd_norm),
     costs=Costs(down="m d", up="m d", server="d"),
     usual={"agreed": 4},

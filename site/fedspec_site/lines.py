@@ -13,7 +13,8 @@ from typing import Any
 from markupsafe import Markup
 
 from fedspec.catalogue import Algorithm
-from fedspec.folding import folding_of, options_of
+from fedspec.deciding import options_of
+from fedspec.folding import folding_of
 from fedspec.rules import Equation, printed
 from fedspec.source_text import source_of
 from fedspec_site import mathml

@@ -47,7 +47,7 @@ def check_row(row: Any, where: str) -> Algorithm:
 
 
 def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> None:
-    """Refuse rules of a file that none of its rows names: nothing would show their equations, or hold anybody to them.
+    """Refuse rules of a file that none of its rows enters: nothing would show their equations, or hold anybody to them.
 
     Raises:
         PluginError: with the rule.
@@ -57,7 +57,8 @@ def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> 
         if getattr(function, "__module__", "") != module.__name__ or f"{module.__name__}.{name}" not in RULES:
             continue
         if left := [e.id for e in equations(function) if e.id not in known]:
-            raise PluginError(f"plugin: {where}: {name} prints {left[0]}, and stands in no row's rules; write it there")
+            remedy = "call it, or write rules=(...)"
+            raise PluginError(f"plugin: {where}: {name} prints {left[0]}, and no row enters it; {remedy}")
 
 
 def _wrong(row: Any) -> Iterator[str]:
@@ -68,6 +69,8 @@ def _wrong(row: Any) -> Iterator[str]:
         yield f"family: got {row.family!r}; want one of Family.{', Family.'.join(Family.__members__)}"
     if not isinstance(row.basis, Basis):
         yield f"basis: got {row.basis!r}; want one of Basis.{', Basis.'.join(Basis.__members__)}"
+    if not isinstance(row.run, Method | LocalSolver | Program):
+        yield f"run: got {type(row.run).__name__}; want Method, Program or LocalSolver (fedspec.functions)"
     for name in TUPLES:
         if not isinstance(given := getattr(row, name), tuple):
             yield f"{name}: got a {type(given).__name__}; want a tuple: one of one thing has a comma, {name}=(...,)"
@@ -76,11 +79,11 @@ def _wrong(row: Any) -> Iterator[str]:
             yield f"levels: got {level!r}; known: {', '.join(LEVELS)}"
     if not row.readings:
         yield "readings: there is none; say one, Reading(name=..., words=...), the definition that is published"
+    if not row.rules:
+        yield "rules: no text of its functions was found that enters one; write them, rules=(...,)"
     for rule in row.rules:
         if f"{rule.__module__}.{getattr(rule, '__qualname__', '')}" not in RULES:
             yield f"rules: {getattr(rule, '__name__', rule)} is no rule; put @rule (fedspec.rules) above it"
-    if not isinstance(row.run, Method | LocalSolver | Program):
-        yield f"run: got {type(row.run).__name__}; want Method, Program or LocalSolver (fedspec.functions)"
     yield from _wrong_numbers(row)
     for reading in row.readings:
         if unknown := [n for n in reading.fixes if n not in row.options]:

@@ -11,14 +11,16 @@ from functools import cache, cached_property, lru_cache
 
 from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
+from fedspec.deciding import UNKNOWN
 from fedspec.definition import Basis, Reading, Requirement, above_zero, v0_at_least_tau_squared
+from fedspec.derived import ReadOff, entered, shown
 from fedspec.domains import DIMENSIONS, DOMAINS, POSITIVE, Dimension
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import READ_OFF, Fact
 from fedspec.functions import LocalSolver, Method, Program, Served
 from fedspec.hyper import plays_part
 from fedspec.readings import CoverName, choice
-from fedspec.rules import Equation, equations
+from fedspec.rules import Equation, equations, printed
 
 __all__ = [
     "LAST",
@@ -34,6 +36,8 @@ __all__ = [
     "above_zero",
     "v0_at_least_tau_squared",
 ]
+
+Rules: typing.TypeAlias = tuple[Callable[..., typing.Any], ...]
 
 LAST = 1000
 """The place of a row that does not say one."""
@@ -52,6 +56,34 @@ class Family(StrEnum):
     ASYNCHRONOUS = "asynchronous"
 
 
+def _rules(a: Algorithm) -> Rules:
+    """Its rules under any options: the canonical ones in their order, each other one after the one before it."""
+    found = [*a.entered(**a.resolve(a.readings[0].name, {}))]
+    whole = a.entered()
+    for before, rule in zip((None, *whole), whole, strict=False):
+        if rule not in found:
+            found.insert(found.index(before) + 1 if before else 0, rule)
+    return tuple(found)
+
+
+def _shows(a: Algorithm) -> tuple[str, ...]:
+    """The names that its last function returns, and the fields of its state, of which a rule prints equations."""
+    begin = a.run.begin if isinstance(a.run, LocalSolver) else a.run.init
+    symbols = {e.id.rpartition(".")[2] for rule in a.entered() for e in printed(rule)}
+    return tuple(n for n in shown(begin, a.steps[-1:], a.event or "round") if n in symbols)
+
+
+def _when(a: Algorithm) -> Mapping[str, Rules]:
+    found: dict[str, Rules] = {}
+    for name, kind in a.options.items():
+        under = {str(v): a.entered(**{name: str(v)}) for v in kind if len(kind) > 1}
+        for value, rules in under.items():
+            others = {rule for v in under if v != value for rule in under[v]}
+            if alone := tuple(rule for rule in rules if rule in a.rules and rule not in others):
+                found[f"{name}={value}"] = alone
+    return found
+
+
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
     """One row of the catalogue.
@@ -64,7 +96,7 @@ class Algorithm:
         source: where it is defined; starts with "external" when none of the five papers defines it.
         basis: what its text was typed after: the publication, or code that says that it is it.
         levels: where it can be judged.
-        rules: the rules it is made of, in the order they run.
+        rules: the rules it is made of, in the order they run; read off its functions, as are ``shows`` and ``when``.
         readings: its published definitions; the first is canonical.
         shows: intermediates that the specification shows beside ``x``.
         run: its functions.
@@ -87,12 +119,12 @@ class Algorithm:
     source: str
     basis: Basis = Basis.UNSAID
     levels: tuple[Level, ...]
-    rules: tuple[Callable[..., typing.Any], ...]
+    rules: ReadOff[Rules] = ReadOff(_rules)
     readings: tuple[Reading, ...]
-    shows: tuple[str, ...]
+    shows: ReadOff[tuple[str, ...]] = ReadOff(_shows)
     run: Method | LocalSolver | Program
     under: Mapping[str, str] = field(default_factory=dict)
-    when: Mapping[str, tuple[Callable[..., typing.Any], ...]] = field(default_factory=dict)
+    when: ReadOff[Mapping[str, Rules]] = ReadOff(_when)
     costs: Costs = UNRECORDED
     traps: tuple[str, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -142,6 +174,21 @@ class Algorithm:
     def shows_at(self, level: Level) -> tuple[str, ...]:
         """The intermediates that the specification shows at a level."""
         return self.served.shows if self.served and level == "server" else self.shows
+
+    @property
+    def steps(self) -> tuple[Callable[..., typing.Any], ...]:
+        """The functions that run."""
+        match self.run:
+            case LocalSolver(rule=rule):
+                return (rule,)
+            case Method():
+                return self.run.steps
+        return (self.run.step,)
+
+    def entered(self, **decided: str) -> Rules:
+        """The rules that its functions enter if some options have these values."""
+        options = {n: kind(decided[n]) if n in decided else UNKNOWN for n, kind in self.options.items()}
+        return tuple(entered(self.steps, options).rules)
 
     def readings_at(self, level: Level) -> tuple[Reading, ...]:
         """Its readings that can be judged at a level."""

@@ -14,28 +14,19 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
 from types import FunctionType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from fedspec import arith
+from fedspec.deciding import UNKNOWN, WHERE, Deciding, Known, defaults_of, options_of
 from fedspec.hyper import keywords, plays_part
 from fedspec.rules import printed
 from fedspec.source_text import assigned_in, bare, copied, definition_of, drop_unread, leave_out, loaded, written
 
 E = TypeVar("E", bound=ast.expr)
 
-Known: TypeAlias = Mapping[str, Any]
-"""The parameters and local names whose value the reading decides."""
-
-FOLDED = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
-"""The modules whose functions have options."""
-
 INLINED = ("fedspec.client.", "fedspec.server.", "fedspec.preconditioner")
 """The modules whose functions stand where they are called, if they are one expression."""
-
-UNKNOWN: Any = object()
-"""The value of an expression that the reading does not decide."""
 
 
 @dataclass
@@ -114,25 +105,11 @@ LEFT_OPEN = {
 """Options that a printed text leaves open."""
 
 
-@cache
-def options_of(function: FunctionType) -> dict[str, type[StrEnum]]:
-    """The parameters of a function that are options."""
-    space = function.__globals__
-    named = {n: space.get(str(note)) for n, note in function.__annotations__.items() if n != "return"}
-    return {n: kind for n, kind in named.items() if isinstance(kind, type) and issubclass(kind, StrEnum)}
-
-
-@cache
-def _defaults(function: FunctionType) -> dict[str, Any]:
-    """The default of each parameter."""
-    return {n: p.default for n, p in inspect.signature(function).parameters.items()}
-
-
-class _Function(ast.NodeTransformer):
+class _Function(Deciding, ast.NodeTransformer):
     """One function under a reading."""
 
     def __init__(self, of: Folding, function: FunctionType, known: Known) -> None:
-        self.of, self.function, self.space = of, function, function.__globals__
+        self.of, self.function, self.space, self.options = of, function, function.__globals__, of.options
         self.known: dict[str, Any] = dict(known)
         self.same: dict[str, str] = {}
         self.idle: set[str] = set()
@@ -158,44 +135,6 @@ class _Function(ast.NodeTransformer):
     @staticmethod
     def _several(found: Any) -> list[ast.stmt]:
         return found if isinstance(found, list) else [] if found is None else [found]
-
-    def value(self, node: ast.expr) -> Any:
-        """The value of an expression that the reading decides: an option's, or whether it has one of several."""
-        match node:
-            case ast.Constant(value=bool(value)):
-                return value
-            case ast.Tuple(elts=elts) if elts:
-                values = tuple(map(self.value, elts))
-                return UNKNOWN if UNKNOWN in values else values
-            case ast.Name(id=name) if name in self.known:
-                return self.known[name]
-            case ast.Attribute(value=ast.Name(id="h"), attr=name) if name in self.of.options:
-                return self.of.options[name]
-            case ast.Attribute(value=ast.Name(id=kind), attr=name):
-                found = self.space.get(kind)
-                return getattr(found, name) if isinstance(found, type) and issubclass(found, StrEnum) else UNKNOWN
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return self._compared(self.value(left), op, right)
-            case ast.UnaryOp(op=ast.Not(), operand=inner):
-                value = self.value(inner)
-                return UNKNOWN if value is UNKNOWN else not value
-            case ast.BoolOp(op=op, values=values):
-                found, end = [self.value(v) for v in values], isinstance(op, ast.Or)
-                if any(v is end for v in found):
-                    return end
-                return UNKNOWN if UNKNOWN in found else not end
-        return UNKNOWN
-
-    def _compared(self, left: Any, op: ast.cmpop, right: ast.expr) -> Any:
-        if isinstance(right, ast.Tuple | ast.Set):
-            values = [self.value(v) for v in right.elts]
-            if left is UNKNOWN or UNKNOWN in values or not isinstance(op, ast.In | ast.NotIn):
-                return UNKNOWN
-            return (left in values) is isinstance(op, ast.In)
-        value = self.value(right)
-        if left is UNKNOWN or value is UNKNOWN:
-            return UNKNOWN
-        return (left == value) is isinstance(op, ast.Is | ast.Eq)
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load) and node.id in self.known:
@@ -258,17 +197,7 @@ class _Function(ast.NodeTransformer):
             for case in node.cases:
                 case.body = self.block(case.body)
             return node
-        return next((self.block(case.body) for case in node.cases if self._fits(case.pattern, value)), [])
-
-    def _fits(self, pattern: ast.pattern, value: Any) -> bool:
-        match pattern:
-            case ast.MatchValue(value=wanted):
-                return bool(self.value(wanted) == value)
-            case ast.MatchOr(patterns=patterns):
-                return any(self._fits(p, value) for p in patterns)
-            case ast.MatchSequence(patterns=patterns):
-                return all(self._fits(p, v) for p, v in zip(patterns, value, strict=True))
-        return isinstance(pattern, ast.MatchAs)
+        return next((self.block(case.body) for case in node.cases if self.fits(case.pattern, value)), [])
 
     def visit_Expr(self, node: ast.Expr) -> Any:
         match node.value:
@@ -303,7 +232,7 @@ class _Function(ast.NodeTransformer):
         f = self._function(call.func)
         if f is None or f not in self.of.known or not self._is_equation(f):
             return None
-        given = self._bound(call, list(_defaults(f)))
+        given = self._bound(call, list(defaults_of(f)))
         match copied(self.of.within(f, self.of.known[f]).node).body:
             case [*before, ast.Return(value=ast.BinOp() as end)] if before:
                 made = [
@@ -354,12 +283,12 @@ class _Function(ast.NodeTransformer):
         """The function with options that a name stands for; None if it stands for something else."""
         f = self.space.get(node.id) if isinstance(node, ast.Name) else None
         f = inspect.unwrap(f) if isinstance(f, FunctionType) else None
-        return f if f is not None and f.__module__.startswith(FOLDED) else None
+        return f if f is not None and f.__module__.startswith(WHERE) else None
 
     def _held(self, node: ast.expr, given: Sequence[ast.keyword]) -> None:
         """Fold a function that ``partial`` holds, if nothing but its defaults decides its options."""
         if (f := self._function(node)) is not None:
-            default = {n: _defaults(f)[n] for n in options_of(f)}
+            default = {n: defaults_of(f)[n] for n in options_of(f)}
             if not default.keys() & {k.arg for k in given} and inspect.Parameter.empty not in default.values():
                 self.of.fold(f, default)
 
@@ -372,7 +301,7 @@ class _Function(ast.NodeTransformer):
             case ast.keyword(arg=None, value=ast.Call(func=ast.Attribute(value=ast.Name(id="h"), attr="of"), args=[r])):
                 rule = self.space.get(r.id) if isinstance(r, ast.Name) else None
                 assert isinstance(rule, FunctionType)
-                held = [n for n in keywords(inspect.unwrap(rule)) if n in self.of.options or n in self.of.numbers]
+                held = [n for n in keywords(inspect.unwrap(rule)) if n in self.options or n in self.of.numbers]
                 read = ast.Name("h", ast.Load())
                 return [ast.keyword(n, ast.Attribute(read, n, ast.Load())) for n in held]
         return [ast.keyword(k.arg, self._argument(k.value))]
@@ -391,7 +320,7 @@ class _Function(ast.NodeTransformer):
 
     def _folded_call(self, node: ast.Call, f: FunctionType) -> ast.expr:
         """A call without the options that it decides, or the one expression that is then left of the function."""
-        default = _defaults(f)
+        default = defaults_of(f)
         names = list(default)
         given = self._bound(node, names)
         whole = not any(k.arg is None for k in node.keywords) and not any(isinstance(a, ast.Starred) for a in node.args)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fedspec.arith import Scalar, Vector
+from fedspec.derived import ReadOff, entered, shown
 from fedspec.hyper import Hyper
 from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import Strategy
@@ -27,7 +28,7 @@ class Served:
     Attributes:
         init: the state before the first round, from the model and the number of all clients.
         server: the state after a round's messages, and the intermediates by the paper's names.
-        shows: those of the program's intermediates that it has.
+        shows: the names that it returns, and the fields of its state.
         reads: hyper-parameters of the clients that it needs too.
         spares: hyper-parameters that it does not read here, though their names do not say that they are the clients'.
         controls: whether its messages carry the changes of control variates.
@@ -35,7 +36,7 @@ class Served:
 
     init: Callable[[Any, Vector, int], Any]
     server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
-    shows: tuple[str, ...]
+    shows: ReadOff[tuple[str, ...]] = ReadOff(lambda served: shown(served.init, [served.server]))
     reads: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
     controls: bool = False
@@ -58,6 +59,12 @@ class Method:
     carry: clients know their objectives, and not gradients alone."""
     reads: tuple[str, ...] = ()
     """Hyper-parameters of the clients that the server needs too, at level server as well."""
+
+    @property
+    def steps(self) -> tuple[Callable[..., Any], ...]:
+        """The functions of a round, in order; the length of a client's steps if the server reads it."""
+        reads_norm = "a_norms" in entered([self.server]).attributes
+        return (self.local, self.norm, self.server) if reads_norm else (self.local, self.server)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,7 +43,8 @@ GROUND = {
     "plan",
     "population",
 }
-RECORDS = {"definition", "functions", "entry", "costs", "facts", "phrases", "hyper", "contract"}
+TEXTS = {"derived", "entering", "deciding", "plugins", "source_text"}
+RECORDS = TEXTS | {"definition", "functions", "entry", "costs", "facts", "phrases", "hyper", "contract"}
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
 ROOMS = (
     *(

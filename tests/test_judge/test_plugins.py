@@ -127,7 +127,7 @@ BROKEN = {
         "row 'own': hyper: 'shrink' has no domain and is no option; before the record write declare('shrink', ",
     ),
     "capitals": (changed('id="own"', 'id="Own"'), "an id is of small letters, digits and single hyphens"),
-    "comma": (changed('shows=("delta", "m")', 'shows=("delta")'), "shows: got a str; want a tuple"),
+    "comma": (changed('not whole",)', 'not whole")'), "traps: got a str; want a tuple"),
     "level": (changed('levels=("server", "round")', 'levels=("rounds",)'), "levels: got 'rounds'; known: client, "),
     "readings": (changed("readings=(Reading", "readings=() and (Reading"), "readings: there is none"),
     "rule": (changed("@rule\n", ""), "rules: own_step is no rule; put @rule (fedspec.rules) above it"),
@@ -158,7 +158,7 @@ BROKEN = {
         "no law reads it of an algorithm of this kind; its second route is ",
     ),
     "unlisted": (
-        changed("rules=(sgd, weighted_mean, own_step)", "rules=(sgd, weighted_mean)"),
+        changed("return own_step(state, delta, **h.of(own_step))", "return State(x=state.x + delta, m=state.m)"),
         "own_step prints own.m, and",
     ),
     "family": (changed("Family.SERVERS", "'servers'"), "family: got 'servers'; want one of Family.LOCAL_SOLVERS"),

@@ -47,7 +47,7 @@ FOLLOWS = ("check", "spec", "--law", "follows-*", "--profile", "quick", "--jobs"
 
 
 def test_a_name_that_nothing_holds_is_refused(gossip: Path) -> None:
-    changed(gossip, 'shows=("M",)', 'shows=("M", "zz")')
+    changed(gossip, "    run=", '    shows=("M", "zz"),\n    run=')
     done = with_own(*FOLLOWS, "--only", "my-gossip", cwd=gossip.parent, cases=4)
     (result,) = done.rows
     assert done.code == 2 and result["verdict"] == "error", done.out
@@ -96,7 +96,7 @@ def test_a_number_of_the_state_is_compared(tmp_path: Path) -> None:
     changed(file, "return State(x=x, m=m)", "return State(x=x, m=m, b=total(m))")
     changed(file, "return State(x=x, m=zeros(x))", "return State(x=x, m=zeros(x), b=total(zeros(x)))")
     changed(file, "Vector, zeros", "Vector, total, zeros")
-    changed(file, 'shows=("delta", "m")', 'shows=("delta", "m", "b")')
+    changed(file, "    run=", '    shows=("delta", "m", "b"),\n    run=')
     for name in ("True", "False"):
         (tmp_path / f"{name}.py").write_text(f"WRONG = {name}\n{NUMBER}", encoding="utf-8")
     words = ("check", "py:True.py:Subject", "py:False.py:Subject", "--law", "follows-b", "--json")

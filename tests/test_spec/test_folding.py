@@ -16,7 +16,8 @@ import pytest
 from fedspec import arith
 from fedspec.catalogue import CATALOGUE, Algorithm, LocalSolver, Method, Program
 from fedspec.contract import Offer
-from fedspec.folding import FOLDED, LEFT_OPEN, Folding, folding_of
+from fedspec.deciding import WHERE
+from fedspec.folding import LEFT_OPEN, Folding, folding_of
 from fedspec.reference import session_of
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.drawn import drawn
@@ -38,7 +39,7 @@ def text(run: Any) -> Callable[..., Any]:
 
 def linked(folding: Folding) -> dict[FunctionType, FunctionType]:
     """Every function of the specification over names in which the folded ones stand."""
-    modules = {name: vars(module) for name, module in [*sys.modules.items()] if f"{name}.".startswith(FOLDED)}
+    modules = {name: vars(module) for name, module in [*sys.modules.items()] if f"{name}.".startswith(WHERE)}
     # Another text may compute with whatever fedspec.arith has.
     spaces = {name: {**vars(arith), **names} for name, names in modules.items()}
     made: dict[FunctionType, FunctionType] = {}

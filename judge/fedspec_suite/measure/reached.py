@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 from fedspec.catalogue import Algorithm, LocalSolver, Method, Program
 from fedspec.contract import Level
+from fedspec.deciding import WHERE
 from fedspec.plugins import is_own
 
 Names: TypeAlias = dict[str, Any]
@@ -23,9 +24,6 @@ Names: TypeAlias = dict[str, Any]
 
 Spaces: TypeAlias = Mapping[str, Names]
 """The names of some modules."""
-
-WHERE = ("fedspec.client.", "fedspec.server.", "fedspec.mixing.", "fedspec.algorithms.", "fedspec.preconditioner")
-"""Modules of the functions that an algorithm is made of; those below them (arithmetic, plans) are not edited."""
 
 GROUND = {
     *("fedspec.arith.maximum", "fedspec.arrays.put", "fedspec.arith.where_shorter", "fedspec.arith.ascending"),

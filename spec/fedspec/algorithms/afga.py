@@ -138,12 +138,10 @@ ROWS = (
         source="AFGA, Alg. 1 (L157-200)",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, amsgrad),
         readings=(
             Reading(name="afga", words="eps inside the root", fixes={"epsilon": "inside"}),
             Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
         ),
-        shows=("delta", "m", "v", "v_hat"),
         run=Program(hyper=Afga, init=init, step=step, event="exchange"),
         costs=Costs(
             down="m d", up="m d", gossip="|E| tau d + (n - m) d", server="4 d", note=phrases.HEARD_FROM_NEIGHBOURS
@@ -167,7 +165,6 @@ ROWS = (
         source='AFGA, Table 4, "+Gossip" (L561-567)',
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -176,7 +173,6 @@ ROWS = (
             ),
             Reading(name="epsilon-outside", words="as afga, but sqrt(v_hat) + eps", fixes={"epsilon": "outside"}),
         ),
-        shows=("delta", "m", "v", "v_hat"),
         run=Program(
             hyper=Afga,
             init=init,
@@ -198,7 +194,6 @@ ROWS = (
         source="AFGA, L434-442 and footnote 4 (L476-479), in words",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, amsgrad),
         readings=(
             Reading(
                 name="one-set",
@@ -216,7 +211,6 @@ ROWS = (
                 fixes={"epsilon": "outside", "sampling": "round"},
             ),
         ),
-        shows=("delta", "m", "v", "v_hat"),
         run=Program(hyper=AdaptedAfga, init=init, step=step_adapted, event="exchange", takes=("senders",)),
         costs=Costs(
             down="m d",

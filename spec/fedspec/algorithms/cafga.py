@@ -38,12 +38,12 @@ from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.mixing.gossip import broadcast, cluster_mean, gossip
-from fedspec.mixing.weighted import shares, weighted_mean
+from fedspec.mixing.weighted import shares
 from fedspec.plan import Exchange, Setup
 from fedspec.population import Clients, gradients
 from fedspec.readings import Broadcast, ClusterWeights, Sampling
 from fedspec.records import record
-from fedspec.server.amsgrad import AmsGrad, amsgrad
+from fedspec.server.amsgrad import AmsGrad
 from fedspec.server.amsgrad import init as init_amsgrad
 
 
@@ -157,7 +157,6 @@ ROWS = (
         source="AFGA, Alg. 2 (L355-402)",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, broadcast, gossip, weighted_mean, cluster_mean, amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -180,9 +179,7 @@ ROWS = (
                 fixes={**_AFGA, "epsilon": "outside"},
             ),
         ),
-        shows=("delta", "m", "v", "v_hat"),
         run=Program(hyper=Cafga, init=init, step=step, event="exchange", takes=("clusters",)),
-        when={"broadcast=neighbours": (broadcast,)},
         costs=Costs(
             down="m d",
             up="m d",
@@ -206,7 +203,6 @@ ROWS = (
         source="AFGA, L440-442, in words",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, gossip, weighted_mean, cluster_mean, amsgrad),
         readings=(
             Reading(
                 name="one-set",
@@ -229,7 +225,6 @@ ROWS = (
                 fixes={**_ONE_SET, "epsilon": "outside"},
             ),
         ),
-        shows=("delta", "m", "v", "v_hat"),
         run=Program(
             hyper=AdaptedCafga,
             init=init_afga,

@@ -22,12 +22,9 @@ from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin
 from fedspec.algorithms.client_centric import PER_STEP, RESCALE, SYMBOLS, Step, Stepped, client_centric
 from fedspec.arith import Scalar, Vector, constant, zeros
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
-from fedspec.mixing.arrivals import local_change
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Setup
 from fedspec.population import Clients
 from fedspec.readings import Epsilon, MaximumStart, Normalise
@@ -138,14 +135,12 @@ ROWS = (
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189; L554, L707)",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, local_change, weighted_mean, cc_adagrad, cc_inside),
         readings=(
             Reading(
                 name="client-centric",
                 words="changes per local step, a buffer of m, epsilon outside the root, momentum, no bias correction",
             ),
         ),
-        shows=("delta_i", "delta", "m", "v"),
         run=Program(hyper=CCFedAdagrad, init=init_v, step=cc_fedadagrad, event="arrival"),
         symbols={**SYMBOLS, "beta1": "beta", "tau": "epsilon"},
         costs=Costs(down="m d", up="m d", working="2 d", server="4 d", note=phrases.BUFFER_IS_A_SUM),
@@ -159,14 +154,12 @@ ROWS = (
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L111, L145-189)",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, local_change, weighted_mean, cc_adam, cc_inside),
         readings=(
             Reading(
                 name="client-centric",
                 words="changes per local step, a buffer of m, epsilon outside the root, no bias correction",
             ),
         ),
-        shows=("delta_i", "delta", "m", "v"),
         run=Program(hyper=CCFedAdam, init=init_v, step=cc_fedadam, event="arrival"),
         symbols={**_ADAPTIVE, "tau": "epsilon"},
         costs=Costs(down="m d", up="m d", working="2 d", server="4 d", note=phrases.BUFFER_IS_A_SUM),
@@ -186,7 +179,6 @@ ROWS = (
         source="Client-Centric, Alg. 3 (L149-181) and Alg. 2 (in words, L145-189)",
         basis=Basis.READ,
         levels=("trace",),
-        rules=(sgd, local_change, weighted_mean, cc_ams, cc_inside),
         readings=(
             Reading(
                 name="client-centric",
@@ -194,7 +186,6 @@ ROWS = (
                 "no bias correction",
             ),
         ),
-        shows=("delta_i", "delta", "m", "v", "v_hat"),
         run=Program(hyper=CCFedAMS, init=init_ams, step=cc_fedams, event="arrival"),
         symbols={**_ADAPTIVE, "eps": "epsilon"},
         costs=Costs(down="m d", up="m d", working="2 d", server="5 d", note=phrases.BUFFER_IS_A_SUM),

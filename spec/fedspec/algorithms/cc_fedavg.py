@@ -17,13 +17,10 @@ from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin
 from fedspec.algorithms.client_centric import PER_STEP, SYMBOLS, Step, Stepped, client_centric
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.arrivals import local_change
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Setup
 from fedspec.population import Clients
 from fedspec.readings import Normalise
@@ -61,7 +58,6 @@ ROW = Algorithm(
     source="Client-Centric, Alg. 3 (L149-181) and L97, L322",
     basis=Basis.READ,
     levels=("trace",),
-    rules=(sgd, local_change, weighted_mean, average),
     readings=(
         Reading(
             name="client-centric",
@@ -74,7 +70,6 @@ ROW = Algorithm(
             fixes={"normalise": "none"},
         ),
     ),
-    shows=("delta_i", "delta"),
     run=Program(hyper=CCFedAvg, init=init, step=cc_fedavg, event="arrival"),
     symbols=SYMBOLS,
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),

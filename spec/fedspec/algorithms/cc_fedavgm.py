@@ -18,12 +18,9 @@ from fedspec import phrases
 from fedspec.algorithms.buffered import Waiting, begin
 from fedspec.algorithms.client_centric import PER_STEP, SYMBOLS, Step, Stepped, client_centric
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
-from fedspec.mixing.arrivals import local_change
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Setup
 from fedspec.population import Clients
 from fedspec.readings import MomentumSum, Normalise
@@ -68,7 +65,6 @@ ROW = Algorithm(
     source="Client-Centric, Alg. 3 (L149-181) and L107-111, L554",
     basis=Basis.READ,
     levels=("trace",),
-    rules=(sgd, local_change, weighted_mean, server_momentum, averaged_momentum),
     readings=(
         Reading(
             name="client-centric",
@@ -81,9 +77,7 @@ ROW = Algorithm(
             fixes={"momentum_sum": "sum"},
         ),
     ),
-    shows=("delta_i", "delta", "v"),
     run=Program(hyper=CCFedAvgM, init=init, step=cc_fedavgm, event="arrival"),
-    when={"momentum_sum=sum": (server_momentum,), "momentum_sum=average": (averaged_momentum,)},
     symbols={**SYMBOLS, "v": "m_t"},
     costs=Costs(down="m d", up="m d", working="2 d", server="3 d", note=phrases.BUFFER_IS_A_SUM),
     traps=(phrases.OLD_MODEL, PER_STEP, "the paper's buffer averages, v = beta v + (1 - beta) Delta; Hsu's sums"),

@@ -18,7 +18,6 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector, zeros
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
@@ -74,7 +73,6 @@ ROW = Algorithm(
     source="external: Karimireddy, He and Jaggi (2021)",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, centred_clipping, average),
     readings=(
         Reading(
             name="karimireddy-2021-code",
@@ -82,7 +80,6 @@ ROW = Algorithm(
             words="v = v + mean of (Delta_i - v) min(1, c / ||Delta_i - v||), L times, from the v of the round before",
         ),
     ),
-    shows=("v",),
     run=Method(hyper=CentredClipping, init=init, server=server, local=local_sgd, norm=sgd_norm, whole=True),
     costs=Costs(down="m d", up="m d", server="2 d"),
     facts=(Fact.ISOTROPIC,),

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 from fedspec import phrases
 from fedspec.algorithms.peers import Peers, check_everyone, rows
 from fedspec.arith import Scalar, Stack, Vector
-from fedspec.client.compress import compress, scaled_sign, top_k
+from fedspec.client.compress import compress
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
@@ -88,7 +88,6 @@ ROW = Algorithm(
     source="external: Koloskova, Stich and Jaggi (2019), CHOCO-SGD",
     basis=Basis.CODE,
     levels=("trace",),
-    rules=(sgd, untold, top_k, scaled_sign, told, towards_told),
     readings=(
         Reading(
             name="told-first",
@@ -108,9 +107,7 @@ ROW = Algorithm(
             fixes={"exchanged": "mixed", "known": "nothing"},
         ),
     ),
-    shows=("X_hat",),
     run=Program(hyper=Choco, init=init, step=step, event="exchange", takes=("peers",)),
-    when={"compressor=top-k": (top_k,), "compressor=scaled-sign": (scaled_sign,)},
     costs=Costs(
         gossip="|E| tau k",
         client="2 d",

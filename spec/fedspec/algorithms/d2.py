@@ -74,7 +74,6 @@ ROW = Algorithm(
     source="external: Tang, Lian, Yan, Zhang and Liu (2018)",
     basis=Basis.CODE,
     levels=("trace",),
-    rules=(d2_step,),
     readings=(
         Reading(
             name="whole-matrix",
@@ -88,7 +87,6 @@ ROW = Algorithm(
             fixes={"matrix": "half"},
         ),
     ),
-    shows=(),
     run=Program(hyper=D2, init=init, step=step, event="exchange", takes=("peers",)),
     costs=Costs(
         gossip="|E| tau d",

@@ -93,6 +93,7 @@ ROW = Algorithm(
     source="external: Nazari et al. (2019), Algorithm 1, and Chen et al. (2021); a baseline of AFGA (L968)",
     basis=Basis.MEMORY,
     levels=("trace",),
+    # The gossip that it calls mixes second moments, and prints a line of models.
     rules=(moments, tracked_step, track, local_step),
     readings=(
         Reading(
@@ -107,7 +108,6 @@ ROW = Algorithm(
             fixes={"denominators": "tracked"},
         ),
     ),
-    shows=("m", "v", "v_hat", "u_tilde"),
     run=Program(
         hyper=Dadam,
         init=init_adaptive,
@@ -115,7 +115,6 @@ ROW = Algorithm(
         event="exchange",
         takes=("peers",),
     ),
-    when={"denominators=local": (local_step,), "denominators=tracked": (tracked_step, track)},
     costs=Costs(
         gossip="|E| tau d",
         client="4 d",

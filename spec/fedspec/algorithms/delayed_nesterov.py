@@ -101,14 +101,12 @@ ROW = Algorithm(
     source="external: Liu et al. (2024), arXiv 2401.09135, Algorithm 3",
     basis=Basis.READ,
     levels=("trace",),
-    rules=(sgd, sent, between, delayed),
     readings=(
         Reading(
             name="liu-2024",
             words="each change over N at once, the momentum after N of them, c of it felt in between (usually 0)",
         ),
     ),
-    shows=("delta_i", "m"),
     run=Program(hyper=AsyncDiLoCo, init=init, step=step, event="arrival"),
     symbols={"eta": "epsilon", "delta_i": "-Delta_i", "m": "-m", "K": "H"},
     usual={"eta": 0.7, "N": 5},

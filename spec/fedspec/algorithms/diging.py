@@ -86,7 +86,6 @@ ROW = Algorithm(
     source="external: Nedic, Olshevsky and Shi (2017), Algorithm 1",
     basis=Basis.CODE,
     levels=("trace",),
-    rules=(along_tracker, tracker),
     readings=(
         Reading(
             name="diging",
@@ -113,7 +112,6 @@ ROW = Algorithm(
             fixes={"tracking": "diging", "start": "zero"},
         ),
     ),
-    shows=("Y",),
     run=Program(hyper=Diging, init=init, step=step, event="exchange", takes=("peers",)),
     costs=Costs(gossip="2 |E| tau d", client="3 d", working="3 d"),
     traps=(

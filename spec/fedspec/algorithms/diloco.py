@@ -145,7 +145,6 @@ ROW = Algorithm(
     source="external: Douillard et al. (2023), which names the outer optimiser and does not print it",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(adamw, moment_mean, weighted_mean, outer_momentum),
     readings=(
         Reading(
             name="diloco",
@@ -187,14 +186,12 @@ ROW = Algorithm(
             fixes={**_TORCH, "momentum_sum": "average", "inner": "kept"},
         ),
     ),
-    shows=("delta", "v", "m_i", "v_i"),
     run=Program(
         hyper=DiLoCo,
         init=init,
         step=step,
-        served=Served(init=init_server, server=server, shows=("delta", "v"), spares=("beta1", "beta2", "eps")),
+        served=Served(init=init_server, server=server, spares=("beta1", "beta2", "eps")),
     ),
-    when={"inner=averaged": (moment_mean,)},
     costs=Costs(down="m d", up="m d", client="2 d", working="4 d", server="2 d"),
     traps=(
         phrases.DOWNHILL,

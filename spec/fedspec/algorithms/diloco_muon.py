@@ -29,7 +29,7 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, concatenate, flat, matrix, norm, numbers, put, sqrt, stack, zeros
-from fedspec.client.muon import QUINTICS, Muon, muon, newton_schulz, quintic
+from fedspec.client.muon import QUINTICS, Muon, muon, quintic
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
@@ -128,7 +128,6 @@ ROW = Algorithm(
     source="external: Therien et al. (2025), arXiv 2505.23725; as the codes of its authors have it",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(newton_schulz, muon, weighted_mean, outer_momentum),
     readings=(
         Reading(
             name="muloco",
@@ -151,6 +150,7 @@ ROW = Algorithm(
             fixes={"momentum": "average", "length": "at-least-eps", "coefficients": "jordan", "rated": "step"},
         ),
     ),
+    # Its outer momentum is in no stored vector: models alone are compared.
     shows=(),
     run=Program(hyper=DiLoCoMuon, init=init, step=step, takes=("layers",)),
     costs=Costs(down="m d", up="m d", client="d", working="3 d", server="2 d"),

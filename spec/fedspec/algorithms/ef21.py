@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, stack, zeros
-from fedspec.client.compress import compress, scaled_sign, top_k
+from fedspec.client.compress import compress
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
@@ -102,7 +102,6 @@ ROW = Algorithm(
     source="external: Richtarik, Sokolov and Fatkhullin (2021)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(unknown, top_k, scaled_sign, learnt, mean_estimate, descend),
     readings=(
         Reading(
             name="richtarik-2021",
@@ -117,9 +116,7 @@ ROW = Algorithm(
             fixes={"first": "whole"},
         ),
     ),
-    shows=("c_i", "g_i", "g"),
     run=Program(hyper=Ef21, init=init, step=step, takes=("everyone", "one-step")),
-    when={"compressor=top-k": (top_k,), "compressor=scaled-sign": (scaled_sign,)},
     costs=Costs(
         down="n d",
         up="n k",

@@ -34,7 +34,6 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.arrivals import local_change
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.population import Clients, each_arrival
 from fedspec.readings import BiasCorrection, Epsilon, Normalise, Slowing
@@ -129,7 +128,6 @@ ROW = Algorithm(
     source="external: Wang, Wang, Lu and Chen (2024), arXiv 2407.18365, as their code has it",
     basis=Basis.CODE,
     levels=("trace",),
-    rules=(sgd, local_change, weighted_mean, slowed, amsgrad),
     under={"normalise": "none", "epsilon": "outside", "maximum_of": "before-correction"},
     readings=(
         Reading(
@@ -148,7 +146,6 @@ ROW = Algorithm(
             fixes={"slowing": "capped", "bias_correction": "none"},
         ),
     ),
-    shows=("delta_i", "delta", "m", "v", "v_hat", "eta_t"),
     run=Program(hyper=Fadas, init=init, step=step, event="arrival"),
     denies={"standing": "a late update shortens the step of its whole buffer"},
     symbols={"buffer": "M", "x_mu": "x_(t - tau_i)", "delay": "tau_i"},

@@ -36,20 +36,16 @@ from fedspec.algorithms.joint_local import JointLocal
 from fedspec.algorithms.server_update import LOCALLY, SYMBOLS, Covered, covered, server_update
 from fedspec.arith import Scalar, Vector
 from fedspec.client.delay import held, warmed
-from fedspec.client.sm3 import accumulate_ii
-from fedspec.client.sm3_adam import average_ii, sm3_adam
 from fedspec.client.sm3_adam import begin as begin_adam
+from fedspec.client.sm3_adam import sm3_adam
 from fedspec.client.sm3_delayed import begin as begin_adagrad
 from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Adaptivity, CoverName, Idle
-from fedspec.server.adagrad import adagrad
-from fedspec.server.adam import adam
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,6 @@ ROW = Algorithm(
     source="FedAda2, Algs. 1 and 2 (L108, L667); SM3-Adam clients: external, a reconstruction",
     basis=Basis.READ,
     levels=("round",),
-    rules=(accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, weighted_mean, adam, adagrad),
     readings=(
         Reading(
             name="fedada2",
@@ -121,14 +116,7 @@ ROW = Algorithm(
             requires=(v0_at_least_tau_squared("fedada2"),),
         ),
     ),
-    shows=("delta", "m", "v"),
     run=Program(hyper=FedAda2, init=init, step=step, takes=("layers", "repeats")),
-    when={
-        "client=adagrad": (accumulate_ii, sm3_ii_delayed),
-        "client=adam": (average_ii, sm3_adam),
-        "server=adagrad": (adagrad,),
-        "server=adam": (adam,),
-    },
     costs=Costs(down="m d", up="m d", working="2 d + q", server="3 d", note=f"AdaGrad clients; {phrases.NU_IS_SPARE}"),
     traps=(
         phrases.LOCAL_FRESH,

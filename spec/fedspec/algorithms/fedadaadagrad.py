@@ -32,11 +32,10 @@ from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_leas
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.scaled import scaled
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import WarmUp
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive
 from fedspec.server.adagrad import init as init_adaptive
 
 
@@ -86,7 +85,6 @@ ROW = Algorithm(
     source="FedAda2, Alg. 10 (L1513)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(agdu, scaled, weighted_mean, adagrad),
     readings=(
         Reading(
             name="fedada2",
@@ -94,7 +92,6 @@ ROW = Algorithm(
             requires=(v0_at_least_tau_squared("fedadaadagrad"),),
         ),
     ),
-    shows=("delta", "m", "v"),
     run=Program(hyper=FedAdaAdagrad, init=init, step=step, takes=("scales", "repeats")),
     costs=Costs(
         down="m d", up="m d", working="2 d", server="3 d", note="ceil(tau/z) updates of v in a round instead of tau"

@@ -41,11 +41,10 @@ from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_leas
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.scaled import scaled
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import DeadZone
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive
 from fedspec.server.adagrad import init as init_adaptive
 
 
@@ -89,7 +88,6 @@ ROW = Algorithm(
     source="FedAda2, Alg. 8 (L1397)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(admu, scaled, weighted_mean, adagrad),
     readings=(
         Reading(
             name="fedada2",
@@ -104,7 +102,6 @@ ROW = Algorithm(
             requires=(v0_at_least_tau_squared("fedadaadam"),),
         ),
     ),
-    shows=("delta", "m", "v"),
     run=Program(hyper=FedAdaAdam, init=init, step=step, takes=("scales", "repeats")),
     costs=Costs(
         down="m d", up="m d", working="4 d", server="3 d", note="v_hat is v divided by a number: 3 d are enough"

@@ -21,11 +21,9 @@ from typing import Any
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector, constant
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import Weighting
 from fedspec.server.amsgrad import AmsGrad, corrected_ams
@@ -64,14 +62,12 @@ ROW = Algorithm(
     source="external: the code of Wang, Lin and Chen (2022)",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, weighted_mean, corrected_ams),
     readings=(
         Reading(
             name="wang-2022-code",
             words="v_hat_0 given, v_hat = max(v_hat, v), corrected in the step; eps outside the root",
         ),
     ),
-    shows=("delta", "m", "v", "v_hat"),
     run=Method(hyper=FedAMSCode, init=init, server=fedams_code, local=local_sgd, norm=sgd_norm),
     costs=Costs(down="m d", up="m d", server="4 d"),
     traps=(

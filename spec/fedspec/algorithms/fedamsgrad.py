@@ -19,12 +19,10 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import AmsOption, BiasCorrection, Epsilon, Maximum, Weighting
 from fedspec.server.amsgrad import AmsGrad, ams, amsgrad
@@ -87,7 +85,6 @@ ROWS = (
         source="AFGA, eq. (2) (L112-130)",
         basis=Basis.READ,
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, amsgrad),
         readings=(
             Reading(
                 name="afga",
@@ -110,7 +107,6 @@ ROWS = (
                 fixes={"bias_correction": "moments", "epsilon": "outside", "maximum_of": "after-correction"},
             ),
         ),
-        shows=("delta", "m", "v", "v_hat"),
         run=Method(hyper=FedAMSGrad, init=init, server=fedamsgrad, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="4 d"),
         traps=(
@@ -129,12 +125,10 @@ ROWS = (
         source="external: Wang, Lin and Chen (2022); named in AFGA, footnote 5",
         basis=Basis.MEMORY,
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, ams),
         readings=(
             Reading(name="option-1", words="v_hat = max(v_hat, v, eps), step over sqrt(v_hat)", fixes={"option": "1"}),
             Reading(name="option-2", words="v_hat = max(v_hat, v), step over sqrt(v_hat + eps)", fixes={"option": "2"}),
         ),
-        shows=("delta", "m", "v", "v_hat"),
         run=Method(hyper=FedAMS, init=init, server=fedams, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="4 d"),
         traps=(

@@ -85,7 +85,6 @@ ROW = Algorithm(
     source="external: Xie, Koyejo and Gupta (2019), Algorithm 1; named in Client-Centric (L390-392)",
     basis=Basis.MEMORY,
     levels=("trace",),
-    rules=(proximal_sgd, discount, mixed),
     readings=(
         Reading(
             name="xie-2019", words="a constant weight (FedAsync+Const)", fixes={"staleness": "constant", "age": "delay"}
@@ -111,7 +110,6 @@ ROW = Algorithm(
             fixes={"staleness": "hinge", "age": "literal"},
         ),
     ),
-    shows=("mix_t",),
     run=Program(hyper=FedAsync, init=init, step=step, event="arrival"),
     symbols={
         "eta_l": "gamma",

@@ -18,12 +18,10 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import Weighting
 from fedspec.server.average import average
@@ -57,9 +55,7 @@ ROW = Algorithm(
     source="FedNova, eq. (2) (L52); external: McMahan et al. (2017)",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(sgd, weighted_mean, average),
     readings=(Reading(name="mcmahan-2017", words="the mean of the changes, added with rate eta (1 as published)"),),
-    shows=("delta",),
     run=Method(hyper=FedAvg, init=init, server=server, local=local_sgd, norm=sgd_norm),
     costs=Costs(down="m d", up="m d", server="d"),
     traps=(phrases.DOWNHILL, "weights are n_i over the participants' sum, not over everybody's"),

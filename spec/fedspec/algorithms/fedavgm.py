@@ -17,12 +17,10 @@ from typing import Any, ClassVar
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import MomentumForm, MomentumSum, Weighting
 from fedspec.server.averaged_momentum import averaged_momentum
@@ -65,7 +63,6 @@ ROW = Algorithm(
     source="FedNova, L204 and L244 (in words); Client-Centric, L97-111; external: Hsu, Qi and Brown (2019)",
     basis=Basis.MEMORY,
     levels=("server", "round"),
-    rules=(sgd, weighted_mean, server_momentum, averaged_momentum),
     readings=(
         Reading(
             name="hsu-2019",
@@ -78,9 +75,7 @@ ROW = Algorithm(
             fixes={"momentum_sum": "average"},
         ),
     ),
-    shows=("delta", "v"),
     run=Method(hyper=FedAvgM, init=init, server=server, local=local_sgd, norm=sgd_norm),
-    when={"momentum_sum=sum": (server_momentum,), "momentum_sum=average": (averaged_momentum,)},
     costs=Costs(down="m d", up="m d", server="2 d"),
     traps=(
         "the buffer lives from round to round, that of a client does not",

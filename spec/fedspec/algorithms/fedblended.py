@@ -31,9 +31,8 @@ from fedspec.client.agdu import agdu
 from fedspec.client.agdu import begin as begin_agdu
 from fedspec.client.delay import held, unless_short, warmed
 from fedspec.client.sgd import sgd
-from fedspec.client.sm3 import accumulate_ii
-from fedspec.client.sm3_adam import average_ii, sm3_adam
 from fedspec.client.sm3_adam import begin as begin_sm3_adam
+from fedspec.client.sm3_adam import sm3_adam
 from fedspec.client.sm3_delayed import begin as begin_sm3
 from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.costs import Costs
@@ -43,11 +42,9 @@ from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN
 from fedspec.mixing.scaled import scaled
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import CoverName, Strategy, WarmUp, choice
-from fedspec.server.adagrad import adagrad
 
 
 @dataclass(frozen=True)
@@ -164,7 +161,6 @@ ROW = Algorithm(
     source="FedAda2, Alg. 5 (L1167-1185)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(sgd, agdu, admu, accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, scaled, weighted_mean, adagrad),
     readings=(
         Reading(
             name="fedada2",
@@ -172,7 +168,6 @@ ROW = Algorithm(
             requires=(v0_at_least_tau_squared("fedblended"),),
         ),
     ),
-    shows=("delta", "m", "v"),
     run=Program(hyper=FedBlended, init=init, step=step, takes=("layers", "strategies", "scales", "repeats")),
     costs=Costs(
         down="m d",

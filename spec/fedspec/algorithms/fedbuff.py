@@ -25,7 +25,6 @@ from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.arrivals import READ_BY, discount, local_change
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Arrival, Oracle, Setup
 from fedspec.population import Clients, each_arrival
 from fedspec.readings import Normalise, Staleness
@@ -86,7 +85,6 @@ ROW = Algorithm(
     source="external: Nguyen et al. (2022), Algorithm 1; named in Client-Centric (L390-392)",
     basis=Basis.MEMORY,
     levels=("trace",),
-    rules=(sgd, local_change, discount, weighted_mean, average),
     under={"normalise": "none"},
     readings=(
         Reading(
@@ -105,7 +103,6 @@ ROW = Algorithm(
             fixes={"staleness": "hinge"},
         ),
     ),
-    shows=("delta_i", "delta"),
     run=Program(hyper=FedBuff, init=init, step=step, event="arrival"),
     symbols={"buffer": "K", "eta": "eta_g", "K": "Q", "delta": "-Delta", "u": "tau_i", "twice_a": "2 a"},
     costs=Costs(down="m d", up="m d", working="2 d", server="2 d", note=phrases.BUFFER_IS_A_SUM),

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.arith import Scalar, Stack, Vector, constant, put, stack, zeros
-from fedspec.client.compress import compensated, compress, owed, scaled_sign, top_k
+from fedspec.client.compress import compensated, compress, owed
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
@@ -110,7 +110,6 @@ ROW = Algorithm(
     source="external: Wang, Lin and Chen (2022)",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(sgd, compensated, top_k, scaled_sign, owed, weighted_mean, ams, corrected_ams),
     readings=(
         Reading(
             name="server-of-fedams",
@@ -124,14 +123,7 @@ ROW = Algorithm(
             fixes={"server": "corrected"},
         ),
     ),
-    shows=("delta", "e_i", "m", "v", "v_hat"),
     run=Program(hyper=FedCams, init=init, step=step),
-    when={
-        "compressor=top-k": (top_k,),
-        "compressor=scaled-sign": (scaled_sign,),
-        "server=fedams": (ams,),
-        "server=corrected": (corrected_ams,),
-    },
     costs=Costs(
         down="m d",
         up="m k",

@@ -127,7 +127,6 @@ ROW = Algorithm(
     source="external: Xu, Wang, Wang and Yao (2021), arXiv 2106.10874",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(own_direction, mixed_sgd, weighted_mean, average, last_direction),
     readings=(
         Reading(
             name="fl-simulator",
@@ -142,9 +141,7 @@ ROW = Algorithm(
             fixes={"direction": "change", "weights": "examples"},
         ),
     ),
-    shows=("delta", "D"),
     run=Program(hyper=FedCM, init=init, step=step),
-    when={"direction=change": (own_direction,)},
     costs=Costs(down="2 m d", up="m d", working="2 d", server="2 d"),
     facts=(Fact.ISOTROPIC,),
     traps=(

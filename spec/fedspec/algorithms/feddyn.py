@@ -112,7 +112,6 @@ ROW = Algorithm(
     source="external: Acar et al. (2021); a baseline of AFGA",
     basis=Basis.MEMORY,
     levels=("server", "round"),
-    rules=(dynamic_sgd, client_dual, server_dual, dynamic_average),
     readings=(
         Reading(
             name="gradient-steps",
@@ -120,12 +119,11 @@ ROW = Algorithm(
             requires=(above_zero("feddyn", "mu"),),
         ),
     ),
-    shows=("lam_i", "h"),
     run=Program(
         hyper=FedDyn,
         init=init,
         step=step,
-        served=Served(init=init_server, server=server, shows=("h",), reads=("mu",)),
+        served=Served(init=init_server, server=server, reads=("mu",)),
     ),
     costs=Costs(
         down="m d",

@@ -19,7 +19,6 @@ from typing import Any
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
@@ -61,7 +60,6 @@ ROW = Algorithm(
     source="external: Jhunjhunwala, Wang and Joshi (2023)",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, weighted_mean, extrapolated),
     readings=(
         Reading(
             name="uniform",
@@ -75,7 +73,6 @@ ROW = Algorithm(
             fixes={"weights": "examples"},
         ),
     ),
-    shows=("delta", "rate"),
     run=Method(hyper=FedExp, init=init, server=server, local=local_sgd, norm=sgd_norm, whole=True),
     costs=Costs(down="m d", up="m d", server="d"),
     facts=(Fact.ISOTROPIC,),

@@ -42,11 +42,10 @@ from typing import Any, ClassVar
 from fedspec import phrases
 from fedspec.algorithms.local_ams import SYMBOLS, FedAms, State, init, run
 from fedspec.arith import Scalar, Vector, concatenate
-from fedspec.client.lamb import check_ends, layer_step, precondition, sent_moment
+from fedspec.client.lamb import check_ends, layer_step
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.hyper import NOT_GIVEN
-from fedspec.mixing.periodic import model_mean, moment_maximum
 from fedspec.plan import Plan
 from fedspec.population import Clients
 from fedspec.readings import Normalisation, Phi
@@ -100,7 +99,6 @@ ROW = Algorithm(
     source="Fed-LAMB, Alg. 1 (L127-156)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(precondition, layer_step, sent_moment, model_mean, moment_maximum),
     readings=(
         Reading(
             name="fed-lamb",
@@ -157,7 +155,6 @@ ROW = Algorithm(
             fixes={"gradient": "fresh", "bias_correction": "moments", "averaged": "last-sent"},
         ),
     ),
-    shows=("m_i", "s_i", "v_hat"),
     run=Program(hyper=FedLamb, init=init, step=step, takes=("layers",)),
     costs=Costs(
         down="2 m d",

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
+from fedspec.algorithms.local import READ_BY, local_norm, local_run
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
@@ -23,7 +23,7 @@ from fedspec.domains import pull
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading, above_zero
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import accumulation, code_norm
+from fedspec.mixing.accumulation import code_norm
 from fedspec.mixing.nova import (
     effective_steps,
     general_update,
@@ -89,15 +89,6 @@ ROW = Algorithm(
     source="FedNova, eqs. (4), (12) (L198)",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(
-        *STEPS.values(),
-        accumulation,
-        code_norm,
-        normalised_gradient,
-        general_weights,
-        effective_steps,
-        general_update,
-    ),
     readings=(
         Reading(
             name="fednova",
@@ -138,9 +129,9 @@ ROW = Algorithm(
             levels=("round",),
         ),
     ),
+    # The w_i are those that a subject was told, but for one reading.
     shows=("tau_eff",),
     run=Method(hyper=FedNova, init=init, server=server, local=local_run, norm=norm_of),
-    when={**RUN_BY, "norm=entries": (accumulation,), "norm=code": (code_norm,)},
     costs=Costs(
         down="m d", up="m (d + 1)", server="d", note="a client sends ||a_i||_1 too; of the vector a_i nothing is sent"
     ),

@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fedspec import phrases
-from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
+from fedspec.algorithms.local import READ_BY, local_norm, local_run
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading, v0_at_least_tau_squared
 from fedspec.hyper import NOT_GIVEN, Hyper
-from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
 from fedspec.plan import Inbox
 from fedspec.population import rowwise
@@ -75,7 +74,7 @@ def server(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adapti
             state = adagrad(state, delta, eta=h.eta, beta1=h.beta1, tau=h.tau)
         case NovaServer.YOGI:
             state = yogi(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau)
-    return state, {"delta": delta, "tau_eff": tau_eff}
+    return state, {"tau_eff": tau_eff, "delta": delta}
 
 
 def _reading(server: NovaServer, title: str) -> Reading:
@@ -94,29 +93,12 @@ ROW = Algorithm(
     source="FedNova, L204 (in words); external: Reddi et al. (2021)",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(
-        *STEPS.values(),
-        accumulation,
-        normalised_gradient,
-        effective_steps,
-        general_change,
-        adam,
-        adagrad,
-        yogi,
-    ),
     readings=(
         _reading(NovaServer.ADAM, "Adam"),
         _reading(NovaServer.ADAGRAD, "AdaGrad"),
         _reading(NovaServer.YOGI, "Yogi"),
     ),
-    shows=("tau_eff", "delta", "m", "v"),
     run=Method(hyper=FedNovaAdaptive, init=init, server=server, local=local_run, norm=local_norm),
-    when={
-        **RUN_BY,
-        "server=adam": (adam,),
-        "server=adagrad": (adagrad,),
-        "server=yogi": (yogi,),
-    },
     costs=Costs(down="m d", up="m (d + 1)", server="3 d"),
     traps=(
         "what the server sees is FedNova's change, tau_eff and eta_l in it; a mean of d_i is another scale beside tau",

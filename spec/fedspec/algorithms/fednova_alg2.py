@@ -85,16 +85,6 @@ ROW = Algorithm(
     source="FedNova, Alg. 2 (L972-989)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(
-        cross_client,
-        corrected_gradient,
-        momentum,
-        momentum_norm,
-        normalised_gradient,
-        stored_direction,
-        effective_steps,
-        general_update,
-    ),
     readings=(
         Reading(
             name="repaired",
@@ -112,7 +102,6 @@ ROW = Algorithm(
             fixes={"stored": "corrected", "loop": "printed"},
         ),
     ),
-    shows=("c_i", "tau_eff"),
     run=Program(hyper=FedNovaAlg2, init=init, step=step, takes=("everyone",)),
     costs=Costs(
         down="2 n d",

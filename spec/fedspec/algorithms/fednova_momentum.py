@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
+from fedspec.algorithms.local import READ_BY, local_norm, local_run
 from fedspec.algorithms.synchronous import a_norms, stacked, together
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
 from fedspec.plan import Inbox
 from fedspec.population import rowwise
@@ -59,7 +58,7 @@ def server(h: FedNovaMomentum, state: ServerMomentum, messages: Inbox) -> tuple[
     d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
     tau_eff = effective_steps(p, a, together(messages).steps, TauEff.WEIGHTED_NORM)
     delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
-    return nova_momentum(state, delta, **h.of(nova_momentum)), {"delta": delta, "tau_eff": tau_eff}
+    return nova_momentum(state, delta, **h.of(nova_momentum)), {"tau_eff": tau_eff, "delta": delta}
 
 
 ROW = Algorithm(
@@ -70,7 +69,6 @@ ROW = Algorithm(
     source="FedNova, L204 and L244 (in words)",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(*STEPS.values(), accumulation, normalised_gradient, effective_steps, general_change, nova_momentum),
     readings=(
         Reading(
             name="fednova",
@@ -83,9 +81,7 @@ ROW = Algorithm(
             fixes={"buffer_holds": "gradients"},
         ),
     ),
-    shows=("tau_eff", "delta", "v"),
     run=Method(hyper=FedNovaMomentum, init=init, server=server, local=local_run, norm=local_norm),
-    when=RUN_BY,
     costs=Costs(down="m d", up="m (d + 1)", server="2 d"),
     traps=(
         "what enters the buffer is -tau_eff sum p_i eta_l d_i; the buffer lives from round to round",

@@ -22,14 +22,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from fedspec.algorithms.fednova import SYMBOLS
-from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
+from fedspec.algorithms.local import READ_BY, local_norm, local_run
 from fedspec.arith import Scalar, Vector, Weights, numbered, numbers
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.nova import normalised_gradient
 from fedspec.mixing.sampling import sampled_steps, sampled_update, sampled_weights
 from fedspec.mixing.weighted import shares
@@ -109,7 +108,6 @@ ROW = Algorithm(
     source="FedNova, Alg. 1 (L962-971), footnote 1 (L87) and App. G (L839)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(*STEPS.values(), accumulation, normalised_gradient, sampled_weights, sampled_steps, sampled_update),
     readings=(
         Reading(
             name="box",
@@ -142,9 +140,7 @@ ROW = Algorithm(
             fixes={"sampled_weights": "without-replacement", "sampled_steps": "sample"},
         ),
     ),
-    shows=("w", "tau_eff"),
     run=Program(hyper=FedNovaSampled, init=init, step=step, takes=("repeats",)),
-    when=RUN_BY,
     costs=Costs(
         down="m d",
         up="m (d + 1)",

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedspec.algorithms.fednova import SYMBOLS
-from fedspec.algorithms.local import STEPS, local_solve
+from fedspec.algorithms.local import local_solve
 from fedspec.arith import Scalar, Vector, numbers
 from fedspec.costs import Costs
 from fedspec.domains import pull
@@ -23,7 +23,7 @@ from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.errors import PlanError
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import a_norm, accumulation
+from fedspec.mixing.accumulation import a_norm
 from fedspec.mixing.nova import effective_steps, general_update, normalised_gradient
 from fedspec.mixing.weighted import shares
 from fedspec.plan import Oracle, Plan, Setup
@@ -86,9 +86,7 @@ ROW = Algorithm(
     source="FedNova, eqs. (4), (12) (L198) with L206",
     basis=Basis.READ,
     levels=("round",),
-    rules=(*STEPS.values(), accumulation, normalised_gradient, effective_steps, general_update),
     readings=(Reading(name="fednova", words="every change is divided by the ||a_i||_1 of its own solver; w_i = p_i"),),
-    shows=("tau_eff",),
     run=Program(hyper=FedNovaSolvers, init=init, step=step, takes=("strategies",), strategies=tuple(Solver)),
     costs=Costs(down="m d", up="m (d + 1)", server="d", note="as fednova; a client needs what its solver needs"),
     traps=(

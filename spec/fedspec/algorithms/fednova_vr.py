@@ -19,14 +19,13 @@ from typing import Any, ClassVar
 
 from fedspec import phrases
 from fedspec.algorithms.fednova import SYMBOLS
-from fedspec.algorithms.local import READ_BY, RUN_BY, STEPS, local_norm, local_run
+from fedspec.algorithms.local import READ_BY, local_norm, local_run
 from fedspec.arith import Scalar, Stack, Vector, Weights, numbers, stack, zeros
 from fedspec.client.controlled import corrected_gradient
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.accumulation import accumulation
 from fedspec.mixing.control_variates import cross_client, stored_direction
 from fedspec.mixing.nova import effective_steps, general_update, normalised_gradient
 from fedspec.mixing.weighted import shares
@@ -96,24 +95,12 @@ ROW = Algorithm(
     source="FedNova, L204 with eq. (12)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(
-        cross_client,
-        corrected_gradient,
-        *STEPS.values(),
-        accumulation,
-        normalised_gradient,
-        stored_direction,
-        effective_steps,
-        general_update,
-    ),
     readings=(
         Reading(
             name="fednova", words="c_i = sum_j p_j d_j - d_i from the uncorrected d of the round before; 0 at first"
         ),
     ),
-    shows=("c_i", "tau_eff"),
     run=Program(hyper=FedNovaVR, init=init, step=step, takes=("everyone",)),
-    when=RUN_BY,
     costs=Costs(
         down="2 n d",
         up="n (d + 1)",

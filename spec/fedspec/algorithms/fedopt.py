@@ -22,11 +22,9 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading, v0_at_least_tau_squared
 from fedspec.hyper import Hyper
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import BiasCorrection, Epsilon, SecondMoment, Weighting
 from fedspec.server.adagrad import Adaptive, adagrad, check_summed
@@ -148,7 +146,6 @@ ROWS = (
         source="FedAda2, eq. (SU) (L100); external: Reddi et al. (2021)",
         basis=Basis.READ,
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, adagrad),
         readings=(
             *_readings("fedadagrad")[:3],
             Reading(
@@ -157,7 +154,6 @@ ROWS = (
                 fixes={**_PLAIN, "bias_correction": "moments"},
             ),
         ),
-        shows=("delta", "m", "v"),
         run=Method(hyper=FedAdagrad, init=init, server=fedadagrad, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="3 d"),
         traps=(phrases.TAU_OUTSIDE, phrases.NO_CORRECTION, phrases.DOWNHILL, phrases.V_IS_NEW),
@@ -170,9 +166,7 @@ ROWS = (
         source="FedAda2, App. C.2 (L1136); external: Reddi et al. (2021)",
         basis=Basis.READ,
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, adam),
         readings=_readings("fedadam"),
-        shows=("delta", "m", "v"),
         run=Method(hyper=FedAdam, init=init, server=fedadam, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="3 d"),
         traps=(
@@ -190,9 +184,7 @@ ROWS = (
         source="external: Reddi et al. (2021)",
         basis=Basis.MEMORY,
         levels=("server", "round"),
-        rules=(sgd, weighted_mean, yogi),
         readings=_readings("fedyogi"),
-        shows=("delta", "m", "v"),
         run=Method(hyper=FedYogi, init=init, server=fedyogi, local=local_sgd, norm=sgd_norm),
         costs=Costs(down="m d", up="m d", server="3 d"),
         traps=(phrases.TAU_OUTSIDE, "the sign is that of v - Delta^2", phrases.NO_CORRECTION, phrases.DOWNHILL),

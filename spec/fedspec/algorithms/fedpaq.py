@@ -19,7 +19,7 @@ from typing import Any
 
 from fedspec import phrases
 from fedspec.arith import Scalar, Vector
-from fedspec.client.quantise import on_levels, quantise, quantise_by_largest
+from fedspec.client.quantise import quantise, quantise_by_largest
 from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
@@ -92,7 +92,6 @@ ROW = Algorithm(
     source="external: Reisizadeh et al. (2020); the quantiser of Alistarh et al. (2017)",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(sgd, quantise, quantise_by_largest, on_levels, weighted_mean, average),
     readings=(
         Reading(
             name="qsgd",
@@ -105,9 +104,7 @@ ROW = Algorithm(
             fixes={"unit": "largest"},
         ),
     ),
-    shows=("delta",),
     run=Program(hyper=FedPaq, init=init, step=step, takes=("draws",)),
-    when={"unit=length": (quantise,), "unit=largest": (quantise_by_largest,)},
     costs=Costs(
         down="m d",
         up="m",

@@ -135,7 +135,6 @@ ROW = Algorithm(
     source="external: Zhang, Hong, Dhople, Yin and Liu (2021), arXiv 2005.11418",
     basis=Basis.READ,
     levels=("round",),
-    rules=(lagrangian_sgd, raised_dual, primal_average),
     readings=(
         Reading(
             name="zhang-2021",
@@ -150,7 +149,6 @@ ROW = Algorithm(
             requires=(above_zero("fedpd", "mu"),),
         ),
     ),
-    shows=("lam_i",),
     run=Program(hyper=FedPD, init=init, step=step, takes=("everyone",)),
     costs=Costs(
         down="n d",

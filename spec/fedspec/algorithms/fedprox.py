@@ -18,14 +18,12 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_solve
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
-from fedspec.client.proximal import proximal_sgd
 from fedspec.costs import Costs
 from fedspec.domains import pull
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
 from fedspec.mixing.accumulation import a_norm
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox, Oracle
 from fedspec.readings import Solver, Weighting
 from fedspec.server.average import average
@@ -70,9 +68,7 @@ ROW = Algorithm(
     source="FedNova, eq. (7); external: Li et al. (2020)",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(proximal_sgd, weighted_mean, average),
     readings=(Reading(name="fednova", words="tau_i gradient steps on the proximal objective, changes averaged"),),
-    shows=("delta",),
     run=Method(hyper=FedProx, init=init, server=server, local=local, norm=norm),
     costs=Costs(down="m d", up="m d", working="2 d", server="d", note="the anchor is kept during the round"),
     traps=(phrases.ANCHOR_IS_OLD, "it takes tau_i gradient steps; the exact proximal point is their limit"),

@@ -95,7 +95,6 @@ ROW = Algorithm(
     source="external: Qu et al. (2022), arXiv 2206.02618; Caldarola, Caputo and Ciccone (2022), arXiv 2203.11834",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(uphill, sgd, weighted_mean, average),
     readings=(
         Reading(
             name="fl-simulator",
@@ -110,7 +109,6 @@ ROW = Algorithm(
             fixes={"weights": "examples"},
         ),
     ),
-    shows=("delta",),
     run=Program(hyper=FedSam, init=init, step=step),
     costs=Costs(
         down="m d",

@@ -22,7 +22,6 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector, zeros
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
@@ -69,7 +68,6 @@ ROW = Algorithm(
     source="external: Pillutla, Kakade and Harchaoui (2022)",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, weighted_mean, weiszfeld, average),
     readings=(
         Reading(
             name="pillutla-2022-code",
@@ -83,7 +81,6 @@ ROW = Algorithm(
             fixes={"weights": "uniform", "origin": "zero"},
         ),
     ),
-    shows=("delta",),
     run=Method(
         hyper=GeometricMedian,
         init=init,
@@ -92,7 +89,6 @@ ROW = Algorithm(
         norm=sgd_norm,
         whole=True,
     ),
-    when={"origin=mean": (weighted_mean,)},
     costs=Costs(down="m d", up="m d", server="d"),
     facts=(Fact.ISOTROPIC,),
     denies={

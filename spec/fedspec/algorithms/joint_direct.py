@@ -31,13 +31,11 @@ from fedspec.client.received import received_adam
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Adaptivity, Received
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,6 @@ ROW = Algorithm(
     source="FedAda2, L192 and L1621 (Direct Joint Adaptivity)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(agdu, received_adam, weighted_mean, adam, adagrad),
     readings=(
         Reading(
             name="fedada2",
@@ -112,14 +109,7 @@ ROW = Algorithm(
             "without-start",
         ),
     ),
-    shows=("delta", "m", "v"),
     run=Program(hyper=JointDirect, init=init, step=step, takes=("repeats",)),
-    when={
-        "client=adagrad": (agdu,),
-        "client=adam": (received_adam,),
-        "server=adagrad": (adagrad,),
-        "server=adam": (adam,),
-    },
     costs=Costs(
         down="2 m d",
         up="m d",

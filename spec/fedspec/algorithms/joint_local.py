@@ -31,13 +31,11 @@ from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading, v0_at_least_tau_squared
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN, Hyper
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Adaptivity, WarmUp
-from fedspec.server.adagrad import Adaptive, adagrad
+from fedspec.server.adagrad import Adaptive
 from fedspec.server.adagrad import init as init_adaptive
-from fedspec.server.adam import adam
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,6 @@ ROW = Algorithm(
     source="FedAda2, L192 and L1623 (Joint Adap. w/o Precond. Commu.)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(agdu, admu, weighted_mean, adam, adagrad),
     readings=(
         Reading(
             name="fedada2",
@@ -109,9 +106,7 @@ ROW = Algorithm(
             requires=(v0_at_least_tau_squared("joint-local"),),
         ),
     ),
-    shows=("delta", "m", "v"),
     run=Program(hyper=JointLocal, init=init, step=step, takes=("repeats",)),
-    when={"client=adagrad": (agdu,), "client=adam": (admu,), "server=adagrad": (adagrad,), "server=adam": (adam,)},
     costs=Costs(
         down="m d",
         up="m d",

@@ -28,9 +28,8 @@ from fedspec.arith import Scalar, Shared, Vector, array, zeros
 from fedspec.client.admu import Admu, admu
 from fedspec.client.agdu import Agdu, agdu
 from fedspec.client.delay import held, warmed
-from fedspec.client.sm3 import accumulate_ii
-from fedspec.client.sm3_adam import average_ii, sm3_adam
 from fedspec.client.sm3_adam import begin as begin_sm3_adam
+from fedspec.client.sm3_adam import sm3_adam
 from fedspec.client.sm3_delayed import begin as begin_sm3
 from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.costs import Costs
@@ -42,8 +41,6 @@ from fedspec.mixing.private import clip, noisy_mean
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Adaptivity, Clipped, CoverName, Preconditioner, WarmUp
-from fedspec.server.adagrad import adagrad
-from fedspec.server.adam import adam
 
 
 @dataclass(frozen=True)
@@ -87,13 +84,12 @@ def solver(h: DpJoint, x: Vector, sent: Shared, S: AnyCover) -> tuple[Any, Calla
     own: dict[str, Any] = {"eps": h.eps}
     decays: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l}
     v_0 = zeros(x) + sent
-    match h.preconditioner, h.client:
-        case Preconditioner.COMPRESSED, Adaptivity.ADAGRAD:
+    if h.preconditioner is Preconditioner.COMPRESSED:
+        if h.client is Adaptivity.ADAGRAD:
             return begin_sm3(x, S), partial(sm3_ii_delayed, cover=S, **own)
-        case Preconditioner.COMPRESSED, _:
-            return begin_sm3_adam(x, S), partial(sm3_adam, cover=S, **decays, **own)
-        case _, Adaptivity.ADAGRAD:
-            return Agdu(x=x, v=v_0, t=0), partial(agdu, **own)
+        return begin_sm3_adam(x, S), partial(sm3_adam, cover=S, **decays, **own)
+    if h.client is Adaptivity.ADAGRAD:
+        return Agdu(x=x, v=v_0, t=0), partial(agdu, **own)
     return Admu(x=x, m=zeros(x), v=v_0, v_hat=zeros(x), t=0), partial(admu, **decays, **own)
 
 
@@ -134,7 +130,6 @@ ROW = Algorithm(
     source="FedAda2, L206, App. H.1 (L1639) and Table 3 (L1653), in words; external: McMahan et al. (2018)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(agdu, admu, accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam, clip, noisy_mean, adam, adagrad),
     readings=(
         _reading(
             "fedada2",
@@ -157,16 +152,7 @@ ROW = Algorithm(
         ),
         _reading("gradient-clip", "c clips every local gradient (L1647), and no change", clipped="gradients"),
     ),
-    shows=("delta", "m", "v"),
     run=Program(hyper=DpJoint, init=init, step=step, takes=("layers", "noise", "repeats")),
-    when={
-        "preconditioner=sent": (agdu, admu),
-        "preconditioner=compressed": (accumulate_ii, sm3_ii_delayed, average_ii, sm3_adam),
-        "client=adagrad": (agdu, accumulate_ii, sm3_ii_delayed),
-        "client=adam": (admu, average_ii, sm3_adam),
-        "server=adagrad": (adagrad,),
-        "server=adam": (adam,),
-    },
     costs=Costs(
         down="m d",
         up="m d",

@@ -75,7 +75,6 @@ ROW = Algorithm(
     source="external: Liu, Lin, Koloskova and Stich (2024), K-GT",
     basis=Basis.CODE,
     levels=("trace",),
-    rules=(towards_mean, mean_direction, correction, along_directions),
     readings=(
         Reading(
             name="zero-start",
@@ -83,7 +82,6 @@ ROW = Algorithm(
             words="as two codes have it: C = 0 at first, V the mean corrected gradient, X = W (X - eta eta_l tau V)",
         ),
     ),
-    shows=("V", "C"),
     run=Program(hyper=Kgt, init=init, step=k_gt, event="exchange", takes=("peers",)),
     costs=Costs(gossip="2 |E| d", client="2 d", working="3 d"),
     traps=(

@@ -21,7 +21,6 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
@@ -84,7 +83,6 @@ ROW = Algorithm(
     source="external: Blanchard et al. (2017)",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(sgd, krum_scores, krum, average),
     readings=(
         Reading(
             name="blanchard-2017",
@@ -94,7 +92,6 @@ ROW = Algorithm(
         ONE_MORE,
         PLAIN,
     ),
-    shows=("delta",),
     run=Method(hyper=Krum, init=init, server=server, local=local_sgd, norm=sgd_norm, whole=True),
     costs=Costs(down="m d", up="m d", server="d"),
     facts=(Fact.ISOTROPIC,),

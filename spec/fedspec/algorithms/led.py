@@ -71,7 +71,6 @@ ROW = Algorithm(
     source="external: Alghunaim (2024), LED",
     basis=Basis.CODE,
     levels=("trace",),
-    rules=(held_back, combined, undone),
     readings=(
         Reading(
             name="fspda",
@@ -79,7 +78,6 @@ ROW = Algorithm(
             words="Phi = Phi - eta_l G - dual / tau, X = W Phi, dual = dual + Phi - X; the factor 1 / tau as in FSPDA",
         ),
     ),
-    shows=("dual",),
     run=Program(hyper=Led, init=init, step=led, event="exchange", takes=("peers",)),
     costs=Costs(gossip="|E| d", client="2 d", working="2 d"),
     traps=(

@@ -89,9 +89,6 @@ STEPS: dict[Solver, Callable[..., Any]] = {
 }
 """The local step of each of FedNova's solvers."""
 
-RUN_BY = {f"solver={solver}": (step,) for solver, step in STEPS.items()}
-"""Which of them runs under which option, as a row says it."""
-
 READ_BY = {
     n: tuple(f"solver={solver}" for solver, step in STEPS.items() if n in keywords(step))
     for n in ("mu", "rho", "gamma")

@@ -208,7 +208,6 @@ ROW = Algorithm(
     source="Fed-LAMB, sec. 4 (L329), not written out: Alg. 1 without line 12; external: Chen, Li and Li (2020)",
     basis=Basis.READ,
     levels=("round",),
-    rules=(precondition, ratio_step, sent_moment, model_mean, moment_maximum),
     readings=(
         Reading(
             name="fed-ams",
@@ -221,7 +220,6 @@ ROW = Algorithm(
             fixes={"memory": "carried", "exponent": "local"},
         ),
     ),
-    shows=("m_i", "s_i", "v_hat"),
     run=Program(hyper=FedAms, init=init, step=step, takes=("layers",)),
     costs=Costs(
         down="2 m d",

@@ -18,7 +18,6 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
@@ -57,7 +56,6 @@ ROW = Algorithm(
     source="external: Yin et al. (2018)",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, coordinate_median, lower_median, average),
     readings=(
         Reading(
             name="mean-of-middle",
@@ -71,9 +69,7 @@ ROW = Algorithm(
             fixes={"middle": "lower"},
         ),
     ),
-    shows=("delta",),
     run=Method(hyper=Median, init=init, server=server, local=local_sgd, norm=sgd_norm, whole=True),
-    when={"middle=mean": (coordinate_median,), "middle=lower": (lower_median,)},
     costs=Costs(down="m d", up="m d", server="d"),
     traps=(
         phrases.DOWNHILL,

@@ -75,7 +75,6 @@ ROW = Algorithm(
     source="external: Gu, Huang, Zhang and Huang (2021); named by Client-Centric, L388",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(sgd, gradients_of, remembered_step),
     readings=(
         Reading(
             name="gu-2021-code",
@@ -83,7 +82,6 @@ ROW = Algorithm(
             "src/trainers/fdu_no_wait.py:36-40 and 54-55)",
         ),
     ),
-    shows=("g_i", "g"),
     run=Program(hyper=Mifa, init=init, step=step),
     costs=Costs(down="m d", up="m d", server="(n + 1) d", note="the running mean of the G_i is another d"),
     facts=(Fact.COUNTS_ALL, Fact.ISOTROPIC),

@@ -44,7 +44,6 @@ from fedspec.client.mimicked import mimed_correction, mimicked_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program
 from fedspec.facts import Fact
-from fedspec.mixing.mimicked import gradient_at_x
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Oracle, Plan
 from fedspec.population import Clients, each
@@ -78,17 +77,7 @@ ROW = Algorithm(
     source="external: Karimireddy et al. (2020), Mime",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(
-        gradient_at_x,
-        mimed_correction,
-        corrected_gradient,
-        mimicked_sgd,
-        weighted_mean,
-        mimicked_momentum,
-        average,
-    ),
     readings=READINGS,
-    shows=("delta", "g_x", "m"),
     run=Program(hyper=MimeLite, init=init, step=step),
     costs=Costs(
         down="3 m d",

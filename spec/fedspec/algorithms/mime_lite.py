@@ -128,9 +128,7 @@ ROW = Algorithm(
     source="external: Karimireddy et al. (2020), Mime",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(mimicked_sgd, weighted_mean, gradient_at_x, average, mimicked_momentum),
     readings=READINGS,
-    shows=("delta", "g_x", "m"),
     run=Program(hyper=MimeLite, init=init, step=step),
     costs=Costs(
         down="2 m d",

@@ -75,7 +75,6 @@ ROW = Algorithm(
     source="external: Qu et al. (2022), arXiv 2206.02618",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(uphill, mixed_sgd, weighted_mean, average, last_direction),
     readings=(
         Reading(
             name="fl-simulator",
@@ -84,7 +83,6 @@ ROW = Algorithm(
             "weighs clients alike",
         ),
     ),
-    shows=("delta", "D"),
     run=Program(hyper=MoFedSam, init=init, step=step),
     costs=Costs(
         down="2 m d",

@@ -21,7 +21,6 @@ from fedspec.algorithms.krum import ONE_MORE, PLAIN, PUBLISHED, TRAPS
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
@@ -69,7 +68,6 @@ ROW = Algorithm(
     source="external: Blanchard et al. (2017)",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, krum_scores, multi_krum, average),
     readings=(
         Reading(
             name="one-scoring",
@@ -85,7 +83,6 @@ ROW = Algorithm(
         Reading(name=ONE_MORE.name, words=ONE_MORE.words, fixes={**ONE_MORE.fixes, **UNIFORM}),
         Reading(name=PLAIN.name, words=PLAIN.words, fixes={**PLAIN.fixes, **UNIFORM}),
     ),
-    shows=("delta",),
     run=Method(hyper=MultiKrum, init=init, server=server, local=local_sgd, norm=sgd_norm, whole=True),
     costs=Costs(down="m d", up="m d", server="d"),
     facts=(Fact.ISOTROPIC,),

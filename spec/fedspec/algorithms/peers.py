@@ -117,7 +117,6 @@ ROWS = (
         source="external: Lian et al. (2017), Algorithm 1; a baseline of AFGA (L968)",
         basis=Basis.MEMORY,
         levels=("trace",),
-        rules=(gossip, dsgd_step),
         readings=(
             Reading(name="lian-2017", words="X = W X - eta_l G(X)", fixes={"order": "combine-then-adapt"}),
             Reading(
@@ -131,9 +130,7 @@ ROWS = (
                 fixes={"order": "gradient-at-combined"},
             ),
         ),
-        shows=(),
         run=Program(hyper=Dsgd, init=init, step=dsgd, event="exchange", takes=("peers",)),
-        when={"order=gradient-at-combined": (gossip,)},
         costs=Costs(gossip="|E| tau d", client="d"),
         traps=(
             "Lian et al. combine, then add the gradient taken before; AFGA adapts first, then combines",
@@ -150,11 +147,9 @@ ROWS = (
         source="external: Chen et al. (2021); a baseline of AFGA (L968)",
         basis=Basis.MEMORY,
         levels=("trace",),
-        rules=(sgd, gossip, global_mean),
         readings=(
             Reading(name="chen-2021", words="X = W (X - eta_l G(X)), at the last local step of a round the exact mean"),
         ),
-        shows=(),
         run=Program(hyper=GossipPga, init=init, step=gossip_pga, event="exchange", takes=("peers",)),
         costs=Costs(
             down="n d",

@@ -110,7 +110,6 @@ ROW = Algorithm(
     source="FedAda2, L206 and App. H.1 (L1639), in words; external: McMahan et al. (2018)",
     basis=Basis.MEMORY,
     levels=("round",),
-    rules=(sgd, clip, noisy_mean, average, adam, adagrad),
     readings=(
         Reading(
             name="mcmahan-2018",
@@ -123,9 +122,9 @@ ROW = Algorithm(
             fixes={"clipped": "gradients"},
         ),
     ),
+    # Its moments rest under a server that averages.
     shows=("delta",),
     run=Program(hyper=DpFedAvg, init=init, step=step, takes=("noise", "repeats")),
-    when={"server=average": (average,), "server=adagrad": (adagrad,), "server=adam": (adam,)},
     costs=Costs(down="m d", up="m d", server="d", note="under the server that averages; adaptive ones keep 3 d"),
     traps=(
         "the change is clipped whole, by its Euclidean length, before the mean",

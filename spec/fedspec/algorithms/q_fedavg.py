@@ -31,7 +31,6 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import losses_of, together
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.domains import Dimension
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
@@ -74,7 +73,6 @@ ROW = Algorithm(
     source="external: Li, Sanjabi, Beirami and Smith (2020)",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, fair_parts, fair_step),
     readings=(
         Reading(
             name="li-2020-code",
@@ -84,7 +82,6 @@ ROW = Algorithm(
             "the paper has no guard: 0",
         ),
     ),
-    shows=("d_i", "b_i"),
     run=Method(
         hyper=QFedAvg,
         init=init,

@@ -97,7 +97,6 @@ ROW = Algorithm(
     source="external: Mishchenko, Malinovsky, Stich and Richtarik (2022)",
     basis=Basis.CODE,
     levels=("round",),
-    rules=(drift_free_sgd, weighted_mean, average, skipped_control),
     readings=(
         Reading(
             name="shared-coin",
@@ -105,7 +104,6 @@ ROW = Algorithm(
             words="h_i moves by p / eta_l times x - x_i; coins, and so tau, are shared by all clients",
         ),
     ),
-    shows=("delta", "h_i"),
     run=Program(hyper=Scaffnew, init=init, step=step, takes=("everyone", "one-length")),
     costs=Costs(down="n d", up="n d", client="d", working="2 d", server="d"),
     traps=(

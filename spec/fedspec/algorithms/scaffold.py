@@ -119,7 +119,6 @@ ROW = Algorithm(
     source="external: Karimireddy et al. (2020); a baseline of AFGA and of FedNova",
     basis=Basis.READ,
     levels=("server", "round"),
-    rules=(corrected_sgd, weighted_mean, client_control, server_control, average),
     readings=(
         Reading(
             name="karimireddy-2020",
@@ -139,12 +138,11 @@ ROW = Algorithm(
             levels=("round",),
         ),
     ),
-    shows=("delta", "c_i", "c"),
     run=Program(
         hyper=Scaffold,
         init=init,
         step=step,
-        served=Served(init=init_server, server=server, shows=("delta", "c"), controls=True),
+        served=Served(init=init_server, server=server, controls=True),
     ),
     costs=Costs(
         down="2 m d",

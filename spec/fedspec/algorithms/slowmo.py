@@ -24,12 +24,10 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.facts import Fact
 from fedspec.hyper import Hyper
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Inbox
 from fedspec.readings import Weighting
 from fedspec.server.momentum import ServerMomentum
@@ -65,7 +63,6 @@ ROW = Algorithm(
     source="external: Wang, Tantia, Ballas and Rabbat (2020); named by FedNova, L204",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, weighted_mean, slow_momentum),
     readings=(
         Reading(
             name="fairscale",
@@ -73,7 +70,6 @@ ROW = Algorithm(
             words="v = beta v - Delta / eta_l, x = x - eta eta_l v; at level server eta_l counts as 1",
         ),
     ),
-    shows=("delta", "v"),
     run=Method(hyper=SlowMo, init=init, server=server, local=local_sgd, norm=sgd_norm),
     costs=Costs(down="m d", up="m d", server="2 d"),
     facts=(Fact.ISOTROPIC,),

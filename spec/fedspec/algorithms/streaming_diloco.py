@@ -182,7 +182,6 @@ ROW = Algorithm(
     source="external: Douillard et al. (2025), arXiv 2501.18512, Algorithm 2 with secs. 2.3 and 2.5",
     basis=Basis.READ,
     levels=("round",),
-    rules=(adamw, weighted_mean, outer_momentum, received),
     readings=(
         Reading(
             name="douillard-2025",
@@ -199,7 +198,6 @@ ROW = Algorithm(
             fixes={"against": "own"},
         ),
     ),
-    shows=("v", "x_i"),
     run=Program(hyper=StreamingDiLoCo, init=init, step=step, takes=("everyone", "layers")),
     costs=Costs(
         down="n p",

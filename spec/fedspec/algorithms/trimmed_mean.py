@@ -19,7 +19,6 @@ from fedspec import phrases
 from fedspec.algorithms.local import local_sgd, sgd_norm
 from fedspec.algorithms.synchronous import together
 from fedspec.arith import Scalar, Vector
-from fedspec.client.sgd import sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
@@ -58,7 +57,6 @@ ROW = Algorithm(
     source="external: Yin et al. (2018)",
     basis=Basis.CODE,
     levels=("server", "round"),
-    rules=(sgd, trimmed_mean, average),
     readings=(
         Reading(
             name="rounded-down",
@@ -66,7 +64,6 @@ ROW = Algorithm(
             words="the mean of what is left of each coordinate without floor(trim M) of the values at either end",
         ),
     ),
-    shows=("delta",),
     run=Method(hyper=TrimmedMean, init=init, server=server, local=local_sgd, norm=sgd_norm, whole=True),
     costs=Costs(down="m d", up="m d", server="d"),
     traps=(

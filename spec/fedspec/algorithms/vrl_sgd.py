@@ -83,7 +83,6 @@ ROW = Algorithm(
     source="external: Liang et al. (2019); FedNova, L78",
     basis=Basis.MEMORY,
     levels=("round",),
-    rules=(drift_free_sgd, weighted_mean, average, drift_controls),
     readings=(
         Reading(
             name="own-steps",
@@ -92,7 +91,6 @@ ROW = Algorithm(
         ),
         Reading(name="mean-steps", words="it is divided by the mean of all tau_i", fixes={"divisor": "mean-steps"}),
     ),
-    shows=("delta", "v_i"),
     run=Program(hyper=VrlSgd, init=init, step=step, takes=("everyone",)),
     costs=Costs(down="n d", up="n d", client="d", working="2 d", server="d"),
     traps=(

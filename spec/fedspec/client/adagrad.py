@@ -49,12 +49,10 @@ ROW = Algorithm(
     source="FedAda2, Alg. 9 with z = 1 (L1490)",
     basis=Basis.READ,
     levels=("client",),
-    rules=(adagrad,),
     readings=(
         Reading(name="fedada2", words="eps outside the root, any v_0 >= 0", fixes={"epsilon": "outside"}),
         Reading(name="epsilon-inside", words="sqrt(v + eps)", fixes={"epsilon": "inside"}),
     ),
-    shows=("v",),
     run=LocalSolver(rule=adagrad, begin=begin),
     costs=Costs(working="2 d"),
     traps=(phrases.V_IS_NEW, phrases.EPS_OUTSIDE),

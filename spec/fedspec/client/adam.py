@@ -71,7 +71,6 @@ ROW = Algorithm(
     source="FedAda2, Alg. 6 (L1335)",
     basis=Basis.READ,
     levels=("client",),
-    rules=(adam,),
     readings=(
         Reading(
             name="kingma-2015",
@@ -90,7 +89,6 @@ ROW = Algorithm(
             name="epsilon-inside", words="sqrt(v_hat + eps)", fixes={"bias_correction": "moments", "epsilon": "inside"}
         ),
     ),
-    shows=("m", "v"),
     run=LocalSolver(rule=adam, begin=begin),
     costs=Costs(working="3 d"),
     traps=(

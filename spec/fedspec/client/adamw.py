@@ -72,7 +72,6 @@ ROW = Algorithm(
     source="external: Loshchilov and Hutter (2019), Algorithm 2, as torch has it",
     basis=Basis.READ,
     levels=("client",),
-    rules=(adamw,),
     readings=(
         Reading(
             name="torch",
@@ -109,7 +108,6 @@ ROW = Algorithm(
             fixes={"bias_correction": "moments", "epsilon": "inside", "decay": "rate"},
         ),
     ),
-    shows=("m", "v"),
     run=LocalSolver(rule=adamw, begin=begin),
     costs=Costs(working="3 d"),
     traps=(

@@ -79,7 +79,6 @@ ROW = Algorithm(
     source="FedAda2, Alg. 7 (L1357) and Alg. 8 (L1397)",
     basis=Basis.READ,
     levels=("client",),
-    rules=(admu,),
     readings=(
         Reading(
             name="fedada2",
@@ -92,7 +91,6 @@ ROW = Algorithm(
             fixes={"dead_zone": "momentum"},
         ),
     ),
-    shows=("m", "v", "v_hat"),
     run=LocalSolver(rule=admu, begin=begin),
     costs=Costs(working="4 d", note="v_hat is v divided by a number: 3 d are enough"),
     traps=(

@@ -51,11 +51,9 @@ ROW = Algorithm(
     source="FedAda2, Alg. 9 (L1490) and Alg. 10 (L1513)",
     basis=Basis.READ,
     levels=("client",),
-    rules=(agdu,),
     readings=(
         Reading(name="fedada2", words="v updated at steps 1, z + 1, 2z + 1, ..., eps outside the root, any v_0 >= 0"),
     ),
-    shows=("v",),
     run=LocalSolver(rule=agdu, begin=begin),
     costs=Costs(working="2 d", note="ceil(tau/z) updates of v in a round instead of tau"),
     traps=(phrases.FIRST_OF_EVERY_Z, "with z > 1 a coordinate may move further than eta_l", phrases.DEAD_ZONE),

@@ -78,7 +78,6 @@ ROW = Algorithm(
     source="external: Reddi, Kale and Kumar (2018)",
     basis=Basis.MEMORY,
     levels=("client",),
-    rules=(amsgrad,),
     readings=(
         Reading(
             name="reddi-2018",
@@ -101,7 +100,6 @@ ROW = Algorithm(
             fixes={"bias_correction": "none", "epsilon": "inside", "maximum_of": "before-correction"},
         ),
     ),
-    shows=("m", "v", "v_hat"),
     run=LocalSolver(rule=amsgrad, begin=begin, plays={"maximum_of": ("bias_correction=moments",)}),
     costs=Costs(working="4 d"),
     traps=(

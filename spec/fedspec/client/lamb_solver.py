@@ -133,6 +133,7 @@ ROW = Algorithm(
     source="external: You et al. (2020); Fed-LAMB compares itself with it (L258)",
     basis=Basis.MEMORY,
     levels=("client",),
+    # What it calls of Fed-LAMB prints its own last two lines under other ids.
     rules=(lamb_ratio, lamb),
     readings=(
         Reading(
@@ -155,7 +156,6 @@ ROW = Algorithm(
             fixes={"bias_correction": "in-place"},
         ),
     ),
-    shows=("m", "v"),
     run=LocalSolver(
         rule=lamb,
         begin=begin,

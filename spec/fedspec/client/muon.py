@@ -164,7 +164,6 @@ ROW = Algorithm(
     source="external: Jordan et al. (2024), as torch has it",
     basis=Basis.CODE,
     levels=("client",),
-    rules=(newton_schulz, muon),
     readings=(
         Reading(
             name="torch",
@@ -208,7 +207,6 @@ ROW = Algorithm(
             },
         ),
     ),
-    shows=("m",),
     run=LocalSolver(rule=muon, begin=begin),
     costs=Costs(working="2 d"),
     traps=(

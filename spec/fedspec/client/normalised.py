@@ -29,9 +29,7 @@ ROW = Algorithm(
     source="FedAda2, App. A, eq. (2) (L377), under the name AdaGrad",
     basis=Basis.READ,
     levels=("client",),
-    rules=(normalised_sgd,),
     readings=(Reading(name="fedada2", words="the length of the whole gradient, nothing accumulated, eps added to it"),),
-    shows=(),
     run=LocalSolver(rule=normalised_sgd),
     costs=Costs(),
     traps=(

@@ -114,12 +114,10 @@ ROWS = (
         source="FedAda2, Alg. 3 with z = 1 (L701)",
         basis=Basis.READ,
         levels=("client",),
-        rules=(accumulate_i, sm3_i),
         readings=(
             Reading(name="fedada2", words="eps outside the root", fixes={"zero": "epsilon"}),
             Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
         ),
-        shows=("nu",),
         run=LocalSolver(rule=sm3_i, begin=begin, plays={"eps": ("zero=epsilon",)}),
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(
@@ -136,12 +134,10 @@ ROWS = (
         source="FedAda2, Alg. 4 with z = 1 (L717)",
         basis=Basis.READ,
         levels=("client",),
-        rules=(accumulate_ii, sm3_ii),
         readings=(
             Reading(name="fedada2", words="eps outside the root", fixes={"zero": "epsilon"}),
             Reading(name="anil-2019", words="no eps, 0/0 = 0 (Anil et al., 2019)", fixes={"zero": "zero-over-zero"}),
         ),
-        shows=("nu",),
         run=LocalSolver(rule=sm3_ii, begin=begin, plays={"eps": ("zero=epsilon",)}),
         costs=Costs(working="d + q", note="a matrix of r rows and s columns has q = r + s sets, and r s coordinates"),
         traps=(

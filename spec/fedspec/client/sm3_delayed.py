@@ -113,11 +113,9 @@ ROWS = (
         source="FedAda2, Alg. 3 (L701)",
         basis=Basis.READ,
         levels=("client",),
-        rules=(accumulate_i, sm3_i_delayed),
         readings=(
             Reading(name="fedada2", words="mu carried between updates, v_0 in every accumulator, eps outside the root"),
         ),
-        shows=("nu",),
         run=LocalSolver(rule=sm3_i_delayed, begin=begin),
         costs=Costs(working="2 d + q", note="nu is the least of mu and need not be kept: d + q are enough"),
         traps=(
@@ -135,7 +133,6 @@ ROWS = (
         source="FedAda2, Alg. 2 (L667) and Alg. 4 (L717)",
         basis=Basis.READ,
         levels=("client",),
-        rules=(accumulate_ii, sm3_ii_delayed),
         readings=(
             Reading(
                 name="fedada2",
@@ -154,7 +151,6 @@ ROWS = (
                 fixes={"idle": "recomputed"},
             ),
         ),
-        shows=("nu",),
         run=LocalSolver(rule=sm3_ii_delayed, begin=begin),
         costs=Costs(working="2 d + q", note=f"{phrases.NU_IS_SPARE}, which is another rule"),
         traps=(

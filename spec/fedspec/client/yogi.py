@@ -62,7 +62,6 @@ ROW = Algorithm(
     source="external: Zaheer et al. (2018)",
     basis=Basis.MEMORY,
     levels=("client",),
-    rules=(yogi,),
     readings=(
         Reading(
             name="zaheer-2018",
@@ -80,7 +79,6 @@ ROW = Algorithm(
             fixes={"bias_correction": "none", "epsilon": "inside"},
         ),
     ),
-    shows=("m", "v"),
     run=LocalSolver(rule=yogi, begin=begin),
     costs=Costs(working="3 d"),
     traps=(
