@@ -1,12 +1,15 @@
-"""How far the training engine is off in each precision, in units of the judge's bound: ``python scripts/precision.py``.
+"""How far the training engine is off in each precision, in units of the judge's bound.
 
-Writes the table of docs/precision.md. A ratio is the error of a coordinate over what rounding may do to it by the
-judge's running bound, with the machine epsilon of the type: 2^-52, 2^-23, and 2^-7 for bfloat16.
+``python scripts/precision.py`` writes the table of docs/precision.md. ``python scripts/precision.py ID ...`` measures
+these rows and those that the table lacks, and keeps the others. A ratio is the error of a coordinate over what rounding
+may do to it by the judge's running bound, with the machine epsilon of the type: 2^-52, 2^-23, and 2^-7 for bfloat16.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,10 +28,11 @@ COLUMNS = (
 )
 
 
-def rows() -> list[tuple[str, list[float]]]:
-    """Every algorithm that trains, and what was found in each precision."""
-    trained = [a for a in CATALOGUE.values() if next(engine_offers(a), None)]
-    return [(a.id, [unit * farthest(SUBJECT, of(a, v), dtype) for dtype, v, unit in COLUMNS]) for a in trained]
+def rows(kept: Mapping[str, str]) -> Iterator[str]:
+    """The line of every algorithm that trains: one that is kept, or what is found in each precision."""
+    for a in (a for a in CATALOGUE.values() if next(engine_offers(a), None)):
+        found = kept.get(a.id) or [unit * farthest(SUBJECT, of(a, v), dtype) for dtype, v, unit in COLUMNS]
+        yield found if isinstance(found, str) else f"| `{a.id}` | {' | '.join(f'{r:.2g}' for r in found)} |"
 
 
 def of(a: Algorithm, variant: str) -> Offer:
@@ -36,14 +40,14 @@ def of(a: Algorithm, variant: str) -> Offer:
     return replace(next(engine_offers(a)), variant=variant)
 
 
-def main() -> None:
+def main(*measured: str) -> None:
     """Write the table."""
-    lines = ["| algorithm | float64 | float32 | bf16 |", "| --- | --- | --- | --- |"]
-    lines += [f"| `{name}` | {' | '.join(f'{r:.2g}' for r in found)} |" for name, found in rows()]
-    table = "\n".join(lines)
     page = PAGE.read_text(encoding="utf-8")
+    there = {m[1]: m[0] for m in re.finditer(r"^\| `([a-z0-9-]+)` \|.*$", page, re.MULTILINE)}
+    kept = {id: line for id, line in there.items() if measured and id not in measured}
+    table = "\n".join(["| algorithm | float64 | float32 | bf16 |", "| --- | --- | --- | --- |", *rows(kept)])
     PAGE.write_text(PLACE.sub(lambda m: f"{m[1]}{table}\n{m[2]}", page), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -115,13 +115,6 @@ def test_a_row_of_ones_own_is_the_text_alone() -> None:
     assert last.by == "" and last.text.endswith("server")
 
 
-def test_the_page_counts_the_rows_that_run_their_very_text() -> None:
-    """docs/simulate.md says of how many rows the round or the server is the text that ``fedspec show`` prints."""
-    page = (Path(__file__).parents[2] / "docs" / "simulate.md").read_text(encoding="utf-8")
-    last = {row.id: [part.by for part in text.parts(row) if part.what in ("round", "server")] for row in TRAINABLE}
-    assert f"Of {len(last)} rows {sum(by == [''] for by in last.values())} run the very round" in " ".join(page.split())
-
-
 def test_the_page_of_precision_has_every_row_that_trains() -> None:
     """The table of docs/precision.md is written by hand-started ``scripts/precision.py``: no row may be missing."""
     page = (Path(__file__).parents[2] / "docs" / "precision.md").read_text(encoding="utf-8")

@@ -58,9 +58,17 @@ def _added() -> Iterator[Edge]:
             yield _Own(**vars(edge.having(carry=carry)))
 
 
+def without_decay(edge: Edge) -> Edge:
+    """The edge with the source's decay at 0, if its target has none and it doesn't say so itself."""
+    here, there = (find(name).numbers_at(edge.level) for name in (edge.source, edge.target))
+    if "wd" not in here or "wd" in (*there, *edge.needs):
+        return edge
+    return edge.under(" and ".join(filter(None, (edge.when, "wd = 0"))), wd=0.0)
+
+
 EDGES: tuple[Edge, ...] = (
     *(
-        edge
+        without_decay(edge)
         for package, first in ((__name__, _FIRST), ("fedspec_properties.closed_forms", ()))
         for edges in said(package, "EDGES", first)
         for edge in edges

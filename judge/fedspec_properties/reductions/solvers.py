@@ -95,7 +95,7 @@ EDGES = (
     rooted("sm3-ii", "sm3-i", "FedAda2, Algs. 3-4 (L701, L717): the bounds of both are the sum of the squares").under(
         "all coordinates of a gradient have the same magnitude", _alike
     ),
-    rooted("adamw", "adam", "external: Loshchilov and Hutter (2019), Algorithm 2 without its decay").under(wd=0.0),
+    rooted("adamw", "adam", "external: Loshchilov and Hutter (2019), Algorithm 2 without its decay"),
     rooted("agdu", "adagrad", "FedAda2, Alg. 9 with z = 1 (L1490)").under(z=1, eps_s=0.0),
     rooted("admu", "adam", "FedAda2, Alg. 7 with z = 1 (L1357)")
     .under(z=1, eps_s=0.0, v0=0.0)
