@@ -169,6 +169,11 @@ class TestFedAda2:
         got = delta(fedada2.step, hyper(fedada2.FedAda2, cover="axes"), clients, plan(2), {"w": (2, 2)})
         assert close(got, F(-1, 2), F(-2, 3), -(F(3, 4) + F(4, 6)), -(F(4, 5) + F(3, 6)))
 
+    def test_a_decay_is_of_the_model_before_the_step(self) -> None:
+        """g = 3, then 0: x = -3/4, of which the second step takes a third."""
+        got = delta(fedada2.step, hyper(fedada2.FedAda2, wd=F(1, 3)), [given([dec(3), dec(0)])], plan(2))
+        assert close(got, F(-1, 2))
+
 
 class TestFedBlended:
     def test_each_client_has_its_solver(self) -> None:

@@ -7,7 +7,10 @@ hyper-parameters and state, as in :mod:`fedspec_torch.forms.clients`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
+
+from torch import Tensor
 
 from fedspec.algorithms import (
     fedada2,
@@ -30,6 +33,7 @@ from fedspec_torch.forms import adaptive as adaptive_solvers
 from fedspec_torch.forms.clients import Made, Tau
 from fedspec_torch.forms.sm3 import sm3
 from fedspec_torch.local import solvers
+from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.runs import run_in_place
 
 
@@ -50,12 +54,30 @@ def rate_of(h: Any) -> solvers.Rate:
     return lambda k: 0.0 if from_zero and k == 0 else warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
 
 
+def decaying(solver: solvers.InPlace, rate: solvers.Rate, wd: float) -> solvers.InPlace:
+    """The solver after a decay of the model, which its own step doesn't read."""
+
+    def begin(block: Block, y: Tensor) -> solvers.Step:
+        assert solver.begin is not None
+        step = solver.begin(block, y)
+
+        def both(k: int, block: Block, y: Tensor, g: Tensor) -> None:
+            for (y_,) in block.together(y):
+                y_.mul_(1 - rate(k) * wd)
+            step(k, block, y, g)
+
+        return both
+
+    return replace(solver, begin=begin)
+
+
 def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
     """Of :func:`fedspec.algorithms.fedada2.step`; with Adam clients, or sets other than axes, as it is written."""
     cover: Any = state.cover
     if h.client is Adaptivity.ADAM or h.cover is not CoverName.AXES:
         return None
-    return changed_by(sm3(cover, rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s, idle=h.idle))
+    own = sm3(cover, rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s, idle=h.idle)
+    return changed_by(decaying(own, rate_of(h), h.wd) if h.wd else own)
 
 
 def joint_local_client(h: joint_local.JointLocal, state: Adaptive) -> Client:

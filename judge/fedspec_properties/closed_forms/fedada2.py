@@ -129,7 +129,7 @@ def change(s: Scenario, e: Round, place: int, x: Array, v: Array) -> Array:
     for rate in rates(h, o, e.steps[place]):
         at = x - total(steps) if steps else x
         rows.append(read(problem.H[i] @ at - problem.e[i], h, o))
-        steps.append(rate * last_step(strategy(s, place, e), rows, sets, own, o))
+        steps.append(rate * (last_step(strategy(s, place, e), rows, sets, own, o) + h.get("wd", 0) * at))
     return np.asarray(-total(steps))
 
 

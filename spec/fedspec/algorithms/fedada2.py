@@ -9,6 +9,7 @@
                 mu_k(b) = max over j in S_b of v_k(j)
             else: v_k = v_(k-1), mu_k = mu_(k-1)
             x_i = x_i - eta_l g / (sqrt(v_k) + eps), unless that step is short    (lines 11-12)
+            x_i = x_i - eta_l wd x_i of before the step                           (ours; wd = 0)
         Delta_i = x_i - x                                                         (line 14)
     Delta = 1/|S| sum_i Delta_i                                                   (SU)
     m = beta1 m + (1 - beta1) Delta
@@ -17,7 +18,8 @@
 
 A step is short if ||g / (sqrt(v_k) + eps)|| < eps_s. In the paper's runs the delay counts epochs, not steps (L1773).
 In the runs on images the rate warms up in every round: eta_l min(1, k / warm_up) at step k (L1663).
-Clients may run Adam over SM3's second moment instead.
+Clients may run Adam over SM3's second moment instead. The paper has no weight decay: wd is AdamW's (external:
+Loshchilov and Hutter, 2019), beside the step, so that neither the preconditioner nor the dead zone sees it.
 
 Line 7 prints mu_k(b) = 0 at every k, updates or not; it contradicts Alg. 4, line 12, and the bound on v_k (L689).
 mu_0 is not printed (Algs. 3 and 4: 0), and v_0 is never read: the printed start is that of v_0 = 0. Here mu_0(b) = v_0,
@@ -29,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from fedspec import phrases
 from fedspec.algorithms.joint_local import JointLocal
@@ -46,11 +48,15 @@ from fedspec.facts import Fact
 from fedspec.plan import Oracle, Plan, Setup
 from fedspec.population import Clients, each
 from fedspec.readings import Adaptivity, CoverName, Idle
+from fedspec.rules import rule
+
+S_i = TypeVar("S_i", bound=Any)
+"""The state of a client's solver."""
 
 
 @dataclass(frozen=True)
 class FedAda2(JointLocal):
-    """Those of joint adaptivity; the delay z in steps or epochs, the dead zone eps_s, SM3's cover and v_0."""
+    """Those of joint adaptivity; the delay z in steps or epochs, the dead zone eps_s, SM3's cover, v_0, the decay."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **JointLocal.plays,
@@ -61,8 +67,20 @@ class FedAda2(JointLocal):
     epoch: int = 1
     eps_s: Scalar = 0
     v0_l: Scalar = 0
+    wd: Scalar = 0
     cover: CoverName = CoverName.AXES
     idle: Idle = Idle.CARRIED
+
+
+@rule
+def decayed(x: Vector, before: Vector, *, eta_l: Scalar, wd: Scalar) -> Vector:
+    """A client's model after a step, with the decay of the model before it.
+
+        x_i = x_i - eta_l wd x_i                  fedada2.x_i
+
+    External: Loshchilov and Hutter (2019), the decay of AdamW.
+    """
+    return x - eta_l * wd * before
 
 
 def init(h: FedAda2, x: Vector, setup: Setup) -> Covered:
@@ -78,19 +96,22 @@ def step(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Cove
         eta_l = warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
         return dict(eta_l=eta_l, eps=h.eps, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
 
+    def ended(y: S_i, after: S_i, k: int) -> S_i:
+        after = replace(after, x=decayed(after.x, y.x, eta_l=own(k)["eta_l"], wd=h.wd))
+        return held(y, after, k + 1, h.warm_up_from)
+
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adagrad(x, S, v0=h.v0_l)
         for k in range(tau):
             g = gradient(k, y.x)
-            y = held(y, sm3_ii_delayed(y, g, S, **own(k), idle=h.idle), k + 1, h.warm_up_from)
+            y = ended(y, sm3_ii_delayed(y, g, S, **own(k), idle=h.idle), k)
         return y.x - x
 
     def adam_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adam(x, S)
         for k in range(tau):
             g = gradient(k, y.x)
-            after = sm3_adam(y, g, S, beta1=h.beta1_l, beta2=h.beta2_l, **own(k))
-            y = held(y, after, k + 1, h.warm_up_from)
+            y = ended(y, sm3_adam(y, g, S, beta1=h.beta1_l, beta2=h.beta2_l, **own(k)), k)
         return y.x - x
 
     client = adam_client if h.client is Adaptivity.ADAM else adagrad_client
