@@ -28,7 +28,7 @@ from fedspec_proofs.claim import Verdict
 from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.report.markdown import table
-from fedspec_suite.vectors import catching, stored
+from fedspec_suite.vectors import kill_counts, store
 
 HERE = Path(__file__).resolve().parent
 PLACE = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -151,7 +151,7 @@ def laws() -> str:
 
 def shown() -> str:
     """How many mutants there are, and how many the vectors alone show."""
-    seen = sum(1 for n in catching.counted(stored.load()).values() if n)
+    seen = sum(1 for n in kill_counts.count_kills(store.load()).values() if n)
     return (
         f"There are {len(MUTANTS)} mutants, and the vectors alone show {seen} of them (`fedspec vectors mutants`,\n"
         "which says why the others stay).\n"

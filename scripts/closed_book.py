@@ -25,7 +25,7 @@ from fedspec.contract import SubjectInfo
 from fedspec_suite.diagnosis import variants
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import MUTANTS, Mutated
 
@@ -44,7 +44,7 @@ def rows(count: int) -> Iterator[dict[str, Any]]:
         written: Any = SimpleNamespace(info=SubjectInfo("written", "1", (offer,)), start=subject.start)
         setting, begun = setting_of(offer), time.process_time()
         with np.errstate(all="ignore"):
-            d = identify(bench_of(Inside(written), offer, setting), setting, further=False)
+            d = identify(bench_of(InProcess(written), offer, setting), setting, further=False)
         yield {
             "mutant": name,
             "offer": f"{offer.algorithm}/{offer.level}/{offer.reading}",

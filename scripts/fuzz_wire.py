@@ -28,8 +28,8 @@ from fedspec.serve import serve
 from fedspec.wire import decode_case, decode_event, decode_info, decode_reply, decode_request, encode
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inert import inert_values
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.escaping import escape_values
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Deviates
 
@@ -172,13 +172,13 @@ def reply_reader() -> Callable[[str, bytes], None]:
     """What the judge does with a line, up to the numbers that it compares."""
     offer = OFFERS[0]
     setting = setting_of(offer)
-    bench = bench_of(Inside(SUBJECT), offer, setting)
+    bench = bench_of(InProcess(SUBJECT), offer, setting)
     s = plain_scenario(setting)
 
     def read(command: str, line: bytes) -> None:
         reply = decode_reply(line, command)
         if "info" in reply:
-            for one in decode_info(inert_values(reply["info"])).offers:
+            for one in decode_info(escape_values(reply["info"])).offers:
                 try:
                     setting_of(one)
                 except FedspecError:

@@ -19,7 +19,7 @@ from fedspec_suite import mutants
 from fedspec_suite.diagnosis import variants
 from fedspec_suite.diagnosis.diagnosis import in_words
 from fedspec_suite.diagnosis.identify import identify
-from fedspec_suite.kills.asking import offered, offers_of
+from fedspec_suite.kills.mutant_runs import offer_setting, offers_of
 from fedspec_suite.measure.bench import bench_of
 
 
@@ -34,7 +34,7 @@ def said_of(level: str, name: str) -> tuple[str, bool, str]:
         offer = SUBJECT.info.offers[number]
         if level and offer.level != level:
             continue
-        setting = offered(number)
+        setting = offer_setting(number)
         found = identify(bench_of(mutants.Mutated(mutant), offer, setting), setting, further=True)
         if not found.follows:
             return (

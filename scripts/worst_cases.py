@@ -22,7 +22,7 @@ from fedspec_proofs.worst_cases.search.coefficients import best, proved
 from fedspec_proofs.worst_cases.search.following_rates import cover, refined
 from fedspec_proofs.worst_cases.search.one_round import certified, largest
 from fedspec_proofs.worst_cases.tabled import Row, markdown, place, three
-from fedspec_suite.report import labels
+from fedspec_suite.report import line_labels
 from fedspec_suite.report.styles import style_of
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "worst-cases.svg"
@@ -155,13 +155,13 @@ def draw(rows: list[Row]) -> None:
     certain = by_round(rows)
     figure = Figure(figsize=(11, 4.6), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
-    ends: dict[Any, list[labels.End]] = {left: [], right: []}
+    ends: dict[Any, list[line_labels.End]] = {left: [], right: []}
 
     def line(axes: Any, algorithm: str, steps: tuple[int, ...], zeta2: int) -> None:
         heights = [float(Fraction(certain[algorithm, steps, eta_l, zeta2]["bound"])) for eta_l in RATES]
         style = style_of(algorithm)
         axes.plot([float(Fraction(eta_l)) for eta_l in RATES], heights, **style.line | {"marker": MARKERS[steps]})
-        ends[axes].append(labels.End(1, heights[-1], f"{algorithm}, steps {', '.join(map(str, steps))}", style))
+        ends[axes].append(line_labels.End(1, heights[-1], f"{algorithm}, steps {', '.join(map(str, steps))}", style))
 
     for steps in MARKERS:
         line(left, "fedavg", steps, 1)
@@ -178,7 +178,7 @@ def draw(rows: list[Row]) -> None:
         axes.set_title(title, loc="left", size=11)
         axes.set_xticks([float(Fraction(r)) for r in RATES], RATES, minor=False)
         axes.minorticks_off()
-    if not labels.label(figure, ends, 9.5):
+    if not line_labels.label(figure, ends, 9.5):
         raise ValueError("worst cases: the picture has no room for its names; make it larger")
     with matplotlib.rc_context({"svg.hashsalt": "worst cases"}):
         figure.savefig(PICTURE, metadata={"Date": None, "Creator": None})

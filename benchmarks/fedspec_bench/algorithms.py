@@ -12,7 +12,7 @@ from fedspec.catalogue import find
 from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec_bench.job import Job
 from fedspec_bench.workloads import Workload
-from fedspec_torch.run.asked import hyper_of
+from fedspec_torch.run.arguments import hyper_of
 from fedspec_torch.run.schedules import Schedule, arrivals, cohorts, exchanges
 
 RAGGED = (1, 20)

@@ -31,8 +31,8 @@ from fedspec_bench.networks import WORKLOADS
 from fedspec_bench.peers.mirror.peer import Mirror
 from fedspec_bench.targets import HOLDING
 from fedspec_torch import Federation, cohorts, simulate
-from fedspec_torch.forms.gossip import links
-from fedspec_torch.forms.servers import adagrad_, adam_, amsgrad_
+from fedspec_torch.fast_paths.gossip import links
+from fedspec_torch.fast_paths.servers import adagrad_, adam_, amsgrad_
 from fedspec_torch.population import Stream, default_block
 
 ROOT = Path(__file__).resolve().parents[2]

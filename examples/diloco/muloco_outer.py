@@ -17,7 +17,7 @@ import source
 import torch
 
 from fedspec_suite.subjects.outer import Make, Model, Outer, Rounds, offer, sgd
-from fedspec_suite.subjects.torchft.driving import Manager, entered
+from fedspec_suite.subjects.torchft.driver import Manager, entered
 
 COMMIT = "475bbf4"
 

@@ -13,7 +13,7 @@ from typing import Any
 import source
 
 from fedspec_suite.subjects.outer import Outer, offer
-from fedspec_suite.subjects.torchft.driving import Manager, in_two, whole
+from fedspec_suite.subjects.torchft.driver import Manager, in_two, whole
 
 *OLDER, NEWEST = ("2e2a3cb", "2ac219d", "4493204", "8170a4b", "7eb7087")
 

@@ -17,7 +17,7 @@ import source
 import torch
 
 from fedspec_suite.subjects.outer import Model, Outer, Rounds, offer
-from fedspec_suite.subjects.torchft.driving import Manager, entered
+from fedspec_suite.subjects.torchft.driver import Manager, entered
 
 COMMIT = "b5bcd76"
 

@@ -13,7 +13,7 @@ from typing import Any
 import beside
 import clients
 
-from fedspec_suite.adapters.rounds import Round
+from fedspec_suite.lora.rounds import Round
 
 
 def _module(name: str) -> Any:

@@ -21,7 +21,7 @@ import source
 import torch
 
 from fedspec.mixing.adapters import Adapter
-from fedspec_suite.adapters.rounds import Round
+from fedspec_suite.lora.rounds import Round
 
 COMMIT = "6a06799"
 

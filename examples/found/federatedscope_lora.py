@@ -17,7 +17,7 @@ import beside  # noqa: F401
 import clients
 import source
 
-from fedspec_suite.adapters.rounds import Round
+from fedspec_suite.lora.rounds import Round
 
 COMMIT, FEDSA = "7f08694", "fc276b5"
 FILE = "federatedscope/core/aggregators/clients_avg_aggregator.py"

@@ -16,7 +16,7 @@ import clients
 import source
 import torch
 
-from fedspec_suite.adapters.rounds import Round
+from fedspec_suite.lora.rounds import Round
 
 COMMIT = "e9e6498"
 SERVERS = ("aggregate_models_fed_it", "aggregate_models_ffa", "aggregate_models_fedex")

@@ -17,7 +17,7 @@ import torch
 
 from fedspec.contract import Answer, Case, Event, Messages, Offer, SubjectInfo
 from fedspec.errors import ContractError
-from fedspec_suite.adapters.rounds import Round
+from fedspec_suite.lora.rounds import Round
 
 COMMIT = "14c6af2"
 

@@ -18,7 +18,7 @@ import torch
 sys.path.append(str(Path(__file__).parents[1] / "diloco"))
 
 from fedspec.mixing.adapters import Adapter
-from fedspec_suite.adapters.rounds import Round
+from fedspec_suite.lora.rounds import Round
 
 UP, DOWN = "q.lora_B.weight", "q.lora_A.weight"
 

@@ -15,7 +15,7 @@ import clients
 import source
 import torch
 
-from fedspec_suite.adapters.rounds import Round
+from fedspec_suite.lora.rounds import Round
 
 COMMIT = "7bea158"
 

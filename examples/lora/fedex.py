@@ -15,7 +15,7 @@ import numpy as np
 import source
 import torch
 
-from fedspec_suite.adapters.rounds import Round
+from fedspec_suite.lora.rounds import Round
 
 COMMIT = "683a3f3"
 SERVERS = ("aggregate_models_normal", "aggregate_models_ffa", "aggregate_models_ours")

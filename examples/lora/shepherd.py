@@ -11,7 +11,7 @@ from typing import Any
 import clients
 import source
 
-from fedspec_suite.adapters.rounds import Round
+from fedspec_suite.lora.rounds import Round
 
 COMMIT = "bcffa00"
 

@@ -21,14 +21,14 @@ from fedspec_torch.federation.federation import Federation, LossError, ModuleErr
 from fedspec_torch.ranks.processes import RankError
 from fedspec_torch.refusals import DataError
 from fedspec_torch.run import by_round
-from fedspec_torch.run.begin import resume, simulate
-from fedspec_torch.run.diverged import DivergedError
+from fedspec_torch.run.checkpoints import CheckpointError
+from fedspec_torch.run.divergence import DivergedError
+from fedspec_torch.run.early_stopping import Stop
 from fedspec_torch.run.local_work import each_round, epochs, for_clients
 from fedspec_torch.run.runs import Round, Run
-from fedspec_torch.run.saved import CheckpointError
 from fedspec_torch.run.schedules import arrivals, cohorts, exchanges
-from fedspec_torch.run.stopping import Stop
-from fedspec_torch.run.trials import Trial
+from fedspec_torch.run.simulation import resume, simulate
+from fedspec_torch.run.trial_log import Trial
 from fedspec_torch.run.tuning import Tuning, tune
 
 __all__ = [

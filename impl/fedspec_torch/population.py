@@ -25,9 +25,9 @@ from fedspec.population import Client
 from fedspec.varying import Making, of_each, of_round
 from fedspec_torch.arith import Stack, Vector, Weights, column, fills_device
 from fedspec_torch.layers.loops import threads
-from fedspec_torch.local.joining import Block, begun_with, joined
+from fedspec_torch.local.block_results import Block, begun_with, join_blocks
 from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
-from fedspec_torch.recorded.clients import Recorder, recorder
+from fedspec_torch.tracing.clients import Recorder, recorder
 
 AT_ONCE = 2**16
 """Entries of a block that a function of its rows is applied to at once."""
@@ -99,7 +99,7 @@ class Batched:
         come, n, are_vectors = begun_with(first, blocks), len(plan.participants), isinstance(first[1], Tensor)
         # Held by nobody else, the first block is gone once it was read.
         del first
-        return Stream(n, come) if are_vectors and not self.whole else joined(n, come)
+        return Stream(n, come) if are_vectors and not self.whole else join_blocks(n, come)
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
         """What the function gives for every arrival, in their order; those that take equally many steps together."""
@@ -119,7 +119,7 @@ class Batched:
                     run = (record and record([tau])) or client
                     yield places, run(who, x, self._oracle(who, plain=run is client), tau)
 
-        return joined(len(arrivals), blocks())
+        return join_blocks(len(arrivals), blocks())
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
         """The gradients of the clients of S at local step t, each at its row of X, all at once."""
@@ -305,7 +305,7 @@ class Stream:
 
     def stacked(self) -> Stack:
         """All rows at once, in their order."""
-        return joined(self.n, self)
+        return join_blocks(self.n, self)
 
 
 def weighed(w: Weights, rows: Stack) -> Vector:

@@ -3,7 +3,7 @@
 ``draw_runs`` draws runs that were played in Python. Importing the package needs no torch.
 """
 
-from fedspec_train.report.own_runs import draw_runs
+from fedspec_train.report.user_runs import draw_runs
 
 __all__ = ["draw_runs"]
 

@@ -26,7 +26,7 @@ Gradient = Callable[[int, Arrays], Arrays]
 
 
 @dataclass(frozen=True)
-class Ended:
+class LocalResult:
     """What a client has after its local steps.
 
     Attributes:
@@ -40,7 +40,7 @@ class Ended:
     control: dict[str, Any] | None = None
 
 
-class One:
+class OneClient:
     """A population of one client, which notes what it does."""
 
     def __init__(self, gradient: Oracle) -> None:
@@ -77,7 +77,7 @@ def tells(chosen: Chosen, state: Any, arrays: Arrays) -> dict[str, Any]:
     return {key: a for name in _read(chosen) for key, a in in_blocks(name, getattr(state, name), arrays).items()}
 
 
-def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: Arrays, told: Arrays) -> Ended:
+def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: Arrays, told: Arrays) -> LocalResult:
     """One round of a client, with the solver and the memory that the row says.
 
     Args:
@@ -109,7 +109,7 @@ def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: 
         return flatten({name: g[name] for name in named}).astype(y.dtype)
 
     if isinstance(chosen.run, Method):
-        return Ended(placed(chosen.run.local(chosen.h, x, oracle, steps), arrays), {})
+        return LocalResult(placed(chosen.run.local(chosen.h, x, oracle, steps), arrays), {})
     if _together(chosen):
         raise ParameterError(
             f"reading: {chosen.reading} of {chosen.algorithm.id} has a client go on from the mean of what all clients "
@@ -125,7 +125,7 @@ def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: 
     if chosen.controls:
         (name,) = keeps(chosen)
         control = unflatten((getattr(after, name) - getattr(before, name))[0], named)
-    return Ended(placed(x + did[0], arrays), _closed(chosen, after, named), control or None)
+    return LocalResult(placed(x + did[0], arrays), _closed(chosen, after, named), control or None)
 
 
 def missing_of(chosen: Chosen) -> list[str]:
@@ -148,7 +148,7 @@ def _is_own(value: Any) -> bool:
 
 def _round(chosen: Chosen, state: Any, oracle: Oracle, steps: int) -> tuple[Any, Any]:
     """The state after a round of the only client, and what the text has it return: its change, and what it keeps."""
-    run, population = chosen.algorithm.run, One(oracle)
+    run, population = chosen.algorithm.run, OneClient(oracle)
     assert isinstance(run, Program)
     after, _ = run.step(chosen.h, state, population, Plan((0,), (steps,), (1,)))
     return after, population.did

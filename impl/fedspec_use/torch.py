@@ -24,7 +24,7 @@ from fedspec.params import layers
 from fedspec.plan import Message
 from fedspec.readings import CoverName
 from fedspec_torch.arith import Stack, Vector
-from fedspec_use import one_pass, rules
+from fedspec_use import compiled_steps, rules
 
 Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 
@@ -188,8 +188,8 @@ class Local(_OfARule):
         **given: Any,
     ) -> None:
         self.rule = rules.local(algorithm, reading, **_named(self.rate, given))
-        least = one_pass.LEAST if compiled is None else 0 if compiled else math.inf
-        self.passes = one_pass.Passes(self.rule, least)
+        least = compiled_steps.LEAST if compiled is None else 0 if compiled else math.inf
+        self.passes = compiled_steps.Passes(self.rule, least)
         super().__init__(params, self.rule.hyper)
 
     @property

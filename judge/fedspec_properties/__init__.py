@@ -13,7 +13,7 @@ from fedspec.facts import Fact
 from fedspec_properties import (
     arrivals,
     compressed,
-    controls,
+    control_variates,
     gossip,
     joint,
     layerwise,
@@ -22,11 +22,11 @@ from fedspec_properties import (
     peers,
     reductions,
     rounds,
+    sharpness_aware,
     symmetries,
     unrolled,
-    uphill,
 )
-from fedspec_properties.closed_forms import own
+from fedspec_properties.closed_forms import plugin_tables
 from fedspec_suite.laws import LAWS, Law, retired
 
 __all__ = ["PROPERTIES"]
@@ -38,14 +38,14 @@ PROPERTIES: dict[str, Law] = {
         *local_solvers.LAWS,
         *rounds.LAWS,
         *participants.LAWS,
-        *controls.LAWS,
+        *control_variates.LAWS,
         *compressed.LAWS,
         *layerwise.LAWS,
         *arrivals.LAWS,
         *gossip.LAWS,
         *peers.LAWS,
         *joint.LAWS,
-        *uphill.LAWS,
+        *sharpness_aware.LAWS,
         *reductions.LAWS,
         *symmetries.LAWS,
     )
@@ -56,4 +56,4 @@ for _name in ADDED:
     for _what in find(_name).denies:
         if not any(_what in known for known in (LAWS, PROPERTIES, retired(), {*Fact})):
             raise PluginError(f"plugin: row {_name!r} denies {_what!r}, no fact and no law; `fedspec laws` lists laws")
-own.check()
+plugin_tables.check()

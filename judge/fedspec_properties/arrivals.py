@@ -15,13 +15,13 @@ from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec_properties.closed_forms.asynchronous import MOVES, buffer_of, change_on, known, models
 from fedspec_properties.unrolled import follows
-from fedspec_suite.laws.asked import both, entry, fact, if_option, number
+from fedspec_suite.laws.applicability import both, entry, fact, if_option, number
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, linear, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.traces import arrival_scenarios
+from fedspec_suite.measure.trace_cases import arrival_scenarios
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
 
 Pair = tuple[Scenario, Scenario]

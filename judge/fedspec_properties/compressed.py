@@ -14,15 +14,15 @@ from fedspec.arith import Array, digits
 from fedspec.contract import Level, Quadratics, Round
 from fedspec.params import flatten, unflatten
 from fedspec_properties.closed_forms.compressed import PLAIN, change, place, rounded_path
-from fedspec_properties.joint import refuse, shown
-from fedspec_properties.reductions.edge import told
+from fedspec_properties.joint import refuse, vectors_of
+from fedspec_properties.reductions.edge import translated
 from fedspec_properties.unrolled import follows
-from fedspec_suite.laws.asked import option, takes
+from fedspec_suite.laws.applicability import option, takes
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, reference
+from fedspec_suite.measure.case_parts import between
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.parts import between
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, arranged, posed, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Undecided
@@ -72,19 +72,19 @@ def _sendings(bench: Bench, s: Scenario) -> Iterator[Sending]:
     remembers = "e_i" in bench.algorithm.shows
     for k, (e, got) in enumerate(zip(s.events, bench.play(s), strict=True)):
         assert isinstance(e, Round)
-        sent = shown(got, "delta" if remembers else "c_i")[0].reshape(len(e.steps), -1)
+        sent = vectors_of(got, "delta" if remembers else "c_i")[0].reshape(len(e.steps), -1)
         for i, tau, c in zip(e.participants, e.steps, sent, strict=True):
             # Which entries are sent may hang on rounding, but not what a change, or a gradient, is rounded by.
             one = replace(e, participants=(i,), steps=(tau,))
             numbers = {"eta": 1, "eta_l": s.case.hyper.get("eta_l", 1)}
             there = posed(s, x0=unflatten(x, s.case.x0))
-            plain = told(there, PLAIN, [one], hyper=numbers, options={"weights": "uniform"})
+            plain = translated(there, PLAIN, [one], hyper=numbers, options={"weights": "uniform"})
             with digits():
                 at = np.array([Decimal(float(a)) for a in x], dtype=object)
                 moved = (change(z, i, at, tau) if remembers else z.problem.H[i] @ at - z.problem.e[i]).astype(float)
             before = memory.get(i, 0.0 * moved)
             whole = moved + before
-            left = shown(got, "e_i")[0] if remembers else whole - c
+            left = vectors_of(got, "e_i")[0] if remembers else whole - c
             bounds = bounds_of(reference(plain)[0]["delta"]) + np.abs(before) + np.abs(c) + np.abs(left) + np.abs(x)
             memory[i] = left if remembers else before - c
             if remembers or k or s.case.options["first"] == "compressed":
@@ -126,7 +126,7 @@ def _first_of_equals(bench: Bench, s: Scenario) -> None:
     first = sorted(range(len(change)), key=lambda j: (-abs(change[j]), j))[:k]
     want = np.array([a if j in first else 0.0 for j, a in enumerate(change)])
     got = bench.play(s)[0]
-    shown(got, "delta")
+    vectors_of(got, "delta")
     bench.compare("delta", got["delta"], want, "round 1", np.abs(change))
 
 
@@ -153,7 +153,7 @@ def _path_of_messages(bench: Bench, s: Scenario) -> None:
     x = flatten(s.case.x0).astype(float)
     known, size = 0.0 * x, np.abs(x)
     for k, got in enumerate(bench.play(s)):
-        rows = shown(got, "c_i")[0].reshape(-1, len(x))
+        rows = vectors_of(got, "c_i")[0].reshape(-1, len(x))
         known = known + rows.mean(axis=0)
         size = size + np.abs(rows).mean(axis=0)
         want = x - s.case.hyper["eta"] * known

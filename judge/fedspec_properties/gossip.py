@@ -24,18 +24,18 @@ from fedspec.facts import Fact
 from fedspec.linear import eye
 from fedspec.params import flatten
 from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
-from fedspec_properties.closed_forms.sums import all_of
+from fedspec_properties.closed_forms.sums import events_of
 from fedspec_properties.reductions.rounds import complete, exchanges, size, unmixed
 from fedspec_properties.unrolled import follows
-from fedspec_suite.laws.asked import any_fact, both, fact, unless
+from fedspec_suite.laws.applicability import any_fact, both, fact, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.parts import draw_some
-from fedspec_suite.measure.running import RUNNING
+from fedspec_suite.measure.case_parts import draw_some
+from fedspec_suite.measure.running_error import RUNNING
 from fedspec_suite.measure.scenario import Scenario, lift, linear, louder, posed, problem_of, running, with_hyper
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.traces import exchange_scenarios
+from fedspec_suite.measure.trace_cases import exchange_scenarios
 
 Pair = tuple[Scenario, Scenario]
 
@@ -133,7 +133,7 @@ def served_models(s: Scenario) -> list[Array]:
     X = np.tile(x, n)
     deltas: list[Array] = []
     steps, out = np.zeros(len(x)), []
-    for e in all_of(Exchange, exact):
+    for e in events_of(Exchange, exact):
         A, b = exchanged(exact, e, unit(n * len(x)))
         X = number(A) @ np.where(_heard(s, e, len(x)), np.tile(x, n), X) + number(b)
         deltas.append(number(votes(exact, e)) @ X.reshape(n, -1) - x)
@@ -163,7 +163,7 @@ def _constant(draw: st.DrawFn, setting: Setting) -> Scenario:
 def _conserves(bench: Bench, s: Scenario) -> None:
     exact, want = lift(s, Fraction), []
     problem = problem_of(exact)
-    for e in all_of(Exchange, exact):
+    for e in events_of(Exchange, exact):
         c = votes(exact, e)
         want.append(exact.case.hyper["eta_l"] * sum(c[i] * problem.e[i] for S in e.computing for i in S))
     bench.follows(s, want, "delta")

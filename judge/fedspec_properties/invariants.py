@@ -16,7 +16,7 @@ from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.papers import PAPERS
 from fedspec.reference import SUBJECT
 from fedspec_properties.reductions import EDGES
-from fedspec_suite.laws import every
+from fedspec_suite.laws import all_laws
 from fedspec_suite.measure.setting import setting_of
 
 
@@ -26,7 +26,7 @@ def rows(law: str) -> tuple[str, ...]:
     asked = {
         offer.algorithm
         for offer in SUBJECT.info.offers
-        if not every()[law].why_not(setting_of(offer), offer.intermediates, SUBJECT.info.concurrent)
+        if not all_laws()[law].why_not(setting_of(offer), offer.intermediates, SUBJECT.info.concurrent)
     }
     return tuple(name for name in CATALOGUE if name in asked)
 

@@ -15,12 +15,12 @@ from fedspec.params import flatten
 from fedspec.readings import Adaptivity
 from fedspec_properties.closed_forms.fedada2 import models
 from fedspec_properties.unrolled import follows
-from fedspec_suite.laws.asked import Word, any_fact, both, fact, if_option
+from fedspec_suite.laws.applicability import Word, any_fact, both, fact, if_option
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown
+from fedspec_suite.measure.case_parts import above_zero, draw_quadratics, vectors
 from fedspec_suite.measure.cases import client_scenarios, round_scenarios
-from fedspec_suite.measure.parts import above_zero, draw_quadratics, vectors
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered
@@ -41,7 +41,7 @@ def slack_of(s: Scenario, want: Shown, name: str) -> Array:
     return THRESHOLD * float(np.finfo(s.case.dtype).eps) * bounds_of(want[name])
 
 
-def shown(got: Shown, *names: str) -> list[Array]:
+def vectors_of(got: Shown, *names: str) -> list[Array]:
     """The named vectors of an answer, in double precision.
 
     Raises:
@@ -66,7 +66,7 @@ def _reach(bench: Bench, s: Scenario) -> None:
     b, x, past = h["beta1"], flatten(s.case.x0).astype(float), [np.abs(flatten(s.case.x0) * 0.0)]
     before = np.abs(x)
     for k, got in enumerate(bench.play(s)):
-        past.append(np.abs(shown(got, "delta")[0]))
+        past.append(np.abs(vectors_of(got, "delta")[0]))
         T = k + 1
         by_sums = (1 - b) * np.sqrt((1 - b ** (2 * T)) / (1 - b * b))
         by_tau = (1 - b**T) * np.max(past, axis=0) / (2 * h["tau"])
@@ -147,11 +147,11 @@ def _shortened(bench: Bench, s: Scenario) -> None:
     """A clipped change has the direction of the unclipped one, and the smaller of its length and c."""
     (e,) = rounds_of(s)
     expected = bench.expect(s)
-    free = shown(bench.play(with_hyper(s, clip_norm=FAR))[0], "delta")[0]
+    free = vectors_of(bench.play(with_hyper(s, clip_norm=FAR))[0], "delta")[0]
     size = float(np.linalg.norm(free))
     want = free * min(1.0, s.case.hyper["clip_norm"] / size) if size else free
     got = bench.play(s)[0]
-    shown(got, "delta")
+    vectors_of(got, "delta")
     bounds = 2 * bounds_of(expected[0]["delta"]) + np.abs(want)
     bench.compare("delta", got["delta"], want, f"round of {e.steps[0]} steps", bounds)
 
@@ -161,10 +161,10 @@ def _noise_adds(bench: Bench, s: Scenario) -> None:
     h, (e, *_) = s.case.hyper, rounds_of(s)
     s = replace(s, events=(e,))
     expected = bench.expect(s)
-    quiet = shown(bench.play(with_hyper(s, sigma=0.0))[0], "delta")[0]
+    quiet = vectors_of(bench.play(with_hyper(s, sigma=0.0))[0], "delta")[0]
     want = quiet + h["sigma"] * h["clip_norm"] * np.array(e.noise) / len(e.steps)
     got = bench.play(s)[0]
-    shown(got, "delta")
+    vectors_of(got, "delta")
     bounds = 2 * bounds_of(expected[0]["delta"]) + np.abs(want) + np.abs(quiet)
     bench.compare("delta", got["delta"], want, "round 1", bounds)
 

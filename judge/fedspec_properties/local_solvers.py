@@ -20,15 +20,15 @@ from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName, DeadZone
 from fedspec_properties.closed_forms import delayed_solvers, muon
 from fedspec_properties.closed_forms.adaptive import AMSGRAD, direction
-from fedspec_suite.laws.asked import both, fact, number, one, option, settable, unless, zero
+from fedspec_suite.laws.applicability import both, fact, number, one, option, settable, unless, zero
 from fedspec_suite.laws.law import Law
-from fedspec_suite.laws.made import TIED, tied
 from fedspec_suite.laws.relations import related, same_bits
+from fedspec_suite.laws.special_cases import TIED, tied
 from fedspec_suite.measure.bench import THRESHOLD, Bench
+from fedspec_suite.measure.case_parts import blocks
 from fedspec_suite.measure.cases import client_scenarios
-from fedspec_suite.measure.parts import blocks
-from fedspec_suite.measure.pools import POOLS
-from fedspec_suite.measure.running import RUNNING, bounds_of
+from fedspec_suite.measure.hyper_pools import POOLS
+from fedspec_suite.measure.running_error import RUNNING, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running, with_dtype, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation

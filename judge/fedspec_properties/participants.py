@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.contract import Arrival, ClientMessage, Event, Exchange, Level, Messages, Quadratics, Round
 from fedspec.facts import Fact
-from fedspec_properties.closed_forms.sums import all_of, counts
-from fedspec_suite.laws.asked import both, fact, option, takes, unless
+from fedspec_properties.closed_forms.sums import counts, events_of
+from fedspec_suite.laws.applicability import both, fact, option, takes, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench
+from fedspec_suite.measure.case_parts import quadratics, with_constants
 from fedspec_suite.measure.cases import few, message_lists, round_scenarios, scenarios, server_scenarios
-from fedspec_suite.measure.parts import quadratics, with_constants
 from fedspec_suite.measure.scenario import COLUMNS, Scenario, beside, describe, picked, problem_of
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
@@ -106,7 +106,7 @@ def _clones(draw: st.DrawFn, setting: Setting) -> Pair:
     examples = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n)), dtype=float)
     many = replace(picked(problem, [0] * n), examples=examples)
     events: list[Any] = []
-    for e in all_of(Round, one):
+    for e in events_of(Round, one):
         more = {name: getattr(e, name) * n for name in COLUMNS[2:]}
         events.append(Round(tuple(range(n)), e.steps * n, noise=e.noise, **more))
     return one, Scenario(replace(one.case, problem=many), tuple(events))

@@ -13,16 +13,16 @@ from fedspec.contract import Exchange
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_properties.closed_forms import peers
-from fedspec_properties.closed_forms.sums import all_of
+from fedspec_properties.closed_forms.sums import events_of
 from fedspec_properties.gossip import TRACE, exactly, exchanged, unit
 from fedspec_properties.reductions.rounds import size
 from fedspec_properties.unrolled import follows
-from fedspec_suite.laws.asked import entry, fact
+from fedspec_suite.laws.applicability import entry, fact
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift, linear, running
-from fedspec_suite.measure.traces import exchange_scenarios
+from fedspec_suite.measure.trace_cases import exchange_scenarios
 
 
 def _by_matrices(bench: Bench, s: Scenario) -> None:
@@ -30,7 +30,7 @@ def _by_matrices(bench: Bench, s: Scenario) -> None:
     exact = lift(s, Fraction)
     x0 = flatten(exact.case.x0)
     A, b, want = unit(len(x0)), x0 * 0, []
-    for e in all_of(Exchange, exact):
+    for e in events_of(Exchange, exact):
         M, c = exchanged(exact, e, unit(len(x0)))
         A, b = M @ A, M @ b + c
         want.append(A @ x0 + b)
@@ -73,7 +73,7 @@ def adaptive_models(s: Scenario) -> list[Array]:
     gradients: list[Array] = []
     steps: list[Array] = []
     rises, out = [v_hat], []
-    for e in all_of(Exchange, lifted):
+    for e in events_of(Exchange, lifted):
         for _ in e.computing:
             W.append(e.mixing)
             gradients.append(np.stack([H_i @ x_i - e_i for H_i, x_i, e_i in zip(problem.H, X, problem.e, strict=True)]))

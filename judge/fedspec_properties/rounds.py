@@ -14,15 +14,15 @@ from fedspec.contract import Level, Messages, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
 from fedspec.problems.quadratic import QuadraticClients, limit, local_matrix
-from fedspec_properties.closed_forms.affine_rounds import maps, models
-from fedspec_properties.closed_forms.sums import all_of, counts
-from fedspec_suite.laws.asked import both, either, entry, fact, method, offered, option, settable, unless
+from fedspec_properties.closed_forms.round_matrices import maps, models
+from fedspec_properties.closed_forms.sums import counts, events_of
+from fedspec_suite.laws.applicability import both, either, entry, fact, method, offered, option, settable, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.case_parts import lengths, vectors
 from fedspec_suite.measure.cases import few, norm_of, round_scenarios, scenarios, server_scenarios
-from fedspec_suite.measure.parts import lengths, vectors
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift, louder, problem_of, with_hyper
 from fedspec_suite.measure.setting import Setting
 
@@ -111,7 +111,7 @@ def _varying(draw: st.DrawFn, setting: Setting) -> Scenario:
     if not draw(st.booleans()):
         return s
     events = []
-    for e in all_of(Round, s):
+    for e in events_of(Round, s):
         events.append(replace(e, steps=lengths(setting.takes, [draw(st.integers(1, 4)) for _ in e.steps])))
     return Scenario(s.case, tuple(events))
 

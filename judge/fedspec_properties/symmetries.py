@@ -16,7 +16,7 @@ from fedspec.contract import LEVELS, Begin, Gradient, Level, Messages
 from fedspec.division import STABILISERS
 from fedspec.facts import Fact
 from fedspec.params import flatten, unflatten
-from fedspec_suite.laws.asked import (
+from fedspec_suite.laws.applicability import (
     always,
     both,
     by_level,
@@ -34,11 +34,11 @@ from fedspec_suite.laws.asked import (
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same_bits
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
+from fedspec_suite.measure.case_parts import vectors
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.parts import vectors
-from fedspec_suite.measure.renaming import Renaming
 from fedspec_suite.measure.scenario import Scenario, at_rest, change_events, losing, sending, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.signed_permutation import Renaming
 
 BOTH: tuple[Level, ...] = ("client", "server")
 

@@ -15,13 +15,13 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_properties.closed_forms import diloco, fair, servers, solvers
 from fedspec_properties.closed_forms.rates import MOVES as RATED_MOVES
-from fedspec_suite.laws.asked import any_fact, both, by_level, entry, method, reads_losses, sets_rates, where
+from fedspec_suite.laws.applicability import any_fact, both, by_level, entry, method, reads_losses, sets_rates, where
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import round_scenarios, scenarios, server_scenarios
 from fedspec_suite.measure.scenario import Scenario, lift, linear, problem_of, running, with_hyper
+from fedspec_suite.measure.scheduled_cases import varied_scenarios
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.varied import varied_scenarios
 
 
 @st.composite

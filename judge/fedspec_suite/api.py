@@ -11,7 +11,7 @@ from pathlib import Path
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Subject
 from fedspec_suite.judge.check import check, complaints_of
-from fedspec_suite.judge.expected import Complaint, read
+from fedspec_suite.judge.expected_failures import Complaint, read
 from fedspec_suite.judge.request import Request
 from fedspec_suite.laws import know
 from fedspec_suite.measure.process import LIMIT

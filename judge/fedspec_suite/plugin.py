@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from fedspec_suite.judge.expected import Expectation
-    from fedspec_suite.judge.one_by_one import OneByOne
+    from fedspec_suite.judge.expected_failures import Expectation
+    from fedspec_suite.judge.obligations import OneByOne
 
 HERE = Path(__file__).resolve()
 
@@ -80,8 +80,8 @@ class Implementation(pytest.File):
     def _offers(self) -> Iterator[pytest.Collector]:
         from fedspec_suite.cli.project import defaults
         from fedspec_suite.judge import locate
-        from fedspec_suite.judge.expected import read
-        from fedspec_suite.judge.one_by_one import OneByOne, names
+        from fedspec_suite.judge.expected_failures import read
+        from fedspec_suite.judge.obligations import OneByOne, names
         from fedspec_suite.judge.plan import unmatched
         from fedspec_suite.judge.request import Request, chosen
         from fedspec_suite.judge.runner import laws_named, profile_named
@@ -161,19 +161,23 @@ class Asked(_Test):
         """Ask the law."""
         from fedspec_suite.measure.verdict import Status
         from fedspec_suite.report import sentences
-        from fedspec_suite.report.partly import refusal
+        from fedspec_suite.report.partial_conformance import refusal
 
         o = self.asking.ask(*self.row)
         match o.status:
             case Status.SKIP:
                 pytest.skip(o.reason)
             case Status.XFAIL:
-                pytest.xfail(sentences.alone(o))
+                pytest.xfail(sentences.finding_alone(o))
             case Status.FAIL | Status.ERROR | Status.INCONCLUSIVE:
                 near = self.asking.nearest(o.law) if o.status is Status.FAIL else ""
                 zeros = self.asking.refused if self.row == self.asking.refusing else None
                 said = f"{refusal(zeros)}; all that is asked later is asked without it" if zeros else ""
-                broken = sentences.alone(o) if o.status is Status.FAIL else f"{o.status}: {said or sentences.alone(o)}"
+                broken = (
+                    sentences.finding_alone(o)
+                    if o.status is Status.FAIL
+                    else f"{o.status}: {said or sentences.finding_alone(o)}"
+                )
                 lines = (
                     broken,
                     said if said not in broken else "",
@@ -207,7 +211,7 @@ class Entry(_Test):
 
     def runtest(self) -> None:
         """Look for a failure that it excuses."""
-        from fedspec_suite.judge.expected import Complaint, wrong
+        from fedspec_suite.judge.expected_failures import Complaint, wrong
 
         mine = [o for asking in self.asked for o in asking.about(self.entry)]
         request = self.asked[0].request

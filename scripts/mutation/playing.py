@@ -22,12 +22,12 @@ from mutation.edits import Edit, lines_of, modules, path_of, source
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.measure.bench import Bench, bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Status
-from fedspec_suite.vectors.judging import fits, play
+from fedspec_suite.vectors.checker import fits, play
 from fedspec_suite.vectors.rows import offers
-from fedspec_suite.vectors.stored import load
+from fedspec_suite.vectors.store import load
 from fedspec_suite.vectors.vector import Vector
 
 DTYPE = "float64"
@@ -78,7 +78,7 @@ def ready(algorithms: Sequence[str] | None = None) -> list[Ready]:
     Raises:
         SystemExit: the specification itself fails one, so that nothing could be learnt from failures.
     """
-    found, subject = [], Inside(SUBJECT)
+    found, subject = [], InProcess(SUBJECT)
     by_id: dict[str, list[tuple[Offer, Setting]]] = defaultdict(list)
     for offer in offers():
         by_id[offer.algorithm].append((offer, setting_of(offer, DTYPE)))

@@ -16,7 +16,7 @@ from fedspec_site.drawn import neighbours
 from fedspec_site.lines import lines
 from fedspec_site.results import of_algorithm
 from fedspec_site.writing import Source
-from fedspec_suite.report import claimed, graph, page
+from fedspec_suite.report import graph, offer_page, page
 from fedspec_suite.report.source import code_of
 
 
@@ -39,7 +39,7 @@ def changes(a: Algorithm, reading: str) -> list[Change] | None:
     """The lines in which a reading differs from the canonical one; None where an offer has to say more."""
     usual = {e.id: e.text for e in a.equations}
     try:
-        there = {e["id"]: e["text"] for e in claimed.record(a, reading, {})["equations"]}
+        there = {e["id"]: e["text"] for e in offer_page.record(a, reading, {})["equations"]}
     except FedspecError:
         return None
     ids = dict.fromkeys((*there, *usual))

@@ -12,10 +12,10 @@ from fedspec_site import verdicts
 from fedspec_site.drawn import dots
 from fedspec_site.writing import ROOT, Source
 from fedspec_torch import recipes
-from fedspec_torch.recipes import told
+from fedspec_torch.recipes import tables
 from fedspec_torch.recipes.checks import by_seed, verdict
 from fedspec_torch.recipes.measures import MEASURES
-from fedspec_torch.recipes.stored import Stored, kept
+from fedspec_torch.recipes.store import Stored, kept
 
 FAR = 30.0
 """Between which values an axis is logarithmic: as many times the least is the largest."""
@@ -72,12 +72,12 @@ class Played:
     @property
     def head(self) -> list[str]:
         """Of the table of its trials."""
-        return told.head(self.recipe)
+        return tables.head(self.recipe)
 
     @property
     def rows(self) -> list[list[str]]:
         """Its trials, as a table."""
-        return [*told.rows(self.recipe, self.stored.runs)] if self.stored else []
+        return [*tables.rows(self.recipe, self.stored.runs)] if self.stored else []
 
     @property
     def how(self) -> str:
@@ -91,7 +91,7 @@ class Played:
     @property
     def grids(self) -> str:
         """The grids that its values were won on."""
-        found = [f"{t.name}: {words}" for t in self.recipe.trials if (words := told.grid(t))]
+        found = [f"{t.name}: {words}" for t in self.recipe.trials if (words := tables.grid(t))]
         mean = MEASURES[self.recipe.tuning].words
         won = f"Each point was run on two seeds that no result is of, and the best mean of {mean} won."
         return f"{'; '.join(found)}. {won}" if found else ""

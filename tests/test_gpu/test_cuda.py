@@ -23,9 +23,9 @@ from torch import nn
 
 from fedspec_torch import Federation, cohorts, resume, simulate
 from fedspec_torch.federation.federation import on
-from fedspec_torch.gradients.choosing import Choice
+from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.gradients.graphs import Recording
-from fedspec_torch.gradients.ways import WAYS
+from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along

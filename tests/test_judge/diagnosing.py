@@ -15,7 +15,7 @@ from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.diagnosis import Diagnosis
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.mutants import Mutant, Mutated
 
@@ -57,7 +57,7 @@ def diagnosed(subject: Any, further: bool = True) -> Diagnosis:
     offer = subject.info.offers[0]
     setting = setting_of(offer)
     with np.errstate(all="ignore"):
-        return identify(bench_of(Inside(subject), offer, setting), setting, further=further)
+        return identify(bench_of(InProcess(subject), offer, setting), setting, further=further)
 
 
 def edited(

@@ -22,7 +22,7 @@ import numpy as np  # noqa: F401
 import rich.table  # noqa: F401
 import typer.main  # noqa: F401
 
-from fedspec_suite.cli import own_files, start
+from fedspec_suite.cli import plugin_files, start
 
 OWN = sys.argv[1:] == ["own"]
 if not OWN:
@@ -71,7 +71,7 @@ def run(
     status: Any = 0
     try:
         if judging and OWN:
-            sys.argv[1:] = own_files.prepare(sys.argv[1:])
+            sys.argv[1:] = plugin_files.prepare(sys.argv[1:])
         if judging:
             few(*judging)
         main()

@@ -9,9 +9,9 @@ from typing import Any
 
 from rich.console import Console
 
+from fedspec_suite.judge.equation_coverage import compared_quantities
 from fedspec_suite.judge.runner import conclude
-from fedspec_suite.judge.unseen import compared
-from fedspec_suite.laws import every
+from fedspec_suite.laws import all_laws
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report.verdicts import show
 
@@ -22,7 +22,7 @@ def asked(law: str, status: Status = Status.PASS, dtype: str = "float64", **more
     """One obligation; a failed one deviates at HERE unless told otherwise."""
     if status is Status.FAIL:
         more = {"deviation": HERE, **more}
-    reads = law in every() and every()[law].reads_rule
+    reads = law in all_laws() and all_laws()[law].reads_rule
     return Obligation(law, dtype, status, ("fedavg.step",), cases=12, reads=reads, **more)
 
 
@@ -44,7 +44,7 @@ def result(verdict: Conformity = Conformity.CONFORMS, *obligations: Obligation, 
         required=required,
         first_deviation=said,
         obligations=obligations,
-        seen=compared(obligations) if verdict is Conformity.CONFORMS else (),
+        seen=compared_quantities(obligations) if verdict is Conformity.CONFORMS else (),
         command="fedspec check py:mine.py:it --only fedavg/server --profile quick",
     )
     return replace(r, **more)

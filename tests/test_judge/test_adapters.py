@@ -20,12 +20,12 @@ from fedspec.catalogue import elsewhere, find
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.mixing.lora import Factor
 from fedspec.readings import Weighting
-from fedspec_suite.adapters import judging
-from fedspec_suite.adapters.exact import basis, rank, rows, times
-from fedspec_suite.adapters.judging import Finding, cases, judge
-from fedspec_suite.adapters.laws import LAWS, asked_of, rebased
-from fedspec_suite.adapters.rounds import ALIASES, FUNCTIONS, Claim, Round, following, named, rounds
-from fedspec_suite.adapters.variants import Mutant, candidates, mutants, spoilt
+from fedspec_suite.lora import judging
+from fedspec_suite.lora.exact import basis, rank, rows, times
+from fedspec_suite.lora.judging import Finding, cases, judge
+from fedspec_suite.lora.laws import LAWS, asked_of, rebased
+from fedspec_suite.lora.rounds import ALIASES, FUNCTIONS, Claim, Round, following, named, rounds
+from fedspec_suite.lora.variants import Mutant, candidates, mutants, spoilt
 
 pytestmark = pytest.mark.table(10)
 

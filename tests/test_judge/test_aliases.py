@@ -78,7 +78,7 @@ def test_the_mirror_takes_it() -> None:
     numbers: dict[str, Any] = {"eta": 0.1, "beta1": 0.9, "tau": 0.1, "v0": 0.01, "eta_l": 0.1, "eps": 0.1}
     runs = [simulate(n, fed, plan=cohorts(2), rounds=1, **numbers) for n in (WITH_SM3, "fedada2")]
     assert [run.algorithm.id for run in runs] == ["fedada2", "fedada2"]
-    assert fedspec_torch.run.asked.trainer(WITHOUT).id == "joint-local"
+    assert fedspec_torch.run.arguments.trainer(WITHOUT).id == "joint-local"
 
 
 @pytest.mark.slow

@@ -48,9 +48,9 @@ RECORDS = TEXTS | {"definition", "functions", "entry", "costs", "facts", "phrase
 """What rows are made of; rules do not read it, but a local solver's file ends in its row."""
 ROOMS = (
     *(
-        "brought",
+        "extensions",
         "own",
-        "adapters",
+        "lora",
         "measure",
         "laws",
         "mutants",
@@ -70,9 +70,9 @@ MIRROR_ROOMS = (
         "data",
         "local",
         "layers",
-        "recorded",
+        "tracing",
         "population",
-        "forms",
+        "fast_paths",
         "ranks",
         "gradients",
         "federation",
@@ -145,11 +145,15 @@ ALONE: dict[str, tuple[list[Path], str, set[str]]] = {
     # Edits are put into copies. What makes the environments runs beside the judge, not in them.
     "mutants": (files(SUITE / "mutants"), "fedspec_suite", {"mutants", "own", "measure"}),
     "subjects": (
-        [p for p in files(SUITE / "subjects") if p.name != "making.py"],
+        [p for p in files(SUITE / "subjects") if p.name != "environment_builder.py"],
         "fedspec_suite",
         {"subjects", "own"},
     ),
-    "what makes environments": ([SUITE / "subjects/making.py"], "fedspec_suite", {"subjects", "own", "measure"}),
+    "what makes environments": (
+        [SUITE / "subjects/environment_builder.py"],
+        "fedspec_suite",
+        {"subjects", "own", "measure"},
+    ),
     "properties": (files(PROPERTIES), "fedspec_suite", {"own", "measure", "laws"}),
 }
 """What files may import of a package, by its parts; nothing else of it."""

@@ -1,4 +1,4 @@
-"""Laws choose whom they ask in the words of ``laws.asked``, and the command ``fedspec laws`` says why and why not."""
+"""Laws choose whom they ask in the words of ``laws.applicability``, and the command ``fedspec laws`` says why and why not."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from fedspec.reference import SUBJECT
 from fedspec_properties import symmetries
 from fedspec_properties.invariants import INVARIANTS
 from fedspec_properties.reductions import EDGES
-from fedspec_suite.laws import asked, every, retired
-from fedspec_suite.laws.asked import both, either, fact, if_option, number, option, settable, unless, zero
+from fedspec_suite.laws import all_laws, applicability, retired
+from fedspec_suite.laws.applicability import both, either, fact, if_option, number, option, settable, unless, zero
 from fedspec_suite.measure.setting import setting_of
 
 HOME = Path(__file__).resolve().parents[2]
@@ -34,26 +34,26 @@ FED_AGREE = str(HOME / "examples/fed_agree.py")
 
 
 def test_every_law_holds_a_word() -> None:
-    assert {type(law.applies) for law in every().values()} == {asked.Word}
+    assert {type(law.applies) for law in all_laws().values()} == {applicability.Word}
 
 
-def strangers(word: asked.Word) -> list[str]:
-    """Where parts of a word were made, but for `laws.asked`."""
+def strangers(word: applicability.Word) -> list[str]:
+    """Where parts of a word were made, but for `laws.applicability`."""
     held = [cell.cell_contents for cell in word.answer.__closure__ or ()]
     parts = [p for h in held for p in (h.values() if isinstance(h, dict) else h if isinstance(h, tuple) else [h])]
     made = word.answer.__module__
-    own = [made] if made != asked.__name__ else []
-    return own + [s for p in parts if isinstance(p, asked.Word) for s in strangers(p)]
+    own = [made] if made != applicability.__name__ else []
+    return own + [s for p in parts if isinstance(p, applicability.Word) for s in strangers(p)]
 
 
 def test_no_law_chooses_by_a_word_of_its_own() -> None:
-    assert {law.id: strangers(law.applies) for law in every().values() if strangers(law.applies)} == {}
+    assert {law.id: strangers(law.applies) for law in all_laws().values() if strangers(law.applies)} == {}
 
 
-@pytest.mark.parametrize("of", [unless, partial(both, asked.always), partial(either, asked.method)])
-def test_the_scan_sees_a_word_of_a_laws_own(of: Callable[[asked.Word], asked.Word]) -> None:
-    mine = asked.Word("mine", lambda setting: asked.Answer(True, "mine"))
-    assert strangers(mine) == strangers(of(mine)) == strangers(asked.by_level(server=of(mine))) == [__name__]
+@pytest.mark.parametrize("of", [unless, partial(both, applicability.always), partial(either, applicability.method)])
+def test_the_scan_sees_a_word_of_a_laws_own(of: Callable[[applicability.Word], applicability.Word]) -> None:
+    mine = applicability.Word("mine", lambda setting: applicability.Answer(True, "mine"))
+    assert strangers(mine) == strangers(of(mine)) == strangers(applicability.by_level(server=of(mine))) == [__name__]
 
 
 # What it says.
@@ -98,7 +98,7 @@ def test_what_is_pinned_where_it_fits_is_not_in_the_way() -> None:
 def test_whoever_has_a_unit_is_known_by_its_dimension() -> None:
     """A length of its own that cannot be set is in the way of the law of scales, whatever it is called."""
     here = setting_at("fedavgm", fixed={"beta": 0.5})
-    scales = every()["scales"].applies
+    scales = all_laws()["scales"].applies
     assert scales(here).asked
     lengthy = replace(here.algorithm, dimensions={"beta": Dimension.LENGTH})
     assert scales(replace(here, algorithm=lengthy)).words == "not offered: beta cannot be set"
@@ -108,9 +108,9 @@ def test_whoever_has_a_unit_is_known_by_its_dimension() -> None:
 
 def _case(name: str, **hyper: float) -> symmetries.Scenario:
     from fedspec_suite.measure.cases import scenarios
-    from fedspec_suite.measure.drawn import drawn
+    from fedspec_suite.measure.seeded_draws import draw_cases
 
-    s = drawn(scenarios(setting_at(name)), 1, 0)[0]
+    s = draw_cases(scenarios(setting_at(name)), 1, 0)[0]
     return symmetries.with_hyper(s, **hyper)
 
 
@@ -118,7 +118,7 @@ def test_each_answer_has_words() -> None:
     """Whoever is asked, and whoever is not, reads why."""
     for offer in SUBJECT.info.offers[:: 1 + len(SUBJECT.info.offers) // 60]:
         here = setting_of(offer)
-        for law in every().values():
+        for law in all_laws().values():
             is_asked, words = law.answer(here, offer.intermediates, concurrent=True)
             assert words.strip(" ,;:") == words != "", (law.id, offer)
             assert not is_asked or words.startswith(("has ", "shows ", "is judged at this level")), words
@@ -216,7 +216,7 @@ def test_one_law_with_whom_it_asks_and_what_it_notices(monkeypatch: pytest.Monke
 
 def test_a_law_that_is_asked_no_more_is_told_with_what_shows_the_same() -> None:
     for id in retired():
-        assert id not in every()
+        assert id not in all_laws()
         said = " ".join(inside("laws", id).out.split())
         assert said.startswith(f"{id}: ") and "asked no more; instead, " in said
     inside("check", "spec", "--law", "buffers-order").refused("buffers-order", "asked no more", "buffers-follow")
@@ -230,6 +230,6 @@ def test_of_a_law_that_everybody_is_asked_the_first_names_stand() -> None:
 
 def test_some_laws_by_their_ids() -> None:
     rows = inside("laws", "control-*", "--json").rows
-    assert [row["id"] for row in rows] == [law for law in every() if law.startswith("control-")] != []
+    assert [row["id"] for row in rows] == [law for law in all_laws() if law.startswith("control-")] != []
     inside("laws", "gravity").refused("'gravity'", "fedspec laws")
     inside("laws", "control-*", "--why", "scaffold").refused("PATTERN", "leave it out")

@@ -8,12 +8,12 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from fedspec_suite import brought
+from fedspec_suite import extensions
 from fedspec_suite.cli.manual import COMMANDS
 
 ALONE = """
-from fedspec_suite import brought
-brought.installed = lambda group: {}
+from fedspec_suite import extensions
+extensions.installed = lambda group: {}
 from fedspec_suite.cli.start import main
 main()
 """
@@ -34,11 +34,11 @@ def command(text: str, *words: str) -> subprocess.CompletedProcess[str]:
 def test_all_that_other_distributions_bring_is_there() -> None:
     there = {
         (group, point.name)
-        for group in (brought.COMMANDS, brought.SUBJECTS, brought.SHOW)
+        for group in (extensions.COMMANDS, extensions.SUBJECTS, extensions.SHOW)
         for point in entry_points(group=group)
     }
-    assert there == brought.OURS.keys()
-    assert {name for group, name in there if group == brought.COMMANDS} == {
+    assert there == extensions.OURS.keys()
+    assert {name for group, name in there if group == extensions.COMMANDS} == {
         n for n, c in COMMANDS.items() if not c.where
     }
 

@@ -12,7 +12,7 @@ from test_judge.support import check, py
 from fedspec import with_buffers
 from fedspec.contract import Offer
 from fedspec_suite.judge.runner import conclude, judge_offer
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
@@ -30,14 +30,14 @@ def failing(found: list[Obligation]) -> set[str]:
 def test_an_edit_is_killed_by_the_law_meant_for_it_and_by_the_rule(edit: Edit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(with_buffers, "after", edited(edit))
     offer = replace(OFFERS[edit.claim], dtypes=("float64",))
-    found = judge_offer(Inside(with_buffers.SUBJECT), offer, law="buffers-*", cases=12)
+    found = judge_offer(InProcess(with_buffers.SUBJECT), offer, law="buffers-*", cases=12)
     assert failing(found) == {"buffers-follow", *(["buffers-whole"] if edit.whole else [])}
     assert not any(o.status is Status.ERROR for o in found)
 
 
 @pytest.mark.parametrize("offer", [*OFFERS.values(), FADAM], ids=lambda o: f"{o.algorithm} {o.variant}")
 def test_the_specification_conforms(offer: Offer) -> None:
-    found = judge_offer(Inside(with_buffers.SUBJECT), offer, law="buffers-*", cases=6)
+    found = judge_offer(InProcess(with_buffers.SUBJECT), offer, law="buffers-*", cases=6)
     asked = [o for o in found if o.status is not Status.SKIP]
     assert len(asked) >= 4 and conclude(found)[0] is Conformity.CONFORMS, found
 

@@ -18,9 +18,9 @@ from test_judge.test_robust_wire import FUZZ
 from fedspec.contract import Offer
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge.capsules.replay import replayed
-from fedspec_suite.judge.capsules.stored import digest, read
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.judge.capsules.file_format import digest, read
+from fedspec_suite.judge.capsules.replay import replay_capsule
+from fedspec_suite.measure.in_process import InProcess
 
 COUNT = 250
 
@@ -157,7 +157,7 @@ def test_mutated_capsules_are_refused_or_played(bodies: list[dict[str, Any]], tm
             counts["refused"] += 1
             continue
         try:
-            counts.update(r.outcome.name for r in replayed(kept, Inside(SUBJECT)))
+            counts.update(r.outcome.name for r in replay_capsule(kept, InProcess(SUBJECT)))
         except FedspecError:
             counts["not offered"] += 1
     assert counts["refused"] > COUNT // 2 and counts["PASSES"] > COUNT // 20, counts

@@ -31,13 +31,13 @@ from fedspec.serve import load
 from fedspec_suite.cli.check import Capsules
 from fedspec_suite.judge.capsules import replay
 from fedspec_suite.judge.capsules.codec import decoded, encoded
-from fedspec_suite.judge.capsules.made import Made, capsule
-from fedspec_suite.judge.capsules.replay import Outcome, replayed
-from fedspec_suite.judge.capsules.stored import Capsule, Failure, read, stem
+from fedspec_suite.judge.capsules.file_format import Capsule, Failure, read, stem
+from fedspec_suite.judge.capsules.replay import Outcome, replay_capsule
+from fedspec_suite.judge.capsules.writer import CapsuleFiles, capsule
 from fedspec_suite.judge.runner import REQUIREMENT, judge_offer
-from fedspec_suite.laws import Law, every
-from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.laws import Law, all_laws
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
 
@@ -95,7 +95,7 @@ def asked_of(law: Law) -> Iterator[Offer]:
 @pytest.mark.slow
 def test_a_case_of_every_law_comes_back_to_the_bit() -> None:
     wrong = []
-    for k, law in enumerate(every().values()):
+    for k, law in enumerate(all_laws().values()):
         offers = list(asked_of(law))
         if not offers:
             wrong.append(law.id)
@@ -104,7 +104,7 @@ def test_a_case_of_every_law_comes_back_to_the_bit() -> None:
         wrong += [
             law.id
             for offer in offers[k % len(offers) :][:1]
-            if not comes_back(drawn(law.cases(setting_of(offer, dtype)), 2, seed=1)[-1])
+            if not comes_back(draw_cases(law.cases(setting_of(offer, dtype)), 2, seed=1)[-1])
         ]
     assert not wrong
 
@@ -224,7 +224,7 @@ def test_the_script_builds_the_records_of_every_level(name: str, tmp_path: Path)
     text = EXAMPLE.with_name(f"{name}.py").read_text(encoding="utf-8")
     adapter = tmp_path / f"uphill_{name}.py"
     adapter.write_text(re.sub(r'(self\.)?h\["eta_l"\]', r"-\g<0>", text))
-    subject = Inside(load(f"{adapter}:SUBJECT"))
+    subject = InProcess(load(f"{adapter}:SUBJECT"))
     offers = subject.info.offers
     made = capsule(f"py:{adapter.name}:SUBJECT", subject, 0, offers, [failed(subject, offers[0], "follows-x")])
     kept = Capsules(tmp_path).keep(result(made=made))
@@ -271,7 +271,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path: Path)
 
 def test_a_folder_that_is_gone_is_said_once(tmp_path: Path) -> None:
     kept = Capsules(tmp_path / "kept")
-    made = result(made=Made("mine-1", {"capsule": 1}, "print()\n", ""))
+    made = result(made=CapsuleFiles("mine-1", {"capsule": 1}, "print()\n", ""))
     assert kept.keep(made).capsule == str(tmp_path / "kept/mine-1.json") and not kept.failure
     shutil.rmtree(tmp_path / "kept")
     assert [kept.keep(made).capsule, kept.keep(made).script, kept.keep(made).made] == ["", "", None]
@@ -280,8 +280,8 @@ def test_a_folder_that_is_gone_is_said_once(tmp_path: Path) -> None:
 
 def test_a_script_that_is_none_any_more_is_taken_away(tmp_path: Path) -> None:
     kept = Capsules(tmp_path)
-    kept.keep(result(made=Made("mine-1", {"capsule": 1}, "print()\n", "")))
-    kept.keep(result(made=Made("mine-1", {"capsule": 1}, "", "no single number shows what is wrong")))
+    kept.keep(result(made=CapsuleFiles("mine-1", {"capsule": 1}, "print()\n", "")))
+    kept.keep(result(made=CapsuleFiles("mine-1", {"capsule": 1}, "", "no single number shows what is wrong")))
     assert [p.name for p in tmp_path.iterdir()] == ["mine-1.json"]
 
 
@@ -306,8 +306,8 @@ def test_the_failures_of_mutants_play_again_and_the_rule_has_none(
     subject, offer, made = of_mutant(mutant, law, algorithm)
     kept = stored(made.body, tmp_path)
     assert kept.offer == offer and kept.failures and made.script
-    assert {r.outcome for r in replayed(kept, subject)} == {Outcome.SAME}
-    right = replayed(kept, Inside(SUBJECT))
+    assert {r.outcome for r in replay_capsule(kept, subject)} == {Outcome.SAME}
+    right = replay_capsule(kept, InProcess(SUBJECT))
     assert {r.outcome for r in right} == {Outcome.PASSES}, [r.reason for r in right]
 
 
@@ -315,12 +315,14 @@ REDDI = Offer("fedadam", "server", "reddi-2021", fixed={"v0": 0.0})
 
 
 def test_a_requirement_is_looked_up_in_the_offer_of_today(tmp_path: Path) -> None:
-    obligations = judge_offer(Inside(written(REDDI, SUBJECT.start)), REDDI, law=REQUIREMENT)
-    made = capsule("py:x.py:it", Inside(written(REDDI, SUBJECT.start)), 0, (REDDI,), obligations)
+    obligations = judge_offer(InProcess(written(REDDI, SUBJECT.start)), REDDI, law=REQUIREMENT)
+    made = capsule("py:x.py:it", InProcess(written(REDDI, SUBJECT.start)), 0, (REDDI,), obligations)
     assert made is not None and not made.script and "number" in made.why_not
     kept = stored(made.body, tmp_path)
-    assert [r.outcome for r in replayed(kept, written(REDDI, SUBJECT.start))] == [Outcome.SAME]
-    assert [r.outcome for r in replayed(kept, written(replace(REDDI, fixed={}), SUBJECT.start))] == [Outcome.PASSES]
+    assert [r.outcome for r in replay_capsule(kept, written(REDDI, SUBJECT.start))] == [Outcome.SAME]
+    assert [r.outcome for r in replay_capsule(kept, written(replace(REDDI, fixed={}), SUBJECT.start))] == [
+        Outcome.PASSES
+    ]
 
 
 def test_a_law_that_is_asked_no_more_leaves_its_case_to_the_rule(tmp_path: Path) -> None:
@@ -328,8 +330,8 @@ def test_a_law_that_is_asked_no_more_leaves_its_case_to_the_rule(tmp_path: Path)
     kept = stored(made.body, tmp_path)
     (first, *_) = kept.failures
     old = replace(kept, failures=(replace(first, law="unanimous", case=(first.case, first.case)),))
-    assert [r.outcome for r in replayed(old, Inside(SUBJECT))] == [Outcome.PASSES]
-    assert [r.outcome for r in replayed(old, subject)] == [Outcome.SAME]
+    assert [r.outcome for r in replay_capsule(old, InProcess(SUBJECT))] == [Outcome.PASSES]
+    assert [r.outcome for r in replay_capsule(old, subject)] == [Outcome.SAME]
 
 
 def test_what_cannot_be_decided_says_why(tmp_path: Path) -> None:
@@ -338,22 +340,22 @@ def test_what_cannot_be_decided_says_why(tmp_path: Path) -> None:
     (first, *_) = kept.failures
     odd = replace(first, case=(first.case, 3))
     asked = replace(kept, failures=(replace(first, law="gravity"), odd, first))
-    found = replayed(asked, Inside(SUBJECT))
+    found = replay_capsule(asked, InProcess(SUBJECT))
     assert [r.outcome for r in found] == [Outcome.UNKNOWN, Outcome.OPEN, Outcome.PASSES]
     assert "none that the law draws today" in found[1].reason
     assert replay.exit_code(found) == 3
-    half = replayed(kept, written(replace(offer, dtypes=("float32",)), SUBJECT.start))
+    half = replay_capsule(kept, written(replace(offer, dtypes=("float32",)), SUBJECT.start))
     assert half[0].reason == "float64 is no longer offered"
-    pinned = replayed(kept, written(replace(offer, fixed={"beta1": 0.125}), SUBJECT.start))
+    pinned = replay_capsule(kept, written(replace(offer, fixed={"beta1": 0.125}), SUBJECT.start))
     assert "beta1 is fixed at 0.125, the case has" in pinned[0].reason
     with pytest.raises(ContractError, match="does not offer fedyogi/server"):
-        replayed(kept, written(REDDI, SUBJECT.start))
+        replay_capsule(kept, written(REDDI, SUBJECT.start))
 
 
 def test_the_exit_code_is_that_of_the_worst() -> None:
     failure = Failure("follows-x", "float64", None)
     outcomes = [Outcome.PASSES, Outcome.OPEN, Outcome.SILENT, Outcome.OTHER]
-    codes = [replay.exit_code([replay.Replayed(failure, o) for o in outcomes[:n]]) for n in range(1, 5)]
+    codes = [replay.exit_code([replay.ReplayResult(failure, o) for o in outcomes[:n]]) for n in range(1, 5)]
     assert codes == [0, 3, 2, 1]
 
 

@@ -22,14 +22,14 @@ from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.measure.bench import Bench, bench_of, reference
 from fedspec_suite.measure.conditioning import dangers
-from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.extent import extent_of
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.labelled import SHORT, Short32
-from fedspec_suite.measure.reach import far_scenarios
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.far_cases import far_scenarios
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.input_ranges import extent_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Reach, setting_of
+from fedspec_suite.measure.tagged_numbers import SHORT, Short32
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
 pytestmark = pytest.mark.table(20)
@@ -39,7 +39,7 @@ COMPARISON = "follows-x,far-numbers,far-rounds"
 
 
 def asked(subject: object, seed: int = 0) -> list[Obligation]:
-    return judge_offer(Inside(subject), subject.info.offers[0], profile="quick", law=COMPARISON, seed=seed)  # type: ignore
+    return judge_offer(InProcess(subject), subject.info.offers[0], profile="quick", law=COMPARISON, seed=seed)  # type: ignore
 
 
 @pytest.mark.table(4)
@@ -92,7 +92,7 @@ def voted(*places: float, dtype: str = "float32", x: float = 0.0) -> tuple[Bench
     s = setting_of(offer, dtype)
     case = Case("krum", "server", s.reading, dict(s.options), dtype, {"w": np.array([x], dtype)}, {"eta": 1.0, "f": 1})
     sent = (ClientMessage(i, {"w": np.array([a], dtype)}, 1, 1, 1) for i, a in enumerate(places))
-    return bench_of(Inside(SUBJECT), offer, s), Scenario(case, (Messages(tuple(sent)),))
+    return bench_of(InProcess(SUBJECT), offer, s), Scenario(case, (Messages(tuple(sent)),))
 
 
 def test_of_equal_numbers_that_nobody_rounds_the_rule_says_which_is_taken() -> None:
@@ -123,33 +123,33 @@ def test_a_quotient_by_three_is_rounded_even_if_it_is_whole() -> None:
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_danger_and_every_magnitude_has_its_turn(dtype: str) -> None:
     """In as many cases as the quick profile has."""
-    found = drawn(far_scenarios(setting_at("krum", "server", dtype), "numbers"), 12, seed=2)
+    found = draw_cases(far_scenarios(setting_at("krum", "server", dtype), "numbers"), 12, seed=2)
     rounds = [e for s in found for e in s.events if isinstance(e, Messages)]
     sent = [np.array([flatten(m.delta) for m in e.messages], dtype=float) for e in rounds]
     eps = float(np.finfo(dtype).eps)
     assert sum(bool(0 < np.ptp(a, axis=0).max() < np.abs(a).min() / 500) for a in sent) >= 2
     assert sum(bool(np.abs(a).max() * eps > np.median(np.abs(a)) > 0) for a in sent) >= 2
     assert sum(sorted((a[:, 0] - a[:, 0].min()).tolist()) == [*range(len(a))] for a in sent) >= 2
-    usual = drawn(far_scenarios(setting_at("fedavg", "server", dtype), "numbers"), 12, seed=2)
+    usual = draw_cases(far_scenarios(setting_at("fedavg", "server", dtype), "numbers"), 12, seed=2)
     sizes = {round(float(np.log10(extent_of(s)["magnitude"][1])) / 3) for s in usual}
     assert sizes >= {-2, -1, 0, 1, 2}
 
 
 def test_a_small_reach_holds_for_dangers_too() -> None:
     few = Reach(coordinates=3, rounds=1, clients=5)
-    for s in drawn(far_scenarios(setting_at("krum", "server", reach=few), "numbers"), 12, seed=0):
+    for s in draw_cases(far_scenarios(setting_at("krum", "server", reach=few), "numbers"), 12, seed=0):
         there = extent_of(s)
         assert there["coordinates"][1] <= 3 and there["rounds"][1] == 1 and there["clients"][1] <= 5
-    for s in drawn(far_scenarios(setting_at("ef21", "round", reach=few), "numbers"), 12, seed=0):
+    for s in draw_cases(far_scenarios(setting_at("ef21", "round", reach=few), "numbers"), 12, seed=0):
         assert extent_of(s)["rounds"][1] == 1
 
 
 def test_what_a_subject_fixes_stays_fixed() -> None:
     fixed = setting_at("fedadam", "server", fixed={"tau": 0.001, "v0": 1e-6})
-    for s in drawn(far_scenarios(fixed, "numbers"), 12, seed=0):
+    for s in draw_cases(far_scenarios(fixed, "numbers"), 12, seed=0):
         assert s.case.hyper["tau"] == 0.001 and s.case.hyper["v0"] == 1e-6
     squared = setting_at("fedadam", "server", v0_is_tau_squared=True)
-    for s in drawn(far_scenarios(squared, "numbers"), 12, seed=0):
+    for s in draw_cases(far_scenarios(squared, "numbers"), 12, seed=0):
         assert s.case.hyper["v0"] == s.case.hyper["tau"] ** 2
 
 
@@ -158,5 +158,5 @@ def test_no_case_is_left_undecided_where_all_is_exact() -> None:
     for algorithm, level in (("krum", "server"), ("ef21", "round"), ("choco", "trace")):
         s = setting_at(algorithm, level)
         offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (algorithm, level))
-        (o,) = judge_offer(Inside(SUBJECT), replace(offer, dtypes=("float64",)), profile="quick", law="far-numbers")
+        (o,) = judge_offer(InProcess(SUBJECT), replace(offer, dtypes=("float64",)), profile="quick", law="far-numbers")
         assert o.status is Status.PASS and o.cases == 12, (s.algorithm.id, o.cases)

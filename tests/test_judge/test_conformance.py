@@ -23,10 +23,10 @@ from test_judge.support import inside
 from fedspec import reference, with_buffers
 from fedspec.contract import LEVELS, Case, Session, Subject
 from fedspec.errors import ContractError
-from fedspec_suite.judge.capsules.replay import Outcome, replayed
-from fedspec_suite.judge.capsules.stored import read
+from fedspec_suite.judge.capsules.file_format import read
+from fedspec_suite.judge.capsules.replay import Outcome, replay_capsule
 from fedspec_suite.judge.runner import REQUIREMENT
-from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Status, Unseen, declared
+from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Status, Unseen, format_declaration
 from fedspec_suite.subjects import environments
 
 pytestmark = pytest.mark.table(10)
@@ -153,7 +153,7 @@ def test_what_an_offer_failed_is_kept_and_is_of_that_offer() -> None:
         kept = read(conformance.CAPSULES / row["capsule"])
         whom = kept.implementation, kept.version, kept.offer.algorithm, kept.offer.level
         assert whom == (row["impl"], row["version"], row["algorithm"], row["level"])
-        assert declared(kept.offer) == row["claimed"]
+        assert format_declaration(kept.offer) == row["claimed"]
         assert sorted(f.id for f in kept.failures) == sorted(o["id"] for o in row["obligations"] if "deviation" in o)
 
 
@@ -170,7 +170,7 @@ def test_the_specification_passes_what_a_package_failed(row: dict[str, Any]) -> 
     def start(case: Case) -> Session:
         return spec.start(replace(case, variant=whole) if whole else case)
 
-    found = replayed(kept, SimpleNamespace(info=replace(spec.info, offers=(kept.offer,)), start=start))
+    found = replay_capsule(kept, SimpleNamespace(info=replace(spec.info, offers=(kept.offer,)), start=start))
     asked = [r.outcome for r in found if r.failure.law != REQUIREMENT]
     assert {*asked} <= {Outcome.PASSES, Outcome.OPEN}
     assert Outcome.PASSES in asked or not asked

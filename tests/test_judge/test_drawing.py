@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from hypothesis.internal.conjecture import providers
 
 from fedspec.reference import SUBJECT
-from fedspec_suite.judge import drawing, runner
-from fedspec_suite.judge.drawing import Trial, once, search
+from fedspec_suite.judge import case_search, runner
+from fedspec_suite.judge.case_search import Trial, once, search
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.drawn import drawn, not_local
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.seeded_draws import draw_cases, not_local
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
 
@@ -86,9 +86,9 @@ def test_laws_with_one_strategy_draw_once(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(runner, "search", lambda *given: searched.append(given) or search(*given))
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
-    bench = bench_of(Inside(SUBJECT), offer, setting)
+    bench = bench_of(InProcess(SUBJECT), offer, setting)
     laws = [LAWS[law] for law in ("repeats", "dtype", "inputs")]
-    assert {law.cases for law in laws} <= drawing.shared()
+    assert {law.cases for law in laws} <= case_search.shared()
     asked = [runner.run_law(law, bench, setting, 5, 0) for law in laws]
     assert len(searched) == 1 and [o.cases for o in asked] == [5, 5, 5]
 
@@ -120,7 +120,7 @@ def test_no_case_has_a_number_of_somebodys_source(tmp_path: Path, monkeypatch: p
 
     assert theirs() & set(own)
     assert not searched() & set(own)
-    assert not set(drawn(rates, 300, 0)) & set(own)
+    assert not set(draw_cases(rates, 300, 0)) & set(own)
     assert theirs() & set(own)
 
 

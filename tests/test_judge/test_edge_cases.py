@@ -16,18 +16,18 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Case, Event, Level, Offer, Subject
 from fedspec.reference import SUBJECT
 from fedspec_suite.diagnosis.identify import identify
-from fedspec_suite.judge.capsules.made import capsule
-from fedspec_suite.judge.capsules.replay import Outcome, replayed
-from fedspec_suite.judge.capsules.stored import read
+from fedspec_suite.judge.capsules.file_format import read
+from fedspec_suite.judge.capsules.replay import Outcome, replay_capsule
+from fedspec_suite.judge.capsules.writer import capsule
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.measure.at_edges import edge_cases
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.edges import EDGES, Edge, edges_of
+from fedspec_suite.measure.edge_cases import edge_cases
+from fedspec_suite.measure.edge_features import EDGES, Edge, edges_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Conformity, Status
-from fedspec_suite.vectors.judging import judged
-from fedspec_suite.vectors.stored import FOLDER, load
+from fedspec_suite.vectors.checker import judged
+from fedspec_suite.vectors.store import FOLDER, load
 
 pytestmark = pytest.mark.table(1)
 
@@ -101,7 +101,7 @@ def test_check_one_law_and_a_capsule_of_it_see_who_is_wrong_at_an_edge(
     assert made
     path = tmp_path / "kept.json"
     path.write_text(json.dumps(made.body), encoding="utf-8")
-    assert [(r.outcome, r.reason) for r in replayed(read(path), subject)] == [(Outcome.SAME, "")]
+    assert [(r.outcome, r.reason) for r in replay_capsule(read(path), subject)] == [(Outcome.SAME, "")]
 
 
 # A vector separates something from the rule; where nothing moves at all, nothing is separated. Its inputs are short

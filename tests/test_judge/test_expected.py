@@ -12,7 +12,7 @@ from test_judge.results import asked, result
 from test_judge.support import fedspec, inside
 
 from fedspec.errors import ContractError
-from fedspec_suite.judge.expected import Expectation, complaints, excused, read
+from fedspec_suite.judge.expected_failures import Expectation, complaints, excused, read
 from fedspec_suite.judge.runner import patterns_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 

@@ -27,7 +27,7 @@ from fedspec_suite.judge.explained import explained, explanation
 from fedspec_suite.judge.plan import Budgeted
 from fedspec_suite.judge.runner import judge_offer, result_of
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 from fedspec_suite.mutants import texts
@@ -158,7 +158,7 @@ def agreed(subject: Behind, *names: str) -> list[str]:
     """What is said of a server of FedDyn where these mutants are looked at, in stages of one each."""
     offer = subject.info.offers[0]
     setting = setting_of(offer)
-    bench, known = bench_of(Inside(subject), offer, setting), known_of(setting)
+    bench, known = bench_of(InProcess(subject), offer, setting), known_of(setting)
     given = {k: bench.play(s) for k, s in enumerate(known.samples[:4])}
     stages = [[v for v in known.variants if v.words == mutants.find(name).words] for name in names]
     beyond = Larger(bench, setting, known, given)
@@ -187,7 +187,7 @@ def test_a_verdict_stands_where_its_explanation_fails(monkeypatch: pytest.Monkey
     monkeypatch.setattr(check, "explanation", fails)
     subject = Behind("fedavg", "server", case=hyper(eta=lambda v: 2 * v))
     offer = subject.info.offers[0]
-    found = result_of(subject, offer, judge_offer(Inside(subject), offer, profile="quick", law="follows-x"))
+    found = result_of(subject, offer, judge_offer(InProcess(subject), offer, profile="quick", law="follows-x"))
     told = explained(found, Budgeted(subject, 60), offer)
     assert told.verdict is Conformity.DOES_NOT
     assert told.nearest.startswith("not diagnosed: ") and "a bug of the diagnosis" in told.nearest
@@ -216,7 +216,7 @@ def test_a_server_that_skips_a_round_without_a_change_is_not_said_to_follow_in_x
             return {"x": self.x, "m": self.m, "v": self.v}
 
     offer = Offer("fedadam", "server", "reddi-2021", intermediates=("m", "v"), dtypes=("float64",))
-    subject = Inside(written(offer, Server))
+    subject = InProcess(written(offer, Server))
     failed = [Obligation(law, "float64", Status.FAIL, ()) for law in ("unrolled", "follows-v")]
     _, said = explanation(subject, offer, failed)
     # One of the cases of a diagnosis has a round in which nothing changes.

@@ -17,10 +17,10 @@ from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.laws import LAWS
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.copies import copied
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.printed import make_room
-from fedspec_suite.measure.running import RUNNING
+from fedspec_suite.measure.closed_form_rounding import make_room
+from fedspec_suite.measure.function_copies import copy_parts
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.running_error import RUNNING
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Status, Undecided
@@ -67,7 +67,7 @@ def sent(client: int, delta: Blocks, weight: int, setting: Setting) -> ClientMes
 @pytest.mark.parametrize("offer", offers("server", "client"), ids=name)
 def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
     setting = setting_of(offer, dtype)
-    bench = bench_of(Inside(SUBJECT), offer, setting)
+    bench = bench_of(InProcess(SUBJECT), offer, setting)
     s, decided = cancelling(plain_scenario(setting), offer.level, setting), 0
     for law in FOLLOWS:
         if not law.why_not(setting, offer.intermediates, concurrent=True):
@@ -84,13 +84,13 @@ def test_what_cancels_is_not_found_wrong(offer: Offer, dtype: str) -> None:
 @pytest.mark.parametrize("number", range(0, len(SUBJECT.info.offers), 74))
 def test_a_sample_of_the_soak_is_clean(number: int) -> None:
     offer = SUBJECT.info.offers[number]
-    obligations = judge_offer(Inside(SUBJECT), offer, cases=4, seed=number + 1)
+    obligations = judge_offer(InProcess(SUBJECT), offer, cases=4, seed=number + 1)
     assert not [o for o in obligations if o.status not in {Status.PASS, Status.SKIP}]
 
 
 def test_zero_changes_of_uneven_clients_do_not_fail_afga() -> None:
     offer = next(o for o in offers("server") if name(o) == "fedamsgrad-server-afga-examples")
-    obligations = judge_offer(Inside(SUBJECT), offer, profile="full", law="follows-v")
+    obligations = judge_offer(InProcess(SUBJECT), offer, profile="full", law="follows-v")
     assert [o.status for o in obligations] == [Status.PASS, Status.PASS]
 
 
@@ -119,7 +119,7 @@ def test_who_writes_down_the_printed_norm_is_right(algorithm: str) -> None:
     of_momentum = [o for o in subject.info.offers if o.options.get("solver", "momentum") == "momentum"]
     (offer, *_) = [o for o in of_momentum if o.level == "round"]
     for law in ("follows-tau-eff", "follows-x", "far-numbers"):
-        found = judge_offer(Inside(subject), offer, profile="quick", law=law)
+        found = judge_offer(InProcess(subject), offer, profile="quick", law=law)
         assert {o.status for o in found} == {Status.PASS}, found
 
 
@@ -135,7 +135,7 @@ def test_who_moves_a_moment_by_a_share_of_its_distance_is_right() -> None:
     )
     subject = Mutated(flaw)
     for law in ("follows-v", "follows-x", "far-numbers"):
-        found = judge_offer(Inside(subject), subject.info.offers[0], profile="quick", law=law)
+        found = judge_offer(InProcess(subject), subject.info.offers[0], profile="quick", law=law)
         assert {o.status for o in found} == {Status.PASS}, found
 
 
@@ -150,7 +150,7 @@ def test_the_room_for_closed_forms_is_small_where_they_do_not_cancel() -> None:
     """At rho = 0.5 a norm that is off in its twelfth digit is found wrong."""
     s = Decimal("0.5")
     function: Any = a_norm
-    roomy = copied([function], make_room).of(function)
+    roomy = copy_parts([function], make_room).of(function)
     with digits():
         rho = RUNNING["float64"](s)
         total = roomy(Solver.MOMENTUM, 7, rho=rho)

@@ -24,13 +24,13 @@ from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.laws import far
 from fedspec_suite.measure.bench import reference
-from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.extent import Extent, beyond, extent_of, in_words, widen
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.reach import far_scenarios
+from fedspec_suite.measure.far_cases import far_scenarios
+from fedspec_suite.measure.far_shrinking import simplest
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.input_ranges import Extent, beyond, extent_of, in_words, widen
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Reach
-from fedspec_suite.measure.simpler import simplest
 from fedspec_suite.measure.verdict import Deviates, Deviation, Status
 
 pytestmark = pytest.mark.table(10)
@@ -41,7 +41,7 @@ QUICK = ("sgd in float16", "tau or 1e-3", "at most twenty clients", "a limit of 
 def found(name: str) -> Deviation | None:
     """What the law that must see a gated flaw finds."""
     law, subject = GATES[name]
-    (o,) = judge_offer(Inside(subject), subject.info.offers[0], law=law, cases=32)
+    (o,) = judge_offer(InProcess(subject), subject.info.offers[0], law=law, cases=32)
     assert o.status in {Status.PASS, Status.FAIL}, o.reason
     return o.deviation
 
@@ -55,13 +55,13 @@ def test_a_flaw_behind_a_gate_is_caught(name: str, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", QUICK)
 def test_the_small_cases_do_not_see_it(name: str) -> None:
     _, subject = GATES[name]
-    (o,) = judge_offer(Inside(subject), subject.info.offers[0], law="follows-x", cases=12)
+    (o,) = judge_offer(InProcess(subject), subject.info.offers[0], law="follows-x", cases=12)
     assert o.status is Status.PASS
 
 
 def test_who_is_wrong_everywhere_is_made_simpler_once() -> None:
     """All large cases come down to one small case, and after the first law nothing is looked for again."""
-    wrong = Inside(mutants.Mutated(mutants.find("fedavg-subtracts")))
+    wrong = InProcess(mutants.Mutated(mutants.find("fedavg-subtracts")))
     server = next(o for o in wrong.info.offers if (o.algorithm, o.level) == ("fedavg", "server"))
     offer = replace(server, dtypes=("float64",))
     looked: list[int] = []
@@ -81,7 +81,7 @@ def test_who_is_wrong_far_away_is_looked_at_from_every_side() -> None:
     """Clients beyond the twentieth are left out; where a case of another law has so many, it says so too."""
     _, subject = GATES["at most twenty clients"]
     (offer,) = subject.info.offers
-    failed = [o.deviation for o in judge_offer(Inside(subject), offer, law="far-*", cases=24) if o.deviation]
+    failed = [o.deviation for o in judge_offer(InProcess(subject), offer, law="far-*", cases=24) if o.deviation]
     assert failed and all("clients" in d.note for d in failed)
 
 
@@ -99,7 +99,7 @@ def test_no_more_local_steps_are_named_than_it_takes(algorithm: str, level: str,
         if extent_of(s)["steps"][1] >= least:
             raise Deviates(Deviation("", ""), s)
 
-    far = drawn(far_scenarios(setting_at(algorithm, level), "rounds"), 12, seed=3)
+    far = draw_cases(far_scenarios(setting_at(algorithm, level), "rounds"), 12, seed=3)
     s = max(far, key=lambda s: extent_of(s)["steps"][1])
     assert extent_of(s)["steps"][1] > 6
     found, _ = simplest(s, Deviates(Deviation("", ""), s), deviates)
@@ -108,7 +108,7 @@ def test_no_more_local_steps_are_named_than_it_takes(algorithm: str, level: str,
 
 def reached(algorithm: str, level: str, side: str, **more: object) -> Extent:
     whole: Extent = {}
-    for s in drawn(far_scenarios(setting_at(algorithm, level, **more), side), 24, seed=3):  # type: ignore[arg-type]
+    for s in draw_cases(far_scenarios(setting_at(algorithm, level, **more), side), 24, seed=3):  # type: ignore[arg-type]
         widen(whole, extent_of(s))
     return whole
 
@@ -138,7 +138,7 @@ def test_numbers_that_a_type_does_not_have_begin_with_an_error() -> None:
     """In float32 a rate of 0.1 is rounded by the subject, before it computes."""
     x0, g = np.zeros(1, "float32"), np.ones(1, "float32")
     sgd = setting_at("sgd", "client", dtype="float32")
-    (s, *_) = drawn(far_scenarios(sgd, "numbers"), 3, seed=0)
+    (s, *_) = draw_cases(far_scenarios(sgd, "numbers"), 3, seed=0)
     case = replace(s.case, x0={"w": x0}, hyper={"eta_l": 0.1})
     (answer,) = reference(Scenario(case, (Gradient({"w": g}),)))
     (exact,) = reference(Scenario(replace(case, hyper={"eta_l": 0.125}), (Gradient({"w": g}),)))
@@ -150,13 +150,13 @@ def test_an_extent_in_words() -> None:
         in_words({"rounds": (1, 50), "tau": (0, 0.1), "clients": (3, 3)}) == "1 to 50 rounds, 3 clients, tau 0 to 0.1"
     )
     sgd = setting_at("sgd", "client", reach=Reach(coordinates=40))
-    sizes = [(s, extent_of(s)["coordinates"][1]) for s in drawn(far_scenarios(sgd, "coordinates"), 24, seed=0)]
+    sizes = [(s, extent_of(s)["coordinates"][1]) for s in draw_cases(far_scenarios(sgd, "coordinates"), 24, seed=0)]
     assert all(("40 coordinates" in beyond(s)) == (d == 40) for s, d in sizes) and any(d == 40 for _, d in sizes)
 
 
 def test_a_verdict_says_what_its_cases_reached_over() -> None:
     offer = replace(SUBJECT.info.offers[0], dtypes=("float64",))
-    ask = partial(judge_offer, Inside(SUBJECT), offer, cases=8)
+    ask = partial(judge_offer, InProcess(SUBJECT), offer, cases=8)
     (small,), (far,) = ask(law="follows-x"), ask(law="far-coordinates")
     assert small.extent["coordinates"][1] < 30 <= far.extent["coordinates"][1]
 
@@ -169,13 +169,17 @@ def test_the_largest_cases_are_as_large_as_told() -> None:
 
 def test_few_cases_hold_sums_beyond_32_bits_long_delays_and_idle_steps() -> None:
     """As many as the quick profile draws: three implementations that nobody had seen got by without."""
-    rounds = [e for s in drawn(far_scenarios(setting_at("fedavg", "server"), "numbers"), 12, seed=0) for e in s.events]
+    rounds = [
+        e for s in draw_cases(far_scenarios(setting_at("fedavg", "server"), "numbers"), 12, seed=0) for e in s.events
+    ]
     assert any(sum(m.weight for m in e.messages) >= 2**32 / 2 for e in rounds)
-    arrivals = [e for s in drawn(far_scenarios(setting_at("fedbuff", "trace"), "rounds"), 3, seed=0) for e in s.events]
+    arrivals = [
+        e for s in draw_cases(far_scenarios(setting_at("fedbuff", "trace"), "rounds"), 3, seed=0) for e in s.events
+    ]
     assert max(e.delay for e in arrivals) > 8
     steps = [
         S
-        for s in drawn(far_scenarios(setting_at("afga", "trace"), "rounds"), 3, seed=0)
+        for s in draw_cases(far_scenarios(setting_at("afga", "trace"), "rounds"), 3, seed=0)
         for e in s.events
         for S in e.computing
     ]

@@ -33,7 +33,7 @@ ADAPTERS = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in SHARED | 
 TRIED = """
 import json, sys
 from importlib import import_module
-from fedspec_suite.adapters.rounds import rounds
+from fedspec_suite.lora.rounds import rounds
 
 said = {}
 for name in sys.argv[1:]:

@@ -25,7 +25,7 @@ from fedspec_suite.diagnosis.seen import gates
 from fedspec_suite.diagnosis.seen.course import course
 from fedspec_suite.diagnosis.seen.gates import _words
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.scenario import with_hyper
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Undecided
@@ -163,7 +163,7 @@ def test_a_right_one_deviates_nowhere() -> None:
 def test_a_case_in_which_nothing_can_be_decided_is_passed_over() -> None:
     """A zero beside a second moment that may be zero: a case made plainer may come down to that."""
     of, subject = setting("fedyogi", "server"), Behind("fedyogi", "server")
-    bench, known = bench_of(Inside(subject), subject.info.offers[0], of), known_of(of)
+    bench, known = bench_of(InProcess(subject), subject.info.offers[0], of), known_of(of)
     cases = [with_hyper(s, tau=0.0, v0=0.0) for s in known.samples]
     s = next(s for s in cases if any((m.delta[n] == 0).all() for m in s.events[0].messages for n in m.delta))  # type: ignore[union-attr]
     with pytest.raises(Undecided):

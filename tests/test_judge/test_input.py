@@ -39,7 +39,7 @@ from fedspec.plan import Plan
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Weighting
 from fedspec.server.average import average
-from fedspec_suite.measure.pools import POOLS
+from fedspec_suite.measure.hyper_pools import POOLS
 
 pytestmark = pytest.mark.table(20)
 

@@ -20,12 +20,12 @@ from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.laws import PROPERTIES
-from fedspec_suite.measure.at_edges import edge_cases
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.reach import far_scenarios
+from fedspec_suite.measure.edge_cases import edge_cases
+from fedspec_suite.measure.far_cases import far_scenarios
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Status
 
@@ -145,8 +145,8 @@ def determined(rows: list[Inputs], one: str, by: str) -> bool:
 @pytest.mark.parametrize("offer", offers(), ids=lambda o: f"{o.algorithm}-{o.level}-{'-'.join(o.options.values())}")
 def test_no_input_determines_another_one(offer: Offer) -> None:
     setting = setting_of(offer)
-    cases = [*drawn(scenarios(setting), 60, seed=0), *edge_cases(setting)]
-    cases += drawn(far_scenarios(setting, "numbers"), 20, seed=0)
+    cases = [*draw_cases(scenarios(setting), 60, seed=0), *edge_cases(setting)]
+    cases += draw_cases(far_scenarios(setting, "numbers"), 20, seed=0)
     rows = [r for s in cases for r in inputs(s)]
     values = {name: {r[name] for r in rows if name in r} for name in dict.fromkeys(name for r in rows for name in r)}
     # A row that has one gradient a round has one step of everybody.
@@ -218,7 +218,7 @@ def test_the_specification_keeps_every_law_under_every_pair_of_options(algorithm
     for offer in unasked(algorithm, level):
         shows = CATALOGUE[algorithm].shows_at(level)
         bench = replace(offer, intermediates=shows)
-        found = judge_offer(Inside(SUBJECT), bench, cases=2, law=f"{PROPERTIES},repeats,isolated,dtype,inputs")
+        found = judge_offer(InProcess(SUBJECT), bench, cases=2, law=f"{PROPERTIES},repeats,isolated,dtype,inputs")
         assert found
         wrong = [(o.law, str(o.deviation)) for o in found if o.status in {Status.FAIL, Status.ERROR}]
         assert not wrong, (offer.reading, dict(offer.options), wrong)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from fedspec.errors import SOURCES, to_install
-from fedspec_suite.brought import OURS
+from fedspec_suite.extensions import OURS
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECTS = {
@@ -134,7 +134,7 @@ def test_messages_name_extras_that_there_are() -> None:
         for path in (ROOT / package).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "to_install"
-        if path != ROOT / "judge/fedspec_suite/brought.py"
+        if path != ROOT / "judge/fedspec_suite/extensions.py"
     ]
     # What entry points are missed by stands in a table of its own.
     calls += [[extras, distribution] for distribution, extras in OURS.values()]

@@ -21,9 +21,9 @@ from fedspec_suite.judge.check import check
 from fedspec_suite.judge.request import Request
 from fedspec_suite.measure.verdict import Conformity
 from fedspec_suite.report import terminal
-from fedspec_suite.subjects import environments, installing, making
+from fedspec_suite.subjects import environment_builder, environments, installing
+from fedspec_suite.subjects.environment_builder import try_lock
 from fedspec_suite.subjects.environments import STAMP, Environment
-from fedspec_suite.subjects.making import try_lock
 
 PINS = "torch==2.13.0\n"
 FAKE = Path(__file__).with_name("fake_uv.py")
@@ -146,7 +146,7 @@ def test_without_uv_pip_installs(plain: None, monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("FEDSPEC_CACHE", str(tmp_path))
     monkeypatch.setattr(installing, "listed", lambda python: "")
     ran: list[list[str]] = []
-    monkeypatch.setattr(making, "_run", lambda job, argv, log: ran.append(argv))
+    monkeypatch.setattr(environment_builder, "_run", lambda job, argv, log: ran.append(argv))
     said: list[str] = []
     one = environment("one", tmp_path)
     one.folder.mkdir(parents=True)
@@ -206,7 +206,11 @@ def test_who_waits_for_a_lock_gives_up_when_told(tmp_path: Path) -> None:
     stop = threading.Event()
     stop.set()
     lock = tmp_path / "lock"
-    with making.locked(lock, "one", print), pytest.raises(KeyboardInterrupt), making.locked(lock, "one", print, stop):
+    with (
+        environment_builder.locked(lock, "one", print),
+        pytest.raises(KeyboardInterrupt),
+        environment_builder.locked(lock, "one", print, stop),
+    ):
         pass
 
 
@@ -297,7 +301,7 @@ def test_where_there_is_no_terminal_lines_are_printed(
 CODE = """
 import sys
 from pathlib import Path
-from fedspec_suite.subjects.making import ended, locked
+from fedspec_suite.subjects.environment_builder import ended, locked
 lock_file, pid_file = sys.argv[1:]
 wait = "import os, time; open(%r, 'w').write(str(os.getpid())); time.sleep(600)" % pid_file
 with locked(Path(lock_file), "package", print) as lock, open(lock_file + ".log", "w") as log:

@@ -17,10 +17,10 @@ from test_judge.test_robust_process import gone
 
 from fedspec_bench import processes
 from fedspec_bench.job import Job
-from fedspec_suite.judge import workers
+from fedspec_suite.judge import worker_pool
 from fedspec_suite.measure import process
 from fedspec_suite.measure.interrupts import Terminated, blocked, deferred, terminable
-from fedspec_suite.subjects import making
+from fedspec_suite.subjects import environment_builder
 
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
 SENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -49,7 +49,7 @@ def late(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 def environment(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("wb") as lock, (tmp_path / "log").open("w") as log:
-        making.ended(SLEEP, lock.fileno(), log)
+        environment_builder.ended(SLEEP, lock.fileno(), log)
 
 
 def subject(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_workers_are_ended(sent: signal.Signals, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(multiprocessing.context.SpawnProcess, "start", interrupted)
     with terminable(), pytest.raises(KeyboardInterrupt):
-        list(workers.shared(nothing, lost, [1, 2], jobs=2))
+        list(worker_pool.run_tasks(nothing, lost, [1, 2], jobs=2))
     (pid,) = begun
     assert gone(pid)
 

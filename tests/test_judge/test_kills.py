@@ -17,8 +17,8 @@ from test_judge.support import fedspec
 from fedspec.catalogue import CATALOGUE
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
-from fedspec_suite.kills import asking, matrix
-from fedspec_suite.laws import LAWS, every, properties
+from fedspec_suite.kills import matrix, mutant_runs
+from fedspec_suite.laws import LAWS, all_laws, properties
 from fedspec_suite.mutants import MUTANTS, Mutant, original, written
 from fedspec_suite.report.kills import table
 
@@ -46,9 +46,9 @@ def noticed(**more: str) -> Mutant:
     return Mutant(**{**edit, "old": "rho * state.u + g", "new": "(rho * state.u + g)", **more})  # type: ignore[arg-type]
 
 
-def cells(name: str, number: int) -> asking.Asked:
+def cells(name: str, number: int) -> mutant_runs.MutantResult:
     """What becomes of one mutant on one offer."""
-    return asking.ask(number, [name], tuple(every()), seed=0, count=4)[name]
+    return mutant_runs.ask(number, [name], tuple(all_laws()), seed=0, count=4)[name]
 
 
 @pytest.mark.slow
@@ -57,11 +57,11 @@ def test_what_changes_nothing_survives_every_law(monkeypatch: pytest.MonkeyPatch
     row = matrix.run(["noticed"], cases=4).rows[0]
     (asked,) = row.offers.values()
     assert not row.killed and {"follows-x", "unrolled", "repeats"} <= set(row.survived)
-    assert sorted([*asked.survived, *(law for laws in asked.not_asked.values() for law in laws)]) == sorted(every())
+    assert sorted([*asked.survived, *(law for laws in asked.not_asked.values() for law in laws)]) == sorted(all_laws())
 
 
 def test_a_law_that_does_not_apply_is_not_asked() -> None:
-    (number,) = asking.offers_of(MUTANTS["momentum-stale"])
+    (number,) = mutant_runs.offers_of(MUTANTS["momentum-stale"])
     reasons = {law: why for why, laws in cells("momentum-stale", number).not_asked.items() for law in laws}
     assert reasons["client-order"] == "is about level server"
     assert reasons["follows-v"] == "momentum has no v"
@@ -69,7 +69,7 @@ def test_a_law_that_does_not_apply_is_not_asked() -> None:
 
 def test_a_rule_that_does_not_run_is_not_asked() -> None:
     server, round_ = (
-        next(i for i in asking.offers_of(MUTANTS["proximal-sign"]) if SUBJECT.info.offers[i].level == level)
+        next(i for i in mutant_runs.offers_of(MUTANTS["proximal-sign"]) if SUBJECT.info.offers[i].level == level)
         for level in ("server", "round")
     )
     assert set(cells("proximal-sign", server).not_asked) >= {"the edited function does not run here"}
@@ -79,7 +79,7 @@ def test_a_rule_that_does_not_run_is_not_asked() -> None:
 
 def test_a_mutant_that_raises_is_not_counted_as_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MUTANTS, "noticed", noticed(new="g.no_such_thing"))
-    asked = cells("noticed", asking.offers_of(MUTANTS["noticed"])[0])
+    asked = cells("noticed", mutant_runs.offers_of(MUTANTS["noticed"])[0])
     assert not asked.killed and not asked.survived
     assert any("no_such_thing" in why for why in asked.not_asked)
 
@@ -88,29 +88,29 @@ def test_what_a_mutant_remembers_ends_where_it_says(monkeypatch: pytest.MonkeyPa
     """A buffer kept for a session shows in its second round only; one kept for good shows in a second run."""
     for name, leak, second in (("momentum-not-reset", "session", False), ("momentum-shared", "process", True)):
         assert MUTANTS[name].leaks == leak
-        killed = cells(name, asking.offers_of(MUTANTS[name])[0]).killed
+        killed = cells(name, mutant_runs.offers_of(MUTANTS[name])[0]).killed
         assert "round-afresh" in killed
         assert ("repeats" in killed) is second
 
 
 def test_offers_are_those_that_claim_what_is_edited() -> None:
-    offers = [SUBJECT.info.offers[i] for i in asking.offers_of(MUTANTS["fedadam-step-correction-late"])]
+    offers = [SUBJECT.info.offers[i] for i in mutant_runs.offers_of(MUTANTS["fedadam-step-correction-late"])]
     assert {(o.algorithm, o.reading) for o in offers} == {("fedadam", "kingma-ba-step")}
     # No reading of FedAMSGrad has it: a subject claims the canonical one.
-    offers = [SUBJECT.info.offers[i] for i in asking.offers_of(MUTANTS["fedamsgrad-step-correction-late"])]
+    offers = [SUBJECT.info.offers[i] for i in mutant_runs.offers_of(MUTANTS["fedamsgrad-step-correction-late"])]
     assert {(o.level, o.reading) for o in offers} == {("server", "afga"), ("round", "afga")}
 
 
 def living(names: Iterable[str], laws: Sequence[str]) -> set[str]:
     """Those of the mutants that none of the laws kills on any offer."""
     left = set(names)
-    on = {name: set(asking.offers_of(MUTANTS[name])) for name in left}
-    for law in map(every().__getitem__, laws):
+    on = {name: set(mutant_runs.offers_of(MUTANTS[name])) for name in left}
+    for law in map(all_laws().__getitem__, laws):
         for number in sorted(set().union(*(on[name] for name in left))):
-            setting, shown = asking.offered(number), SUBJECT.info.offers[number].intermediates
+            setting, shown = mutant_runs.offer_setting(number), SUBJECT.info.offers[number].intermediates
             here = sorted(name for name in left if number in on[name])
             if here and not law.why_not(setting, shown, concurrent=True):
-                found = asking.ask(number, here, (law.id,), seed=0, count=asking.CASES)
+                found = mutant_runs.ask(number, here, (law.id,), seed=0, count=mutant_runs.CASES)
                 left -= {name for name, asked in found.items() if asked.killed}
     return left
 
@@ -197,5 +197,5 @@ def test_a_mutant_of_which_nothing_can_be_asked_is_printed_all_the_same() -> Non
     """Its edit fails in every case: no law says anything of it, and it is not said to live through one."""
     printed = StringIO()
     out = Console(file=printed, width=80)
-    table(matrix.Matrix(0, 12, tuple(every()), (matrix.Row("fails-everywhere", {}),)), out)
+    table(matrix.Matrix(0, 12, tuple(all_laws()), (matrix.Row("fails-everywhere", {}),)), out)
     assert "fails-everywhere: no law was asked about it" in printed.getvalue()

@@ -10,8 +10,8 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.limits import outside
+from fedspec_suite.measure.declared_limits import broken_limit
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 
@@ -25,7 +25,7 @@ MATRICES += [("adam", "client"), ("fedavg", "server"), ("fedams", "server"), ("f
 
 def judged(algorithm: str, level: str, **limits: str) -> list[Obligation]:
     subject = limited(algorithm, level, **limits)
-    return judge_offer(Inside(subject), subject.offer, cases=2, law="*,properties")
+    return judge_offer(InProcess(subject), subject.offer, cases=2, law="*,properties")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_the_first_look_keeps_to_the_limits_too(limits: dict[str, str]) -> None:
         refused = {"client"} if "participation" in limits else {"round"} if "matrices" in limits.values() else set()
         for level in {"client", "server", "round"} & {*a.levels} - refused:
             offer = Offer(a.id, level, a.readings[0].name, **limits)  # type: ignore[arg-type]
-            assert not outside(offer, plain_scenario(setting_of(offer)))
+            assert not broken_limit(offer, plain_scenario(setting_of(offer)))
             seen += 1
     assert seen > 20
 

@@ -20,11 +20,11 @@ from fedspec_suite import mutants
 from fedspec_suite.diagnosis.diagnosis import in_words
 from fedspec_suite.diagnosis.edits.unguarded import opened
 from fedspec_suite.diagnosis.identify import identify
-from fedspec_suite.kills.asking import offered, offers_of
+from fedspec_suite.kills.mutant_runs import offer_setting, offers_of
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.copies import Copy, plan_of
-from fedspec_suite.measure.forms import form_of
-from fedspec_suite.measure.printed import with_room
+from fedspec_suite.measure.closed_form_rounding import with_room
+from fedspec_suite.measure.edited_sessions import form_of
+from fedspec_suite.measure.function_copies import Copy, plan_of
 from fedspec_suite.mutants import MUTANTS, Mutant
 
 EQUIVALENT: dict[str, str] = {
@@ -46,7 +46,7 @@ SAMPLE = list(MUTANTS)[:: 1 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 
 def test_a_mutant_is_named_where_the_models_show_it(name: str) -> None:
     mutant, said = MUTANTS[name], []
     for number in offers_of(mutant):
-        offer, setting = SUBJECT.info.offers[number], offered(number)
+        offer, setting = SUBJECT.info.offers[number], offer_setting(number)
         said.append(in_words(identify(bench_of(mutants.Mutated(mutant), offer, setting), setting), True))
         if EQUIVALENT.get(name, mutant.words) in said[-1]:
             return

@@ -15,13 +15,13 @@ from fedspec import schema
 from fedspec.errors import FedspecError
 from fedspec.parsing import DEEPEST, MOST_DOTS, parse_json, parse_toml
 from fedspec_proofs import stored as ledger
-from fedspec_suite.judge import expected
-from fedspec_suite.judge.capsules import stored as capsules
-from fedspec_suite.report import stored as results
-from fedspec_suite.vectors import stored as vectors
-from fedspec_torch.recipes import reading as recipes
-from fedspec_torch.recipes import stored as recipe_runs
-from fedspec_torch.run import trials
+from fedspec_suite.judge import expected_failures
+from fedspec_suite.judge.capsules import file_format as capsules
+from fedspec_suite.report import results_file as results
+from fedspec_suite.vectors import store as vectors
+from fedspec_torch.recipes import parser as recipes
+from fedspec_torch.recipes import store as recipe_runs
+from fedspec_torch.run import trial_log
 
 DEPTHS = (DEEPEST + 1, 900, 100_000)
 """The middle one is as deep as Python's readers go, and deeper than what walks through it may."""
@@ -67,7 +67,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "vectors": lambda path: vectors.read(path, "vector_index"),
     "ledger": ledger.load,
     "recipe": recipe_runs._read,
-    "trials": lambda path: trials.read(path, {}),
+    "trials": lambda path: trial_log.read(path, {}),
 }
 
 
@@ -87,7 +87,7 @@ def test_every_reader_of_toml_refuses_it(kind: str, deep: int, tmp_path: Path) -
     before, opened, inner, closed = TOML[kind]
     text = before + opened * deep + inner + closed * deep
     (tmp_path / "file").write_text(text)
-    for read in (lambda: expected.read(tmp_path / "file"), lambda: recipes.parsed("mine", text)):
+    for read in (lambda: expected_failures.read(tmp_path / "file"), lambda: recipes.parsed("mine", text)):
         with pytest.raises(FedspecError, match=r"nested too deeply|dots") as refused:
             read()
         assert "\n" not in str(refused.value) and len(str(refused.value)) < 400

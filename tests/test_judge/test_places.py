@@ -21,7 +21,7 @@ from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.first_equation import begins
 from fedspec_suite.diagnosis.variants import Variant, single, systematic
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 
 MEAN = "a set takes the mean of its coordinates' values, not the largest"
@@ -99,7 +99,7 @@ def _said(name: str, level: Level, shown: bool = True) -> str:
     offer = offer if shown else replace(offer, intermediates=())
     setting = setting_of(offer)
     known = known_of(setting)
-    return begins(known, _played(bench_of(Inside(subject, copies=True), offer, setting), known.samples))
+    return begins(known, _played(bench_of(InProcess(subject, copies=True), offer, setting), known.samples))
 
 
 @pytest.mark.table(1)

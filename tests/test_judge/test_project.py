@@ -11,7 +11,7 @@ from test_judge.support import fedspec, py
 
 from fedspec.errors import FedspecError
 from fedspec.plugins import VARIABLE
-from fedspec_suite.cli.own_files import prepare
+from fedspec_suite.cli.plugin_files import prepare
 from fedspec_suite.cli.project import LARGEST, defaults, nearest
 
 TABLE = '[tool.fedspec.check]\nprofile = "quick"\nseed = 3\nreport = ["out.jsonl"]\n'

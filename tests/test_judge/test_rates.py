@@ -14,7 +14,7 @@ from fedspec.errors import ParameterError
 from fedspec.reference import SUBJECT
 from fedspec.serve import load
 from fedspec_suite.judge.runner import conclude, judge_offer
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.verdict import Conformity, Status
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
@@ -43,7 +43,7 @@ def test_every_row_of_the_catalogue_has_rates_of_its_own(algorithm: str, level: 
     rates: Any = "each" if level == "client" else "rounds"
     rates = "clients" if level == "round" and algorithm not in DIVIDING else rates
     offer = Offer(algorithm, level, row.readings[0].name, solver, dtypes=("float64",), rates=rates)
-    found = judge_offer(Inside(SUBJECT), offer, law="rates-*,schedule-*", cases=3)
+    found = judge_offer(InProcess(SUBJECT), offer, law="rates-*,schedule-*", cases=3)
     assert found and conclude(found)[0] is Conformity.CONFORMS, found
 
 
@@ -60,7 +60,7 @@ def test_a_right_one_conforms(name: str) -> None:
 def test_a_wrong_one_is_found_without_reading_the_rule_too(names: str, laws: set[str]) -> None:
     for name in names.split():
         subject = load(f"{SUBJECTS / 'rated.py'}:{name}")
-        found = judge_offer(Inside(subject), subject.info.offers[0], law="rates-*,schedule-*", cases=12)
+        found = judge_offer(InProcess(subject), subject.info.offers[0], law="rates-*,schedule-*", cases=12)
         assert {o.law for o in found if o.status is Status.FAIL} == laws, name
 
 

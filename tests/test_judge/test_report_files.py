@@ -11,7 +11,7 @@ import pytest
 from test_judge.results import asked, result, wrong
 from test_judge.support import hostile, inside
 
-from fedspec_suite.judge.expected import Complaint, Expectation
+from fedspec_suite.judge.expected_failures import Complaint, Expectation
 from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status
 from fedspec_suite.report.files import Report
 

@@ -18,13 +18,13 @@ from test_judge.support import inside, py
 
 from fedspec_suite.diagnosis.cases.samples import samples_of
 from fedspec_suite.diagnosis.seen.course import followed
-from fedspec_suite.judge.expected import Complaint, Expectation
+from fedspec_suite.judge.expected_failures import Complaint, Expectation
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Course, Deviation, Result, Status, Unseen
 from fedspec_suite.report import results_page, sentences
-from fedspec_suite.report.course_picture import picture
-from fedspec_suite.report.stored import Run, Stored
+from fedspec_suite.report.deviation_plot import picture
+from fedspec_suite.report.results_file import ResultsFile, Run
 
 EVIL = """<script>alert(1)</script><img src=x onerror=a()> "' onload="b()" </style>&lt; \ud800\x1b[31m"""
 RUN = Run("0.1.0", "3.11.7", "2.4.6", "2026-11-26", "quick", 7)
@@ -95,7 +95,7 @@ class Page(HTMLParser):
 
 
 def paged(results: list[Result], **more: Any) -> Page:
-    return Page(results_page.page([Stored("r.jsonl", tuple(results), (RUN,) * len(results))], **more))
+    return Page(results_page.page([ResultsFile("r.jsonl", tuple(results), (RUN,) * len(results))], **more))
 
 
 ALLOWED = {

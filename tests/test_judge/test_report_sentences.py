@@ -9,10 +9,11 @@ from test_judge.results import HERE, asked, result, wrong
 
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE
 from fedspec_suite.judge.runner import about, first
-from fedspec_suite.laws import every
+from fedspec_suite.laws import all_laws
 from fedspec_suite.measure.verdict import UNREAD, Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report.sentences import (
     broken,
+    finding,
     head,
     holds,
     names,
@@ -20,7 +21,6 @@ from fedspec_suite.report.sentences import (
     remedies,
     single_only,
     tally,
-    told,
     unknown,
     words,
 )
@@ -51,7 +51,7 @@ HEADS = [
     ),
     (
         wrong("x follows the claimed reading", asked("inputs", FAIL, deviation=LATE)),
-        f"but in round 2 arrays were changed in place (law inputs: {every()['inputs'].words})",
+        f"but in round 2 arrays were changed in place (law inputs: {all_laws()['inputs'].words})",
     ),
     # A feature that decides comes before the numbers.
     (
@@ -84,8 +84,8 @@ def test_large_cases_that_come_down_to_the_same_say_it_once() -> None:
     far = [asked(law, FAIL, deviation=d) for law, d in zip(laws, notes, strict=True)]
     single = asked("far-rounds", FAIL, "float32", deviation=plain)
     r = wrong("A", *far, single)
-    assert [told(o, r) for o in far] == [str(plain), "as far-numbers", str(other), "as far-numbers"]
-    assert told(single, r) == str(plain)
+    assert [finding(o, r) for o in far] == [str(plain), "as far-numbers", str(other), "as far-numbers"]
+    assert finding(single, r) == str(plain)
 
 
 def test_a_law_that_met_what_is_no_number_and_nothing_else_is_not_said_to_fail() -> None:
@@ -98,7 +98,7 @@ def test_a_law_that_met_what_is_no_number_and_nothing_else_is_not_said_to_fail()
         asked("zero-weight", Status.FAIL, deviation=nan),
         asked("zero-weight", Status.FAIL, "float32"),
     )
-    assert broken(r) == [every()["zero-weight"].words]
+    assert broken(r) == [all_laws()["zero-weight"].words]
 
 
 def test_an_answer_that_cannot_be_read_is_said_to_be_that_and_no_breach_of_the_law_that_asked() -> None:
@@ -126,8 +126,8 @@ def test_broken_and_holding_laws_are_said_in_their_words_and_once() -> None:
         asked("client-order", Status.INCONCLUSIVE),
     )
     assert unknown(r)
-    assert broken(r) == [every()["zero-weight"].words, f"{words('unanimous')} (float32 alone)"]
-    assert holds(r) == [every()["mirrors"].words]
+    assert broken(r) == [all_laws()["zero-weight"].words, f"{words('unanimous')} (float32 alone)"]
+    assert holds(r) == [all_laws()["mirrors"].words]
     assert not unknown(wrong("A at fedavg.step (ratio 1)")) and not unknown(result())
 
 

@@ -19,9 +19,9 @@ from fedspec_suite.measure.verdict import Conformity, Deviation, Result, Status
 from fedspec_suite.report import badges, changes, results_page, sentences, verdicts
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.markdown import markdown
-from fedspec_suite.report.partly import one_line
+from fedspec_suite.report.partial_conformance import one_line
+from fedspec_suite.report.results_file import SCHEMA, ResultsFile, Run, line, read
 from fedspec_suite.report.sarif import sarif
-from fedspec_suite.report.stored import SCHEMA, Run, Stored, line, read
 
 pytestmark = pytest.mark.table(10)
 
@@ -198,7 +198,7 @@ def test_ten_times_as_many_rows_are_ten_times_the_work(monkeypatch: pytest.Monke
 
         monkeypatch.setattr(sentences, "one_line", counted)
         results = [replace(OFFERS[k % 6], algorithm="fedavg", fixed={"eta": float(k // 2)}) for k in range(rows)]
-        stored = Stored("r", tuple(results), (RUN,) * rows)
+        stored = ResultsFile("r", tuple(results), (RUN,) * rows)
         assert results_page.page([stored]) and junit(results, [], "") and sarif(results, [], "")
         assert markdown(results, [], "") and verdicts.text(results, "") and not changes.changes(stored, stored)
         return seen
@@ -207,7 +207,7 @@ def test_ten_times_as_many_rows_are_ten_times_the_work(monkeypatch: pytest.Monke
 
 
 def since(old: list[Result], new: list[Result]) -> list[tuple[str, str]]:
-    a, b = (Stored(name, tuple(some), (RUN,) * len(some)) for name, some in (("a", old), ("b", new)))
+    a, b = (ResultsFile(name, tuple(some), (RUN,) * len(some)) for name, some in (("a", old), ("b", new)))
     return [(c.kind, c.said) for c in changes.changes(a, b)]
 
 

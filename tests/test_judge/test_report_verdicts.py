@@ -6,7 +6,7 @@ import pytest
 from test_judge.results import asked, printed, result, wrong
 
 from fedspec_suite.diagnosis.diagnosis import FOLLOWS, NONE, SMALL, SOME
-from fedspec_suite.laws import every
+from fedspec_suite.laws import all_laws
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen
 from fedspec_suite.report import sentences
 from fedspec_suite.report.sentences import unknown
@@ -133,14 +133,14 @@ def test_an_offer_has_three_lines_in_the_summary_at_most_and_three_more_where_no
 @pytest.mark.parametrize("nearest", [SMALL, SOME, f"in some cases {FOLLOWS}, not v: {NONE}"])
 def test_who_deviates_in_a_law_s_cases_alone_is_told_the_law(nearest: str) -> None:
     r = wrong(nearest, asked("tie-stays", Status.FAIL), asked("unanimous"))
-    assert f"    fails: {every()['tie-stays'].words}" in printed([r])
+    assert f"    fails: {all_laws()['tie-stays'].words}" in printed([r])
     assert not any("fails:" in line for line in printed([wrong("v is forgotten", *r.obligations)]))
 
 
 def test_an_unknown_variant_says_what_is_broken_and_what_holds() -> None:
     told = printed([UNKNOWN])[3:8]
     assert told[0].startswith("  mine 0.1 fedavg: no known variant; every step is the specified one times t^-1; first")
-    assert told[2].startswith("    fails: ") and every()["zero-weight"].words in told[2]
+    assert told[2].startswith("    fails: ") and all_laws()["zero-weight"].words in told[2]
     assert told[4].startswith("    holds: 3 properties, such as: ")
 
 
@@ -149,7 +149,7 @@ def test_what_is_left_out_of_a_list_is_counted() -> None:
     shown = [law for law in ("unrolled", "zero-weight", "unanimous", "mean") if sentences.words(law) in told]
     assert 0 < len(shown) < 4 and f"; and {4 - len(shown)} more" in told
     short = wrong("no known variant", asked("follows-x", Status.FAIL), asked("zero-weight", Status.FAIL))
-    assert f"    fails: {every()['zero-weight'].words}" in printed([short])
+    assert f"    fails: {all_laws()['zero-weight'].words}" in printed([short])
 
 
 def test_float32_inside_says_how_to_offer_no_more() -> None:
@@ -211,8 +211,8 @@ def test_notes_obligations_denominators_and_commands_come_on_request() -> None:
         "fedspec check noted",
         "9 of 9 obligations exercised on 120 cases, 4 passed; 1 not offered",
         "fedavg.step round 2; got[1] 0.25, want 0.5; ratio 1e+15",
-        every()["rests"].words,
-        every()["unrolled"].words,
+        all_laws()["rests"].words,
+        all_laws()["unrolled"].words,
     )
     brief, long = (" ".join(" ".join(printed(NOTED, details=details)).split()) for details in (False, True))
     for words in wanted:

@@ -16,7 +16,7 @@ from test_judge.work import doubled, lost
 
 from fedspec_suite.judge import runner
 from fedspec_suite.judge.runner import PROFILES
-from fedspec_suite.judge.workers import shared
+from fedspec_suite.judge.worker_pool import run_tasks
 
 pytestmark = pytest.mark.table(1)
 
@@ -186,7 +186,7 @@ def test_an_interrupt_prints_what_is_judged_so_far(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dies_takes_its_own_task_only() -> None:
-    results = list(shared(doubled, lost, [0, 1, 2, 3], 2))
+    results = list(run_tasks(doubled, lost, [0, 1, 2, 3], 2))
     assert results == [0, 1, 10, 11, 20, "lost 2 after 1: the judge's own process ended (exit code 9)", 30, 31]
 
 
@@ -200,7 +200,7 @@ def test_a_task_may_become_known_while_others_are_done() -> None:
             yield None
         yield 3
 
-    for result in shared(doubled, lost, late(), 2):
+    for result in run_tasks(doubled, lost, late(), 2):
         given.append(result)
     assert given == [0, 1, 30, 31]
 

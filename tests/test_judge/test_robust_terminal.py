@@ -15,7 +15,7 @@ from test_judge.support import hostile, inside, py
 
 from fedspec_suite.cli import start
 from fedspec_suite.judge.request import Request, command
-from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.escaping import escape_controls
 from fedspec_suite.report.terminal import Plain
 
 SOME = ("--profile", "quick", "--jobs", "1", "--law", "repeats")
@@ -24,9 +24,9 @@ MAIN = "from fedspec_suite.cli.app import main; main()"
 
 
 def test_what_is_not_printed_is_spelled_out() -> None:
-    assert inert("a\x1b[2J\r\nb\a\x9b\u202e\ud800 é") == r"a\x1b[2J\r\nb\x07\x9b\u202e\ud800 é"
-    assert inert("a\nb", keep="\n") == "a\nb"
-    assert inert("x" * 10, most=4) == "xxxx..."
+    assert escape_controls("a\x1b[2J\r\nb\a\x9b\u202e\ud800 é") == r"a\x1b[2J\r\nb\x07\x9b\u202e\ud800 é"
+    assert escape_controls("a\nb", keep="\n") == "a\nb"
+    assert escape_controls("x" * 10, most=4) == "xxxx..."
 
 
 def test_the_console_makes_inert_what_was_not_made_so_before() -> None:

@@ -19,18 +19,18 @@ from fedspec.arith import Array
 from fedspec.contract import Case, ClientMessage, Event, Messages
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import first_deviation, judge_offer, run_law
-from fedspec_suite.laws import Law, every
+from fedspec_suite.laws import Law, all_laws
 from fedspec_suite.laws.relations import related
 from fedspec_suite.measure.bench import Bench, bench_of
 from fedspec_suite.measure.cases import case
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Deviates, Deviation, NotOffered, Obligation, Status
 from fedspec_suite.mutants import Mutated, find
-from fedspec_suite.report.sentences import alone
+from fedspec_suite.report.sentences import finding_alone
 
 
 def test_a_crash_of_a_law_is_raised() -> None:
@@ -39,15 +39,15 @@ def test_a_crash_of_a_law_is_raised() -> None:
 
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
-    bench = bench_of(Inside(SUBJECT), offer, setting)
+    bench = bench_of(InProcess(SUBJECT), offer, setting)
     with pytest.raises(ZeroDivisionError, match="a slip of the judge"):
-        run_law(replace(every()["follows-x"], check=check), bench, setting, 5, 0)
+        run_law(replace(all_laws()["follows-x"], check=check), bench, setting, 5, 0)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_law_that_is_asked_first_counts_in_its_precision(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """SM3 on vectors never asks what the rule gives, so that nothing else can tell it the precision."""
-    law = every()["sm3-vectors"]
+    law = all_laws()["sm3-vectors"]
     asked = ((offer, setting_of(offer, dtype)) for offer in SUBJECT.info.offers)
     offer, setting = next((o, s) for o, s in asked if not law.why_not(s, o.intermediates, concurrent=True))
     seen: set[float] = set()
@@ -58,7 +58,7 @@ def test_a_law_that_is_asked_first_counts_in_its_precision(dtype: str, monkeypat
         compare(self, name, got, want, *more)
 
     monkeypatch.setattr(Bench, "compare", watched)
-    bench = bench_of(Inside(SUBJECT), offer, setting)
+    bench = bench_of(InProcess(SUBJECT), offer, setting)
     run_law(law, bench, setting, 5, 0)
     assert seen == {float(np.finfo(dtype).eps)}
 
@@ -83,8 +83,8 @@ def test_neither_a_skip_nor_an_error_hides_a_failure(other: Exception, others: s
 
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
-    bench = bench_of(Inside(SUBJECT), offer, setting)
-    assert run_law(replace(every()["follows-x"], check=check), bench, setting, 5, 0).status is Status.FAIL
+    bench = bench_of(InProcess(SUBJECT), offer, setting)
+    assert run_law(replace(all_laws()["follows-x"], check=check), bench, setting, 5, 0).status is Status.FAIL
 
 
 def test_what_is_never_shown_is_skipped() -> None:
@@ -93,12 +93,12 @@ def test_what_is_never_shown_is_skipped() -> None:
 
     offer = SUBJECT.info.offers[0]
     setting = setting_of(offer)
-    bench = bench_of(Inside(SUBJECT), offer, setting)
-    obligation = run_law(replace(every()["follows-x"], check=check), bench, setting, 5, 0)
+    bench = bench_of(InProcess(SUBJECT), offer, setting)
+    obligation = run_law(replace(all_laws()["follows-x"], check=check), bench, setting, 5, 0)
     assert (obligation.status, obligation.reason) == (Status.SKIP, "not offered: not shown")
 
 
-@pytest.mark.parametrize("law", [every()["follows-x"], every()["far-rounds"]], ids=["silent", "simplified"])
+@pytest.mark.parametrize("law", [all_laws()["follows-x"], all_laws()["far-rounds"]], ids=["silent", "simplified"])
 def test_nothing_is_drawn_where_no_case_can_change_what_is_known(law: Law) -> None:
     """After an answer that never came, and after a failure of a law that makes its cases simpler by itself."""
     drawn: list[Any] = []
@@ -118,7 +118,7 @@ def test_nothing_is_drawn_where_no_case_can_change_what_is_known(law: Law) -> No
         check=check,
         simplify=law.simplify and (lambda bench, case, broken: broken),
     )
-    found = run_law(asked, bench_of(Inside(SUBJECT), offer, setting), setting, 5, 0)
+    found = run_law(asked, bench_of(InProcess(SUBJECT), offer, setting), setting, 5, 0)
     assert len(drawn) == 1 and found.status is (Status.FAIL if law.simplify else Status.ERROR)
 
 
@@ -128,7 +128,7 @@ FED_AGREE = Path(__file__).resolve().parents[2] / "examples/fed_agree.py"
 def failed(mutant: str, algorithm: str, level: str, law: str, reading: str = "") -> Obligation:
     """What a law finds in a mutant, in double precision."""
     offer = offer_of(algorithm, level, reading, dtypes=("float64",))
-    asked = judge_offer(Inside(Mutated(find(mutant))), offer, law=law, cases=12)
+    asked = judge_offer(InProcess(Mutated(find(mutant))), offer, law=law, cases=12)
     return next(o for o in asked if o.status is Status.FAIL)
 
 
@@ -139,8 +139,8 @@ def test_it_names_offer_round_and_numbers() -> None:
     assert where == "fedadam/server/kingma-ba-step" and number == o.deviation.where
     said = dict(n.split("=") for n in o.call.split(", ")[2:])
     assert said == {n: f"{v:g}" for n, v in o.case.case.hyper.items()} and "eta" in said
-    assert alone(o) == first_deviation([o])
-    assert alone(o).startswith(f"{o.call}; fedadam.step; got[")
+    assert finding_alone(o) == first_deviation([o])
+    assert finding_alone(o).startswith(f"{o.call}; fedadam.step; got[")
 
 
 @pytest.mark.slow
@@ -148,8 +148,8 @@ def test_a_shared_rule_is_not_called_after_who_else_runs_it() -> None:
     """FedProx ends in the step of FedAvg; a mistake of its clients is no matter of fedavg."""
     o = failed("proximal-sign", "fedprox", "round", "follows-x")
     assert o.deviation is not None and o.deviation.equation == "fedavg.step"
-    assert alone(o).startswith("fedprox/round, round ") and "fedavg" not in alone(o)
-    assert "mu=" in o.call and "got[" in alone(o)
+    assert finding_alone(o).startswith("fedprox/round, round ") and "fedavg" not in finding_alone(o)
+    assert "mu=" in o.call and "got[" in finding_alone(o)
 
 
 SPOILED = """
@@ -198,7 +198,7 @@ def scenario(setting: Setting, large: float, *deltas: float) -> Scenario:
 def pair() -> tuple[Bench, Scenario, Scenario]:
     """Changes that cancel but for 1, which floats of their size blur, and that 1 alone, which nothing blurs."""
     setting = setting_of(OFFER, "float32")
-    bench = bench_of(Inside(SUBJECT), OFFER, setting)
+    bench = bench_of(InProcess(SUBJECT), OFFER, setting)
     return bench, scenario(setting, LARGE, 4 * LARGE + 1, -3 * LARGE + 1), scenario(setting, LARGE, 1.0, 1.0)
 
 
@@ -234,7 +234,7 @@ def test_what_every_client_keeps_is_said_to_be_shown_by_who_takes_part() -> None
             return {**answer, "tau_eff": np.resize(answer["tau_eff"], self.everybody)}
 
     shown = offer_of("fednova", "round")
-    subject = Inside(written(shown, ForAll))
+    subject = InProcess(written(shown, ForAll))
     (failed, *_) = judge_offer(subject, shown, profile="quick", law="bystander")
     assert failed.status is Status.FAIL and failed.deviation is not None
     assert failed.deviation.shown == "tau_eff" and "show a row for each participant" in failed.deviation.note

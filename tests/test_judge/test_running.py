@@ -18,7 +18,7 @@ from fedspec.arith import digits, norm
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.measure.bench import THRESHOLD, Bench, bench_of
-from fedspec_suite.measure.running import REACH, RUNNING, Running, Running32, Running64
+from fedspec_suite.measure.running_error import REACH, RUNNING, Running, Running32, Running64
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Deviates, Undecided
 

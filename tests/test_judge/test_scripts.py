@@ -32,7 +32,7 @@ from fedspec_suite import DoesNotConform, check_subject
 from fedspec_suite.cli.manual import COMMANDS, loaded
 from fedspec_suite.judge.capsules.codec import encoded
 from fedspec_suite.judge.runner import PROFILES, judge_offer
-from fedspec_suite.measure.inside import Inside, apart
+from fedspec_suite.measure.in_process import InProcess, unaliased
 from fedspec_suite.measure.verdict import Status
 
 pytestmark = pytest.mark.table(1)
@@ -58,7 +58,7 @@ def test_a_wrong_object_raises_what_the_command_prints() -> None:
 
 
 def test_an_object_that_writes_into_its_input_is_found_out() -> None:
-    subject, (offer,) = Inside(wrong.in_place, copies=True), wrong.in_place.info.offers
+    subject, (offer,) = InProcess(wrong.in_place, copies=True), wrong.in_place.info.offers
     (o,) = judge_offer(subject, offer, law="inputs", cases=2)
     assert o.status is Status.FAIL and o.deviation is not None and "changed in place" in o.deviation.note
     # The judge's own case is not touched.
@@ -100,7 +100,7 @@ def test_an_object_breaks_no_law_but_the_one_about_its_input() -> None:
 def test_what_changes_hands_is_copied_array_by_array() -> None:
     shared = np.arange(3.0)
     given = {"x": shared, "parts": (shared, [shared]), "t": 2, "message": ClientMessage(0, {"w": shared}, 1, 1, 1)}
-    copied = apart(given)
+    copied = unaliased(given)
     assert repr(copied) == repr(given)
     arrays = [copied["x"], copied["parts"][0], copied["parts"][1][0], copied["message"].delta["w"]]
     assert not any(np.shares_memory(a, b) for a, b in combinations([shared, *arrays], 2))

@@ -32,9 +32,9 @@ from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.search import Search
 from fedspec_suite.diagnosis.seen.fitting import Step, explained
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
-from fedspec_suite.kills.asking import offered, offers_of
+from fedspec_suite.kills.mutant_runs import offer_setting, offers_of
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.mutants import MUTANTS, Mutant, Mutated
 
@@ -202,8 +202,8 @@ def watching(mutant: Mutant, call: Callable[[], None]) -> Any:
 def said(mutant: Mutant, subject: Subject | None = None) -> str:
     """What a diagnosis says of a mutant on its first offer."""
     number = offers_of(mutant)[0]
-    offer, setting = SUBJECT.info.offers[number], offered(number)
-    found = identify(bench_of(Inside(subject or Mutated(mutant)), offer, setting), setting, further=True)
+    offer, setting = SUBJECT.info.offers[number], offer_setting(number)
+    found = identify(bench_of(InProcess(subject or Mutated(mutant)), offer, setting), setting, further=True)
     return f"{in_words(found, True)} {found}"
 
 

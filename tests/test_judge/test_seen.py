@@ -18,8 +18,8 @@ from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.course import GROWS, ONCE, STAYS, course
 from fedspec_suite.diagnosis.seen.digits import Model, _blocks, _coordinates, compared
 from fedspec_suite.measure.bench import Bench, bench_of
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.running import from_floats
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.running_error import from_floats
 from fedspec_suite.measure.setting import Setting, setting_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
@@ -36,7 +36,7 @@ def what_has_a_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def said(otherwise: Callable[[int, Any], Any]) -> str:
     subject, setting = Behind("fedamsgrad", "server", take=moved(otherwise)), setting_of(OFFER)
-    bench = bench_of(Inside(subject), OFFER, setting)
+    bench = bench_of(InProcess(subject), OFFER, setting)
     return identify(bench, setting).seen
 
 
@@ -112,7 +112,7 @@ KINDS: dict[str, tuple[Callable[[int], float], str]] = {
 def benched(where: tuple[str, str], otherwise: Callable[[int, Any], Any]) -> tuple[Bench, Setting]:
     subject = Behind(*where, take=moved(otherwise))
     setting = setting_of(subject.info.offers[0])
-    return bench_of(Inside(subject), subject.info.offers[0], setting), setting
+    return bench_of(InProcess(subject), subject.info.offers[0], setting), setting
 
 
 @pytest.mark.parametrize(("by", "words"), KINDS.values(), ids=KINDS)

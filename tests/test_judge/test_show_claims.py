@@ -17,7 +17,7 @@ from fedspec.reference import SUBJECT
 from fedspec.rules import RULES, equations, printed
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.report import claimed
+from fedspec_suite.report import offer_page
 
 EACH_HIS_OWN = ("fedblended", "fednova-solvers")
 """Where each client has a solver of its own, of which a plain case plays some."""
@@ -60,7 +60,7 @@ def _claims(a: Algorithm) -> list[tuple[str, dict[str, str]]]:
         open_ = [{n: str(v)} for n, kind in a.options.items() if n not in r.fixes for v in kind]
         for options in ({}, *open_):
             try:
-                claimed.record(a, r.name, options)
+                offer_page.record(a, r.name, options)
             except FedspecError:
                 continue
             out.append((r.name, options))
@@ -78,7 +78,7 @@ def test_a_row_lists_the_rules_that_run_and_the_names_that_it_shows(a: Algorithm
         assert ran <= listed.keys() | BESIDE.get(a.id, set()) and {"x", *a.shows_at(level)} <= shown, (reading, options)
         if a.id not in EACH_HIS_OWN:
             assert ran >= listed.keys(), (reading, options)
-            record = claimed.record(a, reading, options)
+            record = offer_page.record(a, reading, options)
             assert {e["rule"] for e in record["equations"]} <= ran
             assert {e.id for r in listed.values() for e in equations(r)} <= {e["id"] for e in record["equations"]}
 
@@ -120,7 +120,7 @@ def test_a_claim_that_nobody_can_make_is_refused(asked: tuple[str, ...], said: s
 @pytest.mark.parametrize("epsilon", ["inside", "outside"])
 @pytest.mark.parametrize("algorithm", ["cc-fedadagrad", "cc-fedadam", "cc-fedams"])
 def test_of_two_steps_that_are_printed_one_runs(algorithm: str, epsilon: str) -> None:
-    row = claimed.record(find(algorithm), "", {"epsilon": epsilon})
+    row = offer_page.record(find(algorithm), "", {"epsilon": epsilon})
     (step,) = [e["text"] for e in row["equations"] if e["id"].endswith(".step") and e["id"] != "sgd.step"]
     assert ("/ sqrt(" in step) is (epsilon == "inside")
 
@@ -144,7 +144,7 @@ def test_a_claim_says_what_its_reading_asks_and_what_is_tied() -> None:
 )
 def test_a_start_that_a_row_does_not_have_is_refused_in_an_offer_too(algorithm: str, value: str, said: str) -> None:
     for refused in (
-        lambda: claimed.record(find(algorithm), "", {"v0": value}),
+        lambda: offer_page.record(find(algorithm), "", {"v0": value}),
         lambda: setting_of(Offer(algorithm, "server", find(algorithm).readings[0].name, {"v0": value})),
     ):
         with pytest.raises(FedspecError, match=said):
@@ -154,17 +154,17 @@ def test_a_start_that_a_row_does_not_have_is_refused_in_an_offer_too(algorithm: 
 def test_a_claim_with_other_options_says_so_where_its_reading_stands() -> None:
     out = inside("show", "cc-fedadagrad", "--option", "epsilon=inside", "--option", "v0=tau-squared").out
     assert "; here epsilon = inside" in " ".join(out.split())
-    row = claimed.record(find("cc-fedadagrad"), "", {"epsilon": "inside", "v0": "tau-squared"})
+    row = offer_page.record(find("cc-fedadagrad"), "", {"epsilon": "inside", "v0": "tau-squared"})
     assert row["but"] == {"epsilon": "inside"} and row["starts"]["v"] == row["domains"]["v0"]["domain"] == "tau^2"
-    assert not claimed.record(find("cc-fedadagrad"), "", {})["but"]
+    assert not offer_page.record(find("cc-fedadagrad"), "", {})["but"]
 
 
 def test_a_claim_says_what_may_be_shown_and_set_anew() -> None:
-    row = claimed.record(find("fedbuff"), "discounted-by-hinge", {})
+    row = offer_page.record(find("fedbuff"), "discounted-by-hinge", {})
     assert row["shows"] == "delta_i, delta" and any("eta, eta_l anew" in words for words in row["settable"])
     assert any("multiplied by its mix_t" in words for words in row["notes"])
-    assert not any("multiplied by its mix_t" in words for words in claimed.record(find("fedasync"), "", {})["notes"])
-    assert any("z is the noise" in words for words in claimed.record(find("dp-joint"), "gradient-clip", {})["notes"])
+    assert not any("multiplied by its mix_t" in words for words in offer_page.record(find("fedasync"), "", {})["notes"])
+    assert any("z is the noise" in words for words in offer_page.record(find("dp-joint"), "gradient-clip", {})["notes"])
 
 
 def test_the_plainest_case_holds_what_makes_an_algorithm_what_it_is() -> None:
@@ -182,8 +182,8 @@ def test_the_plainest_case_holds_what_makes_an_algorithm_what_it_is() -> None:
 
 
 def test_an_option_that_plays_no_part_is_not_shown() -> None:
-    assert "exponent" not in claimed.record(find("fed-ams"), "", {"memory": "two-index"})["options"]
-    assert "exponent" in claimed.record(find("fed-ams"), "", {})["options"]
+    assert "exponent" not in offer_page.record(find("fed-ams"), "", {"memory": "two-index"})["options"]
+    assert "exponent" in offer_page.record(find("fed-ams"), "", {})["options"]
 
 
 def test_scaffolds_two_options_are_one_rule_on_the_server() -> None:

@@ -13,8 +13,8 @@ from test_judge.diagnosing import written
 from fedspec.contract import Case, Event, Messages, Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.laws import every
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.laws import all_laws
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
 
@@ -64,7 +64,7 @@ UPDATES: dict[str, tuple[Update, bool]] = {
 @pytest.mark.parametrize("offer", OFFERS, ids=lambda offer: offer.algorithm)
 @pytest.mark.parametrize(("update", "right"), UPDATES.values(), ids=UPDATES)
 def test_a_tie_tells_who_is_right(update: Update, right: bool, offer: Offer) -> None:
-    subject = Inside(written(replace(offer, intermediates=()), lambda case: Session(case, update)))
+    subject = InProcess(written(replace(offer, intermediates=()), lambda case: Session(case, update)))
     asked = judge_offer(subject, subject.info.offers[0], law="*tie*", cases=40)
     assert [o.dtype for o in asked] == ["float64", "float64", "float32", "float32"]
     assert {o.status for o in asked} == {Status.PASS if right else Status.FAIL}
@@ -75,4 +75,4 @@ def test_a_tie_tells_who_is_right(update: Update, right: bool, offer: Offer) -> 
 )
 def test_it_is_asked_where_the_square_is_exact(fixed: dict[str, float], asked: bool) -> None:
     setting = setting_of(replace(OFFER, fixed=fixed))
-    assert every()["tie-stays"].applies(setting).asked is asked
+    assert all_laws()["tie-stays"].applies(setting).asked is asked

@@ -26,12 +26,12 @@ from fedspec_suite.diagnosis.seen.held_out import held_out, one_by_one, quiet
 from fedspec_suite.diagnosis.variants import single
 from fedspec_suite.judge.runner import conclude, judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.laws import every
+from fedspec_suite.laws import all_laws
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.scenario import Scenario, change_events
+from fedspec_suite.measure.scheduled_cases import scheduled
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.varied import scheduled
 from fedspec_suite.measure.verdict import Conformity, Deviates
 
 pytestmark = pytest.mark.table(1)
@@ -300,7 +300,7 @@ def test_who_begins_at_tau_squared_is_right_in_every_unit(offer: Offer) -> None:
     subject = written(
         offer, lambda case: SUBJECT.start(replace(case, hyper={**case.hyper, "v0": case.hyper["tau"] ** 2}))
     )
-    found = judge_offer(Inside(subject), offer, cases=8)
+    found = judge_offer(InProcess(subject), offer, cases=8)
     assert conclude(found)[0] is Conformity.CONFORMS, found
 
 
@@ -309,12 +309,12 @@ def test_who_begins_at_tau_squared_is_right_in_every_unit(offer: Offer) -> None:
 def test_who_rests_from_v_0_is_decided(reading: str, dtype: str) -> None:
     """No bound tells how a v was rounded that a sign has moved from 0; that the model rests is seen all the same."""
     offer = Offer("fedyogi", "server", reading, fixed={"v0": 0.0}, dtypes=(dtype,))
-    of, law = setting_of(offer), every()["rests"]
+    of, law = setting_of(offer), all_laws()["rests"]
 
     @settings(max_examples=8, database=None, deadline=None, phases=[Phase.generate])
     @given(law.cases(of))
     def rests(s: Any) -> None:
-        law.check(bench_of(Inside(SUBJECT), offer, of), s)
+        law.check(bench_of(InProcess(SUBJECT), offer, of), s)
 
     rests()
 
@@ -334,11 +334,11 @@ def test_who_drifts_from_v_0_is_found() -> None:
             return Session()
 
     offer = Offer("fedyogi", "server", "reddi-2021", fixed={"v0": 0.0})
-    of, law = setting_of(offer), every()["rests"]
+    of, law = setting_of(offer), all_laws()["rests"]
     s = change_events(plain_scenario(of), change=lambda a: a * 0)
-    law.check(bench_of(Inside(SUBJECT), offer, of), s)
+    law.check(bench_of(InProcess(SUBJECT), offer, of), s)
     with pytest.raises(Deviates):
-        law.check(bench_of(Inside(Drifting()), offer, of), s)
+        law.check(bench_of(InProcess(Drifting()), offer, of), s)
 
 
 @pytest.mark.slow
@@ -354,7 +354,7 @@ def test_who_drifts_from_v_0_is_found() -> None:
 def test_who_has_no_stabiliser_is_judged_where_nothing_is_divided_by_zero(offer: Offer) -> None:
     """A law whose cases divide by 0 is not offered; no second session is blamed for it, and no law breaks off."""
 
-    found = judge_offer(Inside(written(offer, SUBJECT.start)), offer, cases=8)
+    found = judge_offer(InProcess(written(offer, SUBJECT.start)), offer, cases=8)
     assert conclude(found)[0] is Conformity.CONFORMS, found
     beyond = [o.reason for o in found if "is fixed at 0, and what is divided by may be 0, too" in o.reason]
     assert len(beyond) < len(found) / 2

@@ -23,7 +23,7 @@ from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.seen.held_out import held_out, related
 from fedspec_suite.judge.runner import ITSELF, UNDECIDED
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.verdict import Conformity, Status
 from fedspec_suite.report import sentences
@@ -152,7 +152,7 @@ def test_no_case_that_a_law_found_contradicts_what_is_said() -> None:
     """It deviates where rho is 0, which cases that are drawn show, and beside one other number, which none does."""
     subject = Behind("momentum", "client", case=hyper(rho=lambda v: 0.9 if v in {0, 0.3} else v))
     of = setting("momentum", "client")
-    bench = bench_of(Inside(subject), subject.info.offers[0], of)
+    bench = bench_of(InProcess(subject), subject.info.offers[0], of)
     assert identify(bench, of, further=True).gates == ("where rho = 0",)
     broken = [with_hyper(s, rho=0.3) for s in samples_of(of)[:2]]
     assert identify(bench, of, further=True, broken=broken).gates == ()

@@ -22,21 +22,21 @@ from fedspec.mixing.control_variates import server_control
 from fedspec.reference import SUBJECT
 from fedspec.rules import RULES, equations
 from fedspec_suite import DoesNotConform, check_subject
+from fedspec_suite.judge.equation_coverage import compared_quantities, uncovered_equations, with_coverage
 from fedspec_suite.judge.runner import judge_offer, result_of
-from fedspec_suite.judge.unseen import compared, told, unseen
-from fedspec_suite.measure.copies import Copy, plan_of
-from fedspec_suite.measure.forms import form_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.edited_sessions import form_of
+from fedspec_suite.measure.function_copies import Copy, plan_of
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.verdict import Conformity, Result, Status, Unseen, exit_code
 from fedspec_suite.mutants import MUTANTS, Mutated, edited, edits
 from fedspec_suite.mutants.spoilt import moved, spoils, tilted
 from fedspec_suite.report import badges, results_page
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.markdown import markdown
-from fedspec_suite.report.partly import to_show
+from fedspec_suite.report.partial_conformance import to_show
+from fedspec_suite.report.results_file import ResultsFile, Run, line
 from fedspec_suite.report.sarif import sarif
 from fedspec_suite.report.sentences import head, tally
-from fedspec_suite.report.stored import Run, Stored, line
 
 pytestmark = pytest.mark.table(1)
 
@@ -48,8 +48,10 @@ SAID = "conforms in x; c was not seen"
 
 def judged(subject: Subject, offer: Offer, law: str = "follows-*", unasked: int | None = 0) -> Result:
     """What the judge says of an offer, without looking for what it is instead, as if these laws were all there are."""
-    found = judge_offer(Inside(subject), offer, law=law, cases=6)
-    return told(result_of(subject, offer, found, unasked=unasked, profile="quick"), offer, compared(found))
+    found = judge_offer(InProcess(subject), offer, law=law, cases=6)
+    return with_coverage(
+        result_of(subject, offer, found, unasked=unasked, profile="quick"), offer, compared_quantities(found)
+    )
 
 
 @pytest.mark.slow
@@ -86,16 +88,16 @@ def test_an_offer_of_which_obligations_were_left_out_never_conforms(law: str, sa
     alone = replace(SCAFFOLD, dtypes=("float64",))
     r = judged(SUBJECT, alone, law, unasked=None)
     assert exit_code([r]) == 0 and exit_code([r], strict=True) == (3 if r.unasked else 0)
-    assert r.unasked + r.required == len(judge_offer(Inside(SUBJECT), alone, cases=1))
+    assert r.unasked + r.required == len(judge_offer(InProcess(SUBJECT), alone, cases=1))
     assert r.said == (f"{said}; {r.unasked} obligations not asked" if r.unasked else said)
 
 
 def test_what_was_compared_is_what_passed_in_every_type() -> None:
     both = [asked("follows-x"), asked("follows-x", dtype="float32"), asked("far-rounds"), asked("mean")]
-    assert compared(both) == ("x",) and compared([asked("mean")]) == ()
-    assert compared([*both, asked("follows-c")]) == ("x", "c")
-    assert compared([*both, asked("follows-c"), asked("follows-c", Status.XFAIL)]) == ("x",)
-    assert compared([*both, asked("follows-c", Status.SKIP)]) == ("x",)
+    assert compared_quantities(both) == ("x",) and compared_quantities([asked("mean")]) == ()
+    assert compared_quantities([*both, asked("follows-c")]) == ("x", "c")
+    assert compared_quantities([*both, asked("follows-c"), asked("follows-c", Status.XFAIL)]) == ("x",)
+    assert compared_quantities([*both, asked("follows-c", Status.SKIP)]) == ("x",)
 
 
 NOWHERE = {
@@ -115,8 +117,8 @@ def without_x(offer: Offer) -> dict[str, tuple[str, ...]]:
 def test_every_claim_shows_in_the_model_but_for_two(number: int) -> None:
     offer = SUBJECT.info.offers[number]
     missing = without_x(offer)
-    assert {u.equation: u.shown_by for u in unseen(offer, ("x",))} == missing
-    assert unseen(offer, ("x", *{name for shown in missing.values() for name in shown})) == ()
+    assert {u.equation: u.shown_by for u in uncovered_equations(offer, ("x",))} == missing
+    assert uncovered_equations(offer, ("x", *{name for shown in missing.values() for name in shown})) == ()
 
 
 @pytest.mark.slow
@@ -124,9 +126,9 @@ def test_every_claim_shows_in_the_model_but_for_two(number: int) -> None:
 def test_defects_that_somebody_named_agree(level: str) -> None:
     """By another way: what a catalogued defect of SCAFFOLD's c changes, it changes in what is said to show c."""
     offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("scaffold", level))
-    missing = {u.equation for u in unseen(offer, ("x",))}
+    missing = {u.equation for u in uncovered_equations(offer, ("x",))}
     for name in ("scaffold-c-sign", "scaffold-c-forgets"):
-        subject, alone = Inside(Mutated(MUTANTS[name])), replace(offer, dtypes=("float64",))
+        subject, alone = InProcess(Mutated(MUTANTS[name])), replace(offer, dtypes=("float64",))
         found = judge_offer(subject, alone, law="follows-x,follows-c", cases=16)
         noticed = {o.law for o in found if o.status is Status.FAIL}
         assert "follows-c" in noticed and ("follows-x" in noticed) == ("scaffold.c" not in missing)
@@ -196,7 +198,7 @@ def test_no_form_says_that_an_offer_conforms_that_was_asked_in_part() -> None:
         "sarif": sarif([RESTRICTED], [], ""),
         "lines": json.dumps(line(RESTRICTED, Run(law="follows-x"))),
         "page": re.sub(
-            r"<style>.*</style>|<[^>]*>", "", results_page.page([Stored("a", (RESTRICTED,), (Run(),))]), flags=re.S
+            r"<style>.*</style>|<[^>]*>", "", results_page.page([ResultsFile("a", (RESTRICTED,), (Run(),))]), flags=re.S
         ),
         "badge": badges.of_results([RESTRICTED]).json() + badges.of_results([RESTRICTED]).svg(),
         "badge of two": badges.of_results([RESTRICTED, RESTRICTED]).json(),
@@ -228,9 +230,9 @@ def test_strict_is_inconclusive_where_something_was_not_seen() -> None:
     failed = result(Conformity.DOES_NOT, asked("follows-x", Status.FAIL))
     assert exit_code([PART, failed], strict=True) == 1 and exit_code([result()], strict=True) == 0
     few: dict[str, Any] = {"only": "scaffold/server/option-1", "law": "mean"}
-    check_subject(Inside(SUBJECT), **few)
+    check_subject(InProcess(SUBJECT), **few)
     with pytest.raises(DoesNotConform, match=r"passes 1 law in quick cases; \d+ obligations not asked"):
-        check_subject(Inside(SUBJECT), **few, strict=True)
+        check_subject(InProcess(SUBJECT), **few, strict=True)
 
 
 @pytest.mark.slow

@@ -21,13 +21,13 @@ from test_judge.support import inside, py
 from fedspec.arith import digits
 from fedspec.errors import FedspecError
 from fedspec.schema import FOLDER as SCHEMAS
-from fedspec_suite.measure.dice import is_short
+from fedspec_suite.measure.portable_rng import is_short
 from fedspec_suite.mutants import MUTANTS
-from fedspec_suite.vectors import catching, lint, making, stored
-from fedspec_suite.vectors.judging import fits
-from fedspec_suite.vectors.rivals import rivals, separated, want_of
+from fedspec_suite.vectors import generation, kill_counts, lint, store
+from fedspec_suite.vectors.alternatives import rivals, separated, want_of
+from fedspec_suite.vectors.checker import fits
 from fedspec_suite.vectors.rows import Row, all_rows
-from fedspec_suite.vectors.stored import FOLDER, INDEX
+from fedspec_suite.vectors.store import FOLDER, INDEX
 from fedspec_suite.vectors.vector import encoded, id_of, options_of, read, rounded_up, scenario, wanted, written
 
 pytestmark = pytest.mark.table(10)
@@ -41,11 +41,11 @@ Vector = dict[str, Any]
 
 @cache
 def every() -> tuple[Vector, ...]:
-    return tuple(v for file in stored.load() for v in file.vectors)
+    return tuple(v for file in store.load() for v in file.vectors)
 
 
-def one(algorithm: str) -> stored.Stored:
-    (found,) = stored.load(algorithms=[algorithm])
+def one(algorithm: str) -> store.AlgorithmVectors:
+    (found,) = store.load(algorithms=[algorithm])
     return found
 
 
@@ -74,7 +74,7 @@ def test_every_offer_of_the_specification_has_vectors() -> None:
 @pytest.mark.slow
 def test_nothing_is_wrong_with_them() -> None:
     assert lint.lint(FOLDER) == []
-    assert 0 < sum(p.stat().st_size for p in FOLDER.iterdir()) <= stored.LARGEST
+    assert 0 < sum(p.stat().st_size for p in FOLDER.iterdir()) <= store.LARGEST
 
 
 @pytest.mark.slow
@@ -101,11 +101,11 @@ def test_what_would_change_is_said(tmp_path: Path) -> None:
 def test_what_has_no_vectors_yet_is_chosen_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "picks.json"
     path.write_text('{"gone/client/x": [1]}')
-    monkeypatch.setattr(making, "PICKS", path)
+    monkeypatch.setattr(generation, "PICKS", path)
     words = ("vectors", "make", "sgd", "--jobs", "1", "--folder", str(tmp_path / "v"))
     inside(*words, "--check").refused("sgd", "chosen first", "leave it out")
-    assert inside(*words).code == 0 and [*making.picked()] == ["sgd/client/fednova"]
-    (made_now,) = stored.load(tmp_path / "v")
+    assert inside(*words).code == 0 and [*generation.picked()] == ["sgd/client/fednova"]
+    (made_now,) = store.load(tmp_path / "v")
     shown = {name for v in made_now.vectors for names in v["kills"].values() for name in names}
     assert {m.id for m in MUTANTS.values() if "sgd" in m.algorithms} <= shown
     path.write_text("[")
@@ -210,9 +210,9 @@ def _flat(value: Any) -> list[Fraction]:
 
 
 def test_they_show_nearly_every_mutant_and_the_rest_is_explained() -> None:
-    counted = catching.counted(stored.load())
+    counted = kill_counts.count_kills(store.load())
     left = {name for name, n in counted.items() if not n}
-    assert left == set(catching.SURVIVORS) and all(catching.SURVIVORS.values())
+    assert left == set(kill_counts.SURVIVORS) and all(kill_counts.SURVIVORS.values())
     assert len(left) <= 0.05 * len(MUTANTS)
     ran = inside("vectors", "mutants")
     shown = len(MUTANTS) - len(left)
@@ -220,7 +220,7 @@ def test_they_show_nearly_every_mutant_and_the_rest_is_explained() -> None:
 
 
 def test_a_mutant_that_is_not_shown_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catching, "SURVIVORS", {})
+    monkeypatch.setattr(kill_counts, "SURVIVORS", {})
     ran = inside("vectors", "mutants")
     assert ran.code == 1 and "not explained" in ran.out
 
@@ -306,7 +306,7 @@ def spoiled(folder: Path, name: str, change: Any, digests: bool = False) -> Path
     if digests:
         index = json.loads((target / INDEX).read_text())
         body = path.read_bytes()
-        index["files"][name] |= {"sha256": stored.digest(body), "bytes": min(len(body), 10_000)}
+        index["files"][name] |= {"sha256": store.digest(body), "bytes": min(len(body), 10_000)}
         (target / INDEX).write_text(json.dumps(index))
     return target
 
@@ -368,7 +368,7 @@ REFUSED: dict[str, tuple[str, Any, bool, tuple[str, ...]]] = {
     "nested": ("sgd.json", lambda b: HOSTILE + b"[" * 100_000, True, ("nested too deeply",)),
     "no text": ("sgd.json", lambda b: b"\xff\xfe" + b, True, ("no JSON in UTF-8",)),
     "a list": ("sgd.json", lambda b: b"[1]", True, ("no JSON object",)),
-    "huge": ("sgd.json", lambda b: b + b" " * stored.LARGEST, True, ("larger than",)),
+    "huge": ("sgd.json", lambda b: b + b" " * store.LARGEST, True, ("larger than",)),
     "of another algorithm": ("sgd.json", lambda b: b.replace(b'"sgd"', b'"adam"', 1), True, ("'adam'",)),
 }
 
@@ -557,7 +557,7 @@ def test_a_harness_that_knows_no_rates_of_rounds_gets_none(tmp_path: Path) -> No
             assert inside("vectors", "export", str(tmp_path), "--only", "fedavg", "--format", form, *more).code == 0
         lines = [json.loads(line) for line in (tmp_path / "vectors.jsonl").read_text().splitlines()]
         assert any("hyper" in event for line in lines for event in line["events"]) is said
-        (file,) = stored.load(tmp_path)
+        (file,) = store.load(tmp_path)
         assert [v["id"] for v in file.vectors] == [line["id"] for line in lines]
         assert set(file.defects) == {name for line in lines for name in line["defects"]}
 
@@ -586,26 +586,26 @@ SGD = (FOLDER / "sgd.json").read_text(encoding="utf-8")
 
 
 def test_what_is_written_again_changes_nothing(tmp_path: Path) -> None:
-    assert making.write([("sgd.json", SGD)], tmp_path) == ["sgd.json", INDEX]
-    assert making.write([("sgd.json", SGD)], tmp_path) == []
+    assert generation.write([("sgd.json", SGD)], tmp_path) == ["sgd.json", INDEX]
+    assert generation.write([("sgd.json", SGD)], tmp_path) == []
     assert {p.name for p in tmp_path.iterdir()} == {"sgd.json", INDEX}
 
 
 def test_the_users_files_and_the_vectors_of_other_plugins_stay(tmp_path: Path) -> None:
     """As after three commands, each with one plugin, into a folder that has a file of the user's."""
     (tmp_path / "results.json").write_text("{}")
-    making.write([("of-another.json", SGD)], tmp_path)
-    making.write([("sgd.json", SGD)], tmp_path)
+    generation.write([("of-another.json", SGD)], tmp_path)
+    generation.write([("sgd.json", SGD)], tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {"of-another.json", "results.json", "sgd.json", INDEX}
-    assert set(stored.indexed(tmp_path)) == {"of-another.json", "sgd.json"}
+    assert set(store.indexed(tmp_path)) == {"of-another.json", "sgd.json"}
 
 
 def test_vectors_of_an_algorithm_that_is_gone_go_with_it_where_fedspec_keeps_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    making.write([("gone.json", SGD)], tmp_path)
-    monkeypatch.setattr(making, "FOLDER", tmp_path)
-    making.write([("sgd.json", SGD)], tmp_path)
+    generation.write([("gone.json", SGD)], tmp_path)
+    monkeypatch.setattr(generation, "FOLDER", tmp_path)
+    generation.write([("sgd.json", SGD)], tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {"sgd.json", INDEX}
 
 
@@ -614,5 +614,5 @@ def test_an_index_that_cannot_be_read_is_made_anew(spoilt: bool, tmp_path: Path)
     (tmp_path / "fedavg.json").write_text((FOLDER / "fedavg.json").read_text(encoding="utf-8"))
     if spoilt:
         (tmp_path / INDEX).write_text("[")
-    making.write([("sgd.json", SGD)], tmp_path)
-    assert set(stored.indexed(tmp_path)) == {"sgd.json", *(["fedavg.json"] if spoilt else [])}
+    generation.write([("sgd.json", SGD)], tmp_path)
+    assert set(store.indexed(tmp_path)) == {"sgd.json", *(["fedavg.json"] if spoilt else [])}

@@ -21,7 +21,7 @@ from fedspec_suite.diagnosis.diagnosis import Diagnosis, in_words
 from fedspec_suite.diagnosis.known import known_of
 from fedspec_suite.diagnosis.seen.idle import idle, without_effect
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import Setting, setting_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
@@ -271,7 +271,7 @@ def test_it_is_said_where_nothing_has_a_name() -> None:
 
 def known(subject: Any, offer: Offer) -> tuple[Setting, tuple[str, ...]]:
     setting = setting_of(offer)
-    bench, there = bench_of(Inside(subject), offer, setting), known_of(setting)
+    bench, there = bench_of(InProcess(subject), offer, setting), known_of(setting)
     given = {k: bench.play(s) for k, s in enumerate(there.samples)}
     return setting, idle(setting, there, given, bench.play)
 

@@ -13,10 +13,10 @@ from fedspec.contract import Begin, Case, Event, Gradient, Offer
 from fedspec.reference import SUBJECT
 from fedspec_properties.layerwise.zero import zero_layers
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.laws import every
+from fedspec_suite.laws import all_laws
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
 
@@ -69,9 +69,9 @@ class Session:
         return {"x": dict(self.x)}
 
 
-def local(offer: Offer, trust: str) -> Inside:
+def local(offer: Offer, trust: str) -> InProcess:
     """A subject made of it."""
-    return Inside(written(replace(offer, intermediates=()), lambda case: Session(case, trust)))
+    return InProcess(written(replace(offer, intermediates=()), lambda case: Session(case, trust)))
 
 
 def offer_of(reading: str, phi: str = "") -> Offer:
@@ -109,7 +109,7 @@ def test_who_does_something_else_is(reading: str, trust: str) -> None:
 @pytest.mark.parametrize("law", ["unrolled", "zero-layer"])
 def test_no_law_of_local_steps_finds_the_specification_wrong_there(law: str, offer: Offer) -> None:
     setting = setting_of(offer, "float64")
-    bench, cases = bench_of(SUBJECT, offer, setting), drawn(zero_layers(setting), 8, 0)
+    bench, cases = bench_of(SUBJECT, offer, setting), draw_cases(zero_layers(setting), 8, 0)
     assert len(cases) == 8 and all(any(not a.any() for a in s.case.x0.values()) for s in cases)
     for s in cases:
-        every()[law].check(bench, s)
+        all_laws()[law].check(bench, s)

@@ -15,21 +15,21 @@ from test_judge.support import fedspec, py
 from fedspec.contract import Answer, Case, Event, Messages, Offer, Session
 from fedspec.reference import SUBJECT
 from fedspec_suite import DoesNotConform, check_subject
-from fedspec_suite.judge.one_by_one import OneByOne
+from fedspec_suite.judge.obligations import OneByOne
+from fedspec_suite.judge.refused_zeros import refused
 from fedspec_suite.judge.request import Request
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.judge.zeros import refused
 from fedspec_suite.measure.bench import bench_of
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.limits import outside, with_zero, zeros
+from fedspec_suite.measure.declared_limits import broken_limit, with_zero, zeros
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Result, Status
-from fedspec_suite.report.partly import refusal
+from fedspec_suite.report.partial_conformance import refusal
 from fedspec_suite.report.sentences import head
-from fedspec_suite.vectors.judging import judged as vectors_say
-from fedspec_suite.vectors.stored import load
+from fedspec_suite.vectors.checker import judged as vectors_say
+from fedspec_suite.vectors.store import load
 
 
 def refusing(offer: Offer, *names: str, below: float = 0.0, wrong: bool = False) -> Any:
@@ -101,29 +101,31 @@ def test_what_is_wrong_in_one_type_and_refuses_is_told_both() -> None:
 )
 def test_what_is_refused(names: tuple[str, ...], below: float, fixed: Mapping[str, float], found: set[str]) -> None:
     offer = offer_of("lamb", "client", fixed=fixed)
-    assert refused(Inside(refusing(offer, *names, below=below)), offer).keys() == found
+    assert refused(InProcess(refusing(offer, *names, below=below)), offer).keys() == found
 
 
 def test_zeros_that_the_claim_forbids_are_not_asked() -> None:
     """Reddi's Adam asks v_0 >= tau^2, so that v_0 = 0 would need tau = 0."""
     offer = offer_of("fedadam", "server", "reddi-2021")
-    assert refused(Inside(refusing(offer, "v0", "beta1")), offer).keys() == {"beta1"}
+    assert refused(InProcess(refusing(offer, "v0", "beta1")), offer).keys() == {"beta1"}
 
 
 @pytest.mark.parametrize(("algorithm", "name"), [("lamb", "lam"), ("admu", "eps_s"), ("admu", "v0")])
 def test_a_declared_zero_is_in_no_case(algorithm: str, name: str) -> None:
     offer = offer_of(algorithm, "client")
-    before = drawn(scenarios(setting_of(offer)), 40, 0)
-    after = drawn(scenarios(setting_of(replace(offer, nonzero=(name,)))), 40, 0)
+    before = draw_cases(scenarios(setting_of(offer)), 40, 0)
+    after = draw_cases(scenarios(setting_of(replace(offer, nonzero=(name,)))), 40, 0)
     assert any(name in zeros(s) for s in before) and not any(name in zeros(s) for s in after)
     assert name not in zeros(plain_scenario(setting_of(replace(offer, nonzero=(name,)))))
     zero = with_zero(after[0], name)
-    assert outside(replace(offer, nonzero=(name,)), zero) == f"{name} = 0 is refused" and not outside(offer, zero)
+    assert broken_limit(replace(offer, nonzero=(name,)), zero) == f"{name} = 0 is refused" and not broken_limit(
+        offer, zero
+    )
 
 
 @pytest.mark.parametrize("level", ["server", "round"])
 def test_a_client_without_examples(level: str) -> None:
-    cases = drawn(scenarios(setting_of(offer_of("fedavg", level))), 12, 0)
+    cases = draw_cases(scenarios(setting_of(offer_of("fedavg", level))), 12, 0)
     assert not any("weight" in zeros(s) for s in cases)
     found = [with_zero(s, "weight") for s in cases]
     assert any("weight" in zeros(s) for s in found)
@@ -138,7 +140,7 @@ def by_vectors(subject: Any) -> Result:
     (offer,) = subject.info.offers
     (stored,) = load(algorithms=[offer.algorithm])
     setting = setting_of(offer)
-    return vectors_say(bench_of(Inside(subject), offer, setting), setting, stored)
+    return vectors_say(bench_of(InProcess(subject), offer, setting), setting, stored)
 
 
 def test_vectors_say_which_value_and_the_rest_is_played() -> None:
@@ -155,7 +157,7 @@ def test_vectors_say_which_value_and_the_rest_is_played() -> None:
 def test_one_obligation_of_several_asked_one_by_one_has_the_value() -> None:
     offer = offer_of("momentum", "client", dtypes=("float64",))
     request = Request(("it",), law="follows-*,repeats,far-numbers", profile="quick")
-    asking = OneByOne(request, "it", Inside(refusing(offer, "rho")), 0)
+    asking = OneByOne(request, "it", InProcess(refusing(offer, "rho")), 0)
     found = {row: asking.ask(*row) for row in asking.rows}
     lost = [row for row, o in found.items() if o.status not in {Status.PASS, Status.SKIP}]
     assert lost == [asking.refusing] and {o.status for o in found.values()} >= {Status.PASS, Status.ERROR}

@@ -21,7 +21,7 @@ from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import PROFILES, run_law
 from fedspec_suite.laws import LAWS, Law, far, follows_rule
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import RATES_AT, Setting, setting_of
 from fedspec_suite.measure.verdict import Status
 from fedspec_suite.mutants import Mutant, Mutated, find
@@ -116,7 +116,7 @@ class Wrong:
     def refused_by(self, seed: int = 0) -> str:
         """The first law of the comparison that finds a deviation in the cases of profile quick; empty if none does."""
         setting = setting_of(self.offer, self.dtype)
-        bench = bench_of(Inside(self.subject), self.offer, setting)
+        bench = bench_of(InProcess(self.subject), self.offer, setting)
         for law in COMPARISON:
             if law.why_not(setting, self.offer.intermediates, concurrent=True):
                 continue

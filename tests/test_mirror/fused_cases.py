@@ -160,7 +160,7 @@ def _noticed(case: Case) -> Any:
 
 def _chosen(federation: Federation) -> Any:
     """What is chosen where nobody names a way, for a chain that is written out."""
-    from fedspec_torch.gradients.choosing import Choice
+    from fedspec_torch.gradients.autotune import Choice
 
     federation.choices[3] = Choice("layered", "first")
     run_in_place(along(lambda k: 0.25), federation.x0.expand(4, -1), federation.oracle(CLIENTS), 3)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fedspec.catalogue import Algorithm
 from fedspec.plan import Setup
-from fedspec_torch.gradients.beside import seed_of
+from fedspec_torch.gradients.module_state import seed_of
 
 RATE, ROUNDS, STEPS = 0.05, 2, 2
 """Of clients; rounds, and local steps of each client, if not told otherwise."""

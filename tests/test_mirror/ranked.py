@@ -25,7 +25,7 @@ from fedspec_torch import Federation, Stop, cohorts, population, resume, simulat
 from fedspec_torch.ranks.processes import Ranks, here
 from fedspec_torch.ranks.rows import Rows
 from fedspec_torch.ranks.shards import Shards
-from fedspec_torch.recorded import clients as recorded
+from fedspec_torch.tracing import clients as recorded
 
 SHARDS = 4
 ROUNDS = 2
@@ -79,7 +79,7 @@ def own(kind: str, folder: Path) -> Algorithm:
 
 def recordings(folder: Path) -> dict[str, tuple[Any, list[float], bool]]:
     """Models and losses of runs whose clients are recorded, and whether they were."""
-    found, made, record = {}, list[Any](), recorded.recorded
+    found, made, record = {}, list[Any](), recorded.trace_client
 
     def noted(*args: Any) -> Any:
         made.append(record(*args))
@@ -88,8 +88,8 @@ def recordings(folder: Path) -> dict[str, tuple[Any, list[float], bool]]:
     with (
         apart(),
         patch.multiple(population, LEAST=0, UNEQUAL=0),
-        patch.object(recorded, "recorded", noted),
-        patch("fedspec_torch.forms.table.CLIENTS", {}),
+        patch.object(recorded, "trace_client", noted),
+        patch("fedspec_torch.fast_paths.registry.CLIENTS", {}),
     ):
         for row in (own("clients", folder), own("late", folder), find("scaffold"), find("joint-local")):
             made.clear()

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import Federation, cohorts, for_clients, simulate
-from fedspec_torch.gradients import choosing
-from fedspec_torch.gradients.ways import WAYS
+from fedspec_torch.gradients import autotune
+from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.refusals import ModuleError, Reason
 
@@ -105,7 +105,7 @@ def test_view_is_left_out_of_every_block_of_unequal_work(monkeypatch: pytest.Mon
     Pictures of one channel have both formats, so that the weights alone say which it is.
     """
     first = WAYS["channels_last"]
-    monkeypatch.setattr(choosing, "_seconds", lambda work, x: 0.0 if work.args[0] is first else 1.0)
+    monkeypatch.setattr(autotune, "_seconds", lambda work, x: 0.0 if work.args[0] is first else 1.0)
 
     def begun(way: str | None) -> Federation:
         torch.manual_seed(7)

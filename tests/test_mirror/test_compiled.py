@@ -11,7 +11,7 @@ from test_mirror.fused_cases import CASES, Case
 from torch import nn
 
 from fedspec_torch import Federation, cohorts, simulate
-from fedspec_torch.gradients.choosing import Choice
+from fedspec_torch.gradients.autotune import Choice
 from fedspec_torch.layers import loops
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.local.runs import run_in_place

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from fedspec.errors import FedspecError, ParameterError
-from fedspec_suite.report.labels import FULL, placed
+from fedspec_suite.report.line_labels import FULL, placed
 from fedspec_torch import Federation, by_round, cohorts, each_round, epochs, exchanges, simulate
 from fedspec_torch.recipes import recipe
 from fedspec_train import draw_runs

@@ -19,7 +19,7 @@ from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset
 
 from fedspec.errors import FedspecError, PlanError, ShapeError
 from fedspec_torch import CheckpointError, DataError, Federation, cohorts, exchanges, resume, simulate
-from fedspec_torch.gradients.ways import CHANNELS_LAST, WAYS
+from fedspec_torch.gradients.methods import CHANNELS_LAST, WAYS
 
 pytestmark = pytest.mark.table(10)
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fedspec_torch import Federation, cohorts, simulate
-from fedspec_torch.gradients.beside import seed_of
+from fedspec_torch.gradients.module_state import seed_of
 from fedspec_torch.layers.chains import LayersError
 
 SIZES = (7, 9, 6, 8)

@@ -16,13 +16,13 @@ from fedspec.errors import ParameterError, ShapeError
 from fedspec.mixing.topology import clustered, metropolis, ring
 from fedspec.plan import Exchange, Messages, Plan, Setup
 from fedspec_torch import cohorts, simulate
-from fedspec_torch.forms import gossip as fast_gossip
-from fedspec_torch.forms import peers as fast_peers
-from fedspec_torch.forms import servers as fast_servers
-from fedspec_torch.forms.gossip import links
-from fedspec_torch.forms.lamb import is_plain
-from fedspec_torch.forms.servers import IN_PLACE
-from fedspec_torch.forms.table import UNDIVIDED
+from fedspec_torch.fast_paths import gossip as fast_gossip
+from fedspec_torch.fast_paths import peers as fast_peers
+from fedspec_torch.fast_paths import servers as fast_servers
+from fedspec_torch.fast_paths.gossip import links
+from fedspec_torch.fast_paths.lamb import is_plain
+from fedspec_torch.fast_paths.registry import UNDIVIDED
+from fedspec_torch.fast_paths.servers import IN_PLACE
 from fedspec_torch.population import Batched
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round, run_step

@@ -15,7 +15,7 @@ from fedspec.errors import FedspecError, PlanError, ShapeError, UnknownNameError
 from fedspec_torch import Federation, ModuleError, cohorts, simulate
 from fedspec_torch.data.batches import Batches, mixed
 from fedspec_torch.data.examples import Held
-from fedspec_torch.gradients.ways import CHANNELS_LAST, WAYS, WRITTEN_OUT
+from fedspec_torch.gradients.methods import CHANNELS_LAST, WAYS, WRITTEN_OUT
 from fedspec_torch.layers.chains import LayersError
 
 pytestmark = pytest.mark.table(10)

@@ -19,8 +19,8 @@ from fedspec.catalogue import find
 from fedspec.facts import Fact
 from fedspec_torch import Federation, arrivals, cohorts, exchanges, simulate
 from fedspec_torch.gradients import graphs
-from fedspec_torch.gradients.choosing import Choice
-from fedspec_torch.gradients.graphs import UnknownPartError, made_of
+from fedspec_torch.gradients.autotune import Choice
+from fedspec_torch.gradients.graphs import UnknownPartError, run_key
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along, momentum, proximal
 
@@ -192,13 +192,13 @@ def test_what_tells_two_runs_apart() -> None:
         (replace, Choice), (lambda k: k, lambda k: k + 1), (lambda k=1: k, lambda k=2: k),
     ]  # fmt: skip
     for one, other in pairs:
-        assert made_of(closed_over(one)) == made_of(closed_over(one)) != made_of(closed_over(other)), (one, other)
-    assert made_of(along(lambda k: 0.5)) != made_of(momentum(0.5, 0.5))
+        assert run_key(closed_over(one)) == run_key(closed_over(one)) != run_key(closed_over(other)), (one, other)
+    assert run_key(along(lambda k: 0.5)) != run_key(momentum(0.5, 0.5))
 
 
 def test_what_is_not_known_is_not_recorded(counted: Counter[str]) -> None:
     with pytest.raises(UnknownPartError, match="object is no number, tensor, function or record"):
-        made_of(closed_over(object()))
+        run_key(closed_over(object()))
     fed, unknown = federation(None), iter(())
     for _ in range(4):
         run_in_place(along(lambda k: 0.5 if unknown else 0), fed.x0.expand(2, -1), fed.in_round(0).oracle([0, 1]), 2)

@@ -18,9 +18,9 @@ from fedspec.errors import ParameterError
 from fedspec.plan import Plan
 from fedspec.readings import Adaptivity, PrivateServer, Received, Solver
 from fedspec_torch import Federation
+from fedspec_torch.fast_paths.adaptive import length
+from fedspec_torch.fast_paths.lamb import is_plain
 from fedspec_torch.federation import training
-from fedspec_torch.forms.adaptive import length
-from fedspec_torch.forms.lamb import is_plain
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.population import Batched

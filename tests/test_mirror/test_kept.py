@@ -16,12 +16,12 @@ from fedspec.catalogue import Algorithm, find
 from fedspec.errors import PlanError
 from fedspec.usual import needed
 from fedspec_torch import CheckpointError, cohorts, resume, simulate
+from fedspec_torch.fast_paths import servers
 from fedspec_torch.federation.training import Training
-from fedspec_torch.forms import servers
-from fedspec_torch.ranks import before
+from fedspec_torch.ranks import undo
 from fedspec_torch.ranks.rows import Rows
-from fedspec_torch.run import kept, rounds, runs
-from fedspec_torch.run.kept import Kept, is_written_over
+from fedspec_torch.run import client_memory, rounds, runs
+from fedspec_torch.run.client_memory import InPlaceStack, is_written_over
 
 pytestmark = pytest.mark.table(10)
 
@@ -44,7 +44,7 @@ def ended(run: Any) -> Any:
 
 def with_copies(row: Algorithm, reading: str | None = None) -> Any:
     """The same as the text has it."""
-    with patch.object(kept, "remembered", lambda state, *more: state):
+    with patch.object(client_memory, "remembered", lambda state, *more: state):
         return ended(run_of(row, reading))
 
 
@@ -59,11 +59,11 @@ def rows_of(run: Any) -> list[Tensor]:
     found: list[Tensor] = []
 
     def look(tensor: Tensor) -> Tensor:
-        if isinstance(tensor, Kept) or (isinstance(tensor, Rows) and tensor.kept):
+        if isinstance(tensor, InPlaceStack) or (isinstance(tensor, Rows) and tensor.kept):
             found.append(tensor)
         return tensor
 
-    kept.each_tensor(look, run.state)
+    client_memory.each_tensor(look, run.state)
     return found
 
 
@@ -117,14 +117,14 @@ def places(rows: Tensor) -> list[int]:
 
 def test_rows_that_no_client_has_written_take_no_room(tmp_path: Path) -> None:
     clients, d = 1000, 1 << 16
-    with kept.Alike(clients):
+    with client_memory.Alike(clients):
         rows = torch.stack([torch.zeros(d)] * clients)
     assert rows.untyped_storage().nbytes() == 4 * d
-    made = kept.remembered((rows,), clients, tmp_path)[0]
+    made = client_memory.remembered((rows,), clients, tmp_path)[0]
     made[[7]] = torch.ones(1, d)
     assert float(made.sum()) == d
-    with patch.object(kept, "NamedTemporaryFile", named(tmp_path)):
-        kept.remembered((rows,), clients, tmp_path)
+    with patch.object(client_memory, "NamedTemporaryFile", named(tmp_path)):
+        client_memory.remembered((rows,), clients, tmp_path)
         assert (tmp_path / "rows").stat().st_blocks * 512 < 4 * d * 10
 
 
@@ -262,7 +262,7 @@ def test_a_server_that_has_begun_to_write_is_not_gone_on_with(
 def test_what_is_too_large_is_not_kept_twice(shards: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of(find("scaffold"), shards=shards)
     row_bytes = 8 * len(run.federation.x0)
-    monkeypatch.setattr(before, "MOST", 2 * row_bytes)
+    monkeypatch.setattr(undo, "MOST", 2 * row_bytes)
     run.step()
     monkeypatch.setattr(runs, "first_losses", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -275,7 +275,7 @@ def test_an_interrupt_while_a_round_is_undone_leaves_it_half_written(monkeypatch
     run = run_of(find("scaffold"))
     run.step()
     monkeypatch.setattr(runs, "first_losses", interrupted)
-    monkeypatch.setattr(before.Before, "undo", interrupted)
+    monkeypatch.setattr(undo.UndoLog, "undo", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run.step()
     with pytest.raises(PlanError, match="half written: another interrupt came while it was undone"):

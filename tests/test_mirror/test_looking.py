@@ -14,8 +14,8 @@ from torch.nn import functional as F
 
 from fedspec_torch import DivergedError, Federation, ModuleError, cohorts, exchanges, simulate
 from fedspec_torch.data.examples import Minibatch
-from fedspec_torch.gradients.looking import Look
-from fedspec_torch.gradients.ways import WAYS, Network
+from fedspec_torch.gradients.gradcheck import Look
+from fedspec_torch.gradients.methods import WAYS, Network
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.refusals import Reason
 

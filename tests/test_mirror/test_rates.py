@@ -23,7 +23,7 @@ from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameE
 from fedspec.given import VARYING
 from fedspec.plan import Arrival, Plan
 from fedspec_suite.judge.runner import conclude, judge_offer
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.verdict import Conformity
 from fedspec_torch import CheckpointError, Federation, arrivals, by_round, cohorts, exchanges, resume, simulate
 from fedspec_torch.judged.subject import SUBJECT
@@ -83,7 +83,7 @@ def test_the_engine_keeps_the_laws_of_rates(algorithm: str, variant: str) -> Non
     rates: Any = "rounds" if level == "trace" else "clients"
     solver = {"solver": "momentum"} if "solver" in row.options else {}
     offer = Offer(row.id, level, row.readings[0].name, solver, dtypes=("float64",), rates=rates, variant=variant)
-    found = judge_offer(Inside(SUBJECT), offer, law="rates-*", cases=2)
+    found = judge_offer(InProcess(SUBJECT), offer, law="rates-*", cases=2)
     assert found and conclude(found)[0] is Conformity.CONFORMS, found
 
 

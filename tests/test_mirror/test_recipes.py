@@ -20,12 +20,12 @@ from fedspec.errors import UnknownNameError
 from fedspec.plan import Setup
 from fedspec_torch.recipes import Check, Recipe, RecipeError, judge, names, play, read, recipe, sentence
 from fedspec_torch.recipes.measures import MEASURES, measured
-from fedspec_torch.recipes.playing import best, points, weights
-from fedspec_torch.recipes.reading import digests, parsed
+from fedspec_torch.recipes.parser import digests, parsed
 from fedspec_torch.recipes.recipe import Normal, Setting
-from fedspec_torch.recipes.stored import Stored, kept, opened, versions, write
-from fedspec_torch.recipes.told import grid, rows, tuned, values
-from fedspec_torch.recipes.work import Willing, drawn, schedule
+from fedspec_torch.recipes.runner import best, points, weights
+from fedspec_torch.recipes.schedules import Willing, drawn, schedule
+from fedspec_torch.recipes.store import Stored, kept, opened, versions, write
+from fedspec_torch.recipes.tables import grid, rows, tuned, values
 from fedspec_torch.run.local_work import ForClients
 from fedspec_torch.tasks import kind_of
 

@@ -40,10 +40,10 @@ from fedspec.plan import Arrival, Plan
 from fedspec.population import each, each_arrival
 from fedspec.usual import needed
 from fedspec_torch import population, simulate
-from fedspec_torch.forms.text import TENSORS, parts
+from fedspec_torch.fast_paths.text_parts import TENSORS, parts
 from fedspec_torch.population import Batched
-from fedspec_torch.recorded import clients as recorded
-from fedspec_torch.recorded import passes
+from fedspec_torch.tracing import clients as recorded
+from fedspec_torch.tracing import passes
 
 pytestmark = pytest.mark.table(1)
 
@@ -54,7 +54,7 @@ EQUAL, UNEQUAL = (3, 3, 3, 3, 3), (3, 1, 4, 2, 2)
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What was recorded, also of small blocks."""
     found: list[Any] = []
-    record = recorded.recorded
+    record = recorded.trace_client
 
     def noted(*args: Any) -> Any:
         found.append(record(*args))
@@ -63,7 +63,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(population, "LEAST", 0)
     monkeypatch.setattr(population, "UNEQUAL", 0)
     monkeypatch.setattr(passes, "LEAST", 0)
-    monkeypatch.setattr(recorded, "recorded", noted)
+    monkeypatch.setattr(recorded, "trace_client", noted)
     monkeypatch.setattr(recorded, "_seen", {})
     return found
 
@@ -216,7 +216,7 @@ SINGLE_ALONE = ("mime",)
 @pytest.fixture
 def texts(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The same, where no text of a client has another form."""
-    monkeypatch.setattr("fedspec_torch.forms.table.CLIENTS", {})
+    monkeypatch.setattr("fedspec_torch.fast_paths.registry.CLIENTS", {})
     monkeypatch.setattr("fedspec_torch.run.rounds.FAST", {})
     monkeypatch.setattr(passes, "LEAST", 2**16)
     return made

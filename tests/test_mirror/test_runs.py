@@ -21,7 +21,7 @@ from fedspec.catalogue import Algorithm, find
 from fedspec.errors import FedspecError, ParameterError, PlanError, UnknownNameError
 from fedspec.facts import Fact
 from fedspec_torch import CheckpointError, DivergedError, Federation, arrivals, cohorts, exchanges, resume, simulate
-from fedspec_torch.run import saved
+from fedspec_torch.run import checkpoints
 
 pytestmark = pytest.mark.table(10)
 
@@ -304,7 +304,7 @@ def forged(file: Path, content: Any, tensors: dict[str, torch.Tensor]) -> Path:
     from safetensors.torch import save_file
 
     told = content if isinstance(content, str) else json.dumps(content)
-    header = {"fedspec": saved.FORMAT, "content": told, "digest": saved.digest(told, tensors)}
+    header = {"fedspec": checkpoints.FORMAT, "content": told, "digest": checkpoints.digest(told, tensors)}
     save_file(tensors, file, metadata=header)
     return file
 

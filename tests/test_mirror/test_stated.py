@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from fedspec.errors import FedspecError, ParameterError, PlanError
 from fedspec_torch import Federation, cohorts, simulate
-from fedspec_torch.gradients.ways import CHANNELS_LAST, WAYS
+from fedspec_torch.gradients.methods import CHANNELS_LAST, WAYS
 
 SIZES = (7, 12, 6)
 """Of the clients."""

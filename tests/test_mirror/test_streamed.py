@@ -16,10 +16,10 @@ from fedspec.plan import Plan
 from fedspec.usual import needed
 from fedspec_bench.micro import allocated
 from fedspec_torch import Federation, cohorts, simulate
-from fedspec_torch.forms.streamed import STREAMED
+from fedspec_torch.fast_paths.streamed import STREAMED
 from fedspec_torch.population import Batched
-from fedspec_torch.ranks import before
-from fedspec_torch.run import kept
+from fedspec_torch.ranks import undo
+from fedspec_torch.run import client_memory
 from fedspec_torch.run.rounds import run_step
 
 pytestmark = pytest.mark.table(10)
@@ -38,7 +38,7 @@ def test_a_block_after_another_as_the_text_has_it(name: str, more: dict[str, Any
     h, fed = hyper(name, more), federation("looped", dtype)
     begin = fed.x0.clone()
     text = run.init(h, begin, fed.setup)
-    own = kept.remembered(run.init(h, begin.clone(), fed.setup), N)
+    own = client_memory.remembered(run.init(h, begin.clone(), fed.setup), N)
     for number, plan in enumerate(plans(name, len(begin))):
         clients = fed.in_round(number)
         text, _ = run.step(h, text, Batched(clients), plan)
@@ -54,7 +54,7 @@ def test_a_block_after_another_as_the_text_has_it(name: str, more: dict[str, Any
 def test_a_round_holds_a_few_blocks_whoever_takes_part(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And, to undo it, of rows that it writes over no more than is said: here as much as a block."""
     most, d, row = [], 3000, find(name)
-    monkeypatch.setattr(before, "MOST", 4 * 4 * d)
+    monkeypatch.setattr(undo, "MOST", 4 * 4 * d)
     for n in (32, 96):
         data = [(torch.ones(1, d), torch.zeros(1, 1)) for _ in range(n)]
         fed = Federation(nn.Linear(d, 1, bias=False), nn.functional.mse_loss, data, way="layered", shuffled=False)
@@ -92,7 +92,7 @@ def test_what_the_text_refuses_is_refused() -> None:
     def stepped(name: str, plan: Plan) -> Any:
         run: Any = find(name).run
         h = hyper(name, {})
-        state = kept.remembered(run.init(h, fed.x0, fed.setup), N)
+        state = client_memory.remembered(run.init(h, fed.x0, fed.setup), N)
         return run_step(run, h, state, fed.in_round(0), plan, own=True)
 
     with pytest.raises(PlanError, match="names a client twice"):

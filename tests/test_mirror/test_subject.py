@@ -18,7 +18,7 @@ from fedspec.reference import SUBJECT as REFERENCE
 from fedspec.reference import offers
 from fedspec_suite.judge.runner import judge_offer
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
 from fedspec_torch.judged.sessions import DEVICE
@@ -52,7 +52,9 @@ def follow(algorithm: Algorithm, dtype: str) -> None:
     """Every option, on drawn cases: the laws that compare with the rule."""
     for number, offer in enumerate(o for level in algorithm.levels for o in offers(algorithm, level)):
         cases = FEW if number else CASES
-        obligations = judge_offer(Inside(SUBJECT), replace(offer, dtypes=(dtype,)), cases=cases, law="follows-*,dtype")
+        obligations = judge_offer(
+            InProcess(SUBJECT), replace(offer, dtypes=(dtype,)), cases=cases, law="follows-*,dtype"
+        )
         assert len(obligations) >= 2 + len(algorithm.shows_at(offer.level))
         assert [str(o.deviation or o.reason) for o in obligations if o.status is not Status.PASS] == []
 
@@ -90,7 +92,7 @@ ENGINE += [("scaffold", "in two shards"), ("cafga", "in two shards")]
 def test_the_loop_of_simulate_conforms(name: str, how: str) -> None:
     """Clients that only shift where shards end may change the last bits."""
     (offer,) = (o for o in SUBJECT.info.offers if (o.algorithm, o.variant) == (name, "engine looped singly"))
-    obligations = judge_offer(Inside(SUBJECT), replace(offer, variant=f"engine {how}"), cases=2)
+    obligations = judge_offer(InProcess(SUBJECT), replace(offer, variant=f"engine {how}"), cases=2)
     wrong = {o.law for o in obligations if o.status not in {Status.PASS, Status.SKIP}}
     assert obligations and wrong <= ({"bystander"} if "shards" in how else set())
 

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from fedspec.catalogue import Algorithm, Method, find
 from fedspec_suite.cli.app import app
 from fedspec_torch import simulate
-from fedspec_torch.forms import text
+from fedspec_torch.fast_paths import text_parts
 
 pytestmark = pytest.mark.table(10)
 
@@ -51,13 +51,13 @@ def entered(row: Algorithm, **options: Any) -> Counter[str]:
 def told(row: Algorithm, seen: Counter[str], **options: Any) -> list[str]:
     """The parts of which a run does otherwise than is said."""
     wrong = []
-    for part in text.parts(row, **options):
+    for part in text_parts.parts(row, **options):
         mine, other = seen[part.text], seen[part.by]
         if part.what == "what a client does":
             # The text's own clients: functions inside of its steps.
             inside = re.compile(r"fedspec\.algorithms\..*<locals>\..*client")
             mine = sum(n for name, n in seen.items() if inside.fullmatch(name))
-        times = (1, ROUNDS - 1) if part.when == text.LATER else (0, ROUNDS)
+        times = (1, ROUNDS - 1) if part.when == text_parts.LATER else (0, ROUNDS)
         as_said = (mine, other) == times if part.by else mine >= ROUNDS
         if not as_said:
             wrong.append(f"{part.what}: the text {mine} times, {part.by or 'nothing'} {other}")
@@ -66,13 +66,13 @@ def told(row: Algorithm, seen: Counter[str], **options: Any) -> list[str]:
 
 @by_id
 def test_a_run_enters_what_is_said(row: Algorithm) -> None:
-    assert text.parts(row) and not told(row, entered(row))
+    assert text_parts.parts(row) and not told(row, entered(row))
 
 
 @by_id
 def test_the_tests_that_are_named_ask_rows_with_that_text(row: Algorithm) -> None:
-    for part in text.parts(row):
-        alike = [a.id for a in TRAINABLE if any((p.text, p.by) == (part.text, part.by) for p in text.parts(a))]
+    for part in text_parts.parts(row):
+        alike = [a.id for a in TRAINABLE if any((p.text, p.by) == (part.text, part.by) for p in text_parts.parts(a))]
         for named in part.held_by:
             file, _, test = named.partition("::")
             function = getattr(importlib.import_module(f"test_mirror.{file.removesuffix('.py')}"), test)
@@ -89,19 +89,22 @@ def shown(name: str, *options: str) -> str:
 
 def test_the_command_says_what_runs_and_what_holds_it() -> None:
     said = " ".join(shown("fedadam").split())
-    assert "forms.servers.fedadam" in said and "from the second round on" in said and "fedopt.fedadam" in said
+    assert "fast_paths.servers.fedadam" in said and "from the second round on" in said and "fedopt.fedadam" in said
     (row,) = json.loads(shown("scaffold", "--json"))
     first = row["mirror"][0]
-    assert first["by"] == "fedspec_torch.forms.streamed.scaffold_step" and first["held_by"] == [text.BLOCKS, text.RUNS]
+    assert first["by"] == "fedspec_torch.fast_paths.streamed.scaffold_step" and first["held_by"] == [
+        text_parts.BLOCKS,
+        text_parts.RUNS,
+    ]
     assert "the mirror steps a stack of clients" in " ".join(shown("adam").split())
 
 
 def test_the_command_says_what_a_server_holds() -> None:
     """Of two that average, one reads the changes again; no part that is no server says anything of it."""
     held = {name: [p["holds"] for p in json.loads(shown(name, "--json"))[0]["mirror"]] for name in ("fedavg", "fedexp")}
-    again = f"{text.STACK}, which the text reads more than once"
-    assert held == {"fedavg": ["", "", text.SUM], "fedexp": ["", "", again]}
-    assert f"holds {text.STACK}" in " ".join(shown("median").split())
+    again = f"{text_parts.STACK}, which the text reads more than once"
+    assert held == {"fedavg": ["", "", text_parts.SUM], "fedexp": ["", "", again]}
+    assert f"holds {text_parts.STACK}" in " ".join(shown("median").split())
 
 
 def test_a_row_of_ones_own_is_the_text_alone() -> None:
@@ -111,7 +114,7 @@ def test_a_row_of_ones_own_is_the_text_alone() -> None:
     def server(h: Any, state: Any, messages: Any) -> Any:
         return row.run.server(h, state, messages)
 
-    last = text.parts(replace(row, run=replace(row.run, server=server)))[-1]
+    last = text_parts.parts(replace(row, run=replace(row.run, server=server)))[-1]
     assert last.by == "" and last.text.endswith("server")
 
 

@@ -23,7 +23,7 @@ from fedspec.contract import Offer, Round
 from fedspec.plan import Plan
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.reference import SUBJECT
-from fedspec_suite.measure.dealt import candidate
+from fedspec_suite.measure.seeded_cases import candidate
 from fedspec_suite.measure.setting import setting_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "precision.md"

@@ -12,7 +12,7 @@ from test_site.built import ROOT, requires_browser
 
 from fedspec_suite.measure.verdict import Course, Result
 from fedspec_suite.report import changes, results_page
-from fedspec_suite.report.stored import Stored
+from fedspec_suite.report.results_file import ResultsFile
 
 pytestmark = [pytest.mark.outside, *requires_browser]
 
@@ -25,8 +25,8 @@ OPENED = "document.querySelectorAll('details').forEach(d => d.open = true)"
 
 
 def saved(results: list[Result], folder: Path) -> Path:
-    new = Stored("new.jsonl", tuple(results), (RUN,) * len(results))
-    old = Stored("old.jsonl", tuple(OFFERS), (replace(RUN, numpy="1.26.0"),) * len(OFFERS))
+    new = ResultsFile("new.jsonl", tuple(results), (RUN,) * len(results))
+    old = ResultsFile("old.jsonl", tuple(OFFERS), (replace(RUN, numpy="1.26.0"),) * len(OFFERS))
     found = changes.changes(old, new)
     since = results_page.since(old, found, changes.tally(found, len(results)), changes.versions(old, new))
     path = folder / "report.html"

@@ -16,8 +16,8 @@ from fedspec.facts import Fact
 from fedspec.plan import Arrival, Exchange, Plan, Setup
 from fedspec.readings import choice
 from fedspec_suite.judge.smoke import plain_scenario
+from fedspec_suite.measure.case_parts import lengths
 from fedspec_suite.measure.cases import STRATEGIES
-from fedspec_suite.measure.parts import lengths
 from fedspec_suite.measure.setting import setting_of
 
 N, D, TAU, BUFFER = 3, 2, 3, 2

@@ -14,7 +14,7 @@ import z3
 from fedspec.arith import ascending, norm, ratio, sqrt, where_less
 from fedspec.errors import InexactError
 from fedspec_proofs.engines.reals import Real
-from fedspec_suite.measure.running import Running, Running64
+from fedspec_suite.measure.running_error import Running, Running64
 
 
 def kinds(q: Fraction) -> dict[str, Any]:

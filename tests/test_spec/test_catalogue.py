@@ -21,7 +21,7 @@ from fedspec.errors import FedspecError, ParameterError, UnknownNameError
 from fedspec.rules import RULES, equations, printed
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import reference
-from fedspec_suite.measure.pools import POOLS
+from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 

@@ -20,7 +20,7 @@ from fedspec.deciding import WHERE
 from fedspec.folding import LEFT_OPEN, Folding, folding_of
 from fedspec.reference import session_of
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report.source import code_of
 
@@ -106,7 +106,7 @@ def test_a_folded_text_computes_what_the_text_does(name: str, reading: str) -> N
     levels = [at for at in a.levels if a.reading(reading) in a.readings_at(at)]
     # Of a method the server is folded.
     level, moved = levels[0 if isinstance(a.run, Method) else -1], 0
-    for s in drawn(scenarios(setting_of(Offer(name, level, reading))), 8, seed=1):
+    for s in draw_cases(scenarios(setting_of(Offer(name, level, reading))), 8, seed=1):
         one, two = (drifting(session_of(a, level)(row, s.case)) for row in (other, a))
         for event in s.events:
             before = two.state

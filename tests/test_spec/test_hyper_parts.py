@@ -17,7 +17,7 @@ from fedspec.algorithms.private import DpFedAvg
 from fedspec.catalogue import CATALOGUE, LocalSolver
 from fedspec.client.amsgrad import amsgrad, begin
 from fedspec.errors import ParameterError
-from fedspec_suite.measure.pools import POOLS
+from fedspec_suite.measure.hyper_pools import POOLS
 
 pytestmark = pytest.mark.table(10)
 

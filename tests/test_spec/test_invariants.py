@@ -17,7 +17,7 @@ from fedspec.papers import PAPERS
 from fedspec_proofs.ledger import claims
 from fedspec_properties.invariants import BEYOND, INVARIANTS, Invariant, of_paper, read, rows
 from fedspec_suite import laws
-from fedspec_suite.laws import every
+from fedspec_suite.laws import all_laws
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = {"fedada2": 34, "fed-lamb": 33, "afga": 39, "client-centric": 37, "fednova": 44}
@@ -50,7 +50,7 @@ def test_what_looks_after_it_is_there(v: Invariant) -> None:
     assert v.covered or v.why, "neither law, test nor proof, nor a reason"
     for law in v.laws:
         assert rows(law), f"{law} is asked of nothing that the specification offers"
-        assert not every()[law].reads_rule, f"{law} is the rule, not a statement about it"
+        assert not all_laws()[law].reads_rule, f"{law} is the rule, not a statement about it"
     for test in v.tests:
         path, _, name = test.partition("::")
         assert name in named_in(path), f"{path} has no {name}"
@@ -64,9 +64,9 @@ def test_every_law_is_cited_or_is_for_something_else() -> None:
     cited = {law for v in INVARIANTS for law in v.laws}
     others = [law for b in BEYOND for law in b.laws]
     assert len(set(others)) == len(others) and all(b.why for b in BEYOND)
-    assert set(others) <= set(every()), f"no such law: {set(others) - set(every())}"
+    assert set(others) <= set(all_laws()), f"no such law: {set(others) - set(all_laws())}"
     assert not cited & set(others), f"cited, so not beyond: {cited & set(others)}"
-    missing = [w.id for w in every().values() if not w.reads_rule and w.id not in cited and w.id not in others]
+    missing = [w.id for w in all_laws().values() if not w.reads_rule and w.id not in cited and w.id not in others]
     assert not missing, f"cite them in invariants.toml, or say under [[beyond]] what they are for: {missing}"
 
 
@@ -74,7 +74,7 @@ def test_no_law_hides_another() -> None:
     """Laws are kept by id: two of one id would be one."""
     modules = [m for room in (laws, fedspec_properties) for m in vars(room).values() if isinstance(m, ModuleType)]
     joined = [m.LAWS for m in modules if isinstance(getattr(m, "LAWS", None), tuple)]
-    assert sum(map(len, joined)) == len(every())
+    assert sum(map(len, joined)) == len(all_laws())
 
 
 def test_a_table_that_cannot_be_read_says_why() -> None:

@@ -12,7 +12,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.verdict import Status
 
 QUICK = os.environ.get("FEDSPEC_PROFILE", "full") == "quick"
@@ -47,6 +47,6 @@ def test_every_offer_obeys_every_law(offer: Offer) -> None:
     kind = "canonical" if canonical(offer) else "other"
     for dtype in ("float64",) if QUICK or kind == "other" else offer.dtypes:
         alone, (cases, laws) = replace(offer, dtypes=(dtype,)), (1, SMALL) if QUICK else ASKED[kind, dtype]
-        obligations = [o for law in laws for o in judge_offer(Inside(SUBJECT), alone, cases=cases, law=law)]
+        obligations = [o for law in laws for o in judge_offer(InProcess(SUBJECT), alone, cases=cases, law=law)]
         assert not [(o.id, str(o.deviation or o.reason)) for o in obligations if o.status is not Status.PASS]
         assert len(obligations) >= 10

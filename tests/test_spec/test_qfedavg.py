@@ -23,7 +23,7 @@ from fedspec.population import losses
 from fedspec.problems.quadratic import QuadraticClients, constant
 from fedspec.reference import SUBJECT
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.measure.running import Running64
+from fedspec_suite.measure.running_error import Running64
 from fedspec_suite.measure.setting import setting_of
 
 

@@ -19,7 +19,7 @@ from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT
 from fedspec_properties.reductions import EDGES, Edge
 from fedspec_suite.judge.runner import judge_offer
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.verdict import Status
 
 pytestmark = pytest.mark.table(1)
@@ -70,7 +70,9 @@ def _asked(offer: Offer) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
 @pytest.mark.parametrize("edge", [edge for edge in EDGES if unheard(edge)], ids=lambda edge: edge.id)
 def test_it_holds_as_a_law_where_the_laws_are_not_asked(edge: Edge) -> None:
     for offer in unheard(edge):
-        (obligation,) = judge_offer(Inside(SUBJECT), replace(offer, dtypes=("float64",)), profile="quick", law=edge.id)
+        (obligation,) = judge_offer(
+            InProcess(SUBJECT), replace(offer, dtypes=("float64",)), profile="quick", law=edge.id
+        )
         assert obligation.status is Status.PASS, f"{offer}: {obligation.deviation or obligation.reason}"
 
 

@@ -25,9 +25,9 @@ from fedspec.serve import serve
 from fedspec.wire import decode_array, decode_case, decode_event, decode_info, encode
 from fedspec_suite.judge.capsules.codec import encoded
 from fedspec_suite.judge.smoke import plain_scenario
-from fedspec_suite.laws import Law, every
-from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.laws import Law, all_laws
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import setting_of
 
 FOLDER = files("fedspec") / "schemas"
@@ -105,13 +105,13 @@ def without_null(value: Any) -> Any:
 
 
 @pytest.mark.table(20)
-@pytest.mark.parametrize("law", every().values(), ids=lambda law: law.id)
+@pytest.mark.parametrize("law", all_laws().values(), ids=lambda law: law.id)
 def test_cases_and_events_of_every_law_come_back(law: Law) -> None:
     """Rates of rounds, clients and steps, losses, control variates, populations and buffers among them."""
     kinds = {(offer.level, find(offer.algorithm).event): offer for offer in asked_of(law)}
     for k, offer in enumerate(kinds.values()):
         dtype = offer.dtypes[k % len(offer.dtypes)]
-        case = drawn(law.cases(setting_of(offer, dtype)), 2, seed=1)[-1]
+        case = draw_cases(law.cases(setting_of(offer, dtype)), 2, seed=1)[-1]
         for s in scenarios_in(case):
             assert repr(decode_case(json.loads(json.dumps(encode(s.case))))) == told(s.case)
             for event in s.events:

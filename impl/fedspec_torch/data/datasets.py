@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from fedspec.errors import ShapeError
-from fedspec_torch.data.examples import Examples, kind_of, same
+from fedspec_torch.data.examples import Examples, equal_or_nan, kind_of
 from fedspec_torch.refusals import DataError
 
 PARTS = ("inputs", "targets")
@@ -136,7 +136,7 @@ class Reader:
 
     def _check_again(self, i: int, at: int, had: Examples) -> None:
         for what, one, other in zip(PARTS, had, self.example(i, at), strict=True):
-            if not same(one, other):
+            if not equal_or_nan(one, other):
                 raise DataError(
                     f"data: client {i}, example {at} has other {what} when it is read again, as random augmentation "
                     f"gives; leave it out, or make what it draws a function of the example's number (a generator "

@@ -111,7 +111,7 @@ class Held:
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class GeneratedPool:
     """Examples that a function makes or reads when a client takes part; nothing is kept.
 
     Attributes:
@@ -147,14 +147,14 @@ class Made:
         return inputs, targets, starts[:-1]
 
 
-def own(pool: Pool, i: int) -> Examples:
+def examples_of(pool: Pool, i: int) -> Examples:
     """All examples of one client."""
     inputs, targets, starts = pool.of([i])
     rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
     return inputs[rows], targets[rows]
 
 
-def same(one: Tensor, other: Tensor) -> bool:
+def equal_or_nan(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors are equal; what is no number, which is not equal to itself, in the same places."""
     return torch.equal(one, other) or torch.equal(one.nan_to_num(), other.nan_to_num())
 
@@ -166,7 +166,7 @@ def check_again(i: int, had: Sequence[Tensor], has: Sequence[Tensor], source: st
         DataError: with the client's number.
     """
     for what, one, other in zip(("inputs", "targets"), had, has, strict=True):
-        if not same(one, other):
+        if not equal_or_nan(one, other):
             raise DataError(
                 f"data: client {i} has other {what} when {source} is asked again in the same round; make them from "
                 f"the client's number alone (a generator seeded with it), or give a list"
@@ -182,7 +182,7 @@ def without_number(pool: Pool, who: Sequence[int]) -> str:
     """Which clients have examples that are not finite, in words; of clients that are not in memory, these alone."""
     found: list[str] = []
     for i in range(len(pool.examples)) if isinstance(pool, Held) else who:
-        inputs, targets = own(pool, i)
+        inputs, targets = examples_of(pool, i)
         clean = finite(inputs) & finite(targets)
         if not bool(clean.all()):
             k, parts = int((~clean).nonzero()[0]), getattr(getattr(pool, "make", None), "parts", None)

@@ -17,19 +17,19 @@ from fedspec.plan import Setup
 from fedspec_torch.arith import Vector, check_whole
 from fedspec_torch.data.batches import Minibatches
 from fedspec_torch.data.datasets import Reader
-from fedspec_torch.data.examples import Examples, Held, Made, Pool, check_counts, own
-from fedspec_torch.data.opening import Numbered, reader
-from fedspec_torch.federation.checking import named
-from fedspec_torch.federation.choices import Ways
+from fedspec_torch.data.examples import Examples, GeneratedPool, Held, Pool, check_counts, examples_of
+from fedspec_torch.data.loading import Numbered, reader
+from fedspec_torch.federation.batch_checks import naming_owner
+from fedspec_torch.federation.dispatch import Ways
+from fedspec_torch.federation.fingerprints import Fingerprint, fingerprint_of
+from fedspec_torch.federation.gradient_options import GradientOptions
 from fedspec_torch.federation.modes import evaluating, modes_kept
-from fedspec_torch.federation.own import Own, own_of
-from fedspec_torch.federation.parts import check_module, warn_of_evaluation
-from fedspec_torch.federation.stated import Stated
+from fedspec_torch.federation.module_checks import check_module, warn_of_evaluation
 from fedspec_torch.federation.statistics import Moving, Reading, check_reading
 from fedspec_torch.federation.training import Training
-from fedspec_torch.gradients.beside import put, told, tracks
-from fedspec_torch.gradients.choosing import Choice
-from fedspec_torch.gradients.ways import WAYS, Loss, Network
+from fedspec_torch.gradients.autotune import Choice
+from fedspec_torch.gradients.methods import WAYS, Loss, Network
+from fedspec_torch.gradients.module_state import read_buffers, tracks, write_buffers
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import LossError, ModuleError
 
@@ -45,7 +45,7 @@ class Federation:
 
     Attributes:
         model: any module; what it draws from torch's generator, as dropout does, is a function of ``seed``, round,
-            client and local step (:func:`fedspec_torch.gradients.beside.seed_of`).
+            client and local step (:func:`fedspec_torch.gradients.module_state.seed_of`).
         loss: the mean loss of a minibatch, from output and targets, such as ``torch.nn.functional.cross_entropy``.
         data: one pair (inputs, targets) for each client, or a function that makes it from the client's number; or
             Datasets, one for each client, or one with ``parts``: whatever has a length and gives an example for its
@@ -148,11 +148,11 @@ class Federation:
     def pool(self) -> Pool:
         """Where the examples come from."""
         if self.reader is not None:
-            made = Made(self.reader, self.reader.examples, self.x0.device, "its Dataset")
+            made = GeneratedPool(self.reader, self.reader.examples, self.x0.device, "its Dataset")
             self.reader.look()
             return Held([made.of([i])[:2] for i in range(len(made.examples))]) if self.cached else made
         if callable(self.data):
-            return Made(self.data, self.examples, self.x0.device)
+            return GeneratedPool(self.data, self.examples, self.x0.device)
         pairs: Any = self.data
         return Held(pairs)
 
@@ -167,20 +167,20 @@ class Federation:
         return self.network.vector()
 
     @cached_property
-    def stated(self) -> Stated | None:
+    def stated(self) -> GradientOptions | None:
         """What is done to every gradient; None: nothing."""
-        found = Stated(self.clip, self.weight_decay, self.accumulate)
-        return None if found == Stated() else found
+        found = GradientOptions(self.clip, self.weight_decay, self.accumulate)
+        return None if found == GradientOptions() else found
 
     @cached_property
     def b0(self) -> Vector:
         """The running statistics when the federation was made; nothing where the module has none."""
-        return told(self.network.running)
+        return read_buffers(self.network.running)
 
     @cached_property
-    def own(self) -> Own:
+    def own(self) -> Fingerprint:
         """What module and loss computed with beside the parameters when the federation was made."""
-        return own_of(self.model, self.loss)
+        return fingerprint_of(self.model, self.loss)
 
     @cached_property
     def setup(self) -> Setup:
@@ -208,7 +208,7 @@ class Federation:
         """
         with self.network.lent(), torch.no_grad():
             self.network.put(x)
-            put(self.network.running, self.b0 if b is None else b)
+            write_buffers(self.network.running, self.b0 if b is None else b)
             try:
                 copy = deepcopy(self.model)
             except Exception as error:
@@ -231,7 +231,7 @@ class Federation:
 
     def recomputed(self, x: Vector, who: Sequence[int]) -> Vector:
         """[b] the running statistics that one pass of a model over all examples of some clients leaves."""
-        inputs = torch.cat([own(self.pool, i)[0] for i in who])
+        inputs = torch.cat([examples_of(self.pool, i)[0] for i in who])
         norms = [part for part in self.model.modules() if tracks(part)]
         momenta = [part.momentum for part in norms]
         with self.network.lent(), evaluating(self.model), torch.no_grad():
@@ -241,7 +241,7 @@ class Federation:
                 part.training, part.momentum = True, 1.0
             try:
                 self.model(inputs)
-                return told(self.network.running)
+                return read_buffers(self.network.running)
             finally:
                 for part, momentum in zip(norms, momenta, strict=True):
                     part.momentum = momentum
@@ -254,7 +254,7 @@ class Federation:
         """
         if self.x0.device.type != "cpu":
             return ""
-        pair = test if client is None else own(self.pool, client)
+        pair = test if client is None else examples_of(self.pool, client)
         if pair is None:
             return ""
         inputs, targets = pair
@@ -286,10 +286,10 @@ class Federation:
             self.network.lent(),
             evaluating(self.model),
             torch.no_grad(),
-            named("the test examples", lambda: examples),
+            naming_owner("the test examples", lambda: examples),
         ):
             self.network.put(x)
-            put(self.network.running, self.b0 if b is None else b)
+            write_buffers(self.network.running, self.b0 if b is None else b)
             output = self.model(inputs)
             loss = float(self.loss(output, targets))
             one = isinstance(output, Tensor) and output.ndim == targets.ndim + 1

@@ -13,17 +13,17 @@ from torch import Tensor
 
 from fedspec_torch.arith import Ended, Stack, Vector, Weights
 from fedspec_torch.data.batches import Batches, Minibatches
-from fedspec_torch.data.examples import IGNORED, Made, Minibatch, check_again, own
-from fedspec_torch.federation.checking import blamed, check_same_parameters, of_clients
-from fedspec_torch.federation.choices import Ways
+from fedspec_torch.data.examples import IGNORED, GeneratedPool, Minibatch, check_again, examples_of
+from fedspec_torch.federation.batch_checks import check_same_parameters, naming_clients, naming_culprit
+from fedspec_torch.federation.dispatch import Ways
+from fedspec_torch.federation.gradient_options import GradientOptions
 from fedspec_torch.federation.modes import evaluating
-from fedspec_torch.federation.stated import Stated
+from fedspec_torch.federation.sgd_runs import ClientExtras, is_plain, runs
 from fedspec_torch.federation.statistics import Moving
-from fedspec_torch.federation.whole_runs import Beside, is_plain, runs
 from fedspec_torch.gradients import graphs
-from fedspec_torch.gradients.beside import put, seed_of
-from fedspec_torch.gradients.choosing import IN_PLACE, Run
-from fedspec_torch.gradients.ways import ALONE, WAYS, WRITTEN_OUT, form_of, layered, looped
+from fedspec_torch.gradients.autotune import IN_PLACE, Run
+from fedspec_torch.gradients.methods import ALONE, WAYS, WRITTEN_OUT, form_of, layered, looped
+from fedspec_torch.gradients.module_state import seed_of, write_buffers
 from fedspec_torch.layers import descent
 from fedspec_torch.layers.chains import OTHERWISE, LayersError, cross_entropy
 from fedspec_torch.layers.loops import NoClassError
@@ -58,7 +58,7 @@ class Training:
     losses: dict[int, Tensor | float] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     moving: Moving | None = None
-    stated: Stated | None = None
+    stated: GradientOptions | None = None
     _batches: dict[tuple[int, ...], Batches] = field(default_factory=dict, repr=False)
     _memory: list[Tensor] = field(default_factory=list, repr=False)
 
@@ -86,9 +86,9 @@ class Training:
         with network.lent(), evaluating(network.module), torch.no_grad():
             network.put(x)
             if self.moving:
-                put(network.running, self.moving.begun)
+                write_buffers(network.running, self.moving.begun)
             for i in clients:
-                inputs, targets = own(pool, i)
+                inputs, targets = examples_of(pool, i)
                 found.append(float(network.loss(network.module(inputs), targets)))
         return found
 
@@ -116,11 +116,11 @@ class Training:
         pairs = [last.walk.at(i, self.round) for i in (one, other)]
         who = [last.clients[i] for i in (one, other)]
         batch = self.dressed(Minibatch(*(torch.stack(part) for part in zip(*pairs, strict=True))), self.round, who)
-        if isinstance(pool := self.minibatches.pool, Made):
+        if isinstance(pool := self.minibatches.pool, GeneratedPool):
             alone = self.minibatches.of(last.clients[one : one + 1], self.round)
             check_again(last.clients[one], pairs[0], alone.walk.at(0, self.round), pool.source)
         taken = self.taken - set(WRITTEN_OUT) if Trained(self, last).ignored else self.taken
-        with blamed(self.ways.network, who, x.expand(len(who), -1), [batch]):
+        with naming_culprit(self.ways.network, who, x.expand(len(who), -1), [batch]):
             self.ways.look_again(taken, self.round, x, batch)
 
 
@@ -212,7 +212,7 @@ class Trained:
             known=ways.known(len(x)),
             compiled=self.compiled,
             ignored=self.ignored,
-            own=Beside(training.seed if ways.network.draws else None, training.moving),
+            own=ClientExtras(training.seed if ways.network.draws else None, training.moving),
         )
         return {IN_PLACE: in_place, **found}
 
@@ -239,7 +239,7 @@ class Trained:
         self.training.taken.add("layered")
         # What cannot be read is no fault of the module.
         _ = self.batches.walk
-        with blamed(network, who, x, seen):
+        with naming_culprit(network, who, x, seen):
             ended = self._replayed(solver, x, tau, run, [work, *work.vectors.values()])
             found, losses = ended or run(x, lambda k, n: self._batch(k, self.batches.first(n)))
         self.tell(who, losses)
@@ -259,7 +259,7 @@ class Trained:
             return None
         inputs, targets = walk.inputs, walk.targets
         try:
-            key = graphs.made_of((solver, tuple(tau), b, inputs, targets, x.dtype))
+            key = graphs.run_key((solver, tuple(tau), b, inputs, targets, x.dtype))
         except graphs.UnknownPartError:
             return None
 
@@ -295,7 +295,7 @@ class Trained:
         except NoClassError as error:
             seen = (walk.at(error.row, first + k) for k in range(tau[error.row]))
             wrong = next(pair for pair in seen if not 0 <= pair[1].min() <= pair[1].max() < error.classes)
-            with of_clients([who[error.row]], [Minibatch(*(part[None] for part in wrong))]):
+            with naming_clients([who[error.row]], [Minibatch(*(part[None] for part in wrong))]):
                 raise
         self.tell(who[: len(x)], losses)
         return losses
@@ -310,7 +310,7 @@ class Trained:
     def _at(self, k: int, x: Stack, who: Sequence[int], batch: Minibatch) -> Stack:
         network = self.training.ways.network
         batch = self.training.dressed(batch, k, who)
-        with blamed(network, who, x, [batch]):
+        with naming_culprit(network, who, x, [batch]):
             way = self.training.ways.for_block(x, batch, self.ignored)
             if self._aside(way):
                 way = "looped"
@@ -345,7 +345,7 @@ class Trained:
         who = [self.batches.clients[r] for r in rows]
         batch = self.training.dressed(Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0]))), 0, who)
         some = x if len(rows) == len(x) else x[rows]
-        with blamed(ways.network, who, some, [batch]):
+        with naming_culprit(ways.network, who, some, [batch]):
             ways.for_block(some, batch)
 
     @cached_property

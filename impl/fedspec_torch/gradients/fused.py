@@ -25,7 +25,7 @@ from torch import Tensor
 
 from fedspec_torch.arith import Ended, Stack
 from fedspec_torch.data.batches import Walk
-from fedspec_torch.gradients.ways import Network
+from fedspec_torch.gradients.methods import Network
 from fedspec_torch.layers.chains import Chain, cross_entropy
 from fedspec_torch.local.solvers import InPlace
 from fedspec_torch.refusals import Reason

@@ -1,7 +1,7 @@
 """Local runs that are recorded once and replayed: on a GPU as CUDA graphs, one launch for all steps of a block.
 
 A recording holds what a run was made of: the numbers that Python gave it (rates, decays, how many clients take step k)
-and the addresses that it read. So it is replayed only where all of them are the same again. :func:`made_of` finds them
+and the addresses that it read. So it is replayed only where all of them are the same again. :func:`run_key` finds them
 in a solver's own functions, and what it does not know it does not record. Where the models begin and which examples
 make the minibatches is copied to where the recording reads it.
 
@@ -142,7 +142,7 @@ class UnknownPartError(TypeError):
     """A part of a run of which nothing is known that would tell it from another one."""
 
 
-def made_of(part: Any) -> Hashable:
+def run_key(part: Any) -> Hashable:
     """What tells two runs apart: numbers by their values, tensors by where they lie, functions by what they close over.
 
     Raises:

@@ -22,7 +22,7 @@ LARGEST = 32 << 20
 
 
 @cache
-def kept() -> bool:
+def keep_freed_memory() -> bool:
     """Have this process keep what it frees, up to :data:`FREED`, from now on; whether it does.
 
     What a person has told glibc by its variables stays. Other allocators hear nothing of it.

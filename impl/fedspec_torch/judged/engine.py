@@ -24,10 +24,10 @@ from fedspec_torch.federation.federation import Federation
 from fedspec_torch.judged.sessions import CaseSession
 from fedspec_torch.ranks.rows import whole
 from fedspec_torch.run import schedules
-from fedspec_torch.run.agreement import divided
-from fedspec_torch.run.begin import begun
-from fedspec_torch.run.diverged import DivergedError
+from fedspec_torch.run.agreement import shard_federation
+from fedspec_torch.run.divergence import DivergedError
 from fedspec_torch.run.runs import Run
+from fedspec_torch.run.simulation import begun
 
 ENGINES: dict[str, tuple[str, int | None, int, str | None]] = {
     "engine stacked": ("stacked", None, 1, None),
@@ -114,7 +114,7 @@ class EngineSession(CaseSession):
         numbers = {n: case.hyper[n] for n in algorithm.numbers if n in case.hyper}
         h = run.hyper(**{**numbers, **case.options})
         setup = Setup(self.examples, shapes(case.x0))
-        shards = divided(federation, count, block, case.algorithm)
+        shards = shard_federation(federation, count, block, case.algorithm)
         state = begun(algorithm, h, x, setup, federation, block, shards)
         self.told = Told()
         self.run = Run(algorithm, h, federation, self.told, state, rounds=10**9, block=block, shards=shards)

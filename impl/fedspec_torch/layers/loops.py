@@ -163,7 +163,7 @@ class Loops:
             return found
 
         parts = shares(tau)
-        for part, wrong in zip(parts, together(some, parts), strict=True):
+        for part, wrong in zip(parts, run_parallel(some, parts), strict=True):
             if wrong >= 0:
                 raise NoClassError(part.start + wrong, int(self.table[-1, 3]))
         return losses
@@ -209,7 +209,7 @@ def shares(tau: Sequence[int]) -> list[slice]:
     return [slice(*ends) for ends in pairwise((0, *map(int, ends), len(tau)))]
 
 
-def together(work: Callable[[slice], Any], parts: list[slice]) -> list[Any]:
+def run_parallel(work: Callable[[slice], Any], parts: list[slice]) -> list[Any]:
     """What the work gives for each part, as many of them at the same time as there are threads."""
     if len(parts) == 1:
         return [work(parts[0])]

@@ -3,7 +3,7 @@
 Bytes that a step must move for a number of four bytes, the gradient's own included: 12 for SGD (y, g in, y out), 20 for
 momentum (and u), 4 more for what the gradient is corrected by or what pulls. A product that adds to y spares SGD the g:
 8, and with a correction or a pull 20, since y is read and written once more. Adaptive ones:
-:mod:`fedspec_torch.forms.adaptive`.
+:mod:`fedspec_torch.fast_paths.adaptive`.
 """
 
 from __future__ import annotations

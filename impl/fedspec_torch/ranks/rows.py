@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_map
 
 from fedspec_torch.arith import Vector
-from fedspec_torch.ranks.before import Before
 from fedspec_torch.ranks.shards import Layout, Shards
+from fedspec_torch.ranks.undo import UndoLog
 
 aten = torch.ops.aten
 
@@ -41,7 +41,7 @@ class Rows(Tensor):
     rows_of: Layout
     flat: bool
     kept: bool
-    before: Before | None = None
+    before: UndoLog | None = None
 
     __torch_function__: Any = torch._C._disabled_torch_function_impl
 

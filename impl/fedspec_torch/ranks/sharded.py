@@ -20,7 +20,7 @@ from fedspec.errors import ParameterError, ShapeError
 from fedspec.plan import Arrival, Plan
 from fedspec.population import Client
 from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.local.joining import Block, Numbers, begun_with
+from fedspec_torch.local.block_results import Block, Numbers, begun_with
 from fedspec_torch.plan import Clients
 from fedspec_torch.population import Batched, Stream, lasting, reads_again
 from fedspec_torch.ranks.rows import Rows, whole

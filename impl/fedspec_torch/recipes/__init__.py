@@ -6,9 +6,9 @@
 """
 
 from fedspec_torch.recipes.checks import Finding, judge, sentence
-from fedspec_torch.recipes.playing import play
-from fedspec_torch.recipes.reading import RecipeError, names, read, recipe
+from fedspec_torch.recipes.parser import RecipeError, names, read, recipe
 from fedspec_torch.recipes.recipe import Check, Recipe, Size, Trial
+from fedspec_torch.recipes.runner import play
 
 __all__ = [
     "Check",

@@ -14,16 +14,16 @@ from torch import Tensor
 from fedspec_torch.arith import bytes_of
 from fedspec_torch.data.examples import Held
 from fedspec_torch.federation.federation import Federation
-from fedspec_torch.federation.own import Piece, differing, digest, digested
+from fedspec_torch.federation.fingerprints import Piece, differing, digest, digested
 from fedspec_torch.federation.training import Training
-from fedspec_torch.gradients.choosing import IN_PLACE, Choice
-from fedspec_torch.gradients.ways import ALONE
+from fedspec_torch.gradients.autotune import IN_PLACE, Choice
+from fedspec_torch.gradients.methods import ALONE
 from fedspec_torch.population import default_block
 from fedspec_torch.ranks.processes import RankError, Ranks, here
 from fedspec_torch.ranks.shards import Shards
 
 
-def divided(federation: Federation, count: int | None, block: int | None, told: Any) -> Shards | None:
+def shard_federation(federation: Federation, count: int | None, block: int | None, told: Any) -> Shards | None:
     """The shards of a federation on the ranks that there are; None: it is one, on one rank.
 
     Args:
@@ -113,7 +113,7 @@ NAMED = {"sizes' digest": "examples of each client", "data's digest": "data", "m
 """What is told of by its digest, in words."""
 
 
-def others(found: Mapping[str, Any], federation: Federation) -> list[str]:
+def federation_differences(found: Mapping[str, Any], federation: Federation) -> list[str]:
     """What is other of a federation than of that which a run was saved with, by name and with both values."""
     said, (ours, parts) = [], described(federation)
     for what, there in found["federation"].items():

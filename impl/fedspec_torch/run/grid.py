@@ -12,13 +12,13 @@ from fedspec.catalogue import Algorithm
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.usual import usual
 from fedspec_torch.federation.federation import Federation
-from fedspec_torch.run.asked import hyper_of
-from fedspec_torch.run.begin import simulate
-from fedspec_torch.run.held_out import anew
+from fedspec_torch.run.arguments import hyper_of
+from fedspec_torch.run.held_out import remake
 from fedspec_torch.run.local_work import Epochs
 from fedspec_torch.run.rates import Rate, rated
 from fedspec_torch.run.runs import Run
 from fedspec_torch.run.schedules import Schedule
+from fedspec_torch.run.simulation import simulate
 
 Rates: TypeAlias = Mapping[str, Rate] | Callable[[Mapping[str, Any]], Mapping[str, Rate]]
 """Rates by round, or a function that makes them from a combination's numbers, as where a schedule's first is tuned."""
@@ -85,7 +85,7 @@ class Grid:
         """
         numbers, by_round = self.settings(combination)
         if stated := of_federation(combination):
-            federation = anew(federation, **stated)
+            federation = remake(federation, **stated)
         more: dict[str, Any] = {"rounds": self.rounds, "reading": self.reading, "rates": by_round}
         more["plan"] = in_passes(seeded(self.plan, turn), stated)
         return simulate(self.row, federation, **more, **self.more, **numbers)

@@ -20,13 +20,13 @@ from fedspec.costs import UNRECORDED
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, PlanError
 from fedspec.plan import Setup
-from fedspec_torch.data.examples import Examples, Held, Made, own
+from fedspec_torch.data.examples import Examples, GeneratedPool, Held, examples_of
 from fedspec_torch.federation.federation import Federation
-from fedspec_torch.gradients.beside import put
-from fedspec_torch.run.begin import begun
-from fedspec_torch.run.kept import is_written_over
+from fedspec_torch.gradients.module_state import write_buffers
+from fedspec_torch.run.client_memory import is_written_over
 from fedspec_torch.run.rates import Rated
 from fedspec_torch.run.schedules import Schedule
+from fedspec_torch.run.simulation import begun
 
 CLIENTS, EXAMPLES = "clients", "examples"
 FEW = 20
@@ -120,9 +120,9 @@ def without_clients(federation: Federation, share: float, seed: int) -> HeldOut:
     if isinstance(pool, Held):
         some = _with(federation, [pool.data[i] for i in left])
     else:
-        make: Any = pool.make if isinstance(pool, Made) else None
+        make: Any = pool.make if isinstance(pool, GeneratedPool) else None
         some = _with(federation, lambda k: make(left[k]), tuple(pool.examples[i] for i in left))
-    return HeldOut(some, _joined([own(federation.pool, i) for i in out]), f"{len(out)} of {n} clients")
+    return HeldOut(some, _joined([examples_of(federation.pool, i) for i in out]), f"{len(out)} of {n} clients")
 
 
 def without_examples(federation: Federation, share: float, seed: int, why: str = "") -> HeldOut:
@@ -139,9 +139,9 @@ def without_examples(federation: Federation, share: float, seed: int, why: str =
     if isinstance(pool, Held):
         some = _with(federation, [_some(pair, keep) for pair, (keep, _) in zip(pool.data, rows, strict=True)])
     else:
-        make: Any = pool.make if isinstance(pool, Made) else None
+        make: Any = pool.make if isinstance(pool, GeneratedPool) else None
         some = _with(federation, lambda i: _some(make(i), rows[i][0]), counts)
-    held = _joined([_some(own(federation.pool, i), out) for i, (_, out) in enumerate(rows) if len(out)])
+    held = _joined([_some(examples_of(federation.pool, i), out) for i, (_, out) in enumerate(rows) if len(out)])
     words = f"{len(held[0])} of {sum(pool.examples)} examples"
     return HeldOut(some, held, f"{words}, since {why}" if why else words)
 
@@ -167,12 +167,12 @@ def _joined(pairs: list[Examples]) -> Examples:
 
 def _with(federation: Federation, data: Any, examples: tuple[int, ...] = ()) -> Federation:
     """The federation with other data."""
-    return anew(federation, data=data, examples=examples, parts=None, keys=None, cached=False)
+    return remake(federation, data=data, examples=examples, parts=None, keys=None, cached=False)
 
 
-def anew(federation: Federation, **given: Any) -> Federation:
+def remake(federation: Federation, **given: Any) -> Federation:
     """The federation made with something else; it begins at the same model, whatever its module holds by now."""
     with federation.network.lent(), federation.in_its_modes():
         federation.network.put(federation.x0)
-        put(federation.network.running, federation.b0)
+        write_buffers(federation.network.running, federation.b0)
         return replace(federation, **given)

@@ -48,7 +48,7 @@ class Log:
                 with self.file.open("a", encoding="utf-8", newline="") as out:
                     out.write(text)
             else:
-                put(self.file, text)
+                write_atomically(self.file, text)
         except OSError as error:
             error.add_note(f"log: round {round.round} could not be written to {self.file}; the run may be saved")
             raise
@@ -100,7 +100,7 @@ def number(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def put(file: Path, text: str) -> None:
+def write_atomically(file: Path, text: str) -> None:
     """Write a file, which is there whole, or as it was before.
 
     Raises:

@@ -19,7 +19,7 @@ from fedspec.given import VARYING
 from fedspec.plan import Arrival, Plan, Setup
 from fedspec_torch.arith import Vector
 from fedspec_torch.run.by_round import Known
-from fedspec_torch.run.saved import CheckpointError
+from fedspec_torch.run.checkpoints import CheckpointError
 from fedspec_torch.run.schedules import Event, Schedule
 
 Rate: TypeAlias = Any

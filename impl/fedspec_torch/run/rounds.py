@@ -12,8 +12,8 @@ from fedspec.entry import Method, Program
 from fedspec.plan import Plan
 from fedspec.returned import keeping
 from fedspec.varying import begun, stepped
-from fedspec_torch.forms.streamed import STREAMED
-from fedspec_torch.forms.table import FAST, UNDIVIDED, client_of
+from fedspec_torch.fast_paths.registry import FAST, UNDIVIDED, client_of
+from fedspec_torch.fast_paths.streamed import STREAMED
 from fedspec_torch.plan import Clients
 from fedspec_torch.ranks.sharded import population, spread
 from fedspec_torch.ranks.shards import Shards

@@ -23,27 +23,27 @@ from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch.arith import Vector
 from fedspec_torch.data.examples import Examples, without_number
+from fedspec_torch.fast_paths.registry import client_of
+from fedspec_torch.fast_paths.servers import IN_PLACE, Server
 from fedspec_torch.federation.federation import Federation
-from fedspec_torch.federation.own import own_of
-from fedspec_torch.federation.parts import check_mode
+from fedspec_torch.federation.fingerprints import fingerprint_of
+from fedspec_torch.federation.module_checks import check_mode
 from fedspec_torch.federation.statistics import Moving, Reading, after, check_reading, shown
 from fedspec_torch.federation.training import Training
-from fedspec_torch.forms.servers import IN_PLACE, Server
-from fedspec_torch.forms.table import client_of
 from fedspec_torch.layers.loops import lent
 from fedspec_torch.ranks import sharded
 from fedspec_torch.ranks.processes import RankError, Ranks
 from fedspec_torch.ranks.shards import Shards
 from fedspec_torch.refusals import ModuleError
-from fedspec_torch.run import kept, late_updates, saved
+from fedspec_torch.run import checkpoints, client_memory, late_updates
 from fedspec_torch.run.agreement import described, first_losses, mean_loss
-from fedspec_torch.run.diverged import DivergedError, check_losses, why
+from fedspec_torch.run.divergence import DivergedError, check_losses, explain_non_finite
+from fedspec_torch.run.early_stopping import Stop, notify
 from fedspec_torch.run.events import check_events, steps_in
 from fedspec_torch.run.metrics import Metric, Told, measured
 from fedspec_torch.run.rates import Rated
 from fedspec_torch.run.rounds import run_round, run_step
 from fedspec_torch.run.schedules import Event, Schedule
-from fedspec_torch.run.stopping import Stop, tell
 
 Moved: TypeAlias = tuple[Vector | None, dict[int, Vector], tuple[int, ...]]
 """Running statistics of the server and of clients, and who took part."""
@@ -231,7 +231,7 @@ class Run:
                 f"round {number} was broken off, its state is half written: {self.broken}; resume a saved run, or "
                 f"begin again"
             )
-        with self.federation.in_its_modes(), kept.undoable(self.state) as before:
+        with self.federation.in_its_modes(), client_memory.undoable(self.state) as before:
             try:
                 return self._step()
             except BaseException as error:
@@ -267,7 +267,9 @@ class Run:
         failed: Exception | None = None
         x = self._model(state) if looks or (tests and self.test is not None) else None
         if x is not None and ends and not bool(x.isfinite().all()):
-            raise DivergedError(f"round {number}: the model is no number after it, the last round; {why(unclean())}")
+            raise DivergedError(
+                f"round {number}: the model is no number after it, the last round; {explain_non_finite(unclean())}"
+            )
         if x is not None and looks:
             with self.ranks.alone():
                 clients.look_again(x)
@@ -280,7 +282,7 @@ class Run:
         self.client_steps += steps_in(events)
         if failed:
             raise failed
-        stop = tell(self.told, self, done)
+        stop = notify(self.told, self, done)
         # One rank's stop is that of all.
         if any(self.ranks.told(stop is not None)):
             raise stop or Stop("another rank has ended the run")
@@ -341,7 +343,7 @@ class Run:
             run = sharded.served(run, self.shards) if self.shards else run
             with sharded.population(clients, self.block, self.shards, client=client) as everyone:
                 return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late, form=form)
-        own = kept.may_be_written(self.state, len(self.federation))
+        own = client_memory.may_be_written(self.state, len(self.federation))
         state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards, own=own)
         return state
 
@@ -394,7 +396,7 @@ class Run:
             CheckpointError: a round was broken off; or on the other ranks, where rank 0 could not.
         """
         if not self.whole:
-            raise saved.CheckpointError(
+            raise checkpoints.CheckpointError(
                 f"{file}: round {len(self.history)} was broken off, its state is half written: {self.broken}; "
                 f"resume an earlier file"
             )
@@ -414,7 +416,7 @@ class Run:
             "times": tuple(self.times),
             "choices": self.federation.choices,
             "federation": known,
-            "later": own_of(self.federation.model, self.federation.loss).digests,
+            "later": fingerprint_of(self.federation.model, self.federation.loss).digests,
             "parts": parts,
             "shards": self.shards.count if self.shards else 1,
             "lends": self.lends,
@@ -423,14 +425,14 @@ class Run:
             "usual": dict(self.usual),
             "own_b": (tuple(self.own_b), torch.stack([*self.own_b.values()])) if self.own_b else None,
         }
-        refused: OSError | saved.CheckpointError | None = None
+        refused: OSError | checkpoints.CheckpointError | None = None
         if self.ranks.rank == 0:
             try:
-                saved.write(Path(file), content)
-            except (OSError, saved.CheckpointError) as error:
+                checkpoints.write(Path(file), content)
+            except (OSError, checkpoints.CheckpointError) as error:
                 refused = error
         reason = self.ranks.said(str(refused or ""))
         if refused:
             raise refused
         if reason:
-            raise saved.CheckpointError(f"{file}: rank 0 could not write it: {reason}")
+            raise checkpoints.CheckpointError(f"{file}: rank 0 could not write it: {reason}")

@@ -13,32 +13,32 @@ from fedspec.catalogue import Algorithm
 from fedspec.errors import PlanError, UnknownNameError
 from fedspec_torch.arith import check_whole
 from fedspec_torch.data.examples import Examples
-from fedspec_torch.data.opening import opened
-from fedspec_torch.federation.checking import check_test
+from fedspec_torch.data.loading import test_tensors
+from fedspec_torch.federation.batch_checks import check_test
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.ranks.processes import here
-from fedspec_torch.run.asked import trainer
-from fedspec_torch.run.begin import check_federation
-from fedspec_torch.run.diverged import DivergedError
+from fedspec_torch.run.arguments import trainer
+from fedspec_torch.run.divergence import DivergedError
+from fedspec_torch.run.early_stopping import Stop
 from fedspec_torch.run.grid import Grid, Rates, checked, of_federation
 from fedspec_torch.run.held_out import (
     CLIENTS,
     EXAMPLES,
     HeldOut,
-    anew,
     check_share,
     of_the_plan,
     of_the_population,
+    remake,
     without_clients,
     without_examples,
 )
 from fedspec_torch.run.metrics import Told
+from fedspec_torch.run.monitoring import checked_callbacks
 from fedspec_torch.run.rates import Rate, Rated
 from fedspec_torch.run.runs import Run
 from fedspec_torch.run.schedules import Schedule
-from fedspec_torch.run.stopping import Stop
-from fedspec_torch.run.trials import Trial, Trials, told
-from fedspec_torch.run.watched import checked_told
+from fedspec_torch.run.simulation import check_federation
+from fedspec_torch.run.trial_log import Trial, Trials, question_record
 
 LAST = 10
 """A combination is judged by the mean over the last round in so many, since single rounds differ by who took part."""
@@ -170,7 +170,7 @@ def tune(
         raise PlanError("tune: runs on one process; tune there first, and give the ranks the hyper-parameters it chose")
     if by not in BY:
         raise UnknownNameError(f"by: got {by!r}; known: {', '.join(BY)}")
-    tell = checked_told(on_round)
+    tell = checked_callbacks(on_round)
     more = {"block": block, "shards": shards, "client_state": client_state}
     asked = Grid(row, checked(row, grid, hyper), dict(hyper), reading, plan, rounds, rates, more)
     # What cannot be run is refused before anything is.
@@ -192,7 +192,7 @@ def tune(
         "seeds": seeds,
         "held out": apart.words,
     }
-    kept = Trials.begun(told(question, plan, federation, apart.examples), save, resume)
+    kept = Trials.begun(question_record(question, plan, federation, apart.examples), save, resume)
     judged = max(1, rounds // LAST)
     for combination in asked.combinations:
         if kept.of(combination) is None:
@@ -211,7 +211,7 @@ def _apart(asked: Grid, h: Any, federation: Federation, held_out: Any, of: str |
     if not isinstance(held_out, int | float):
         if of is not None:
             raise PlanError("of: says what is held out, and held_out has examples already; leave out one of the two")
-        held_out = opened(held_out, federation.keys, federation.x0.device)
+        held_out = test_tensors(held_out, federation.keys, federation.x0.device)
         check_test(held_out)
         return HeldOut(federation, held_out, f"{len(held_out[0])} examples that were given")
     share = check_share(held_out)
@@ -228,7 +228,7 @@ def _apart(asked: Grid, h: Any, federation: Federation, held_out: Any, of: str |
 
 def _drawn(federation: Federation, turn: int) -> Federation:
     """The federation whose minibatches are drawn from another seed in every turn but the first."""
-    return anew(federation, seed=federation.seed + turn) if turn else federation
+    return remake(federation, seed=federation.seed + turn) if turn else federation
 
 
 def _tried(

@@ -5,9 +5,9 @@
 * ``TASKS``: the data by name; ``MODELS``: models of features and classes; ``DATA``: those of both that are only split.
 """
 
-from fedspec_torch.tasks.known import TASKS, kind_of, model_of, task
 from fedspec_torch.tasks.models import MODELS
 from fedspec_torch.tasks.real import DATA, breast_cancer, digits
+from fedspec_torch.tasks.registry import TASKS, kind_of, model_of, task
 from fedspec_torch.tasks.schedule import plan
 from fedspec_torch.tasks.task import Asked, Kind, Task
 

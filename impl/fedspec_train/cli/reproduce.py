@@ -54,7 +54,7 @@ def mount(app: typer.Typer) -> None:
         # Models are small: threads would wait for each other, and change the last bits.
         _mirror("torch").set_num_threads(1)
         recipe = recipes.read(name) if name.endswith(".toml") else recipes.recipe(name)
-        stored = _mirror("fedspec_torch.recipes.stored")
+        stored = _mirror("fedspec_torch.recipes.store")
         if not retune:
             # Before anything is run for the picture.
             _mirror("matplotlib"), _mirror("sklearn")
@@ -115,7 +115,7 @@ def _list(recipes: Any, as_json: bool) -> None:
 
 def _play(recipe: Any, size: str, found: Any, file: Path) -> None:
     """Run what is not there yet; each run is written when it ends."""
-    playing, stored = _mirror("fedspec_torch.recipes.playing"), _mirror("fedspec_torch.recipes.stored")
+    playing, stored = _mirror("fedspec_torch.recipes.runner"), _mirror("fedspec_torch.recipes.store")
     total = len(recipe.trials) * recipe.sizes[size].seeds
     with spinner() as progress:
         progress(f"{recipe.id}: {len(found.runs)} of {total} runs")
@@ -127,8 +127,8 @@ def _play(recipe: Any, size: str, found: Any, file: Path) -> None:
 
 def _tune(recipe: Any, size: str, found: Any, file: Path) -> None:
     """Run the grids, point by point, and say what wins."""
-    playing, stored = _mirror("fedspec_torch.recipes.playing"), _mirror("fedspec_torch.recipes.stored")
-    told = _mirror("fedspec_torch.recipes.told")
+    playing, stored = _mirror("fedspec_torch.recipes.runner"), _mirror("fedspec_torch.recipes.store")
+    told = _mirror("fedspec_torch.recipes.tables")
     for trial in (t for t in recipe.trials if t.grid):
         tried, points = found.grids.setdefault(trial.name, []), playing.points(trial)
         known = [point for point, _ in tried]
@@ -164,7 +164,7 @@ def _whole(recipe: Any, size: str, found: Any, findings: Any, said: str) -> dict
 
 
 def _tell(recipe: Any, found: Any, said: str, file: Path) -> None:
-    told = _mirror("fedspec_torch.recipes.told")
+    told = _mirror("fedspec_torch.recipes.tables")
     with unbroken():
         shown = console()
         shown.print(f"{recipe.paper}, {recipe.place}: {recipe.claim}", soft_wrap=True)

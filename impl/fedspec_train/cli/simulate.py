@@ -24,10 +24,10 @@ from fedspec_suite.report.terminal import complaints, console, unbroken
 from fedspec_suite.report.terminal import progress as progress_line
 from fedspec_train.cli.settings import cohort_of, falling, local_work, set_and_tried, shape_of
 from fedspec_train.cli.training import PlaceError, Places, begun, play_each, show, whole, write
-from fedspec_train.cli.tuning import Question, found, mark, summed_up, told
+from fedspec_train.cli.tuning import Question, found, mark, summed_up, tuning_record
 from fedspec_train.cli.tuning import show as show_tuning
 from fedspec_train.report import curves
-from fedspec_train.report.pace import Pace
+from fedspec_train.report.progress import Pace
 
 
 def mount(app: typer.Typer) -> None:
@@ -136,7 +136,7 @@ def mount(app: typer.Typer) -> None:
         ranked = import_module("fedspec_torch.ranks.processes")
         names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
-            rows = [import_module("fedspec_torch.run.asked").trainer(name) for name in names]
+            rows = [import_module("fedspec_torch.run.arguments").trainer(name) for name in names]
             look = {
                 "against": curves.chosen("--against", against, curves.AGAINST),
                 "panels": curves.chosen("--panels", panels, curves.PANELS),
@@ -230,7 +230,7 @@ def _tell(
         if runs:
             mark(runs, findings)
             show(runs, shown)
-            tried = {name: told(tuning) for name, tuning in findings.items()}
+            tried = {name: tuning_record(tuning) for name, tuning in findings.items()}
             write(places, runs, what, tried, tuned=findings, **look)
             picture, record = places.written
             shown.print(f"{picture} and {record} written; {summed_up(runs, findings, sources)}", soft_wrap=True)

@@ -20,8 +20,8 @@ from fedspec.errors import FedspecError
 from fedspec_suite.measure.interrupts import patient
 from fedspec_suite.report.terminal import complaints, table
 from fedspec_train.report import picture as pictures
-from fedspec_train.report.pace import Pace
-from fedspec_train.report.unlike import options_of, unlike
+from fedspec_train.report.option_differences import options_of, unlike
+from fedspec_train.report.progress import Pace
 
 Records = list[dict[str, Any]]
 """Runs as the record has them."""
@@ -95,7 +95,9 @@ class Places:
         try:
             self.out.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise PlaceError(f"--out {self.out}: cannot make the folder {self.out.parent}: {why(error)}") from error
+            raise PlaceError(
+                f"--out {self.out}: cannot make the folder {self.out.parent}: {write_error(error)}"
+            ) from error
         wanted = [("--out", file) for file in self.written]
         wanted += [("--save", self.save)] if self.save else []
         if self.log and self.log.suffix not in (".csv", ".jsonl"):
@@ -110,7 +112,7 @@ class Places:
                 raise PlaceError(f"{option} {file}: cannot be written; choose another place")
 
 
-def why(error: OSError) -> str:
+def write_error(error: OSError) -> str:
     """Why something cannot be written, in a few words."""
     return f"{error.filename or ''}: {error.strerror}".removeprefix(": ")
 
@@ -202,7 +204,7 @@ def _play_one(run: Any, own: dict[str, Any], seed: int, places: Places, pace: Pa
         play(run, places, seed, pace)
     finally:
         if run.history:
-            records.append(told(run, own, seed, before))
+            records.append(run_record(run, own, seed, before))
 
 
 def whole(record: dict[str, Any]) -> bool:
@@ -248,10 +250,10 @@ def _save(run: Any, file: Path) -> None:
     try:
         run.save(file)
     except OSError as error:
-        raise PlaceError(f"--save {file}: cannot be written: {why(error)}") from error
+        raise PlaceError(f"--save {file}: cannot be written: {write_error(error)}") from error
 
 
-def told(run: Any, own: dict[str, Any], seed: int, before: int) -> dict[str, Any]:
+def run_record(run: Any, own: dict[str, Any], seed: int, before: int) -> dict[str, Any]:
     """A run as the record has it.
 
     Args:
@@ -295,7 +297,7 @@ def write(
         record.write_text(json.dumps(plain(content), indent=1, allow_nan=False) + "\n", encoding="utf-8")
         pictures.draw(runs, task, picture, **look)
     except OSError as error:
-        raise PlaceError(f"--out {places.out}: cannot be written: {why(error)}") from error
+        raise PlaceError(f"--out {places.out}: cannot be written: {write_error(error)}") from error
 
 
 def plain(value: Any) -> Any:

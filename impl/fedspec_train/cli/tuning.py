@@ -12,9 +12,9 @@ from rich.console import Console
 from fedspec.entry import Algorithm
 from fedspec_suite.report.terminal import table
 from fedspec_train.cli.settings import Shape, falling
-from fedspec_train.cli.training import PlaceError, Places, why
+from fedspec_train.cli.training import PlaceError, Places, write_error
 from fedspec_train.report import captions
-from fedspec_train.report.pace import Pace
+from fedspec_train.report.progress import Pace
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def found(mirror: Any, asked: Question, federation: Any, plan: Any, places: Plac
             **asked.given,
         )
     except OSError as error:
-        raise PlaceError(f"--save {places.save}: what was tuned cannot be written: {why(error)}") from error
+        raise PlaceError(f"--save {places.save}: what was tuned cannot be written: {write_error(error)}") from error
     # Those that were tried before, and those that diverged.
     pace.skip(asked.rounds * asked.seeds * len(tuning.trials) - (pace.played - before))
     return tuning
@@ -96,7 +96,7 @@ def _record(file: Path, algorithm: str) -> Path:
     return file.with_name(f"{file.stem}-{algorithm}-tuning.json")
 
 
-def told(tuning: Any) -> dict[str, Any]:
+def tuning_record(tuning: Any) -> dict[str, Any]:
     """What was found, as the record of the command has it."""
     found = {name: value for name, value in asdict(tuning).items() if name != "rates"}
     return found | {"at_edge": list(tuning.at_edge)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from fedspec_train.report.unlike import unlike
+from fedspec_train.report.option_differences import unlike
 
 FEW = 5
 """From so many seeds on a band has the middle half of them: of five the quartiles are the second and the fourth."""

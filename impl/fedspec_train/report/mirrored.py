@@ -21,7 +21,7 @@ def parts(a: Algorithm) -> tuple[Any, ...]:
         FedspecError: torch, or what else the mirror needs, is not there.
     """
     try:
-        found: tuple[Any, ...] = import_module("fedspec_torch.forms.text").parts(a)
+        found: tuple[Any, ...] = import_module("fedspec_torch.fast_paths.text_parts").parts(a)
     except ModuleNotFoundError as missing:
         raise FedspecError(f"show: --mirror needs {missing.name}: {to_install('', 'fedspec-torch')}") from missing
     return found
@@ -32,7 +32,7 @@ def show(a: Algorithm, parts: Sequence[Any], out: Console) -> None:
 
     Args:
         a: the row.
-        parts: its parts, as ``fedspec_torch.forms.text`` has them.
+        parts: its parts, as ``fedspec_torch.fast_paths.text_parts`` has them.
         out: where to.
     """
     out.print(Text.assemble((a.id, "bold"), "  what the mirror runs"))

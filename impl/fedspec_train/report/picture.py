@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fedspec_suite.report import labels
+from fedspec_suite.report import line_labels
 from fedspec_suite.report.styles import style_of
 from fedspec_train.report import captions
 from fedspec_train.report.curves import AGAINST, PANELS, Curve, Run, curve
@@ -89,7 +89,7 @@ def drawn(
     figure = Figure(figsize=(width, HEIGHT * len(panels) + below), layout="constrained", facecolor="white")
     _keep_below(figure, below)
     ends = _panels(figure, of, against, panels, tuned, falling)
-    if ends and not labels.label(figure, ends, LETTERS):
+    if ends and not line_labels.label(figure, ends, LETTERS):
         _legend(figure, ends, below)
     left, lower = MARGIN / 72 / width, MARGIN / 72 / figure.get_figheight()
     figure.text(left, lower, told, size=SMALL, linespacing=SPACING, color="#333333", in_layout=False)
@@ -103,7 +103,7 @@ def _panels(
     panels: Sequence[str],
     tuned: Collection[str],
     falling: Collection[str],
-) -> dict[Any, list[labels.End]]:
+) -> dict[Any, list[line_labels.End]]:
     """Draw all panels; the ends of the lines of each that has some."""
     edges = captions.band(max(map(len, of.values())))
     ends = {}
@@ -120,7 +120,7 @@ def _panels(
     return ends
 
 
-def _legend(figure: Any, ends: Mapping[Any, Sequence[labels.End]], below: float) -> None:
+def _legend(figure: Any, ends: Mapping[Any, Sequence[line_labels.End]], below: float) -> None:
     """All names between the panels and the caption, for which the picture becomes higher."""
     names = {line.get_label(): line for axes in ends for line in axes.get_lines()}
     width, height = figure.get_size_inches()
@@ -150,14 +150,14 @@ def _columns(names: Sequence[str], width: float) -> tuple[int, float]:
     return math.ceil(len(names) / rows), LETTERS * (1.6 * rows + 0.5) / 72
 
 
-def _line(axes: Any, algorithm: str, c: Curve, name: str) -> labels.End:
+def _line(axes: Any, algorithm: str, c: Curve, name: str) -> line_labels.End:
     """Draw a curve; where it ends."""
     style = style_of(algorithm)
     every = max(1, len(c.x) // 8)
     axes.plot(c.x, c.y, label=name, linewidth=1.8, markersize=5, markevery=every, **style.line)
     if c.low is not None and c.high is not None:
         axes.fill_between(c.x, c.low, c.high, color=style.colour, alpha=0.15, linewidth=0)
-    return labels.End(float(c.x[-1]), float(c.y[-1]), name, style)
+    return line_labels.End(float(c.x[-1]), float(c.y[-1]), name, style)
 
 
 def _axes(axes: Any, some: Sequence[Curve], against: str, panel: str, may_fall: bool) -> None:

@@ -19,7 +19,7 @@ from fedspec.catalogue import find
 from fedspec.contract import Arrival
 from fedspec.linear import eye
 from fedspec.params import flatten
-from fedspec_properties.closed_forms import own
+from fedspec_properties.closed_forms import plugin_tables
 from fedspec_properties.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_properties.closed_forms.sums import average, decayed, total
 from fedspec_suite.measure.scenario import Scenario, problem_of
@@ -122,7 +122,11 @@ MIXES = ("fedasync",)
 @cache
 def moves() -> dict[str, Move]:
     """Those of fedspec, and what plugins say of rows whose events are arrivals."""
-    return MOVES | AT_ONCE | {name: move for name, move in own.table("STEPS").items() if find(name).event == "arrival"}
+    return (
+        MOVES
+        | AT_ONCE
+        | {name: move for name, move in plugin_tables.table("STEPS").items() if find(name).event == "arrival"}
+    )
 
 
 def known() -> list[str]:

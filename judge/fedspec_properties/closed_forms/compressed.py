@@ -14,7 +14,7 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Round
 from fedspec.params import flatten
-from fedspec_properties.closed_forms.affine_rounds import Place
+from fedspec_properties.closed_forms.round_matrices import Place
 from fedspec_suite.measure.scenario import Scenario, lift
 
 PLAIN = "fedavg"

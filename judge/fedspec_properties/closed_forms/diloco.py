@@ -17,7 +17,7 @@ from fedspec.contract import Messages, Round
 from fedspec.params import flatten, layers, shapes
 from fedspec.readings import InnerState, MomentumForm, MomentumSum, Rated
 from fedspec_properties.closed_forms.adaptive import Numbers, Options
-from fedspec_properties.closed_forms.sums import all_of, counts, decayed, total
+from fedspec_properties.closed_forms.sums import counts, decayed, events_of, total
 from fedspec_suite.measure.scenario import Scenario, problem_of, said_by
 
 Log = list[tuple[Any, int, Array]]
@@ -51,7 +51,7 @@ def servers(s: Scenario) -> Iterator[Array]:
     h, o, x = s.case.hyper, s.case.options, flatten(s.case.x0)
     past: list[Array] = []
     rates: list[Any] = []
-    for e in all_of(Messages, s):
+    for e in events_of(Messages, s):
         p = _shares(o, [m.weight for m in e.messages], [m.steps for m in e.messages])
         past.append(total(p_i * flatten(m.delta) for p_i, m in zip(p, e.messages, strict=True)))
         rates.append(said_by(e).get("eta", h["eta"]))
@@ -85,7 +85,7 @@ def rounds(s: Scenario) -> Iterator[Array]:
     logs: dict[int, Log] = {}
     seen: dict[int, int] = {}
     past: list[Array] = []
-    for e in all_of(Round, s):
+    for e in events_of(Round, s):
         if o["inner"] == InnerState.RESET:
             logs, seen = {}, {}
         p = _shares(o, [problem_of(s).examples[i] for i in e.participants], e.steps)

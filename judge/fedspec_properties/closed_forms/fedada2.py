@@ -20,7 +20,7 @@ from fedspec.params import flatten, shapes
 from fedspec.readings import Clipped, CoverName, Preconditioner, PrivateServer, Received, Strategy, WarmUp
 from fedspec_properties.closed_forms import delayed_solvers
 from fedspec_properties.closed_forms.adaptive import Numbers, Options, direction, second_moment
-from fedspec_properties.closed_forms.sums import all_of, length, total
+from fedspec_properties.closed_forms.sums import events_of, length, total
 from fedspec_suite.measure.scenario import Scenario
 
 RULE = {
@@ -166,7 +166,7 @@ def models(s: Scenario) -> Iterator[Array]:
     """The model after every round of a scenario."""
     x, past = flatten(s.case.x0), list[Array]()
     v = server(s, past).v
-    for e in all_of(Round, s):
+    for e in events_of(Round, s):
         past.append(aggregate(s, e, [change(s, e, p, x, v) for p in range(len(e.participants))]))
         after = server(s, past)
         x, v = x + s.case.hyper.get("eta", 1) * after.step, after.v

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fedspec.contract import Round
-from fedspec_properties.closed_forms.affine_rounds import Forms, Place
+from fedspec_properties.closed_forms.round_matrices import Forms, Place
 from fedspec_properties.closed_forms.sums import total
 from fedspec_properties.reductions.edge import reduces
 from fedspec_properties.reductions.rounds import begins, single_steps

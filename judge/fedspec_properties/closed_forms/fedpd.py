@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fedspec.contract import Round
-from fedspec_properties.closed_forms.affine_rounds import Forms, Place
+from fedspec_properties.closed_forms.round_matrices import Forms, Place
 from fedspec_properties.closed_forms.sums import total
 from fedspec_properties.reductions.edge import reduces
 from fedspec_properties.reductions.rounds import begins

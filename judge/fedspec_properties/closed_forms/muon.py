@@ -34,7 +34,7 @@ Turned = Callable[[Array, Numbers, Options], Array]
 """What a step makes of a matrix."""
 
 
-def driven(s: Any, h: Numbers, o: Options, number: Callable[[str], Any]) -> Any:
+def newton_schulz(s: Any, h: Numbers, o: Options, number: Callable[[str], Any]) -> Any:
     """Where singular values, over the norm, end: Horner's rule in s^2, so many times."""
     known = ODD[o["coefficients"]]
     for k in range(int(h["ns_steps"])):
@@ -43,7 +43,7 @@ def driven(s: Any, h: Numbers, o: Options, number: Callable[[str], Any]) -> Any:
     return s
 
 
-def looked_at(past: Sequence[Array], h: Numbers, o: Options) -> Array:
+def momentum_matrix(past: Sequence[Array], h: Numbers, o: Options) -> Array:
     """What is orthogonalised: a sum over the history, in which the last gradient may count once more."""
     T, rho = len(past), h["rho"]
     ahead = o["ahead"] == "nesterov"
@@ -62,7 +62,7 @@ def by_singular_values(M: Array, h: Numbers, o: Options) -> Array:
     """U diag(p(s)) V' by a decomposition, in double precision."""
     below = divisor(float(np.sqrt((M * M).sum())), h, o)
     U, s, Vt = np.linalg.svd(M / (below or 1.0), full_matrices=False)
-    return np.asarray(U * driven(s, h, o, float) @ Vt)
+    return np.asarray(U * newton_schulz(s, h, o, float) @ Vt)
 
 
 def longer(rows: int, columns: int, o: Options) -> float:
@@ -84,7 +84,7 @@ def models(s: Scenario, turned: Turned) -> list[Array]:
             past.append(flatten(event.g))
         b, x = 1 - h["eta_l"] * h["wd"], start * 1
         for t in range(1, len(past) + 1):
-            u = looked_at(past[:t], h, o)
+            u = momentum_matrix(past[:t], h, o)
             for name, at in where.items():
                 r, c = sizes[name]
                 step = turned(u[at].reshape(r, c), h, o).reshape(-1) * longer(r, c, o)

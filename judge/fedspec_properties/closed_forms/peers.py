@@ -20,8 +20,8 @@ from fedspec.contract import Exchange, Quadratics
 from fedspec.params import flatten
 from fedspec.problems.quadratic import local_matrix
 from fedspec.readings import Solver
-from fedspec_properties.closed_forms import own
-from fedspec_properties.closed_forms.sums import all_of
+from fedspec_properties.closed_forms import plugin_tables
+from fedspec_properties.closed_forms.sums import events_of
 from fedspec_suite.measure.scenario import Scenario, lift
 
 Path = Callable[[Scenario], list[Array]]
@@ -40,7 +40,7 @@ def slopes(problem: Quadratics, X: Array) -> Array:
 
 def _rounds(s: Scenario) -> Iterator[tuple[Array, int]]:
     """The matrix of every exchange, and the number of its local steps."""
-    for e in all_of(Exchange, s):
+    for e in events_of(Exchange, s):
         yield e.mixing, len(e.computing)
 
 
@@ -201,7 +201,7 @@ MEANS: dict[str, Step] = {
 @cache
 def steps() -> dict[str, Step]:
     """Those of fedspec, and what plugins say of rows without a server."""
-    return MEANS | {name: step for name, step in own.table("STEPS").items() if "peers" in find(name).takes}
+    return MEANS | {name: step for name, step in plugin_tables.table("STEPS").items() if "peers" in find(name).takes}
 
 
 def means(s: Scenario) -> list[Array]:
@@ -213,7 +213,7 @@ def means(s: Scenario) -> list[Array]:
     x = flatten(exact.case.x0).reshape(n, -1).sum(axis=0) / n
     past: list[Array] = []
     out = []
-    for e in all_of(Exchange, exact):
+    for e in events_of(Exchange, exact):
         for _ in e.computing:
             # The gradient of -e' x is -e.
             past.append(-problem.e.sum(axis=0) / n)

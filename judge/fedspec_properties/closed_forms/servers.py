@@ -19,7 +19,7 @@ from fedspec.arith import Array, maximum, minimum, sqrt
 from fedspec.contract import Messages
 from fedspec.discovered import said
 from fedspec.params import flatten
-from fedspec_properties.closed_forms import own
+from fedspec_properties.closed_forms import plugin_tables
 from fedspec_properties.closed_forms.adaptive import Numbers, Options, direction
 from fedspec_properties.closed_forms.sums import average, counts, decayed, largest, total
 from fedspec_suite.measure.scenario import Scenario
@@ -44,7 +44,7 @@ def middle(rows: Sequence[Array], o: Options) -> Array:
     return halved
 
 
-def without_ends(rows: Sequence[Array], h: Numbers) -> Array:
+def trimmed_mean(rows: Sequence[Array], h: Numbers) -> Array:
     """The mean in every coordinate of what stands neither among the first nor among the last."""
     M = len(rows)
     b = floor(h["trim"] * M)
@@ -84,14 +84,14 @@ def winners(m: int, rows: Sequence[Array], h: Numbers, o: Options) -> tuple[int,
     return min(combinations(range(n), min(m, n)), key=lambda some: total(scores[i] for i in some))
 
 
-def of_winners(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
+def krum_mean(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
     """What they change on average."""
     kept = winners(int(h["keep"]), rows, h, o)
     mean: Array = total(p[i] * rows[i] for i in kept) / total(p[i] for i in kept)
     return mean
 
 
-def pulled(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
+def incremental_average(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
     """Where passes lead that take one change after another into a mean by its share in what it holds so far."""
 
     def taken(z: Array, weights: Sequence[Any]) -> Array:
@@ -124,11 +124,11 @@ def centred(rounds: Sequence[Sequence[Array]], h: Numbers) -> Array:
 
 MOVES: dict[str, Move] = {
     "fedexp": lambda p, rows, h, o: further(p, rows, h),
-    "geometric-median": lambda p, rows, h, o: h["eta"] * pulled(p, rows, h, o),
+    "geometric-median": lambda p, rows, h, o: h["eta"] * incremental_average(p, rows, h, o),
     "krum": lambda p, rows, h, o: h["eta"] * rows[winners(1, rows, h, o)[0]],
     "median": lambda p, rows, h, o: h["eta"] * middle(rows, o),
-    "multi-krum": lambda p, rows, h, o: h["eta"] * of_winners(p, rows, h, o),
-    "trimmed-mean": lambda p, rows, h, o: h["eta"] * without_ends(rows, h),
+    "multi-krum": lambda p, rows, h, o: h["eta"] * krum_mean(p, rows, h, o),
+    "trimmed-mean": lambda p, rows, h, o: h["eta"] * trimmed_mean(rows, h),
 }
 """By the algorithm."""
 
@@ -204,14 +204,14 @@ NOVA: dict[str, Step] = {
 @cache
 def _steps() -> dict[str, Step]:
     """Those of every closed form's file, and of plugins."""
-    tables = (*said(__package__, "STEPS"), own.table("STEPS"))
+    tables = (*said(__package__, "STEPS"), plugin_tables.table("STEPS"))
     return {name: step for table in tables for name, step in table.items()}
 
 
 @cache
 def _moves() -> dict[str, Move]:
     """Those of servers that read every change, and of plugins."""
-    return {**MOVES, **own.table("MOVES")}
+    return {**MOVES, **plugin_tables.table("MOVES")}
 
 
 def known() -> frozenset[str]:

@@ -14,10 +14,10 @@ from fedspec.contract import Begin, ClientMessage, Gradient, Messages, Round
 from fedspec.covers import named_cover
 from fedspec.params import flatten, shapes
 from fedspec.readings import CoverName
-from fedspec_properties.closed_forms import delayed_solvers, fed_lamb, own
+from fedspec_properties.closed_forms import delayed_solvers, fed_lamb, plugin_tables
 from fedspec_properties.closed_forms.adaptive import Numbers, Options, direction
-from fedspec_properties.closed_forms.sums import all_of, each, length, total
-from fedspec_suite.measure.printed import of_code
+from fedspec_properties.closed_forms.sums import each, events_of, length, total
+from fedspec_suite.measure.closed_form_rounding import of_code
 from fedspec_suite.measure.scenario import Scenario
 
 ADAPTIVE = ("adagrad", "adam", "yogi", "amsgrad")
@@ -76,7 +76,7 @@ KNOWN = frozenset({*LINEAR, *ADAPTIVE, *delayed_solvers.NAMES, "adamw", "normali
 @cache
 def of_plugins() -> dict[str, Callable[..., Array]]:
     """The last local move from all gradients of a round so far, for the local solvers of plugins."""
-    rows = own.table("STEPS")
+    rows = plugin_tables.table("STEPS")
     return {n: f for n, f in rows.items() if isinstance(find(n).run, LocalSolver)}
 
 
@@ -96,7 +96,7 @@ def constant_changes(s: Scenario) -> Scenario:
     a_k = factor({"proximal": "proximal-sgd", "decayed": "decayed-sgd"}.get(solver, solver), h, {"start": "zero"})
     assert a_k is not None
     rounds = []
-    for event in all_of(Round, s):
+    for event in events_of(Round, s):
         messages = []
         for i, tau in zip(event.participants, event.steps, strict=True):
             a = total(a_k(k, tau) for k in range(tau))

@@ -54,7 +54,7 @@ def counts(options: Mapping[str, str], examples: Sequence[Any], steps: Sequence[
     return list(kinds[options.get("weights", "examples")])
 
 
-def all_of(kind: type[E], s: Scenario) -> list[E]:
+def events_of(kind: type[E], s: Scenario) -> list[E]:
     """The events of a scenario, which are of one kind."""
     events: list[E] = [e for e in s.events if isinstance(e, kind)]
     assert len(events) == len(s.events)

@@ -17,14 +17,14 @@ from fedspec.contract import Level, Round
 from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_properties.closed_forms.fed_lamb import each_layer, length_factor, rounds
-from fedspec_properties.closed_forms.sums import all_of, length
-from fedspec_properties.reductions.edge import told
-from fedspec_suite.laws.asked import below_one, both, fact, if_option, option, settable, unless
+from fedspec_properties.closed_forms.sums import events_of, length
+from fedspec_properties.reductions.edge import translated
+from fedspec_suite.laws.applicability import below_one, both, fact, if_option, option, settable, unless
 from fedspec_suite.laws.law import Law
 from fedspec_suite.laws.relations import related, same
 from fedspec_suite.measure.bench import THRESHOLD, Bench, Shown, reference
 from fedspec_suite.measure.cases import round_scenarios
-from fedspec_suite.measure.running import Running, bounds_of
+from fedspec_suite.measure.running_error import Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, lift, louder, posed, problem_of, running, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation, Undecided
@@ -60,7 +60,7 @@ def compare(bench: Bench, s: Scenario, want: list[Array], name: str = "x") -> No
 def rounds_of(s: Scenario) -> Iterator[tuple[int, list[tuple[int, int]]]]:
     """What the sum over each round's clients is divided by, and who takes how many steps in it."""
     n = len(problem_of(s).H)
-    for e in all_of(Round, s):
+    for e in events_of(Round, s):
         all_of_them = s.case.options.get("averaged") == "all"
         yield n if all_of_them else len(e.participants), list(zip(e.participants, e.steps, strict=True))
 
@@ -128,7 +128,7 @@ def _first_step(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 def _rescales(bench: Bench, s: Scenario) -> None:
     """The first step of one client: in every layer that of Fed-AMS, with another length."""
-    ams = told(s, "fed-ams")
+    ams = translated(s, "fed-ams")
     with digits():
         exact = running(s)
         x0 = flatten(exact.case.x0)

@@ -13,11 +13,11 @@ from fedspec.facts import Fact
 from fedspec.params import flatten
 from fedspec_properties.closed_forms.fed_lamb import each_layer, length_factor
 from fedspec_properties.closed_forms.sums import length
-from fedspec_suite.laws.asked import fact
+from fedspec_suite.laws.applicability import fact
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.cases import client_scenarios
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, running
 from fedspec_suite.measure.setting import Setting
 

@@ -10,7 +10,7 @@ from fedspec import plugins
 from fedspec.catalogue import find, rows_of
 from fedspec.discovered import said
 from fedspec.errors import PluginError
-from fedspec_properties.reductions.edge import Edge, law_of, reduces, told
+from fedspec_properties.reductions.edge import Edge, law_of, reduces, translated
 from fedspec_suite.own import Reduction
 
 __all__ = ["EDGES", "LAWS", "Edge"]
@@ -54,7 +54,7 @@ def _added() -> Iterator[Edge]:
                 )
             values: dict[str, Any] = {**r.values}
             edge = reduces(row.id, target.id, r.cited, levels=r.levels).under(**values)
-            carry = partial(told, algorithm=target.id, hyper=r.hyper, options=r.options)
+            carry = partial(translated, algorithm=target.id, hyper=r.hyper, options=r.options)
             yield _Own(**vars(edge.having(carry=carry)))
 
 

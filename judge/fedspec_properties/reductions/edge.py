@@ -25,11 +25,11 @@ from fedspec.arith import Array
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Begin, Event, Level
 from fedspec.params import flatten
-from fedspec_suite.laws.asked import both, only, option
+from fedspec_suite.laws.applicability import both, only, option
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, reference
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.running import from_floats
+from fedspec_suite.measure.running_error import from_floats
 from fedspec_suite.measure.scenario import Scenario, describe, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond
@@ -197,7 +197,7 @@ class Edge:
             said: dict[str, Any] = {n: v for n, v in ABSENT.items() if n not in h and n not in o}
             said |= {n: v(h, o) if callable(v) else v for n, v in named.items()}
             options = {n: v for n, v in said.items() if n in row.options}
-            return told(s, row.id, [heard(e) for e in s.events], options=options, hyper=said)
+            return translated(s, row.id, [heard(e) for e in s.events], options=options, hyper=said)
 
         return replace(self, carry=carry, at=at, back=back)
 
@@ -235,7 +235,7 @@ rooted = partial(reduces, roots=True)
 """The same, of an edge that takes roots."""
 
 
-def told(
+def translated(
     s: Scenario,
     algorithm: str,
     events: Sequence[Event] | None = None,

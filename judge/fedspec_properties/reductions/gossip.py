@@ -21,10 +21,10 @@ from fedspec_properties.reductions.rounds import (
     size,
     unmixed,
 )
-from fedspec_suite.measure.parts import draw_some
+from fedspec_suite.measure.case_parts import draw_some
 from fedspec_suite.measure.scenario import Scenario, problem_of
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.traces import draw_mixing
+from fedspec_suite.measure.trace_cases import draw_mixing
 
 
 def _in_halves(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from fedspec.contract import Round
-from fedspec_properties.reductions.edge import reduces, rooted, told
+from fedspec_properties.reductions.edge import reduces, rooted, translated
 from fedspec_properties.reductions.rounds import plans, single_steps
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -30,7 +30,7 @@ def _equal_steps(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
 def _at_once(s: Scenario) -> Scenario:
     T = next(e.steps[0] for e in s.events if isinstance(e, Round))
     h = s.case.hyper
-    return told(single_steps(s), "fed-ams", hyper={"eta_l": T * h["eta_l"], "beta2": h["beta2"] ** T})
+    return translated(single_steps(s), "fed-ams", hyper={"eta_l": T * h["eta_l"], "beta2": h["beta2"] ** T})
 
 
 EDGES = (

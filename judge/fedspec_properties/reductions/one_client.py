@@ -11,8 +11,8 @@ from fedspec.contract import Begin, Blocks, Event, Gradient, Round
 from fedspec.params import flatten, unflatten
 from fedspec.reference import SUBJECT as REFERENCE
 from fedspec_properties.closed_forms.compressed import decimal
-from fedspec_properties.closed_forms.sums import all_of
-from fedspec_properties.reductions.edge import rooted, told
+from fedspec_properties.closed_forms.sums import events_of
+from fedspec_properties.reductions.edge import rooted, translated
 from fedspec_properties.reductions.rounds import ALONE, in_rounds
 from fedspec_suite.measure.scenario import Scenario, lift, problem_of, with_blocks
 
@@ -25,18 +25,18 @@ def _as_solver(target: str, goes_on: bool = False) -> Callable[[Scenario], Scena
 
     def carry(s: Scenario) -> Scenario:
         if s.case.dtype == "object":
-            return told(s, target, sights(s))
+            return translated(s, target, sights(s))
         with digits():
             events = [with_blocks(e, _rounded) for e in sights(lift(s, decimal))]
-        return told(s, target, events)
+        return translated(s, target, events)
 
     def sights(s: Scenario) -> list[Event]:
-        exact = told(s, target, ())
+        exact = translated(s, target, ())
         problem = problem_of(exact)
         session = REFERENCE.start(exact.case)
         like, x = s.case.x0, flatten(exact.case.x0)
         events: list[Event] = []
-        for e in all_of(Round, s):
+        for e in events_of(Round, s):
             if not goes_on:
                 events.append(Begin(unflatten(x, like)))
                 session.step(events[-1])

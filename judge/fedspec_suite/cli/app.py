@@ -15,7 +15,7 @@ import typer
 
 from fedspec import __version__, plugins
 from fedspec.errors import FedspecError
-from fedspec_suite.cli import own_files, project
+from fedspec_suite.cli import plugin_files, project
 from fedspec_suite.cli.manual import Manual
 from fedspec_suite.measure.interrupts import status, terminable
 from fedspec_suite.report.output import NO_ROOM, written
@@ -89,9 +89,13 @@ def common(
     version: Annotated[
         bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the versions and exit.")
     ] = False,
-    plugin: Annotated[list[str] | None, typer.Option(own_files.OPTION, metavar="FILE", help=own_files.HELP)] = None,
-    trusted: Annotated[str | None, typer.Option(own_files.PROJECT, metavar="DIR", help=own_files.PROJECT_HELP)] = None,
-    alone: Annotated[bool, typer.Option(own_files.NO_PROJECT, help=own_files.NO_PROJECT_HELP)] = False,
+    plugin: Annotated[
+        list[str] | None, typer.Option(plugin_files.OPTION, metavar="FILE", help=plugin_files.HELP)
+    ] = None,
+    trusted: Annotated[
+        str | None, typer.Option(plugin_files.PROJECT, metavar="DIR", help=plugin_files.PROJECT_HELP)
+    ] = None,
+    alone: Annotated[bool, typer.Option(plugin_files.NO_PROJECT, help=plugin_files.NO_PROJECT_HELP)] = False,
 ) -> None:
     """Options of the command itself; all but ``--version`` are taken, wherever they stand, before this is read."""
     if any(plugins.said("MUTANTS")):
@@ -101,7 +105,7 @@ def common(
 
 def _defaults() -> dict[str, Any]:
     """Those of the project, where its implementations are to be judged."""
-    judged = own_files.command_of(sys.argv[1:]) == "check"
+    judged = plugin_files.command_of(sys.argv[1:]) == "check"
     return {"check": project.defaults(Path.cwd())} if judged else {}
 
 

@@ -14,9 +14,9 @@ from fedspec.catalogue import CATALOGUE, elsewhere, find, id_of
 from fedspec.entry import Basis
 from fedspec.errors import FedspecError, UnknownNameError
 from fedspec.papers import PAPERS
-from fedspec_suite import brought
-from fedspec_suite.report import claimed, page
+from fedspec_suite import extensions
 from fedspec_suite.report import graph as drawing
+from fedspec_suite.report import offer_page, page
 from fedspec_suite.report.terminal import Json, console, emit, table
 
 WIDE = 140
@@ -41,7 +41,9 @@ def list_(
 ) -> None:
     """List the algorithms, all or those that a word is said of."""
     called, sought = id_of(word), word.lower()
-    rows = [page.line(a) for a in CATALOGUE.values() if not word or a.id == called or sought in page.told(a).lower()]
+    rows = [
+        page.line(a) for a in CATALOGUE.values() if not word or a.id == called or sought in page.search_text(a).lower()
+    ]
     if not rows:
         none = f"no algorithm's names, kind, title, source, readings or box have {word!r}"
         raise UnknownNameError(f"list: {elsewhere(word) or none}")
@@ -93,11 +95,11 @@ def show(
     if reading or option:
         declared = dict(_declared(said) for said in option or ())
         if as_json:
-            emit([claimed.record(a, reading, declared)])
+            emit([offer_page.record(a, reading, declared)])
         else:
-            claimed.show(a, reading, declared, console())
+            offer_page.show(a, reading, declared, console())
         return
-    mirrored = brought.found(brought.SHOW, "mirror", "show --mirror").load() if mirror else None
+    mirrored = extensions.found(extensions.SHOW, "mirror", "show --mirror").load() if mirror else None
     if as_json:
         emit([page.record(a) | ({"mirror": [asdict(part) for part in mirrored.parts(a)]} if mirrored else {})])
     elif mirrored:

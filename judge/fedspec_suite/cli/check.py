@@ -16,9 +16,9 @@ import typer
 
 from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.capsules.made import Made
+from fedspec_suite.judge.capsules.writer import CapsuleFiles
 from fedspec_suite.judge.check import check, complaints_of
-from fedspec_suite.judge.expected import Complaint, read
+from fedspec_suite.judge.expected_failures import Complaint, read
 from fedspec_suite.judge.request import Request
 from fedspec_suite.judge.runner import PROFILES
 from fedspec_suite.laws import ALL, PROPERTIES
@@ -28,7 +28,7 @@ from fedspec_suite.measure.setting import Reach
 from fedspec_suite.measure.verdict import Result, exit_code
 from fedspec_suite.report import sentences, verdicts
 from fedspec_suite.report.files import KNOWN, Report
-from fedspec_suite.report.stored import line, run_of
+from fedspec_suite.report.results_file import line, run_of
 from fedspec_suite.report.terminal import Json, complaints, console, emit, spinner, unbroken
 
 EXIT_CODES = (
@@ -80,7 +80,7 @@ class Capsules:
 
     def keep(self, result: Result) -> Result:
         """Write what an offer failed; the result says where, or why it could not be written."""
-        made: Made | None = result.made
+        made: CapsuleFiles | None = result.made
         if made is None or self.failure:
             return replace(result, made=None)
         files = {f"{made.stem}.json": json.dumps(made.body, indent=1) + "\n", f"{made.stem}.py": made.script}

@@ -13,8 +13,8 @@ import typer
 from fedspec_suite.diagnosis.diagnosis import Diagnosis
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.every import Asked, every
-from fedspec_suite.measure.verdict import declared
+from fedspec_suite.judge.all_offers import OfferAnswer, ask_all_offers
+from fedspec_suite.measure.verdict import format_declaration
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
 EPILOG = "Exit code: 0 every offer is known, 1 one is not, 2 usage or adapter error."
@@ -28,7 +28,7 @@ def _words(d: Diagnosis, claim: str) -> str:
     return d.instead("\n")
 
 
-def _row(asked: Asked[Diagnosis]) -> dict[str, Any]:
+def _row(asked: OfferAnswer[Diagnosis]) -> dict[str, Any]:
     info, offer, d = asked.info, asked.offer, asked.answer or Diagnosis(0, math.inf)
     return {
         "subject": asked.name,
@@ -36,7 +36,7 @@ def _row(asked: Asked[Diagnosis]) -> dict[str, Any]:
         "variant": offer.variant if offer else "",
         "algorithm": offer.algorithm if offer else "",
         "level": offer.level if offer else "",
-        "claims": declared(offer) if offer else "",
+        "claims": format_declaration(offer) if offer else "",
         "follows": d.follows,
         "words": asked.error or _words(d, offer.reading if offer else ""),
         **asdict(d),
@@ -58,7 +58,7 @@ def identify_(
     A dozen rich cases are played; this is no verdict, for that there is `fedspec check`.
     """
     with spinner() as progress:
-        asked = every(implementations, identify, only=only or (), limit=limit, progress=progress)
+        asked = ask_all_offers(implementations, identify, only=only or (), limit=limit, progress=progress)
         rows = [_row(one) for one in asked]
     if as_json:
         emit(rows)

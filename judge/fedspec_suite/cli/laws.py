@@ -17,7 +17,7 @@ from fedspec_properties.invariants import of_paper
 from fedspec_properties.reductions import EDGES
 from fedspec_suite.cli.mutants import chosen
 from fedspec_suite.judge.runner import REQUIREMENT
-from fedspec_suite.laws import LAWS, every, law_named, retired
+from fedspec_suite.laws import LAWS, all_laws, law_named, retired
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report.terminal import Json, console, emit, table
@@ -55,7 +55,7 @@ def laws(
             "reads_rule": w.reads_rule,
             "property": w.id not in LAWS,
         }
-        for w in every().values()
+        for w in all_laws().values()
     ]
     words = "hyper-parameters that the subject pins satisfy what the claimed reading asks of them"
     rows.append(
@@ -161,7 +161,7 @@ def reasons(name: str) -> Iterator[dict[str, str]]:
         # The specification shows everything, pins nothing and keeps as many sessions as it is asked to.
         offer = next(iter(offers(a, level)))
         setting = setting_of(offer)
-        for law in every().values():
+        for law in all_laws().values():
             if level in law.levels:
                 asked, words = law.answer(setting, offer.intermediates, concurrent=True)
                 said = {"why": words, "why_not": ""} if asked else {"why": "", "why_not": words}

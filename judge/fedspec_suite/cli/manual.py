@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fedspec_suite import brought
+from fedspec_suite import extensions
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ PURPOSES: dict[str, dict[str, Command]] = {
         "adapters": Command(
             "Judge a function that mixes the low-rank adapters (LoRA) of clients: FedIT, FFA-LoRA, RoLoRA, FLoRA, "
             "FedEx.",
-            "fedspec_suite.cli.adapters:adapters_",
+            "fedspec_suite.cli.lora:adapters_",
         ),
     },
     "Look things up": {
@@ -132,7 +132,7 @@ def loaded(name: str) -> Any:
 
     os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(environments.cache_folder() / "hypothesis"))
     where, _, attribute = COMMANDS[name].where.partition(":")
-    of_other = None if where else brought.found(brought.COMMANDS, name, name)
+    of_other = None if where else extensions.found(extensions.COMMANDS, name, name)
     module: Any = None if of_other else import_module(where)
     found = of_other.load() if of_other else getattr(module, attribute)
     alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -16,7 +16,7 @@ import typer
 from fedspec.catalogue import find as algorithm
 from fedspec.errors import FedspecError, none_called
 from fedspec_suite.kills import matrix as kill_matrix
-from fedspec_suite.laws import every
+from fedspec_suite.laws import all_laws
 from fedspec_suite.mutants import MUTANTS, Mutant, blamed, find, texts
 from fedspec_suite.report import kills, terminal
 from fedspec_suite.report.terminal import Json, table
@@ -131,7 +131,7 @@ def run_(
 ) -> None:
     """Ask laws and properties about mutants, all of them if none is named, and print who kills whom."""
     names = chosen(patterns or (), MUTANTS, "mutant", "fedspec mutants list")
-    laws = chosen(law or (), every(), "law", "fedspec laws")
+    laws = chosen(law or (), all_laws(), "law", "fedspec laws")
     # What cannot be written is refused before the work, not after it.
     if out:
         _write(out, "")

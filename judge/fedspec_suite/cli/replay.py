@@ -9,8 +9,8 @@ import typer
 
 from fedspec.errors import ParameterError
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.capsules.replay import exit_code, replayed
-from fedspec_suite.judge.capsules.stored import read
+from fedspec_suite.judge.capsules.file_format import read
+from fedspec_suite.judge.capsules.replay import exit_code, replay_capsule
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.report import capsules
 from fedspec_suite.report.terminal import Json, console, emit, spinner
@@ -41,7 +41,7 @@ def replay_(
         spinner() as progress,
         locate.opened(name, limit=limit, start_limit=start_limit, device=device, progress=progress) as subject,
     ):
-        found = replayed(capsule, subject)
+        found = replay_capsule(capsule, subject)
         info = subject.info
     if as_json:
         emit([r.record() for r in found])

@@ -12,7 +12,7 @@ import typer
 from fedspec.errors import FedspecError, ParameterError
 from fedspec_suite.judge.request import chosen
 from fedspec_suite.report import badges, changes, results_page, sentences
-from fedspec_suite.report.stored import Stored, read
+from fedspec_suite.report.results_file import ResultsFile, read
 from fedspec_suite.report.terminal import console, unbroken
 
 EPILOG = "Exit code: 0 it was written, whatever the verdicts are; 2 usage error."
@@ -78,22 +78,22 @@ def _item(text: str) -> list[str]:
     return fill.wrap(text)
 
 
-def _narrowed(stored: Stored, only: list[str] | tuple[str, ...]) -> Stored:
+def _narrowed(stored: ResultsFile, only: list[str] | tuple[str, ...]) -> ResultsFile:
     kept = chosen(stored.results, only)
-    return Stored(stored.name, tuple(stored.results[k] for k in kept), tuple(stored.runs[k] for k in kept))
+    return ResultsFile(stored.name, tuple(stored.results[k] for k in kept), tuple(stored.runs[k] for k in kept))
 
 
-def _once(stored: list[Stored]) -> tuple[list[Stored], int]:
+def _once(stored: list[ResultsFile]) -> tuple[list[ResultsFile], int]:
     """Keep, of an offer that several files hold, the last result; count the results that are left out for it."""
     out, later = [], set[str]()
     for one in reversed(stored):
         kept = [k for k, r in enumerate(one.results) if r.id not in later]
         later |= {r.id for r in one.results}
-        out.append(Stored(one.name, tuple(one.results[k] for k in kept), tuple(one.runs[k] for k in kept)))
+        out.append(ResultsFile(one.name, tuple(one.results[k] for k in kept), tuple(one.runs[k] for k in kept)))
     return out[::-1], sum(len(one.results) for one in stored) - sum(len(one.results) for one in out)
 
 
-def _nothing(stored: list[Stored], only: list[str] | tuple[str, ...]) -> FedspecError:
+def _nothing(stored: list[ResultsFile], only: list[str] | tuple[str, ...]) -> FedspecError:
     return ParameterError(f"only: nothing in {', '.join(one.name for one in stored)} is called {', '.join(only)}")
 
 

@@ -14,10 +14,10 @@ from fedspec.errors import FedspecError
 from fedspec.wire import encode
 from fedspec_suite.cli.check import check_limit
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.every import every
+from fedspec_suite.judge.all_offers import ask_all_offers
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.bench import WORDS, Bench
-from fedspec_suite.measure.limits import kept_to
+from fedspec_suite.measure.declared_limits import limit_fields
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.report.terminal import Json, console, emit, spinner, table
 
@@ -33,7 +33,7 @@ def smoke(
     check_limit(limit)
     rows: list[dict[str, Any]] = []
     with spinner() as progress:
-        for asked in every(implementations, _played, limit=limit, progress=progress):
+        for asked in ask_all_offers(implementations, _played, limit=limit, progress=progress):
             info, offer = asked.info, asked.offer
             works, said, want, case = asked.answer or (False, asked.error, "", {})
             rows.append(
@@ -48,7 +48,7 @@ def smoke(
                     "reading": offer.reading if offer else "",
                     "options": dict(offer.options) if offer else {},
                     "fixed": dict(offer.fixed) if offer else {},
-                    **(kept_to(offer) if offer else {"limits": []}),
+                    **(limit_fields(offer) if offer else {"limits": []}),
                     "notes": offer.notes if offer else "",
                     "works": works,
                     "answer": said,

@@ -22,10 +22,10 @@ def main() -> None:
     if words := clash():
         sys.stderr.write(f"fedspec: {words}\n")
         raise SystemExit(2)
-    from fedspec_suite.cli import own_files
+    from fedspec_suite.cli import plugin_files
 
     try:
-        sys.argv[1:] = own_files.prepare(sys.argv[1:])
+        sys.argv[1:] = plugin_files.prepare(sys.argv[1:])
         from fedspec_suite.cli.app import main as run
     except FedspecError as error:
         sys.stderr.write(f"fedspec: {error}\n")

@@ -20,10 +20,10 @@ from fedspec_suite.measure.process import LIMIT
 from fedspec_suite.measure.verdict import Status, exit_code
 from fedspec_suite.report import verdicts
 from fedspec_suite.report.terminal import Json, console, emit, progress, spinner, table, unbroken
-from fedspec_suite.vectors import catching, making
+from fedspec_suite.vectors import generation, kill_counts
 from fedspec_suite.vectors import lint as looking
-from fedspec_suite.vectors.judging import judge
-from fedspec_suite.vectors.stored import FOLDER, INDEX, Stored, constant, indexed, load
+from fedspec_suite.vectors.checker import judge
+from fedspec_suite.vectors.store import FOLDER, INDEX, AlgorithmVectors, constant, indexed, load
 from fedspec_suite.vectors.vector import line
 
 app = typer.Typer(
@@ -40,7 +40,7 @@ def chosen(patterns: Sequence[str] | None) -> list[str]:
     Raises:
         UnknownNameError: a pattern matches none.
     """
-    known, patterns = making.algorithms(), [id_of(pattern) for pattern in patterns or ()]
+    known, patterns = generation.algorithms(), [id_of(pattern) for pattern in patterns or ()]
     for pattern in patterns:
         if not fnmatch.filter(known, pattern):
             raise none_called("algorithm", pattern, known, "fedspec list")
@@ -62,18 +62,18 @@ def make(
             raise FedspecError(f"folder: {', '.join(own)} of a plugin; name a --folder for its vectors")
         wanted = [name for name in wanted if name not in ADDED]
     with progress() as told:
-        if anew := wanted if choose else making.unchosen(wanted):
+        if anew := wanted if choose else generation.unchosen(wanted):
             if check:
                 raise FedspecError(f"check: the vectors of {', '.join(anew[:5])} are to be chosen first; leave it out")
-            making.choose_anew(anew, jobs, told, keep=not choose)
-        found: Iterable[tuple[str, str]] = making.files(wanted, jobs, told)
+            generation.choose_anew(anew, jobs, told, keep=not choose)
+        found: Iterable[tuple[str, str]] = generation.files(wanted, jobs, told)
         if any(name in ADDED for name in wanted):
             # One without a vector is refused before any is written.
             found = [*found]
         if check:
             changed = [name for name, body in found if not _same(folder / name, body)]
         else:
-            changed = making.write(found, folder)
+            changed = generation.write(found, folder)
     said = f"{len(wanted)} algorithm{'s' * (len(wanted) != 1)} in {time.monotonic() - begun:.0f} s; "
     said += f"{'would change' if check else 'changed'}: {', '.join(changed) or 'none'}"
     console().print(said)
@@ -143,7 +143,7 @@ def export(
         target.mkdir(parents=True, exist_ok=True)
         shutil.copy(SCHEMAS / "vectors.schema.json", target)
         if format_ == "json":
-            making.copy(stored, target)
+            generation.copy(stored, target)
         else:
             (target / "vectors.jsonl").write_text("".join(map(_lines, stored)), encoding="utf-8", newline="\n")
     except OSError as error:
@@ -155,7 +155,7 @@ def export(
     console().print(f"{target}: {what}, and vectors.schema.json", soft_wrap=True)
 
 
-def _lines(stored: Stored) -> str:
+def _lines(stored: AlgorithmVectors) -> str:
     """Each vector on a line of its own, with the words of the defects that it shows."""
     rows = []
     for vector in stored.vectors:
@@ -168,9 +168,9 @@ def _lines(stored: Stored) -> str:
 @app.command("mutants", epilog="Exit code: 0 each is told from the rule or its survival is explained, 1 one is not.")
 def mutants_(folder: Folder = FOLDER, as_json: Json = False) -> None:
     """Say which of the catalogue's mutants the vectors alone tell from the rule, by what they store."""
-    counted = catching.counted(load(folder))
+    counted = kill_counts.count_kills(load(folder))
     rows: list[dict[str, Any]] = [
-        {"mutant": name, "vectors": n, "survives_because": catching.SURVIVORS.get(name, "") if not n else ""}
+        {"mutant": name, "vectors": n, "survives_because": kill_counts.SURVIVORS.get(name, "") if not n else ""}
         for name, n in counted.items()
     ]
     if as_json:

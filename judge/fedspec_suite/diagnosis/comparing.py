@@ -16,8 +16,8 @@ from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.steady import models, steady
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
 from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Shown, bench_of, reference
-from fedspec_suite.measure.inside import Inside
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 
@@ -274,7 +274,7 @@ def _unlike(got: Shown, want: Shown, info: np.finfo) -> list[str]:
 def farthest(subject: Subject, offer: Offer, dtype: str) -> float:
     """The largest ratio over the decided coordinates of all models of some rich cases."""
     setting = setting_of(offer, dtype)
-    bench, found = bench_of(Inside(subject), offer, setting), 0.0
+    bench, found = bench_of(InProcess(subject), offer, setting), 0.0
     for s in samples_of(setting):
         for got, want in zip(bench.play(s), reference(s), strict=True):
             ratios, sure = ratios_of(got["x"], want["x"], np.finfo(dtype))

@@ -31,7 +31,7 @@ from fedspec_suite.diagnosis.variants import (
     without_rate,
 )
 from fedspec_suite.measure.bench import Shown
-from fedspec_suite.measure.printed import NORMS
+from fedspec_suite.measure.closed_form_rounding import NORMS
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant, functions, held, original

@@ -25,8 +25,8 @@ from fedspec_suite.diagnosis.edits.memory import Memory
 from fedspec_suite.diagnosis.edits.systematic import edits
 from fedspec_suite.diagnosis.edits.unguarded import opened
 from fedspec_suite.measure.bench import Shown, reference
-from fedspec_suite.measure.forms import form_of
-from fedspec_suite.measure.printed import with_room
+from fedspec_suite.measure.closed_form_rounding import with_room
+from fedspec_suite.measure.edited_sessions import form_of
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import MUTANTS, Mutant

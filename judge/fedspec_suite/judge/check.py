@@ -10,9 +10,12 @@ from functools import partial
 from fedspec.contract import Offer
 from fedspec.errors import UnknownNameError
 from fedspec_suite.judge import locate
-from fedspec_suite.judge.capsules.made import capsule
-from fedspec_suite.judge.expected import Complaint, Expectation, complaints, excused
+from fedspec_suite.judge.capsules.writer import capsule
+from fedspec_suite.judge.equation_coverage import compared_quantities, with_coverage
+from fedspec_suite.judge.expected_failures import Complaint, Expectation, complaints, excused
 from fedspec_suite.judge.plan import Budgeted, Planned, Task, Turns, opened, planned
+from fedspec_suite.judge.refused_zeros import obligations as refusals
+from fedspec_suite.judge.refused_zeros import refused_by
 from fedspec_suite.judge.request import Request, chosen, command, failed, is_itself, is_own, reason_of
 from fedspec_suite.judge.runner import (
     judge_offer,
@@ -22,12 +25,9 @@ from fedspec_suite.judge.runner import (
     profile_named,
     result_of,
 )
-from fedspec_suite.judge.unseen import compared, told
-from fedspec_suite.judge.workers import BEAT, shared
-from fedspec_suite.judge.zeros import obligations as refusals
-from fedspec_suite.judge.zeros import refused_by
+from fedspec_suite.judge.worker_pool import BEAT, run_tasks
 from fedspec_suite.laws import retired
-from fedspec_suite.measure.call import scenarios_in
+from fedspec_suite.measure.case_summary import scenarios_in
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.verdict import Conformity, Result, Status
@@ -103,7 +103,7 @@ def _alone(request: Request, tasks: Iterable[Task | None], progress: Callable[[s
 
 
 def _shared(request: Request, tasks: Iterable[Task | None], progress: Callable[[str], None]) -> Iterator[Placed]:
-    return shared(partial(_placed, request), partial(_missed, request), tasks, request.jobs)
+    return run_tasks(partial(_placed, request), partial(_missed, request), tasks, request.jobs)
 
 
 def _placed(request: Request, task: Task, progress: Callable[[str], None] = lambda text: None) -> Iterator[Placed]:
@@ -173,7 +173,7 @@ def _judged(
         obligations = [replace(o, case=None) for o in obligations]
         left = not_asked(subject, taken, obligations)
         result = result_of(subject, offer, obligations, unasked=left, command=again, made=made, profile=request.profile)
-        return _explained(told(result, taken, compared(obligations)), subject, taken, broken)
+        return _explained(with_coverage(result, taken, compared_quantities(obligations)), subject, taken, broken)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
 

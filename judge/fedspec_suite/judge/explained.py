@@ -26,8 +26,8 @@ from fedspec_suite.judge.request import is_itself, is_own, reason_of
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about, first, judge_offer
 from fedspec_suite.laws import PROPERTIES, law_named, properties
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.carried import shown_as
-from fedspec_suite.measure.extent import beyond
+from fedspec_suite.measure.buffer_cases import buffer_key
+from fedspec_suite.measure.input_ranges import beyond
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Conformity, Course, Obligation, Result, Status
@@ -56,7 +56,7 @@ def explained(result: Result, subject: Budgeted, offer: Offer, broken: Sequence[
         return result
     try:
         failed = [o for o in result.obligations if o.status is Status.FAIL]
-        if all(about(o).startswith(shown_as("")) for o in failed):
+        if all(about(o).startswith(buffer_key("")) for o in failed):
             # What becomes of buffers is named by the law that found it; no rule is wrong.
             return replace(result, nearest=FOLLOWS)
         if is_itself(subject) and all(o.law in properties() for o in failed):

@@ -11,8 +11,8 @@ from pathlib import Path
 from fedspec.contract import Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError, nearest
 from fedspec.reference import SUBJECT as REFERENCE
-from fedspec_suite import brought, mutants
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite import extensions, mutants
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.process import LIMIT, START_LIMIT, Process
 from fedspec_suite.subjects import environments
 
@@ -37,7 +37,7 @@ def expand(implementation: str) -> tuple[str, ...]:
         words = f"write py:{path}.py{name}" if name else f"say what in the file is judged: py:{path}.py:Subject"
         raise UnknownNameError(f"subject: {implementation}: {words}")
     kind, _, rest = implementation.partition(":")
-    if implementation in {"spec", *brought.names(brought.SUBJECTS)} or (kind in {"py", "cmd", "mutant"} and rest):
+    if implementation in {"spec", *extensions.names(extensions.SUBJECTS)} or (kind in {"py", "cmd", "mutant"} and rest):
         return (implementation,)
     names = environments.bundled()
     if implementation in names:
@@ -65,14 +65,14 @@ def opened(
     kind, _, rest = implementation.partition(":")
     environment: Mapping[str, str] = {}
     if implementation == "spec":
-        yield Inside(REFERENCE)
+        yield InProcess(REFERENCE)
         return
     if kind == "mutant" and rest:
-        yield Inside(mutants.Mutated(mutants.find(rest)))
+        yield InProcess(mutants.Mutated(mutants.find(rest)))
         return
-    if implementation in brought.names(brought.SUBJECTS):
+    if implementation in extensions.names(extensions.SUBJECTS):
         try:
-            command = _serve(brought.found(brought.SUBJECTS, implementation, f"subject: {implementation}").value)
+            command = _serve(extensions.found(extensions.SUBJECTS, implementation, f"subject: {implementation}").value)
         except FedspecError as error:
             raise ContractError(str(error)) from error
         environment = {"FEDSPEC_DEVICE": device}

@@ -14,10 +14,10 @@ from fedspec.contract import Case, Offer, Session, Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError
 from fedspec_suite.judge import locate
 from fedspec_suite.judge.request import Request, chosen, failed
-from fedspec_suite.measure.inside import Inside
+from fedspec_suite.measure.in_process import InProcess
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import setting_of
-from fedspec_suite.measure.verdict import Result, declared
+from fedspec_suite.measure.verdict import Result, format_declaration
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,9 @@ def planned(
             yield Planned(place, (failed(request, name, None, (), str(error)),))
             continue
         wanted = tuple((i, offers[i]) for i in chosen(offers, request.only))
-        offered[place] = [f"{o.variant}{':' * bool(o.variant)}{o.algorithm}/{o.level}/{declared(o)}" for o in offers]
+        offered[place] = [
+            f"{o.variant}{':' * bool(o.variant)}{o.algorithm}/{o.level}/{format_declaration(o)}" for o in offers
+        ]
         able = [_able(place, offer, unusable) for _, offer in wanted]
         usable = usable or any(able)
         yield Planned(place, _tasks(request, name, place, wanted, offers), any(able))
@@ -138,7 +140,7 @@ def _some(names: list[str], most: int = 12) -> str:
 def opened(request: Request, name: str, progress: Callable[[str], None]) -> AbstractContextManager[Subject]:
     """The subject of a name, as the request says."""
     if name in request.given:
-        return nullcontext(Inside(request.given[name], copies=True))
+        return nullcontext(InProcess(request.given[name], copies=True))
     return locate.opened(
         name, limit=request.limit, start_limit=request.start_limit, device=request.device, progress=progress
     )

@@ -18,12 +18,21 @@ from fedspec.catalogue import id_of, rows_of
 from fedspec.contract import Offer, Subject, SubjectInfo
 from fedspec.errors import FedspecError
 from fedspec.reference import SUBJECT as SPECIFICATION
-from fedspec_suite.judge.expected import Expectation
-from fedspec_suite.measure.inert import inert
-from fedspec_suite.measure.limits import kept_to
+from fedspec_suite.judge.expected_failures import Expectation
+from fedspec_suite.measure.declared_limits import limit_fields
+from fedspec_suite.measure.escaping import escape_controls
 from fedspec_suite.measure.process import LIMIT, START_LIMIT
 from fedspec_suite.measure.setting import USUAL_REACH, Reach
-from fedspec_suite.measure.verdict import Conformity, Declares, Obligation, Result, Status, called, claimed, declared
+from fedspec_suite.measure.verdict import (
+    Conformity,
+    Declares,
+    Obligation,
+    Result,
+    Status,
+    format_claim,
+    format_declaration,
+    subject_name,
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class Request:
     given: Mapping[str, Subject] = field(default_factory=dict)
 
 
-class Called(Declares, Protocol):
+class OfferLike(Declares, Protocol):
     """What a pattern may mean: an offer, or the result of one."""
 
     @property
@@ -84,7 +93,7 @@ class Called(Declares, Protocol):
         ...
 
 
-def chosen(offers: Sequence[Called], only: Sequence[str]) -> list[int]:
+def chosen(offers: Sequence[OfferLike], only: Sequence[str]) -> list[int]:
     """The offers that a pattern ``[VARIANT:]ALGORITHM[/LEVEL[/READING]]`` matches, by number; no pattern matches all.
 
     READING stands for the reading with the choices declared and what is pinned, as the table prints it; where that
@@ -98,7 +107,7 @@ def chosen(offers: Sequence[Called], only: Sequence[str]) -> list[int]:
     return found if only else list(range(len(offers)))
 
 
-_NAMES: tuple[Callable[[Called], str], ...] = (declared, claimed, lambda offer: offer.reading)
+_NAMES: tuple[Callable[[OfferLike], str], ...] = (format_declaration, format_claim, lambda offer: offer.reading)
 
 
 def _parts(pattern: str) -> tuple[str, ...]:
@@ -108,7 +117,7 @@ def _parts(pattern: str) -> tuple[str, ...]:
     return (variant if named else "*", id_of(algorithm), *others)
 
 
-def _matches(pattern: tuple[str, ...], offer: Called, reading: str) -> bool:
+def _matches(pattern: tuple[str, ...], offer: OfferLike, reading: str) -> bool:
     variant, *others = pattern
     what = offer.algorithm, offer.level, reading
     return fnmatch.fnmatchcase(offer.variant, variant) and all(
@@ -127,7 +136,7 @@ def command(request: Request, name: str, offer: Offer | None, offers: Sequence[O
         twins = [o for o in twins if o.variant == offer.variant]
         words += [
             "--only",
-            f"{which}{offer.algorithm}/{offer.level}" + (f"/{declared(offer)}" if len(twins) > 1 else ""),
+            f"{which}{offer.algorithm}/{offer.level}" + (f"/{format_declaration(offer)}" if len(twins) > 1 else ""),
         ]
     for flag, value, default in (
         ("--law", request.law, "*"),
@@ -162,10 +171,10 @@ def is_own(algorithm: str) -> bool:
 def reason_of(error: Exception) -> str:
     """Why something could not be judged, on one line."""
     if isinstance(error, FedspecError):
-        return inert(str(error))
+        return escape_controls(str(error))
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    return inert(f"internal error: {type(error).__name__}: {error}{place}; {plugins.blamed(error)}", most=500)
+    return escape_controls(f"internal error: {type(error).__name__}: {error}{place}; {plugins.blamed(error)}", most=500)
 
 
 def failed(
@@ -178,7 +187,7 @@ def failed(
 ) -> Result:
     """The line of what could not be judged: of a whole subject where there is no offer."""
     return Result(
-        subject=called(info, offer) if info else name,
+        subject=subject_name(info, offer) if info else name,
         version=info.version if info else "",
         algorithm=offer.algorithm if offer else "",
         level=offer.level if offer else "",
@@ -193,7 +202,7 @@ def failed(
         notes=offer.notes if offer else "",
         obligations=(Obligation(ASKED, "any", Status.ERROR, (), reason=reason),),
         command=command(request, name, offer, among),
-        **(kept_to(offer) if offer else {}),
+        **(limit_fields(offer) if offer else {}),
     )
 
 

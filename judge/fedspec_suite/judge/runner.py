@@ -15,17 +15,17 @@ import numpy as np
 from fedspec.catalogue import ADDED, Program
 from fedspec.contract import Offer, Subject
 from fedspec.errors import PluginError, UnknownNameError, none_called
-from fedspec_suite.judge.drawing import Trial, once, search, shared
-from fedspec_suite.judge.expected import Expectation
-from fedspec_suite.laws import ALL, LAWS, PROPERTIES, Law, every, follows_rule, matching, properties, retired
-from fedspec_suite.measure.at_edges import edge_cases
+from fedspec_suite.judge.case_search import Trial, once, search, shared
+from fedspec_suite.judge.expected_failures import Expectation
+from fedspec_suite.laws import ALL, LAWS, PROPERTIES, Law, all_laws, follows_rule, matching, properties, retired
 from fedspec_suite.measure.bench import Bench, Measured, bench_of
-from fedspec_suite.measure.call import call_of
-from fedspec_suite.measure.limits import kept_to
-from fedspec_suite.measure.pools import POOLS
+from fedspec_suite.measure.case_summary import call_of
+from fedspec_suite.measure.declared_limits import limit_fields
+from fedspec_suite.measure.edge_cases import edge_cases
+from fedspec_suite.measure.far_shrinking import simplest
+from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.setting import USUAL_REACH, Reach, Setting, setting_of
-from fedspec_suite.measure.simpler import simplest
 from fedspec_suite.measure.verdict import (
     Beyond,
     Conformity,
@@ -36,7 +36,7 @@ from fedspec_suite.measure.verdict import (
     Result,
     Status,
     Undecided,
-    called,
+    subject_name,
 )
 
 PROFILES = {"quick": 12, "full": 60, "soak": 600}
@@ -76,7 +76,7 @@ SHRINKING = 80
 """Cases spent on making the first violation smaller."""
 
 
-class Enough(BaseException):
+class SearchFinished(BaseException):
     """No further case can change what is known: Hypothesis stops, and looks for no smaller one."""
 
 
@@ -141,7 +141,7 @@ def draw(law: Law, bench: Bench, setting: Setting, examples: int, seed: int, tri
             play_edges(law, bench, setting, examples, trials)
     except Deviates:
         pass
-    except Enough:
+    except SearchFinished:
         if trials.crash is not None:
             raise trials.crash from None
     except hypothesis.errors.HypothesisException:
@@ -172,11 +172,11 @@ def play_edges(law: Law, bench: Bench, setting: Setting, examples: int, trials: 
 def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) -> None:
     """Try the law on one case; note what comes of it, and tell Hypothesis by raising, also that enough is known."""
     if trials.undecided > 2 * examples:
-        raise Enough
+        raise SearchFinished
     if trials.deviation is not None:
         trials.shrunk += 1
         if trials.shrunk > SHRINKING:
-            raise Enough
+            raise SearchFinished
     try:
         trials.cases += 1
         law.check(bench, case)
@@ -191,14 +191,14 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
         raise
     except SubjectError as error:
         trials.error = error
-        raise Enough from error
+        raise SearchFinished from error
     except Deviates as broken:
         if law.simplify and SHRINKING:
             broken = law.simplify(bench, case, broken)
         trials.deviation = broken.deviation
         trials.case = case if broken.case is None else broken.case
         if law.simplify or not SHRINKING:
-            raise Enough from None
+            raise SearchFinished from None
         raise broken from None
     except hypothesis.errors.HypothesisException:
         raise
@@ -351,7 +351,7 @@ def laws_named(patterns: str) -> str:
         if gone := retired().get(pattern):
             raise UnknownNameError(f"law: {pattern} is asked no more; instead, {gone['instead']}")
         if not matching(pattern) and not asks(pattern, REQUIREMENT):
-            raise none_called("law", pattern, every(), "fedspec laws")
+            raise none_called("law", pattern, all_laws(), "fedspec laws")
     return patterns
 
 
@@ -468,7 +468,7 @@ def result_of(
         verdict = Conformity.ASKED_IN_PART
     info = subject.info
     return Result(
-        subject=called(info, offer),
+        subject=subject_name(info, offer),
         version=info.version,
         algorithm=offer.algorithm,
         level=offer.level,
@@ -483,6 +483,6 @@ def result_of(
         notes=offer.notes,
         obligations=tuple(obligations),
         unasked=unasked,
-        **kept_to(offer),
+        **limit_fields(offer),
         **more,
     )

@@ -10,12 +10,12 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Arrival, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
 from fedspec.domains import COUNTS
+from fedspec_suite.measure.case_parts import case, lengths
 from fedspec_suite.measure.cases import STRATEGIES
-from fedspec_suite.measure.parts import case, lengths
-from fedspec_suite.measure.pools import POOLS
+from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, saying
+from fedspec_suite.measure.scheduled_cases import of_rounds
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.varied import of_rounds
 
 
 def plain_scenario(setting: Setting) -> Scenario:

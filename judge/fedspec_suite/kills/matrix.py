@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fedspec.reference import SUBJECT
-from fedspec_suite.kills.asking import CASES, CRASHED, Asked, ask, offers_of
-from fedspec_suite.kills.asking import name as called
-from fedspec_suite.laws import every
+from fedspec_suite.kills.mutant_runs import CASES, CRASHED, MutantResult, ask, offers_of
+from fedspec_suite.kills.mutant_runs import name as called
+from fedspec_suite.laws import all_laws
 from fedspec_suite.mutants import find
 
 
@@ -20,7 +20,7 @@ class Row:
     """What became of a mutant: on every offer where its edit can show."""
 
     mutant: str
-    offers: Mapping[str, Asked]
+    offers: Mapping[str, MutantResult]
 
     @property
     def killed(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Matrix:
 def run(
     names: Sequence[str],
     *,
-    laws: Sequence[str] = tuple(every()),
+    laws: Sequence[str] = tuple(all_laws()),
     seed: int = 0,
     cases: int = CASES,
     jobs: int = 1,
@@ -83,7 +83,7 @@ def run(
     for name in sorted(names):
         for number in offers_of(find(name)):
             tasks.setdefault(number, []).append(name)
-    offers: dict[str, dict[str, Asked]] = {name: {} for name in sorted(names)}
+    offers: dict[str, dict[str, MutantResult]] = {name: {} for name in sorted(names)}
     for done, (number, results) in enumerate(_all(tasks, sorted(laws), seed, cases, jobs), 1):
         o = SUBJECT.info.offers[number]
         progress(f"kill matrix: {done} of {len(tasks)} offers")
@@ -95,7 +95,7 @@ def run(
 
 def _all(
     tasks: Mapping[int, list[str]], laws: Sequence[str], seed: int, cases: int, jobs: int
-) -> Iterator[tuple[int, dict[str, Asked]]]:
+) -> Iterator[tuple[int, dict[str, MutantResult]]]:
     if jobs == 1 or len(tasks) == 1:
         for number, names in tasks.items():
             yield number, ask(number, names, laws, seed, cases)

@@ -15,13 +15,15 @@ from importlib import import_module
 from importlib.resources import files
 
 from fedspec.catalogue import Algorithm, join
-from fedspec_suite.laws import buffers, common, far, follows_rule, made
+from fedspec_suite.laws import buffers, common, far, follows_rule, special_cases
 from fedspec_suite.laws.law import Law
-from fedspec_suite.measure import pools
+from fedspec_suite.measure import hyper_pools
 
-__all__ = ["ALL", "LAWS", "PROPERTIES", "Law", "every", "know", "law_named", "matching", "properties", "retired"]
+__all__ = ["ALL", "LAWS", "PROPERTIES", "Law", "all_laws", "know", "law_named", "matching", "properties", "retired"]
 
-LAWS: dict[str, Law] = {law.id: law for law in (*follows_rule.LAWS, *buffers.LAWS, *far.LAWS, *made.LAWS, *common.LAWS)}
+LAWS: dict[str, Law] = {
+    law.id: law for law in (*follows_rule.LAWS, *buffers.LAWS, *far.LAWS, *special_cases.LAWS, *common.LAWS)
+}
 """The laws that the judge asks by default, by id; those that follow the rule stand first."""
 
 ALL = "*"
@@ -38,7 +40,7 @@ def properties() -> Mapping[str, Law]:
     return loaded
 
 
-def every() -> dict[str, Law]:
+def all_laws() -> dict[str, Law]:
     """The laws and the properties by id."""
     return {**LAWS, **properties()}
 
@@ -61,7 +63,7 @@ def matching(patterns: str) -> dict[str, Law]:
     ``*`` names every law of the judge, ``properties`` every property, and any other pattern whatever it matches.
     """
     wanted = [p.strip() for p in patterns.split(",")]
-    known = LAWS if all(p == ALL or p in LAWS for p in wanted) else every()
+    known = LAWS if all(p == ALL or p in LAWS for p in wanted) else all_laws()
     return {id: law for id, law in known.items() if any(names(p, id) for p in wanted)}
 
 
@@ -74,7 +76,7 @@ def names(pattern: str, id: str) -> bool:
 
 def know(row: Algorithm) -> None:
     """Add an algorithm to the catalogue, pools for its numbers, and a law for each intermediate that has none."""
-    pools.renew()
+    hyper_pools.renew()
     for name in join(row).shows:
         law = follows_rule.following(name)
         LAWS.setdefault(law.id, law)

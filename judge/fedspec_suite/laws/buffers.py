@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from fedspec.arith import Array
 from fedspec.buffers import Reading, after, counts
 from fedspec.contract import Buffers, ClientMessage
-from fedspec_suite.laws.asked import carries_buffers
-from fedspec_suite.laws.buffers_named import decisive, named
+from fedspec_suite.laws.applicability import carries_buffers
+from fedspec_suite.laws.buffer_readings import decisive, named
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench, Shown
-from fedspec_suite.measure.carried import buffered_scenarios, each_round, sent_in, shown_as
+from fedspec_suite.measure.buffer_cases import buffer_key, buffered_scenarios, each_round, sent_in
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates, Deviation
@@ -44,20 +44,20 @@ def _complain(bench: Bench, name: str, k: int, note: str, got: Array | None = No
     if got is not None and want is not None:
         j = int(np.argmax(got != want))
         at = j, float(got[j]), float(want[j])
-    shown = shown_as(name)
+    shown = buffer_key(name)
     raise Deviates(Deviation(bench.equation_of(shown), f"round {k + 1}", *at, None, note, shown))
 
 
 def _compare(bench: Bench, s: Scenario, k: int, name: str, got: Shown, want: Array, slack: int = 0) -> None:
     """A buffer after a round is the wanted one: a counter exactly or so many below, a statistic up to rounding."""
-    there, want = got[shown_as(name)], np.reshape(want, -1)
+    there, want = got[buffer_key(name)], np.reshape(want, -1)
     if counts(want):
         if not ((there <= want) & (there >= want - slack)).all():
             _complain(bench, name, k, "", there, want)
         return
     # A mean is rounded as its terms are; one that is sent as a change also as the server's own.
     near = [np.abs(np.reshape(b[name], -1)) for b in (_held(s), *(b for one in s.events[: k + 1] for b in _sent(one)))]
-    bench.compare(shown_as(name), there.astype(float), want.astype(float), f"round {k + 1}", np.max(near, axis=0))
+    bench.compare(buffer_key(name), there.astype(float), want.astype(float), f"round {k + 1}", np.max(near, axis=0))
 
 
 def _sent(event: object) -> list[Buffers]:
@@ -120,7 +120,7 @@ def _whole(bench: Bench, s: Scenario) -> None:
         for name, held in _held(s).items():
             if not counts(held):
                 continue
-            there, some = got[shown_as(name)], [held] if _of(bench, held) == Reading.KEPT else [b[name] for b in sent]
+            there, some = got[buffer_key(name)], [held] if _of(bench, held) == Reading.KEPT else [b[name] for b in sent]
             if not counts(there):
                 whole = bool((there == np.floor(there)).all())
                 what = f"is of type {there.dtype}" if whole else f"is {there.tolist()[0]:.9g}, no whole number"

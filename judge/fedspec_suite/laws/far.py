@@ -1,4 +1,4 @@
-"""The subject follows the rule beyond the small cases: everything that it shows, on the cases of ``measure.reach``."""
+"""The subject follows the rule beyond the small cases: everything that it shows, on the cases of ``measure.far_cases``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fedspec_suite.laws.buffers import follow
 from fedspec_suite.laws.follows_rule import SHOWN
 from fedspec_suite.laws.law import Law
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.extent import beyond
-from fedspec_suite.measure.reach import Side, far_scenarios
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.far_cases import Side, far_scenarios
+from fedspec_suite.measure.far_shrinking import simplest
+from fedspec_suite.measure.input_ranges import beyond
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe
-from fedspec_suite.measure.simpler import simplest
 from fedspec_suite.measure.verdict import Deviates, Undecided
 
 

@@ -8,7 +8,7 @@ from fedspec.catalogue import CATALOGUE
 from fedspec.contract import LEVELS, Begin
 from fedspec_suite.laws.law import Check, Law
 from fedspec_suite.measure.bench import Bench
-from fedspec_suite.measure.carried import MEAN, buffered_scenarios, draw_buffers, sending_buffers
+from fedspec_suite.measure.buffer_cases import MEAN, buffered_scenarios, draw_buffers, sending_buffers
 from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis.strategies import SearchStrategy
 
 from fedspec.contract import Level
-from fedspec_suite.laws.asked import NOT_OFFERED, Answer, Word, always
+from fedspec_suite.laws.applicability import NOT_OFFERED, Answer, Word, always
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Deviates
@@ -29,7 +29,7 @@ class Law:
         source: the statement it comes from.
         cases: the strategy of its cases in a setting.
         check: plays a case; raises ``Deviates`` when the property fails.
-        applies: whom it asks, in the words of ``laws.asked``.
+        applies: whom it asks, in the words of ``laws.applicability``.
         shows: the intermediate that it reads, if any: an offer that does not show it is not judged on the law.
         needs: hyper-parameters that it varies: they must not be pinned by the subject.
         zeroes: hyper-parameters that it sets to zero.

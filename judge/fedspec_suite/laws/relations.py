@@ -8,7 +8,7 @@ import numpy as np
 
 from fedspec.arith import Array
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.verdict import Deviates, Deviation
 

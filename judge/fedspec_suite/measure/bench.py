@@ -16,16 +16,16 @@ from fedspec.contract import Offer, Session, Subject, blocks_like
 from fedspec.division import stabiliser_of_zero
 from fedspec.errors import ContractError
 from fedspec.params import flatten
-from fedspec_suite.measure import carried
-from fedspec_suite.measure.extent import Extent, extent_of, widen
-from fedspec_suite.measure.forms import form_of
-from fedspec_suite.measure.labelled import SHORT
-from fedspec_suite.measure.limits import outside
-from fedspec_suite.measure.printed import with_room
+from fedspec_suite.measure import buffer_cases
+from fedspec_suite.measure.closed_form_rounding import with_room
+from fedspec_suite.measure.declared_limits import broken_limit
+from fedspec_suite.measure.edited_sessions import form_of
+from fedspec_suite.measure.input_ranges import Extent, extent_of, widen
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.running import RUNNING, Running, bounds_of
+from fedspec_suite.measure.running_error import RUNNING, Running, bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe, running
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.tagged_numbers import SHORT
 from fedspec_suite.measure.verdict import UNREAD, Beyond, Deviates, Deviation, Undecided
 
 THRESHOLD = 30.0
@@ -73,7 +73,7 @@ class Bench:
     told: dict[bytes, tuple[list[Shown], list[Shown]]] = field(default_factory=dict, repr=False)
     wanted: dict[bytes, list[Shown]] = field(default_factory=dict, repr=False)
     drawn: dict[Hashable, list[bytes]] = field(default_factory=dict, repr=False)
-    """The cases of strategies that several laws have in common, as ``judge.drawing`` keeps them."""
+    """The cases of strategies that several laws have in common, as ``judge.case_search`` keeps them."""
     plainly: list[Deviates] = field(default_factory=list, repr=False)
     """How it deviates in a case with nothing unusual, where a large case came down to that: there is no simpler one."""
 
@@ -85,7 +85,7 @@ class Bench:
             Deviates: an answer has the wrong shape.
             Undecided: a stabiliser is 0 and so may be what it stands beside, which a subject may refuse.
         """
-        if beyond := outside(self.offer, s):
+        if beyond := broken_limit(self.offer, s):
             raise Beyond(f"not offered: {beyond}")
         self.check_defined(s)
         widen(self.measured.extent, extent_of(s))
@@ -129,7 +129,7 @@ class Bench:
                 raise Deviates(Deviation(self.equation_of(name), where, note=note, shown=name)) from error
         if s.case.buffers is not None:
             try:
-                shown |= carried.read(answer, s.case.buffers)
+                shown |= buffer_cases.read(answer, s.case.buffers)
             except ContractError as error:
                 raise Deviates(Deviation(self.equation_of("buffers"), where, note=str(error))) from error
         for name in WORDS:

@@ -11,7 +11,7 @@ from fedspec.catalogue import Program
 from fedspec.contract import Begin, ClientMessage, Event, Gradient, Level, Messages, Round
 from fedspec.mixing.accumulation import a_norm
 from fedspec.readings import Strategy
-from fedspec_suite.measure.parts import (
+from fedspec_suite.measure.case_parts import (
     between,
     case,
     draw_blocks,
@@ -24,11 +24,11 @@ from fedspec_suite.measure.parts import (
     most_steps,
     vectors,
 )
-from fedspec_suite.measure.pools import draw_hypers, picking
-from fedspec_suite.measure.printed import of_code
+from fedspec_suite.measure.closed_form_rounding import of_code
+from fedspec_suite.measure.hyper_pools import draw_hypers, picking
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.traces import trace_scenarios
+from fedspec_suite.measure.trace_cases import trace_scenarios
 
 
 def draw_message_lists(

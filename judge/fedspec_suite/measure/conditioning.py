@@ -19,11 +19,11 @@ from fedspec.division import STABILISERS
 from fedspec.params import flatten
 from fedspec_suite.measure.bench import specified
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.drawn import drawn
-from fedspec_suite.measure.labelled import Labelled, Operation
-from fedspec_suite.measure.running import Running, Running64
+from fedspec_suite.measure.running_error import Running, Running64
 from fedspec_suite.measure.scenario import Scenario, running, with_hyper
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.tagged_numbers import Operation, TaggedNumber
 
 Danger: TypeAlias = Literal["near", "unlike", "equal", "small"]
 """``near``: it squares what the data of two clients differ by, and they may agree in most digits.
@@ -41,7 +41,7 @@ MANY = 4
 _DIFFERENCE = 1 << 60
 
 
-class _Traced(Labelled, Running64):
+class _Traced(TaggedNumber, Running64):
     """A running number that knows whose data it is made of, and notes what is done with them."""
 
     __slots__ = ("of",)
@@ -80,7 +80,7 @@ def dangers(setting: Setting) -> tuple[Danger, ...]:
     noted: set[Danger] = {"small"} if {*STABILISERS} & {*setting.numbers} else set()
     crowd = max(MANY, setting.crowd)
     more = {} if setting.level == "client" else {"clients": (crowd, crowd)}
-    for s in drawn(scenarios(setting, **more), LOOKED_AT, seed=0):
+    for s in draw_cases(scenarios(setting, **more), LOOKED_AT, seed=0):
         _watch(with_hyper(s, kept=1) if "kept" in s.case.hyper else s, noted)
     return tuple(d for d in ("near", "unlike", "equal", "small") if d in noted)
 

@@ -15,7 +15,7 @@ from typing import Any
 from fedspec.contract import Case, Event, SubjectInfo
 from fedspec.errors import ContractError, FedspecError
 from fedspec.wire import PROTOCOL, decode_info, decode_line, decode_reply, encode
-from fedspec_suite.measure.inert import inert, inert_values
+from fedspec_suite.measure.escaping import escape_controls, escape_values
 from fedspec_suite.measure.interrupts import deferred
 from fedspec_suite.measure.pipes import LONGEST, Ended, Pipes, TooLong
 
@@ -107,7 +107,7 @@ class Process:
         reply = self._ask({"cmd": "hello", "protocol": PROTOCOL}, self.start_limit)
         if reply.get("protocol", PROTOCOL) != PROTOCOL:
             raise SubjectError(f"subject: it speaks protocol {reply['protocol']}, the judge speaks {PROTOCOL}")
-        return decode_info(inert_values(reply["info"]))
+        return decode_info(escape_values(reply["info"]))
 
     def request(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Send one request and wait for its answer.
@@ -159,13 +159,13 @@ class Process:
         if wrong:
             # The error is gone by now, and with it what it held of the answer: that is read a second time.
             if _says_ok(line):
-                raise SubjectError(f"subject: its answer to {command!r} is no answer: {inert(wrong)}")
+                raise SubjectError(f"subject: its answer to {command!r} is no answer: {escape_controls(wrong)}")
             raise self._stopped(
                 f"answered {_quoted(line)}, which is not a JSON object with 'ok'; print nothing else on standard output"
             )
         if not reply["ok"]:
-            said = inert(reply["error"], most=500) or "it failed without saying why"
-            detail = inert(str(reply.get("detail", "")), keep="\n", most=LONGEST_DETAIL)
+            said = escape_controls(reply["error"], most=500) or "it failed without saying why"
+            detail = escape_controls(str(reply.get("detail", "")), keep="\n", most=LONGEST_DETAIL)
             raise SubjectError(said if said.startswith("subject:") else f"subject: {said}", detail)
         return reply
 
@@ -180,7 +180,7 @@ class Process:
             return SubjectError("subject: it is not running")
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(min(limit, _GRACE))
-        said = inert(pipes.last_words(), most=200)
+        said = escape_controls(pipes.last_words(), most=200)
         said = f": {said}" if said else ""
         if child.returncode is None:
             return self._stopped(f"it closed its {pipe} instead of answering, and was stopped{said}")

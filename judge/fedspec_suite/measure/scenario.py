@@ -28,7 +28,7 @@ from fedspec.contract import (
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec.given import Given
 from fedspec.params import flatten
-from fedspec_suite.measure.running import RUNNING, Running
+from fedspec_suite.measure.running_error import RUNNING, Running
 
 
 @dataclass(frozen=True)

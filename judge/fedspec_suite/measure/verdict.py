@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Offer, SubjectInfo
-from fedspec_suite.measure.extent import Extent, widen
+from fedspec_suite.measure.input_ranges import Extent, widen
 
 
 class Status(StrEnum):
@@ -217,7 +217,7 @@ class Course:
     allowed: tuple[float, ...]
 
 
-def called(info: SubjectInfo, offer: Offer | None) -> str:
+def subject_name(info: SubjectInfo, offer: Offer | None) -> str:
     """The name of a subject, with the variants that tell its interfaces apart."""
     variants = ", ".join(filter(None, (info.variant, offer.variant if offer else "")))
     return f"{info.name} ({variants})" if variants else info.name
@@ -267,12 +267,12 @@ class Declares(Protocol):
         ...
 
 
-def claimed(of: Declares) -> str:
+def format_claim(of: Declares) -> str:
     """The reading claimed and the choices declared."""
     return " ".join([of.reading, *(f"{n}={v}" for n, v in of.options.items())])
 
 
-def pinned(of: Declares) -> str:
+def format_limits(of: Declares) -> str:
     """What it does not let its user set, and what else its cases are kept to."""
     fixed = ["fixed", *(f"{n}={v:g}" for n, v in of.fixed.items())] if of.fixed else []
     nonzero = ["nonzero", *of.nonzero] if of.nonzero else []
@@ -282,9 +282,9 @@ def pinned(of: Declares) -> str:
     return " ".join([*fixed, *nonzero, *kept, *rates, *buffers])
 
 
-def declared(of: Declares) -> str:
+def format_declaration(of: Declares) -> str:
     """All of it, as the table prints it: a server whose v_0 is fixed is judged at that alone."""
-    return " ".join(filter(None, [claimed(of), pinned(of)]))
+    return " ".join(filter(None, [format_claim(of), format_limits(of)]))
 
 
 @dataclass(frozen=True)
@@ -349,7 +349,7 @@ class Result:
     @property
     def declared(self) -> str:
         """The reading claimed, the choices declared and what is pinned."""
-        return declared(self)
+        return format_declaration(self)
 
     @property
     def excused(self) -> int:

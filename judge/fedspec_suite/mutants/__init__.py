@@ -13,9 +13,9 @@ import numpy as np
 from fedspec.catalogue import CATALOGUE
 from fedspec.contract import Answer, Case, Event, Session, SubjectInfo
 from fedspec.reference import SUBJECT
-from fedspec_suite.measure.copies import Edits
-from fedspec_suite.measure.forms import form_of
-from fedspec_suite.measure.reached import functions, held, names
+from fedspec_suite.measure.call_graph import functions, held, names
+from fedspec_suite.measure.edited_sessions import form_of
+from fedspec_suite.measure.function_copies import Edits
 from fedspec_suite.mutants.mutant import (
     Mutant,
     Thread,

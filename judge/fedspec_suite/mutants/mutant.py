@@ -22,8 +22,8 @@ from fedspec import arith
 from fedspec.errors import UnknownNameError
 from fedspec.rules import equations
 from fedspec.source_text import loaded, source_of, stored
-from fedspec_suite.measure.copies import Edits
-from fedspec_suite.measure.reached import Spaces
+from fedspec_suite.measure.call_graph import Spaces
+from fedspec_suite.measure.function_copies import Edits
 
 Leak: TypeAlias = Literal["", "session", "process"]
 

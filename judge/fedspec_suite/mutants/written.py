@@ -18,7 +18,7 @@ from typing import Any
 from fedspec import plugins
 from fedspec.catalogue import CATALOGUE, rows_of
 from fedspec.errors import FedspecError
-from fedspec_suite.measure.reached import functions
+from fedspec_suite.measure.call_graph import functions
 from fedspec_suite.mutants.mutant import Mutant, Thread, function_named
 
 

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.text import Text
 
 from fedspec.contract import SubjectInfo
-from fedspec_suite.judge.capsules.replay import Outcome, Replayed
-from fedspec_suite.judge.capsules.stored import Capsule
-from fedspec_suite.measure.inert import inert
-from fedspec_suite.measure.verdict import declared
+from fedspec_suite.judge.capsules.file_format import Capsule
+from fedspec_suite.judge.capsules.replay import Outcome, ReplayResult
+from fedspec_suite.measure.escaping import escape_controls
+from fedspec_suite.measure.verdict import format_declaration
 from fedspec_suite.report import sentences
 
 COLOURS = {Outcome.SAME: "red", Outcome.OTHER: "red", Outcome.PASSES: "green"}
@@ -22,11 +22,11 @@ MOST = 12
 
 
 def show(
-    capsule: Capsule, replayed: Sequence[Replayed], info: SubjectInfo, console: Console, *, details: bool = False
+    capsule: Capsule, replayed: Sequence[ReplayResult], info: SubjectInfo, console: Console, *, details: bool = False
 ) -> None:
     """Print what became of each failure."""
     o = capsule.offer
-    was = f"{capsule.subject} {capsule.version}, {o.algorithm}/{o.level}/{declared(o)}, by fedspec {capsule.fedspec}"
+    was = f"{capsule.subject} {capsule.version}, {o.algorithm}/{o.level}/{format_declaration(o)}, by fedspec {capsule.fedspec}"
     console.print(_line(f"{was}; now {info.name} {info.version}"), soft_wrap=True)
     for r in replayed:
         outcome = Text(r.outcome, COLOURS.get(r.outcome, "yellow"))
@@ -39,15 +39,15 @@ def show(
         ):
             if said:
                 console.print(Text.assemble("    ", (f"{what}: ", "dim"), _line(said)), soft_wrap=True)
-        for line in told(r.failure.calls) if details else ():
+        for line in describe_calls(r.failure.calls) if details else ():
             console.print(Text.assemble("      ", _line(line)), soft_wrap=True)
 
 
 def _line(text: str) -> Text:
-    return Text(inert(text))
+    return Text(escape_controls(text))
 
 
-def told(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def describe_calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What was asked and answered, a line each."""
     many, count = len({c["session"] for c in calls}) > 1, dict[int, int]()
     for call in calls:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from fedspec_suite.measure.verdict import Conformity, Result
 from fedspec_suite.report import sentences
-from fedspec_suite.report.stored import Run, Stored
+from fedspec_suite.report.results_file import ResultsFile, Run
 
 FAILS = {Conformity.DOES_NOT, Conformity.ERROR}
 HOLDS = {Conformity.CONFORMS, Conformity.IN_PART, Conformity.ASKED_IN_PART}
@@ -39,7 +39,7 @@ KINDS = {
 """What is said of one and of several, the most urgent first."""
 
 
-def changes(old: Stored, new: Stored) -> list[Change]:
+def changes(old: ResultsFile, new: ResultsFile) -> list[Change]:
     """What became of every offer that is not as it was, by kind."""
     before, now = _named(old.results), _named(new.results)
     found = [c for label, r in now.items() if (c := _change(before.get(label), r, label)) is not None]
@@ -82,7 +82,7 @@ def tally(found: Sequence[Change], offers: int) -> str:
     return ", ".join(said) + "."
 
 
-def versions(old: Stored, new: Stored) -> list[str]:
+def versions(old: ResultsFile, new: ResultsFile) -> list[str]:
     """What else is another, a phrase each: versions of subjects and of what judged them, profile, seed, laws."""
     found = [*_apart(_subjects(old.results), _subjects(new.results))]
     for f in fields(Run):

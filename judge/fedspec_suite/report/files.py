@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TextIO
 
 from fedspec.errors import FedspecError, ParameterError
-from fedspec_suite.judge.expected import Complaint
+from fedspec_suite.judge.expected_failures import Complaint
 from fedspec_suite.measure.verdict import Result
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.markdown import markdown
+from fedspec_suite.report.results_file import ResultsFile, Run, line
 from fedspec_suite.report.results_page import page
 from fedspec_suite.report.sarif import sarif
-from fedspec_suite.report.stored import Run, Stored, line
 
 Whole = Callable[[Sequence[Result], Sequence[Complaint], str], str]
 
@@ -75,7 +75,7 @@ class Report:
         if self._results and self.path.suffix in WHOLE:
             self._put(WHOLE[self.path.suffix][1](self._results, complaints, ran), afresh=True)
         if self._results and self.path.suffix == PAGE:
-            stored = Stored("", tuple(self._results), (self.run,) * len(self._results))
+            stored = ResultsFile("", tuple(self._results), (self.run,) * len(self._results))
             self._put(page([stored], complaints=complaints), afresh=True)
         try:
             self._stream.close()

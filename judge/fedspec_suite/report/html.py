@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import TypeAlias
 
-from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.escaping import escape_controls
 
 
 class Html(str):
@@ -24,7 +24,7 @@ def text(part: Part) -> Html:
     if isinstance(part, Html):
         return part
     if isinstance(part, str):
-        return Html(escape(inert(part, keep="\n")))
+        return Html(escape(escape_controls(part, keep="\n")))
     return Html("".join(map(text, part)))
 
 

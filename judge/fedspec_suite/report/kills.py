@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 
 from fedspec_suite.kills.matrix import Matrix, Row
-from fedspec_suite.laws import every
+from fedspec_suite.laws import all_laws
 from fedspec_suite.mutants import MUTANTS, OWN
 
 KILLED, SURVIVED, NOT_ASKED = "#", ".", " "
@@ -22,7 +22,7 @@ def marks(row: Row, laws: Sequence[str]) -> str:
 
 def independent(row: Row) -> tuple[str, ...]:
     """The laws that kill a mutant and do not read the rule."""
-    return tuple(law for law in row.killed if not every()[law].reads_rule)
+    return tuple(law for law in row.killed if not all_laws()[law].reads_rule)
 
 
 UNSAID = (
@@ -79,7 +79,7 @@ def _legend(matrix: Matrix, asked: Mapping[str, int]) -> Iterator[str]:
     yield f"\n{'':>4}  {'law':<{label}}  killed  asked"
     for number, (law, count) in enumerate(asked.items(), 1):
         kills = sum(law in row.killed for row in matrix.rows)
-        reads = "  reads the rule" if every()[law].reads_rule else ""
+        reads = "  reads the rule" if all_laws()[law].reads_rule else ""
         yield f"{number:>4}  {law:<{label}}  {kills:>6}  {count:>5}{reads}"
 
 

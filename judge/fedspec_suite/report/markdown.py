@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from fedspec_suite.judge.expected import Complaint
-from fedspec_suite.measure.inert import inert
+from fedspec_suite.judge.expected_failures import Complaint
+from fedspec_suite.measure.escaping import escape_controls
 from fedspec_suite.measure.verdict import Result
 from fedspec_suite.report import sentences
 
@@ -46,7 +46,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _words(text: str) -> str:
     """Words that may be a subject's: they are shown as they are, and are no markup."""
-    return _SPECIAL.sub(r"\\\1", inert(text))
+    return _SPECIAL.sub(r"\\\1", escape_controls(text))
 
 
 def _code(text: str) -> str:
@@ -54,4 +54,4 @@ def _code(text: str) -> str:
     longest = max(map(len, re.findall(r"`+", text)), default=0)
     fence = "`" * (longest + 1)
     space = " " if longest else ""
-    return f"{fence}{space}{inert(text)}{space}{fence}"
+    return f"{fence}{space}{escape_controls(text)}{space}{fence}"

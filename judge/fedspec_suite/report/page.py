@@ -20,7 +20,7 @@ from fedspec.domains import DOMAINS
 from fedspec.entry import Basis
 from fedspec.rules import Equation, defaults, printed
 from fedspec.usual import unsaid, usual
-from fedspec_suite.laws import LAWS, Law, every
+from fedspec_suite.laws import LAWS, Law, all_laws
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import cases, graph
 from fedspec_suite.report.notes import CLIENTS, notes
@@ -44,7 +44,7 @@ WIDE = 120
 def laws_at(a: Algorithm, level: Level) -> list[Law]:
     """The laws and properties that are about the canonical reading at a level."""
     setting = setting_of(Offer(a.id, level, a.readings[0].name))
-    return [law for law in every().values() if not law.why_not(setting, a.shows_at(level), concurrent=True)]
+    return [law for law in all_laws().values() if not law.why_not(setting, a.shows_at(level), concurrent=True)]
 
 
 def line(a: Algorithm) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def line(a: Algorithm) -> dict[str, Any]:
     }
 
 
-def told(a: Algorithm) -> str:
+def search_text(a: Algorithm) -> str:
     """The text that ``fedspec list WORD`` searches: names, kind, title, source, basis, readings, text by the box."""
     box, prose = described(a)
     readings = (word for r in a.readings for word in (r.name, r.told))

@@ -10,15 +10,15 @@ from importlib.resources import files
 
 from fedspec.catalogue import find
 from fedspec.errors import FedspecError
-from fedspec_suite.judge.expected import Complaint
+from fedspec_suite.judge.expected_failures import Complaint
 from fedspec_suite.judge.runner import about
-from fedspec_suite.measure.extent import in_words
+from fedspec_suite.measure.input_ranges import in_words
 from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status
 from fedspec_suite.report import badges, sentences
 from fedspec_suite.report.changes import KINDS, Change
-from fedspec_suite.report.course_picture import picture, words
+from fedspec_suite.report.deviation_plot import picture, words
 from fedspec_suite.report.html import Html, Part, tag
-from fedspec_suite.report.stored import Run, Stored, differing
+from fedspec_suite.report.results_file import ResultsFile, Run, differing
 
 TOLD = (Conformity.DOES_NOT, Conformity.ERROR, Conformity.INCONCLUSIVE)
 """The verdicts that are told at once; of the others there is nothing to mend."""
@@ -36,7 +36,7 @@ NOTHING = Html()
 Named = Sequence[tuple[Result, str]]
 
 
-def page(stored: Sequence[Stored], since: Html = NOTHING, complaints: Sequence[Complaint] = ()) -> str:
+def page(stored: Sequence[ResultsFile], since: Html = NOTHING, complaints: Sequence[Complaint] = ()) -> str:
     """The whole file.
 
     Args:
@@ -67,7 +67,7 @@ def page(stored: Sequence[Stored], since: Html = NOTHING, complaints: Sequence[C
     return f"<!doctype html>\n{tag('html', head, tag('body', body), lang='en')}\n"
 
 
-def since(old: Stored, found: Sequence[Change], said: str, others: Sequence[str]) -> Html:
+def since(old: ResultsFile, found: Sequence[Change], said: str, others: Sequence[str]) -> Html:
     """What is said of an earlier run: how many of each kind, the offers, and what else is another."""
     parts: list[Part] = [tag("h2", f"Since {old.name}"), tag("p", said, class_="lead")]
     for kind, (one, many) in KINDS.items():
@@ -79,7 +79,7 @@ def since(old: Stored, found: Sequence[Change], said: str, others: Sequence[str]
     return tag("section", parts, class_="changes")
 
 
-def _ran(stored: Sequence[Stored]) -> Part:
+def _ran(stored: Sequence[ResultsFile]) -> Part:
     """What was judged, when and how, in a line."""
     runs = differing([run for one in stored for run in one.runs])
     said = runs[0].said if len(runs) == 1 else f"{len(runs)} runs, told at the end"
@@ -133,7 +133,7 @@ def _facts(r: Result) -> Iterator[tuple[str, Part]]:
     if r.algorithm:
         yield "claimed", (f"{r.algorithm} at level {r.level}, ", tag("code", r.declared))
     yield "passed", f"{r.passed} of {r.required} obligations"
-    o = sentences.looked_at(r)
+    o = sentences.first_failure(r)
     if o is not None and o.deviation is not None:
         yield from _deviation(r, o, o.deviation)
     if r.notes:
@@ -150,7 +150,7 @@ def _deviation(r: Result, o: Obligation, d: Deviation) -> Iterator[tuple[str, Pa
         yield d.where.partition(" ")[0], d.where.rpartition(" ")[2]
     at = (about(o) + (f"[{d.component}]" if d.component is not None else "")) if d.got is not None else ""
     if d.got is not None and d.want is not None:
-        got, want = sentences.apart(d.got, d.want)
+        got, want = sentences.distinct_digits(d.got, d.want)
         yield "got", tag("code", f"{at} = {got}")
         yield "want", tag("code", f"{at} = {want}")
     if d.note:
@@ -201,7 +201,7 @@ def _obligations(r: Result, name: str, title: str, beside: str = "") -> Html:
         by.setdefault(o.law, []).append(o)
     for law, mine in by.items():
         failed = any(o.status is Status.FAIL for o in mine)
-        said = [tag("div", f"{o.dtype}: {found}") for o in mine if (found := sentences.told(o, r))]
+        said = [tag("div", f"{o.dtype}: {found}") for o in mine if (found := sentences.finding(o, r))]
         told = tag("th", tag("code", law), said, scope="row")
         cells = [[_cell(o) for o in mine if o.dtype == dtype] for dtype in types]
         rows.append(
@@ -234,7 +234,7 @@ def _scrolled(table: Html, name: str) -> Html:
     return tag("div", table, class_="wide", tabindex="0", role="region", aria_label=name)
 
 
-def _rest(stored: Sequence[Stored], named: Named) -> Iterator[Html]:
+def _rest(stored: Sequence[ResultsFile], named: Named) -> Iterator[Html]:
     """What is folded: those of which there is nothing to mend, what was not seen or offered, the runs, the laws."""
     of = {v: [(r, name) for r, name in named if r.verdict is v] for v in Conformity}
     for verdict, one, many in (
@@ -279,7 +279,7 @@ def _quiet(r: Result, name: str) -> Html:
     return _obligations(r, name, name, beside)
 
 
-def _runs(stored: Sequence[Stored]) -> Part:
+def _runs(stored: Sequence[ResultsFile]) -> Part:
     """What each file says of its runs, and the version of each subject."""
     rows = []
     for one in stored:

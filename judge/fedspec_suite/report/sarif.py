@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 from fedspec import __version__
-from fedspec_suite.judge.expected import Complaint
-from fedspec_suite.measure.inert import inert
+from fedspec_suite.judge.expected_failures import Complaint
+from fedspec_suite.measure.escaping import escape_controls
 from fedspec_suite.measure.verdict import Obligation, Result, Status
 from fedspec_suite.report import sentences
 
@@ -40,7 +40,10 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
     words |= {EXPECTED: "what is expected to fail is asked, fails, and has not expired"} if complaints else {}
     # Code hosts ask for all three, and show the last.
     rules = [
-        {"id": rule, **{key: {"text": inert(said)} for key in ("shortDescription", "fullDescription", "help")}}
+        {
+            "id": rule,
+            **{key: {"text": escape_controls(said)} for key in ("shortDescription", "fullDescription", "help")},
+        }
         for rule, said in words.items()
     ]
     driver = {"name": "fedspec", "version": __version__, "rules": rules}
@@ -49,10 +52,10 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
 
 
 def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
-    about = inert(f"{name}: {sentences.alone(o)} ({o.id}: {sentences.words(o.law)})")
+    about = escape_controls(f"{name}: {sentences.finding_alone(o)} ({o.id}: {sentences.words(o.law)})")
     if o.status in {Status.FAIL, Status.INCONCLUSIVE}:
         told = (sentences.head(r), *sentences.remedies(r), r.command)
-        about = "; ".join(filter(None, (about, *map(inert, told))))
+        about = "; ".join(filter(None, (about, *map(escape_controls, told))))
     out = {
         "ruleId": o.law,
         "kind": "open" if o.status is Status.INCONCLUSIVE else "fail",
@@ -61,13 +64,13 @@ def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
         **_of_offer(r, label, o.id),
     }
     if o.status is Status.XFAIL:
-        out["suppressions"] = [{"kind": "external", "status": "accepted", "justification": inert(o.reason)}]
+        out["suppressions"] = [{"kind": "external", "status": "accepted", "justification": escape_controls(o.reason)}]
     return out
 
 
 def _unseen(r: Result, name: str, label: str) -> dict[str, Any]:
     """That part of a claim was not seen, or not asked."""
-    said = "; ".join(filter(None, (inert(f"{name}: {sentences.head(r)}"), inert(r.command))))
+    said = "; ".join(filter(None, (escape_controls(f"{name}: {sentences.head(r)}"), escape_controls(r.command))))
     open_in = sentences.OPEN_IN[r.verdict]
     rule = {"ruleId": open_in, "kind": "open", "level": "none", "message": {"text": said}}
     return {**rule, **_of_offer(r, label, f"{open_in}/any")}
@@ -75,7 +78,7 @@ def _unseen(r: Result, name: str, label: str) -> dict[str, Any]:
 
 def _of_offer(r: Result, label: str, what: str) -> dict[str, Any]:
     """Where a result about an offer stands, and what it is known by from run to run."""
-    logical = {"fullyQualifiedName": inert(f"{label}/{what}"), "kind": "function"}
+    logical = {"fullyQualifiedName": escape_controls(f"{label}/{what}"), "kind": "function"}
     where: dict[str, Any] = {"logicalLocations": [logical]}
     if file := _file(r):
         where["physicalLocation"] = _physical(file, 1)
@@ -86,7 +89,7 @@ def _complaint(c: Complaint) -> dict[str, Any]:
     return {
         "ruleId": EXPECTED,
         "level": "error",
-        "message": {"text": inert(str(c))},
+        "message": {"text": escape_controls(str(c))},
         "locations": [{"physicalLocation": _physical(c.entry.file, max(1, c.entry.line))}],
         "partialFingerprints": {"obligation/v1": _digits(EXPECTED, c.entry.offer, c.entry.law, c.entry.dtype)},
     }

@@ -10,13 +10,13 @@ from math import isfinite
 
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
 from fedspec_suite.diagnosis.diagnosis import AT_ONCE, CLAIMED, FOLLOWS, INSIDE, NONE, SMALL, SOME, unnamed
+from fedspec_suite.judge.refused_zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.judge.runner import ITSELF, REQUIREMENT, UNDECIDED, about
-from fedspec_suite.judge.zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
 from fedspec_suite.laws import LAWS, law_named, retired
 from fedspec_suite.measure.bench import THRESHOLD
-from fedspec_suite.measure.extent import Extent, beyond_all, widen
-from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, pinned
-from fedspec_suite.report.partly import one_line, refused_zeros, refuses, to_be_seen
+from fedspec_suite.measure.input_ranges import Extent, beyond_all, widen
+from fedspec_suite.measure.verdict import Conformity, Deviation, Obligation, Result, Status, format_limits
+from fedspec_suite.report.partial_conformance import one_line, refused_zeros, refuses, to_be_seen
 
 SINGLE = THRESHOLD * 2.0**29
 """The ratio in float64 up to which a number is right in float32, whose epsilon is 2^29 times as large."""
@@ -57,7 +57,7 @@ _PARTS: tuple[Callable[[Result], str], ...] = (
     lambda r: r.level,
     lambda r: r.reading,
     lambda r: " ".join(f"{n}={v}" for n, v in r.options.items()),
-    pinned,
+    format_limits,
 )
 """What tells two offers of one algorithm apart, the first that does being enough."""
 
@@ -222,26 +222,28 @@ def _failed(r: Result) -> list[Obligation]:
     return [o for o in r.obligations if o.status is Status.FAIL]
 
 
-def looked_at(r: Result) -> Obligation | None:
+def first_failure(r: Result) -> Obligation | None:
     """The failed obligation whose deviation is looked at first."""
     return next((o for o in _failed(r) if o.said and r.first_deviation.startswith(o.said)), None)
 
 
 def _first(r: Result) -> tuple[str, str]:
     """In which event the first deviation shows, if in one, and what is wrong there."""
-    o = looked_at(r)
+    o = first_failure(r)
     if o is None or o.deviation is None:
         return "", one_line(r.first_deviation)
     d = o.deviation
     name = about(o)
     at = f"{name}[{d.component}]" if d.component is not None else name
-    numbers = f"{at} is {', not '.join(apart(d.got, d.want))}" if d.got is not None and d.want is not None else ""
+    numbers = (
+        f"{at} is {', not '.join(distinct_digits(d.got, d.want))}" if d.got is not None and d.want is not None else ""
+    )
     said = "; ".join(filter(None, (numbers, d.note)))
     law = "" if o.reads or o.law == REQUIREMENT or d.unread else f" (law {o.law}: {words(o.law)})"
     return d.where, one_line(said) + law
 
 
-def apart(got: float, want: float) -> tuple[str, str]:
+def distinct_digits(got: float, want: float) -> tuple[str, str]:
     """Two numbers with as many digits as it takes to tell them apart, and at least nine."""
     for digits in range(9, 17):
         if (pair := (f"{got:.{digits}g}", f"{want:.{digits}g}"))[0] != pair[1]:
@@ -259,7 +261,7 @@ def _unanswered(r: Result) -> str:
     return f"{len(silent)} of {r.required} obligations got no answer{why}"
 
 
-def told(o: Obligation, r: Result) -> str:
+def finding(o: Obligation, r: Result) -> str:
     """What an obligation found; where large cases of one type come down to the same, it is said of the first."""
     for other in _failed(r) if o.law.startswith("far-") else ():
         if other is o:
@@ -269,7 +271,7 @@ def told(o: Obligation, r: Result) -> str:
     return _found(o, o.brief)
 
 
-def alone(o: Obligation) -> str:
+def finding_alone(o: Obligation) -> str:
     """What an obligation found, where nobody sees the others."""
     return _found(o, o.said)
 

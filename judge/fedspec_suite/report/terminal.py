@@ -17,7 +17,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.escaping import escape_controls
 from fedspec_suite.report.output import deaf
 
 Json = Annotated[bool, typer.Option("--json", help="Print a list of objects instead of a table.")]
@@ -38,7 +38,7 @@ class Plain(Console):
 
     def render_str(self, text: str, **more: Any) -> Text:
         """Make a text of a string, also of one in a cell of a table."""
-        return super().render_str(inert(text, keep="\n"), **more)
+        return super().render_str(escape_controls(text, keep="\n"), **more)
 
     def on_broken_pipe(self) -> None:
         """Go on silently: who reads no further, as ``head`` does, changes no exit code."""
@@ -80,7 +80,7 @@ def progress() -> Iterator[Callable[[str], None]]:
     err = complaints()
     if err.is_terminal:
         with Status("", console=err) as status:
-            yield lambda text: status.update(Text(inert(text)))
+            yield lambda text: status.update(Text(escape_controls(text)))
     else:
         told = time.monotonic()
 
@@ -106,7 +106,7 @@ def spinner() -> Iterator[Any]:
     err = complaints()
     if err.is_terminal:
         with Status("", console=err) as status:
-            yield lambda text: status.update(Text(inert(text)))
+            yield lambda text: status.update(Text(escape_controls(text)))
         return
     told = time.monotonic()
 

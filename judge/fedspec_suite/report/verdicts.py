@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fedspec_suite.measure.extent import COUNTED, Extent, in_words, widen
+from fedspec_suite.measure.input_ranges import COUNTED, Extent, in_words, widen
 from fedspec_suite.measure.verdict import Conformity, Obligation, Result, Status
 from fedspec_suite.report import sentences
 from fedspec_suite.report.terminal import Plain, table
@@ -246,7 +246,7 @@ def _details(r: Result, which: str, console: Console) -> None:
             Text(o.status, style=style),
             str(o.cases) if o.cases else "",
             f"{o.ratio:.2g}" if o.status is Status.PASS else "",
-            _words(sentences.told(o, r), console),
+            _words(sentences.finding(o, r), console),
         )
     console.print(t)
     firsts: dict[str, Obligation] = {}

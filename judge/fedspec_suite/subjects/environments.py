@@ -29,7 +29,7 @@ from pathlib import Path
 
 import fedspec
 from fedspec.errors import ContractError, UnknownNameError, to_install
-from fedspec_suite.subjects import making
+from fedspec_suite.subjects import environment_builder
 
 HERE = Path(__file__).resolve().parent
 STAMP = ".complete"
@@ -165,9 +165,9 @@ class Environment:
                 f"{self.package}: cannot create {folder.parent}: {error}; "
                 f"set FEDSPEC_CACHE to a folder that can be written"
             ) from error
-        with making.locked(folder.with_name(folder.name + ".lock"), self.package, progress, stop) as lock:
+        with environment_builder.locked(folder.with_name(folder.name + ".lock"), self.package, progress, stop) as lock:
             if not self.is_ready:  # another process may have made it while this one waited
-                _build(self, folder, making.Job(self.package, folder, lock, progress, stop))
+                _build(self, folder, environment_builder.Job(self.package, folder, lock, progress, stop))
         return _python(folder)
 
 
@@ -235,9 +235,9 @@ def _python(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def _build(subject: Environment, folder: Path, job: making.Job) -> None:
+def _build(subject: Environment, folder: Path, job: environment_builder.Job) -> None:
     (folder / STAMP).unlink(missing_ok=True)
-    making.build(job, _python(folder), subject.requirements)
+    environment_builder.build(job, _python(folder), subject.requirements)
     (folder / STAMP).write_text(subject.requirements.read_text(encoding="utf-8"), encoding="utf-8")
     job.ready()
 

@@ -17,13 +17,13 @@ from fedspec.reference import SUBJECT
 from fedspec.schema import said
 from fedspec.wire import decode_case, decode_event
 from fedspec_suite.measure.bench import THRESHOLD
-from fedspec_suite.measure.dice import is_short
+from fedspec_suite.measure.portable_rng import is_short
 from fedspec_suite.measure.scenario import with_dtype
 from fedspec_suite.measure.setting import Setting, setting_of
-from fedspec_suite.vectors.choosing import LONGEST
-from fedspec_suite.vectors.rivals import WIDE_ONLY, limits_of
+from fedspec_suite.vectors.alternatives import WIDE_ONLY, limits_of
 from fedspec_suite.vectors.rows import offers
-from fedspec_suite.vectors.stored import LARGEST, REMEDY, Stored, indexed, load
+from fedspec_suite.vectors.selection import LONGEST
+from fedspec_suite.vectors.store import LARGEST, REMEDY, AlgorithmVectors, indexed, load
 from fedspec_suite.vectors.vector import Vector, id_of, line, options_of, read, scenario
 
 LARGEST_NAME = 2**53 - 1
@@ -52,7 +52,7 @@ def lint(folder: Path) -> list[str]:
     return said + ([f"{folder}: {total} bytes, more than {LARGEST}"] if total > LARGEST else [])
 
 
-def _of_file(stored: Stored, seen: set[str]) -> Iterator[str]:
+def _of_file(stored: AlgorithmVectors, seen: set[str]) -> Iterator[str]:
     used: set[str] = set()
     for k, vector in enumerate(stored.vectors):
         used |= {name for names in vector["kills"].values() for name in names}
@@ -142,7 +142,7 @@ def _told(options: Mapping[str, str]) -> str:
     return json.dumps(dict(options), sort_keys=True)
 
 
-def refuse_unsound(stored: Stored, folder: Path) -> None:
+def refuse_unsound(stored: AlgorithmVectors, folder: Path) -> None:
     """Refuse vectors that are not what they must be.
 
     Raises:

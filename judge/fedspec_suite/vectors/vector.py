@@ -20,13 +20,13 @@ from fedspec.params import flatten
 from fedspec.reference import SUBJECT
 from fedspec.wire import decode_case, decode_event, encode
 from fedspec_suite.diagnosis.variants import CANNOT
-from fedspec_suite.measure.dice import Dice
+from fedspec_suite.measure.portable_rng import PortableRng
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario, change_events, lift, posed
 from fedspec_suite.measure.verdict import Deviates
-from fedspec_suite.vectors.choosing import Chosen
-from fedspec_suite.vectors.rivals import WIDE_ONLY, Kill, Rival, Want, answers, rivals
+from fedspec_suite.vectors.alternatives import WIDE_ONLY, Kill, Rival, Want, answers, rivals
 from fedspec_suite.vectors.rows import Row
+from fedspec_suite.vectors.selection import SelectedCase
 
 SHOWN = 25
 """Digits of what is wanted where it is irrational or its fraction is long."""
@@ -179,7 +179,7 @@ def encoded(r: Row, s: Scenario, want: Want, kills: Mapping[str, Kill], *, exact
     }
 
 
-def vector_of(r: Row, chosen: Chosen) -> Vector:
+def vector_of(r: Row, chosen: SelectedCase) -> Vector:
     """The vector that a chosen case becomes."""
     return encoded(r, chosen.scenario, chosen.want, chosen.kills)
 
@@ -234,7 +234,7 @@ def _stays(r: Row, either: Sequence[Scenario], want: Want, rival: Rival, kill: K
 
 def _nudged(s: Scenario, by: float) -> Scenario:
     """The case with each number of its model, its messages and its objectives off by another few times so much."""
-    dice = Dice("nudged")
+    dice = PortableRng("nudged")
 
     def off(a: Array) -> Array:
         return a * (1 + by * np.array([dice.between(1, 15) for _ in range(a.size)]).reshape(a.shape))

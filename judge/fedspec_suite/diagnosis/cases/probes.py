@@ -14,7 +14,7 @@ from fedspec.contract import Arrival, Exchange, Gradient, Messages, Round
 from fedspec.domains import COUNTS, DOMAINS
 from fedspec_suite.diagnosis.cases.features import local_steps
 from fedspec_suite.diagnosis.cases.resized import crowd, delayed, heavy, lasting, messages, scaled, shaped, stepping
-from fedspec_suite.measure.pools import EDGES, POOLS
+from fedspec_suite.measure.hyper_pools import EDGES, POOLS
 from fedspec_suite.measure.scenario import Scenario, arranged, with_hyper
 from fedspec_suite.measure.setting import Setting
 

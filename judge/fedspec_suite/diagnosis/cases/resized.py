@@ -11,7 +11,7 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Arrival, Event, Exchange, Gradient, Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import taking_part
-from fedspec_suite.measure.parts import above_zero
+from fedspec_suite.measure.case_parts import above_zero
 from fedspec_suite.measure.scenario import Scenario, arranged, change_events, first_clients, losing, picked
 from fedspec_suite.measure.setting import Setting
 

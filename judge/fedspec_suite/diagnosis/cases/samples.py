@@ -14,12 +14,12 @@ from fedspec.arith import Array
 from fedspec.catalogue import Program
 from fedspec.contract import Begin, Blocks, Exchange, Gradient, Messages, Round
 from fedspec.params import flatten
-from fedspec_suite.measure.at_edges import edge_cases, runs
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.edge_cases import edge_cases, runs
 from fedspec_suite.measure.scenario import Scenario, with_hyper
+from fedspec_suite.measure.scheduled_cases import varied
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.varied import varied
 
 SAMPLES = 8
 RICH = 2
@@ -47,7 +47,7 @@ def samples_of(setting: Setting) -> tuple[Scenario, ...]:
             rich = some | scenarios(setting, rounds=(2, 3), clients=(few, most), everyone=True)
     # The first draws are the simplest ones, and many share their hyper-parameters: variants show on the others.
     distinct: dict[tuple[Any, int], Scenario] = {}
-    for s in drawn(rich, 12 * SAMPLES, seed=1)[2:]:
+    for s in draw_cases(rich, 12 * SAMPLES, seed=1)[2:]:
         seen = (tuple(s.case.hyper.items()), _attendance(s))
         distinct[seen] = max(distinct.get(seen, s), s, key=_richness)
     # In turn: some variants show only where somebody comes back, others only where nobody sits out.

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, TypeAlias
 
 from fedspec.contract import Begin, Event, Round
-from fedspec_suite.measure.copies import Around
+from fedspec_suite.measure.function_copies import Around
 from fedspec_suite.measure.scenario import Scenario
 
 Running: TypeAlias = Any

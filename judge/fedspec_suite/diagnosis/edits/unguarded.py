@@ -6,10 +6,10 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from fedspec_suite.measure.copies import copied
-from fedspec_suite.measure.forms import Form
-from fedspec_suite.measure.printed import make_room
-from fedspec_suite.measure.reached import Spaces
+from fedspec_suite.measure.call_graph import Spaces
+from fedspec_suite.measure.closed_form_rounding import make_room
+from fedspec_suite.measure.edited_sessions import Form
+from fedspec_suite.measure.function_copies import copy_parts
 
 WHERE = ("fedspec.algorithms.", "fedspec.client.", "fedspec.mixing.", "fedspec.server.")
 
@@ -31,7 +31,7 @@ def opened(form: Form) -> Form:
 
 def unguarded(function: FunctionType) -> FunctionType:
     """A function of the specification by itself without its refusals."""
-    open_: FunctionType = copied([function], _open).of(function)
+    open_: FunctionType = copy_parts([function], _open).of(function)
     return open_
 
 

@@ -11,9 +11,9 @@ from fedspec.arith import Array
 from fedspec.contract import Begin
 from fedspec.errors import FedspecError
 from fedspec_suite.measure.bench import HOPELESS, THRESHOLD, Bench
-from fedspec_suite.measure.call import call_of
+from fedspec_suite.measure.case_summary import call_of
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario, describe
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Course, Deviates, Undecided

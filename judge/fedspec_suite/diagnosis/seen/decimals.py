@@ -15,7 +15,7 @@ from fedspec_suite.diagnosis.cases.resized import scaled
 from fedspec_suite.diagnosis.diagnosis import CLAIMED
 from fedspec_suite.measure.bench import THRESHOLD, Bench
 from fedspec_suite.measure.process import SubjectError
-from fedspec_suite.measure.running import bounds_of
+from fedspec_suite.measure.running_error import bounds_of
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 

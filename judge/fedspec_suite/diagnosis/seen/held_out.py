@@ -15,12 +15,12 @@ import numpy as np
 
 from fedspec.contract import Begin, Gradient, Messages, Round
 from fedspec_suite.diagnosis.cases.beside_others import HOLDING, NO_TWO, SHARES, History, histories, taking_part
-from fedspec_suite.measure.at_edges import runs
 from fedspec_suite.measure.cases import scenarios
-from fedspec_suite.measure.drawn import drawn
+from fedspec_suite.measure.edge_cases import runs
 from fedspec_suite.measure.scenario import Scenario, arranged
+from fedspec_suite.measure.scheduled_cases import varied
+from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
-from fedspec_suite.measure.varied import varied
 
 COUNT = 40
 """How many cases are drawn."""
@@ -66,7 +66,7 @@ def held_out(setting: Setting) -> tuple[Scenario, ...]:
         case _:
             rich = scenarios(setting, rounds=(2, 4), clients=(setting.crowd, setting.crowd + 4))
     # The first draws are the simplest ones.
-    found = [s for s in drawn(rich, COUNT + 4, seed=2)[4:] if not still(s)]
+    found = [s for s in draw_cases(rich, COUNT + 4, seed=2)[4:] if not still(s)]
     cases = [_larger(s) if k % 3 == 0 else s for k, s in enumerate(found)]
     crowded = [s for s in cases if len(taking_part(s, s.events[0])) > 2]
     same = [alike(s) for s in crowded[2:10]]

@@ -16,7 +16,7 @@ from fedspec_suite.diagnosis.defects.defect import Defect
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
 from fedspec_suite.measure.bench import Shown
-from fedspec_suite.measure.pools import POOLS
+from fedspec_suite.measure.hyper_pools import POOLS
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 

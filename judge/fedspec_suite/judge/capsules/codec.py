@@ -34,8 +34,8 @@ from fedspec.contract import (
 from fedspec.errors import ContractError, FedspecError
 from fedspec.schema import check, refuse, said
 from fedspec.wire import EVENTS, UNTOLD, encode, is_nothing
-from fedspec_suite.measure.renaming import Renaming
 from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.signed_permutation import Renaming
 
 _RECORDS: tuple[type[Any], ...] = (
     *(Scenario, Case, Quadratics, ClientMessage, Gradient, Begin, Messages, Round, Exchange, Arrival),

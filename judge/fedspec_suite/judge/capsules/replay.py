@@ -11,15 +11,15 @@ import numpy as np
 from fedspec.catalogue import find
 from fedspec.contract import Offer, Subject
 from fedspec.errors import ContractError, FedspecError, UnknownNameError
-from fedspec_suite.judge.capsules.stored import Capsule, Failure
+from fedspec_suite.judge.capsules.file_format import Capsule, Failure
 from fedspec_suite.judge.runner import REQUIREMENT, requirement_obligations
 from fedspec_suite.laws import Law, law_named, retired
 from fedspec_suite.measure.bench import bench_of
-from fedspec_suite.measure.inert import inert
+from fedspec_suite.measure.escaping import escape_controls
 from fedspec_suite.measure.process import SubjectError
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
-from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, NotOffered, Status, Undecided, declared
+from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, NotOffered, Status, Undecided, format_declaration
 
 
 class Outcome(StrEnum):
@@ -38,7 +38,7 @@ CODES = {Outcome.SAME: 1, Outcome.OTHER: 1, Outcome.SILENT: 2, Outcome.OPEN: 3, 
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """A failure and what became of it.
 
     Attributes:
@@ -65,7 +65,7 @@ class Replayed:
         }
 
 
-def exit_code(replayed: list[Replayed]) -> int:
+def exit_code(replayed: list[ReplayResult]) -> int:
     """1 one still fails, 2 one got no answer, 3 one cannot be decided, 0 all pass."""
     codes = {CODES[r.outcome] for r in replayed}
     return next((code for code in (1, 2, 3) if code in codes), 0)
@@ -81,7 +81,8 @@ def offer_of(capsule: Capsule, subject: Subject) -> Offer:
     for same in (
         lambda o: o == was,
         lambda o: (
-            (o.variant, o.algorithm, o.level, declared(o)) == (was.variant, was.algorithm, was.level, declared(was))
+            (o.variant, o.algorithm, o.level, format_declaration(o))
+            == (was.variant, was.algorithm, was.level, format_declaration(was))
         ),
         lambda o: (
             (o.variant, o.algorithm, o.level, o.reading, dict(o.options))
@@ -91,9 +92,9 @@ def offer_of(capsule: Capsule, subject: Subject) -> Offer:
         for offer in offers:
             if same(_first_named(offer)):
                 return offer
-    known = ", ".join(f"{o.algorithm}/{o.level}/{declared(o)}" for o in offers[:12])
+    known = ", ".join(f"{o.algorithm}/{o.level}/{format_declaration(o)}" for o in offers[:12])
     raise ContractError(
-        f"replay: {subject.info.name} does not offer {was.algorithm}/{was.level}/{declared(was)}, which the capsule is "
+        f"replay: {subject.info.name} does not offer {was.algorithm}/{was.level}/{format_declaration(was)}, which the capsule is "
         f"about; it offers: {known}"
     )
 
@@ -106,7 +107,7 @@ def _first_named(offer: Offer) -> Offer:
         return offer
 
 
-def replayed(capsule: Capsule, subject: Subject) -> list[Replayed]:
+def replay_capsule(capsule: Capsule, subject: Subject) -> list[ReplayResult]:
     """Play every failure again.
 
     Raises:
@@ -117,7 +118,7 @@ def replayed(capsule: Capsule, subject: Subject) -> list[Replayed]:
     return [_played(failure, subject, offer) for failure in capsule.failures]
 
 
-def _played(failure: Failure, subject: Subject, offer: Offer) -> Replayed:
+def _played(failure: Failure, subject: Subject, offer: Offer) -> ReplayResult:
     if failure.law == REQUIREMENT:
         return _required(failure, offer)
     if failure.law in retired():
@@ -126,45 +127,45 @@ def _played(failure: Failure, subject: Subject, offer: Offer) -> Replayed:
         failure = replace(failure, law="follows-x", case=case)
     law = law_named(failure.law)
     if law is None:
-        return Replayed(failure, Outcome.UNKNOWN)
+        return ReplayResult(failure, Outcome.UNKNOWN)
     if failure.dtype not in offer.dtypes:
-        return Replayed(failure, Outcome.OPEN, reason=f"{failure.dtype} is no longer offered")
+        return ReplayResult(failure, Outcome.OPEN, reason=f"{failure.dtype} is no longer offered")
     setting = setting_of(offer, failure.dtype)
     if reason := law.why_not(setting, offer.intermediates, subject.info.concurrent) or _unlike(failure.case, setting):
-        return Replayed(failure, Outcome.OPEN, reason=reason)
+        return ReplayResult(failure, Outcome.OPEN, reason=reason)
     return _asked(failure, law, subject, offer, setting)
 
 
-def _asked(failure: Failure, law: Law, subject: Subject, offer: Offer, setting: Setting) -> Replayed:
+def _asked(failure: Failure, law: Law, subject: Subject, offer: Offer, setting: Setting) -> ReplayResult:
     try:
         with np.errstate(all="ignore"):
             law.check(bench_of(subject, offer, setting), failure.case)
     except Deviates as broken:
         return _fails(failure, broken.deviation)
     except (Beyond, NotOffered) as reason:
-        return Replayed(failure, Outcome.OPEN, reason=str(reason))
+        return ReplayResult(failure, Outcome.OPEN, reason=str(reason))
     except Undecided:
-        return Replayed(failure, Outcome.OPEN, reason="rounding errors could hide any deviation")
+        return ReplayResult(failure, Outcome.OPEN, reason="rounding errors could hide any deviation")
     except SubjectError as error:
-        return Replayed(failure, Outcome.SILENT, reason=str(error))
+        return ReplayResult(failure, Outcome.SILENT, reason=str(error))
     except FedspecError as error:
-        return Replayed(
-            failure, Outcome.OPEN, reason=f"the specification refuses the case: {inert(str(error), most=300)}"
+        return ReplayResult(
+            failure, Outcome.OPEN, reason=f"the specification refuses the case: {escape_controls(str(error), most=300)}"
         )
     except Exception as error:
         # Whoever writes a capsule by hand can give a law what it never draws.
-        said = inert(f"{type(error).__name__}: {error}", most=200)
-        return Replayed(failure, Outcome.OPEN, reason=f"its case is none that the law draws today ({said})")
-    return Replayed(failure, Outcome.PASSES)
+        said = escape_controls(f"{type(error).__name__}: {error}", most=200)
+        return ReplayResult(failure, Outcome.OPEN, reason=f"its case is none that the law draws today ({said})")
+    return ReplayResult(failure, Outcome.PASSES)
 
 
-def _required(failure: Failure, offer: Offer) -> Replayed:
+def _required(failure: Failure, offer: Offer) -> ReplayResult:
     """What a reading asks of pinned hyper-parameters is looked up in the offer of today."""
     wanted = failure.deviation.equation if failure.deviation else ""
     for o in requirement_obligations(setting_of(offer)):
         if o.status is Status.FAIL and wanted in o.equations:
             return _fails(failure, o.deviation)
-    return Replayed(failure, Outcome.PASSES)
+    return ReplayResult(failure, Outcome.PASSES)
 
 
 def _unlike(case: Any, setting: Setting) -> str:
@@ -180,10 +181,10 @@ def _unlike(case: Any, setting: Setting) -> str:
     return ""
 
 
-def _fails(failure: Failure, now: Deviation | None) -> Replayed:
+def _fails(failure: Failure, now: Deviation | None) -> ReplayResult:
     """A failure that is there; whether the very same number is wrong."""
     same = _bare(failure.deviation) == _bare(now)
-    return Replayed(failure, Outcome.SAME if same else Outcome.OTHER, now)
+    return ReplayResult(failure, Outcome.SAME if same else Outcome.OTHER, now)
 
 
 def _bare(d: Deviation | None) -> str:

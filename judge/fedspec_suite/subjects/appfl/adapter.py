@@ -44,7 +44,7 @@ from omegaconf import OmegaConf
 
 from fedspec.contract import Answer, Arrival, Case, Event, Messages, Offer, SubjectInfo
 from fedspec.errors import ContractError
-from fedspec_suite.subjects.descending import put_gradients
+from fedspec_suite.subjects.quadratic_gradients import put_gradients
 
 UNIFORM, EXAMPLES = {"weights": "uniform"}, {"weights": "examples"}
 KINDS = ("statistics", "counters")

@@ -27,9 +27,9 @@ import torch
 from fedspec.contract import Answer, Case, Event, Messages, Offer, SubjectInfo
 from fedspec.errors import ContractError
 from fedspec.params import flatten, unflatten
-from fedspec_suite.subjects import vision
+from fedspec_suite.subjects import torchvision_stub
 
-vision.declare()
+torchvision_stub.declare()
 import byzfl  # noqa: E402
 
 Make = Callable[[Mapping[str, Any], int], Any]

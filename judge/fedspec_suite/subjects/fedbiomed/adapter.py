@@ -34,7 +34,7 @@ import torch
 
 from fedspec.contract import Answer, Case, Event, Messages, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError
-from fedspec_suite.subjects.descending import put_gradients
+from fedspec_suite.subjects.quadratic_gradients import put_gradients
 
 try:
     import torchvision  # noqa: F401

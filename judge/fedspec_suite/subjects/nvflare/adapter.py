@@ -52,7 +52,7 @@ from nvflare.app_opt.pt.scaffold import PTScaffoldHelper
 
 from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Messages, Offer, Round, SubjectInfo
 from fedspec.errors import ContractError
-from fedspec_suite.subjects.descending import put_gradients
+from fedspec_suite.subjects.quadratic_gradients import put_gradients
 
 STEPS = {"weights": "steps"}
 ONE = {"eta": 1.0}

@@ -38,7 +38,7 @@ import pytorch_optimizer as po
 import torch
 
 from fedspec.contract import Offer
-from fedspec_suite.subjects.stepping import MOMENTS, Driven, Stepping
+from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
 
 
 def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]]) -> Driven:

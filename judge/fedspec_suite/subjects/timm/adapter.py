@@ -33,10 +33,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fedspec.contract import Offer
-from fedspec_suite.subjects import vision
-from fedspec_suite.subjects.stepping import MOMENTS, Driven, Stepping
+from fedspec_suite.subjects import torchvision_stub
+from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
 
-vision.declare()
+torchvision_stub.declare()
 from timm.optim import AdamWLegacy, Lamb  # noqa: E402
 from timm.optim.sgdw import SGDW  # noqa: E402
 

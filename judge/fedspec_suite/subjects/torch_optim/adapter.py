@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from fedspec.contract import Offer
-from fedspec_suite.subjects.stepping import MOMENTS, Driven, Stepping
+from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
 
 Make = Callable[[list[torch.Tensor], Mapping[str, Any]], torch.optim.Optimizer]
 

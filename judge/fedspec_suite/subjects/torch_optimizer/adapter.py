@@ -36,7 +36,7 @@ from typing import Any
 import torch_optimizer as to
 
 from fedspec.contract import Offer
-from fedspec_suite.subjects.stepping import MOMENTS, Driven, Stepping
+from fedspec_suite.subjects.torch_optimizers import MOMENTS, Driven, Stepping
 
 
 def sgd(algorithm: str, reading: str, arguments: Callable[[Any], dict[str, Any]], **more: Any) -> Driven:

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from torchft.local_sgd import DiLoCo
 
 from fedspec_suite.subjects.outer import Outer, offer
-from fedspec_suite.subjects.torchft.driving import in_two, whole
+from fedspec_suite.subjects.torchft.driver import in_two, whole
 
 MADE = {"whole": whole(DiLoCo), "fragments": in_two(DiLoCo, shared=False), "shared": in_two(DiLoCo, shared=True)}
 

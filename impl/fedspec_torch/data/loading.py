@@ -1,0 +1,156 @@
+"""Whether data are Datasets, and who has which of their examples: what cannot be read is refused before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+from fedspec.errors import PlanError, ShapeError
+from fedspec_torch.data.datasets import Reader
+from fedspec_torch.refusals import DataError
+
+
+class Numbered(Protocol):
+    """A map-style Dataset, or a list of them: it has a length and gives an example, or a client's, for its number."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Any: ...
+
+
+def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
+    """What reads the clients' examples, if these are Datasets: one for each client, or one and who has which of it.
+
+    None: they are something else.
+
+    Raises:
+        ShapeError: a Dataset is empty or cannot be asked for an example by number, or it is not said who has which.
+        PlanError: keys are no two names, parts are given and no Dataset, or two clients have one example.
+    """
+    if keys is not None and not (isinstance(keys, tuple | list) and [*map(type, keys)] == [str, str]):
+        raise PlanError(f"keys: got {keys!r}; give two names, as in keys=('image', 'label')")
+    keys = keys and tuple(keys)
+    if isinstance(data, Mapping):
+        there = ", ".join(map(repr, [*data][:5])) + (", ..." if len(data) > 5 else "")
+        raise ShapeError(f"data: got {type(data).__name__} of {there}; give one of them, or a list with one a client")
+    if parts is not None:
+        if callable(data) and not hasattr(data, "__getitem__"):
+            raise PlanError("parts: given, but data is a function; leave them out, or give a Dataset")
+        if isinstance(data, tuple | list) and data and all(map(_is_dataset, data)):
+            raise ShapeError(
+                "data is a list of Datasets; parts are of one, leave them out or join them (ConcatDataset)"
+            )
+        numbers = _checked(parts, _count("data", data))
+        return Reader([data] * len(numbers), numbers, keys)
+    if callable(data) and not isinstance(data, Dataset):
+        return None
+    numbered = hasattr(data, "__len__") and hasattr(data, "__getitem__")
+    is_list = isinstance(data, tuple | list)
+    if isinstance(data, Dataset | DataLoader):
+        # What has no numbers is refused for that.
+        _count("data", data)
+    if isinstance(data, Dataset) or (numbered and not is_list and len(data) and isinstance(data[0], Mapping)):
+        raise ShapeError(
+            f"data: got one {type(data).__name__}; say who has which examples, "
+            f"parts=partition.iid(len(data), clients, rng), or give a list with one map-style Dataset for each client"
+        )
+    # What is no list may read a client's examples when it is asked for them.
+    if not numbered or not len(data) or not any(map(_is_dataset, data if is_list else [data[0]])):
+        return None
+    sources = [data[i] for i in range(len(data))]
+    counts = [_count(f"client {i}", source) for i, source in enumerate(sources)]
+    for i, count in enumerate(counts):
+        if not count:
+            raise ShapeError(f"data: client {i} has no example; leave it out of the federation")
+    return Reader(sources, [range(count) for count in counts], keys)
+
+
+def test_tensors(test: Any, keys: Any, device: torch.device) -> Any:
+    """What a model is evaluated on: a Dataset as two tensors, all of it read; what is none as it is.
+
+    Raises:
+        ShapeError: it is empty, its examples differ, or cannot be asked for by number.
+        DataError: an example is another when it is read again.
+    """
+    if not isinstance(test, Dataset | DataLoader) and not _is_dataset(test):
+        return test
+    try:
+        found = reader([test], None, keys)
+        assert found is not None
+        inputs, targets = found(0)
+    except (ShapeError, DataError) as error:
+        said = str(error).removeprefix("data: ").replace("client 0", "the test set")
+        raise type(error)(f"test: {said.replace('; leave it out of the federation', '')}") from error
+    return inputs.to(device), targets.to(device)
+
+
+def _is_dataset(value: Any) -> bool:
+    """Whether it is meant as a Dataset, and not as a client's two tensors."""
+    if isinstance(value, list):
+        return not value or isinstance(value[0], tuple | Mapping)
+    if isinstance(value, tuple | Mapping | Tensor | np.ndarray | str | bytes):
+        return False
+    return hasattr(value, "__getitem__") or hasattr(value, "__iter__")
+
+
+def _count(who: str, source: Any) -> int:
+    """How many examples a Dataset has."""
+    who = f"{who} is" if who == "data" else f"data: {who} is"
+    if isinstance(source, tuple) and any(isinstance(part, Tensor) for part in source):
+        raise ShapeError(f"{who} a tuple of tensors; make it a Dataset, TensorDataset(inputs, targets)")
+    if not isinstance(source, IterableDataset) and hasattr(source, "__len__") and hasattr(source, "__getitem__"):
+        return len(source)
+    raise ShapeError(
+        f"{who} {type(source).__name__}, whose examples have no numbers; give a map-style Dataset, "
+        f"with __len__ and __getitem__, or list(...) of what it gives"
+    )
+
+
+def _checked(parts: Any, count: int) -> list[Any]:
+    """The numbers of each client's examples, of so many."""
+    if not hasattr(parts, "__len__") or not hasattr(parts, "__getitem__"):
+        raise ShapeError(f"parts: got {type(parts).__name__}; give one array of numbers for each client")
+    if not len(parts):
+        raise ShapeError("parts: no client; give one array of numbers for each")
+    found = []
+    for i in range(len(parts)):
+        # A copy: what becomes of the array later is another split.
+        part = np.asarray(parts[i]).copy()
+        if part.ndim != 1:
+            raise ShapeError(f"parts: client {i} has shape {part.shape}; give a list of numbers for each client")
+        if not len(part):
+            raise ShapeError(f"parts: client {i} has no example; leave it out")
+        if part.dtype.kind not in "iu":
+            raise ShapeError(
+                f"parts: client {i} has {part.dtype}; give whole numbers, of a mask those of numpy.flatnonzero"
+            )
+        if (beyond := part[(part < 0) | (part >= count)]).size:
+            raise ShapeError(f"parts: client {i} has example {beyond[0]}; give numbers from 0 to {count - 1}")
+        found.append(part)
+    _check_apart(found)
+    return found
+
+
+def _check_apart(parts: Sequence[Any]) -> None:
+    """Refuse an example of two clients; a client may have one several times, as who draws with replacement has.
+
+    Raises:
+        PlanError: with the first such example, and whose it is.
+    """
+    every = np.concatenate(parts)
+    if len(np.unique(every)) == len(every):
+        return
+    own = [np.unique(part) for part in parts]
+    numbers, counts = np.unique(np.concatenate(own), return_counts=True)
+    if (several := numbers[counts > 1]).size:
+        whose = [i for i, part in enumerate(own) if several[0] in part]
+        more = f", and {several.size - 1} more are of several clients" if several.size > 1 else ""
+        raise PlanError(
+            f"parts: example {several[0]} is of clients {whose[0]} and {whose[1]}{more}; give each to one client, or "
+            f"where they share on purpose a list of Datasets, [torch.utils.data.Subset(data, part) for part in parts]"
+        )

@@ -1,0 +1,196 @@
+"""Clients of FedAda2 and of its relatives in place, by :mod:`fedspec_torch.fast_paths.adaptive` and SM3's own.
+
+By the rules most of the time goes to fresh memory, and to SM3's sets read one index at a time. Each is made from
+hyper-parameters and state, as in :mod:`fedspec_torch.fast_paths.clients`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from fedspec.algorithms import (
+    fedada2,
+    fedadaadagrad,
+    fedadaadam,
+    fedblended,
+    joint_direct,
+    joint_local,
+    joint_private,
+    normalised,
+)
+from fedspec.algorithms.server_update import Covered
+from fedspec.client.delay import warmed
+from fedspec.mixing.private import clip
+from fedspec.population import Client
+from fedspec.readings import Adaptivity, Clipped, CoverName, DeadZone, Preconditioner, Received, Strategy, WarmUp
+from fedspec.server.adagrad import Adaptive
+from fedspec_torch.arith import Stack
+from fedspec_torch.fast_paths import adaptive as adaptive_solvers
+from fedspec_torch.fast_paths.clients import Made, Tau
+from fedspec_torch.fast_paths.sm3 import sm3
+from fedspec_torch.local import solvers
+from fedspec_torch.local.blocks import Block
+from fedspec_torch.local.runs import run_in_place
+
+
+def changed_by(solver: solvers.InPlace) -> Client:
+    """A client that sends its change after tau steps of a solver, times its weight where the plan has one."""
+
+    def client(i: Any, x: Any, gradient: Any, tau: Tau, Xi: Any = None) -> Stack:
+        (y,) = run_in_place(solver, x, gradient, tau)
+        change = y.sub_(x)
+        return change if Xi is None else change.mul_(Xi)
+
+    return client
+
+
+def rate_of(h: Any) -> solvers.Rate:
+    """The clients' rate with its warm-up."""
+    from_zero = h.warm_up_from is WarmUp.ZERO
+    return lambda k: 0.0 if from_zero and k == 0 else warmed(h.eta_l, k + 1, h.warm_up, h.warm_up_from)
+
+
+def decaying(solver: solvers.InPlace, rate: solvers.Rate, wd: float) -> solvers.InPlace:
+    """The solver after a decay of the model, which its own step doesn't read."""
+
+    def begin(block: Block, y: Tensor) -> solvers.Step:
+        assert solver.begin is not None
+        step = solver.begin(block, y)
+
+        def both(k: int, block: Block, y: Tensor, g: Tensor) -> None:
+            for (y_,) in block.together(y):
+                y_.mul_(1 - rate(k) * wd)
+            step(k, block, y, g)
+
+        return both
+
+    return replace(solver, begin=begin)
+
+
+def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
+    """Of :func:`fedspec.algorithms.fedada2.step`; with Adam clients, or sets other than axes, as it is written."""
+    cover: Any = state.cover
+    if h.client is Adaptivity.ADAM or h.cover is not CoverName.AXES:
+        return None
+    own = sm3(cover, rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s, idle=h.idle)
+    return changed_by(decaying(own, rate_of(h), h.wd) if h.wd else own)
+
+
+def joint_local_client(h: joint_local.JointLocal, state: Adaptive) -> Client:
+    """Of :func:`fedspec.algorithms.joint_local.step`."""
+    if h.client is Adaptivity.ADAM:
+        return changed_by(adaptive_solvers.adam(rate_of(h), beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps))
+    return changed_by(adaptive_solvers.adagrad(rate_of(h), eps=h.eps))
+
+
+def joint_direct_client(h: joint_direct.JointDirect, state: Adaptive) -> Client:
+    """Of :func:`fedspec.algorithms.joint_direct.step`.
+
+    Where what was sent is taken out of v again, (v - beta2^t v_0) / (1 - beta2^t) is what v from 0 is corrected to.
+    """
+    sent: Any = state.v
+    if h.client is Adaptivity.ADAGRAD:
+        return changed_by(adaptive_solvers.adagrad(rate_of(h), eps=h.eps, v0=sent))
+    return changed_by(
+        adaptive_solvers.adam(
+            rate_of(h),
+            beta1=h.beta1_l,
+            beta2=h.beta2_l,
+            eps=h.eps,
+            v0=0.0 if h.received is Received.WITHOUT_START else sent,
+            corrects_m=h.received is not Received.UNCORRECTED,
+            corrects_v=h.received in (Received.CORRECTED, Received.WITHOUT_START),
+        )
+    )
+
+
+def fedadaadagrad_client(h: fedadaadagrad.FedAdaAdagrad, state: Adaptive) -> Client:
+    """Of :func:`fedspec.algorithms.fedadaadagrad.step`."""
+    return changed_by(delayed_adagrad(h))
+
+
+def delayed_adagrad(h: fedadaadagrad.FedAdaAdagrad) -> solvers.InPlace:
+    """AdaGrad with FedAda2's delay and dead zone."""
+    return adaptive_solvers.adagrad(rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch, eps_s=h.eps_s)
+
+
+def fedadaadam_client(h: fedadaadam.FedAdaAdam, state: Adaptive) -> Client | None:
+    """Of :func:`fedspec.algorithms.fedadaadam.step`; where a short step clears the momentum, as it is written."""
+    return changed_by(delayed_adam(h)) if h.dead_zone is DeadZone.STEP else None
+
+
+def delayed_adam(h: Any) -> solvers.InPlace:
+    """Adam with FedAda2's delay and dead zone."""
+    more: dict[str, Any] = {"eps": h.eps, "m0": h.m0_l, "v0": h.v0_l, "z": h.z, "epoch": h.epoch, "eps_s": h.eps_s}
+    return adaptive_solvers.admu(rate_of(h), beta1=h.beta1_l, beta2=h.beta2_l, **more)
+
+
+def dp_joint_client(h: joint_private.DpJoint, state: Covered) -> Client | None:
+    """Of :func:`fedspec.algorithms.joint_private.step`.
+
+    With clipped gradients, Adam over sets, or sets other than axes, as it is written.
+    """
+    cover: Any = state.cover
+    sent: Any = state.server.v
+    match h.preconditioner, h.client:
+        case _ if h.clipped is Clipped.GRADIENTS:
+            return None
+        case Preconditioner.COMPRESSED, Adaptivity.ADAGRAD if h.cover is CoverName.AXES:
+            solver = sm3(cover, rate_of(h), eps=h.eps)
+        case Preconditioner.COMPRESSED, _:
+            return None
+        case _, Adaptivity.ADAGRAD:
+            solver = adaptive_solvers.adagrad(rate_of(h), eps=h.eps, v0=sent)
+        case _:
+            solver = adaptive_solvers.adam(rate_of(h), beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps, v0=sent)
+    changed = changed_by(solver)
+    return lambda i, x, gradient, tau: clip(changed(i, x, gradient, tau), clip_norm=h.clip_norm)
+
+
+def fedblended_client(h: fedblended.FedBlended, state: Covered) -> Client | None:
+    """Of :func:`fedspec.algorithms.fedblended.step`; Adam over sets is run by its rule.
+
+    With sets other than axes, or SGD with a dead zone, as it is written.
+    """
+    cover: Any = state.cover
+    if h.cover is not CoverName.AXES or h.eps_s != 0:
+        return None
+    more: dict[str, Any] = {"eps": h.eps, "z": h.z, "epoch": h.epoch}
+    made: dict[Strategy, Callable[[], solvers.InPlace]] = {
+        Strategy.SGD: lambda: solvers.along(rate_of(h)),
+        Strategy.ADAGRAD: lambda: delayed_adagrad(h),
+        Strategy.ADAM: lambda: delayed_adam(h),
+        Strategy.SM3_ADAGRAD: lambda: sm3(cover, rate_of(h), v0=h.v0_l, **more),
+    }
+
+    def client(i: Any, x: Any, gradient: Any, tau: int, strategy: str, Xi: Any = 1) -> Any:
+        own = Strategy(strategy)
+        if own in made:
+            return changed_by(made[own]())(i, x, gradient, tau, Xi)
+        decays: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l, "eps_s": h.eps_s}
+        rise: dict[str, Any] = {"eta_l": h.eta_l, "warm_up": h.warm_up, "warm_up_from": h.warm_up_from}
+        return Xi * (fedblended.optimize(own, x, gradient, tau, cover, **rise, **decays, **more) - x)
+
+    return client
+
+
+def normalised_client(h: normalised.FedAvgNormalised, state: Any) -> Client:
+    """Of :func:`fedspec.algorithms.normalised.step`."""
+    return changed_by(adaptive_solvers.normalised(h.eta_l, eps=h.eps))
+
+
+CLIENTS: dict[Callable[..., Any], Made] = {
+    fedada2.step: fedada2_client,
+    joint_local.step: joint_local_client,
+    joint_direct.step: joint_direct_client,
+    fedadaadagrad.step: fedadaadagrad_client,
+    fedadaadam.step: fedadaadam_client,
+    joint_private.step: dp_joint_client,
+    fedblended.step: fedblended_client,
+    normalised.step: normalised_client,
+}
+"""By the step of the program whose clients they are."""

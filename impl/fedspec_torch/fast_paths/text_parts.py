@@ -1,0 +1,148 @@
+"""Which parts of an algorithm's text a run enters as they stand, and which it runs in another form."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedspec.algorithms import (
+    afga,
+    diloco,
+    diloco_muon,
+    ef21,
+    fedpaq,
+    fedpd,
+    fedsam,
+    local,
+    mime,
+    mofedsam,
+    streaming_diloco,
+)
+from fedspec.catalogue import ADDED, Algorithm, LocalSolver, Method
+from fedspec_torch.fast_paths.registry import CLIENTS, FAST, UNDIVIDED
+from fedspec_torch.fast_paths.servers import IN_PLACE
+from fedspec_torch.fast_paths.streamed import STREAMED
+from fedspec_torch.population import reads_again
+
+RUNS = "test_runs.py::test_a_run_on_a_module_is_the_specification_on_its_objectives"
+"""Holds runs of every row, all of their parts together, to the specification in NumPy."""
+
+STEPS = "test_in_place.py::test_on_layers_and_by_gradients_as_the_text_has_it"
+SERVERS = "test_fast.py::test_servers_in_place_are_the_text"
+BLOCKS = "test_streamed.py::test_a_block_after_another_as_the_text_has_it"
+GOSSIP = "test_fast.py::test_gossip_in_two_stacks_is_the_text"
+AFGA = "test_fast.py::test_afga_in_two_stacks_is_the_text"
+
+TEXTS = "test_recorded.py::test_a_run_of_a_text_is_the_specification"
+
+ALONE = "where one process has all clients"
+LATER = "from the second round on"
+
+RECORDED = (
+    "recorded, and computed in one pass a step (fedspec_torch.tracing.clients), on a CPU in blocks of 2^16 numbers or "
+    "more, 2^13 where steps are unequal; else, and where it looks at numbers, on tensors"
+)
+"""What is done with the text of a client that has no other form."""
+
+TENSORS = "on tensors, a stack of clients at once"
+"""What is done with a text that cannot be recorded."""
+
+COUNTING = f"{TENSORS}: it counts the steps of each client, which no recording does"
+
+UPHILL = f"{TENSORS}: it asks for two gradients at one step, the second where the length of the first leads"
+
+UNRECORDED: dict[Callable[..., Any], str] = {
+    diloco.step: COUNTING,
+    streaming_diloco.step: COUNTING,
+    diloco_muon.step: f"{TENSORS}: it multiplies matrices and takes a norm within a step, which no recording does",
+    fedpaq.step: f"{TENSORS}: it reads draws of each client, which no recording does",
+    fedsam.step: UPHILL,
+    mofedsam.step: UPHILL,
+    fedpd.step: f"{TENSORS}: its clients begin where they were, which no recording does",
+    mime.step: f"{TENSORS}: it asks for two gradients at one step, which are one in the first alone",
+    ef21.step: f"{TENSORS}, except for first gradients that are sent whole: those are recorded where others are",
+}
+"""The steps whose clients' texts are of that kind and have no other form, and why."""
+
+SUM = "the changes' weighted sum: those of a block are gone before the next is trained"
+STACK = "every change at once, a stack with a row for each participant"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of an algorithm's text, and what a run does with it.
+
+    Attributes:
+        what: which part of the algorithm it is.
+        text: the function of the specification that it is, or that it is a part of, by its dotted name.
+        by: what runs in its place, by its dotted name; empty: the text itself runs, on stacks of clients.
+        how: what the other form says of itself, and of the options that it leaves to the text; of a client's text, how
+            it runs.
+        when: what the other form waits for, and until then the text runs; empty: it always runs.
+        held_by: the tests in ``tests/test_mirror`` that hold it to the text, last the one of whole runs, which runs no
+            row of a plugin.
+        holds: of a server, what it has of the changes while it runs.
+    """
+
+    what: str
+    text: str
+    by: str = ""
+    how: str = ""
+    when: str = ""
+    held_by: tuple[str, ...] = (RUNS,)
+    holds: str = ""
+
+
+def parts(row: Algorithm) -> tuple[Part, ...]:
+    """The parts of a row's text, in the order in which a round comes by them; none of a local solver's.
+
+    How a federation finds gradients is no part of the text: ``Federation.choices`` says it.
+    """
+    found = _parts(row.run)
+    if row.id in ADDED:
+        # The tests of whole runs run the catalogue's own rows; those of forms hold whoever has the same text.
+        return tuple(replace(p, held_by=tuple(t for t in p.held_by if t not in {RUNS, TEXTS})) for p in found)
+    return tuple(found)
+
+
+def _parts(run: Any) -> Iterator[Part]:
+    if isinstance(run, LocalSolver):
+        return
+    if isinstance(run, Method):
+        part = _part("local training", run.local, FAST, "", "" if run.local is local.local_sgd else STEPS)
+        yield part if part.by else replace(part, how=RECORDED)
+        yield _part("||a_i||_1", run.norm, {}, "", "")
+        yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=_held(run))
+    elif run.step in UNDIVIDED:
+        held_by = {afga.step: AFGA, afga.gossip_fedamsgrad: RUNS}.get(run.step, GOSSIP)
+        yield _part("round", run.step, UNDIVIDED, ALONE, held_by)
+    else:
+        yield _part("round", run.step, STREAMED, ALONE, BLOCKS)
+        if run.step in CLIENTS:
+            steps = "" if run.event == "arrival" else STEPS
+            yield _part("what a client does", run.step, CLIENTS, "", steps)
+        elif run.event != "exchange":
+            how = UNRECORDED.get(run.step)
+            texts = (RUNS,) if how else (TEXTS, RUNS)
+            yield Part("what a client does", _named(run.step), how=how or RECORDED, held_by=texts)
+
+
+def _held(run: Method) -> str:
+    if run.whole:
+        return f"{STACK}, which the text reads more than once"
+    return f"{STACK}, which it may read more than once" if reads_again(run.server) else SUM
+
+
+def _part(what: str, text: Callable[..., Any], forms: Mapping[Any, Any], when: str, held_by: str) -> Part:
+    other = forms.get(text)
+    if not other:
+        return Part(what, _named(text))
+    how = " ".join(re.sub(r":\w+:`([^`]+)`", r"\1", inspect.getdoc(other) or "").split())
+    return Part(what, _named(text), _named(other), how, when, tuple(dict.fromkeys([held_by or RUNS, RUNS])))
+
+
+def _named(f: Callable[..., Any]) -> str:
+    return f"{f.__module__}.{f.__qualname__}"

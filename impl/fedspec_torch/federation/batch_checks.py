@@ -1,0 +1,270 @@
+"""Whether a module and a loss can be trained as they are: what is seen on a first minibatch, and on later ones.
+
+A run is a function of model, minibatches and numbers alone; what draws at random, or keeps something from one call to
+the next, would make it one of the order of calls too, and no saved run could go on as if it had not been stopped.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec.errors import FedspecError, ShapeError
+from fedspec_torch.arith import Stack, Vector, bytes_of
+from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.federation.side_effects import WriteWatcher, held_values
+from fedspec_torch.gradients import module_state
+from fedspec_torch.gradients.autotune import first_line
+from fedspec_torch.gradients.methods import Network, looped
+from fedspec_torch.gradients.vmap_guard import Watching, guard
+from fedspec_torch.refusals import LossError, ModuleError, Reason
+
+LOOKS = 10
+"""Calls after which a generator that moved each time is moved by them, and not by another thread."""
+
+
+def check_same_parameters(network: Network, who: str = "it") -> None:
+    """Refuse a module of which a part was replaced, added, frozen or unfrozen since: nobody would train it.
+
+    Raises:
+        ModuleError: with the names of its parameters.
+    """
+    # While another thread calls the module, its parameters may be that thread's.
+    with network.turn:
+        held = dict(network.module.named_parameters())
+    now = {name: p for name, p in held.items() if p.requires_grad and p.numel()}
+    added = [name for name, p in now.items() if network.parameters.get(name) is not p]
+    others = added + [name for name in network.parameters if name not in now]
+    if others:
+        raise ModuleError(
+            f"model: {who} has other parameters than when the federation was made: {', '.join(others[:5])} "
+            f"(replaced, added, removed, frozen or unfrozen); make another federation of it"
+        )
+
+
+def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targets: Tensor) -> None:
+    """Refuse what two calls at a model on one minibatch show: draws, something kept or written, no gradient.
+
+    The first calls are at the model that a plain loop begins with. Two more are beside it: what a loss keeps and moves
+    towards the model does not move where it is. All are given the same draws of torch's generator, so that only other
+    draws are told from each other; running statistics are other ones at the second call of two, which is to change
+    nothing.
+
+    Raises:
+        ModuleError: the module, or the loss, draws from another generator, keeps something between calls, computes with
+            its running statistics while it trains, or writes to its parameters or to the minibatch.
+        LossError: the loss does not depend on what is trained, or is no number.
+    """
+    kept = {name: b.clone() for name, b in network.module.named_buffers() if name not in network.running}
+    before, losses, known, wrote = _others(), [], [], list[list[str]]()
+    given: dict[str, Tensor] = {f"the parameter {name}": p for name, p in network.parameters.items()}
+    given |= {"the inputs of a minibatch": inputs, "the targets of a minibatch": targets}
+    with (
+        network.lent(),
+        module_state.restoring(x.device, network.running, draws=True),
+        warnings.catch_warnings(),
+    ):
+        warnings.filterwarnings("error", "Using a target size")
+        try:
+            for model in (x, None, near, None):
+                module_state.sow(x.device, 0)
+                seeded = _torchs(x.device)
+                # A second call is at the same versions of the same tensors: who goes by these keeps nothing.
+                if model is not None:
+                    network.put(model)
+                else:
+                    module_state.write_buffers(network.running, 2 * module_state.read_buffers(network.running) + 1)
+                looked = explaining_watched(network, inputs, targets)
+                with torch.enable_grad(), looked, Watching(network.asked), WriteWatcher(given) as written:
+                    loss = network.value_of(network.module, inputs, targets)
+                losses.append(loss.detach())
+                known.append(held_values(network.module, network.loss))
+                wrote.append(written.names)
+                if seeded != _torchs(x.device) and (written.drew or _draws(network, inputs, targets, x.device)):
+                    network.asked.add(module_state.RANDOM)
+            drew = before != _others() and _moves(_others, lambda: network.value_of(network.module, inputs, targets))
+        except UserWarning as error:
+            raise ShapeError(
+                f"loss: {str(error).split('. ')[0]}: outputs would be compared with targets of others; "
+                f"give targets in the shape of the output (unsqueeze)"
+            ) from error
+    if wrote[0] and not any(wrote[1:]):
+        raise ModuleError(
+            f"model: it, or the loss, {Reason.WRITES} when it is first called: {', '.join(wrote[0])}, as if it began "
+            f"with the data; make it anew, and call it once on a minibatch before the federation is made"
+        )
+    if any(wrote):
+        names = [*dict.fromkeys(name for some in wrote for name in some)]
+        raise ModuleError(
+            f"model: it, or the loss, {Reason.WRITES}: {', '.join(names)} (inplace=True, a clamp, max_norm); "
+            f"what becomes of parameters is the algorithm's, and minibatches are the clients': write to a copy"
+        )
+    check_same_parameters(network, "forward, or the loss, has changed which parameters it has; it")
+    if drew:
+        raise ModuleError(
+            f"model: it, or the loss, {Reason.DRAWS}, from a generator of Python's or NumPy's, which no run seeds, so "
+            f"that none could be repeated or resumed; draw from torch's own generator, as dropout does"
+        )
+    for name, buffer in network.module.named_buffers():
+        # As numbers of bytes: what is no number is not equal to itself.
+        is_same = name in network.running or (name in kept and torch.equal(bytes_of(buffer), bytes_of(kept[name])))
+        if not is_same:
+            raise ModuleError(
+                f"model: it {Reason.KEEPS}: its buffer {name} changes with every call, and is no running statistic of "
+                f"one of torch's norms; call model.eval(), or leave it as it is"
+            )
+    moved = (where for one, other in (known[:2], known[2:]) for where in other if one.get(where) != other[where])
+    if where := next(moved, ""):
+        raise ModuleError(
+            f"model: it, or the loss, {Reason.KEEPS}: {where} is another after each of two calls with the same "
+            f"parameters and minibatch; make it a function of its inputs, and keep notes outside of it"
+        )
+    # A GPU may add in another order; running statistics were others at the second of two calls.
+    for one, other in (losses[:2], losses[2:]):
+        if torch.allclose(one, other, rtol=1e-3, atol=0, equal_nan=True):
+            continue
+        raise ModuleError(
+            f"model: two calls with the same parameters and minibatch have losses {one.item()} and "
+            f"{other.item()}; it {Reason.KEEPS}, such as running statistics that it computes with, or {Reason.DRAWS}: "
+            f"make it a function of its inputs"
+        )
+    if not loss.requires_grad:
+        raise LossError(
+            f"loss: it {Reason.BLIND} that is trained, or torch is not told how (detach, argmax, "
+            "comparison, numbers of Python or NumPy); compute it by torch from the model's output"
+        )
+
+
+@contextmanager
+def explaining_watched(network: Network, inputs: Tensor, targets: Tensor) -> Iterator[None]:
+    """What fails only while operators are watched is told so: CTC of lengths on the CPU, of scores on a GPU.
+
+    Raises:
+        ModuleError: in place of torch's error.
+    """
+    try:
+        yield
+    except Exception as error:
+        try:
+            network.value_of(network.module, inputs, targets)
+        except Exception:
+            raise error from None
+        raise ModuleError(
+            f"model: it, or the loss, {Reason.UNSEEN}: {type(error).__name__}: {first_line(error)}; torch takes other "
+            f"operators while they are watched, and none fails without; make what forward or loss makes itself, such "
+            f"as lengths and masks, on the device and in the type of what they are given"
+        ) from error
+
+
+@contextmanager
+def naming_owner(
+    whose: str, examples: Callable[[], tuple[Tensor, Tensor]], client: int | None = None
+) -> Iterator[None]:
+    """What model and loss do not take is told with whose it is and what is in it.
+
+    Raises:
+        ModuleError: in place of torch's error.
+    """
+    try:
+        yield
+    except (FedspecError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        # An assertion, a key that is not there: whatever a forward or a loss raises.
+        inputs, targets = examples()
+        refused = ModuleError(
+            f"model: it, or the loss, does not take a minibatch of {whose}, inputs {_told(inputs)} and targets "
+            f"{_told(targets)}: {type(error).__name__}: "
+            f"{first_line(error)}; see that plain torch trains on one, "
+            f"and give data that fit the model, in its type"
+        )
+        refused.client = client
+        raise refused from error
+
+
+@contextmanager
+def naming_clients(who: Sequence[int], batches: Sequence[Minibatch]) -> Iterator[None]:
+    """What is not taken of the last of these minibatches is told with the clients."""
+    some = ", ".join(map(str, who[:5])) + (", ..." if len(who) > 5 else "")
+    one = who[0] if len(who) == 1 else None
+    with naming_owner(f"client{'s' * (len(who) > 1)} {some}", lambda: (batches[-1].inputs, batches[-1].targets), one):
+        yield
+
+
+@contextmanager
+def naming_culprit(network: Network, who: Sequence[int], x: Stack, batches: Sequence[Minibatch]) -> Iterator[None]:
+    """The same, with the one client whose minibatch plain autograd does not take, whichever way it was found in.
+
+    Raises:
+        ModuleError: in place of torch's error.
+    """
+    with naming_clients(who, batches):
+        try:
+            yield
+        except (FedspecError, torch.OutOfMemoryError):
+            raise
+        except Exception:
+            for j, client in enumerate(who[: len(batches[-1].inputs)] if batches else ()):
+                alone = batches[-1].alone(j)
+                # On a GPU an index outside a table would break off every call that comes after.
+                asked = network.asked if x.device.type == "cuda" else set[str]()
+                with naming_clients([client], [alone]), guard(asked):
+                    looped(network, x[j : j + 1], alone)
+            raise
+
+
+def check_test(pair: Any) -> None:
+    """Refuse what a model cannot be evaluated on.
+
+    Raises:
+        ShapeError: it is no pair of equally many inputs and targets, at least one.
+    """
+    is_pair = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(part, Tensor) for part in pair)
+    if not is_pair or not all(part.ndim for part in pair) or not 0 < len(pair[0]) == len(pair[1]):
+        two = isinstance(pair, tuple | list) and len(pair) == 2
+        kinds = f"({', '.join(type(part).__name__ for part in pair)})" if two else type(pair).__name__
+        got = tuple(tuple(part.shape) for part in pair) if is_pair else kinds
+        how = "" if is_pair or not two else ", each made by torch.as_tensor(...)"
+        raise ShapeError(f"test: got {got}; give a pair (inputs, targets) of two tensors of equally many examples{how}")
+
+
+def _told(part: Tensor) -> str:
+    """Shape and type, and of whole numbers which."""
+    whole = part.numel() and not (part.is_floating_point() or part.is_complex())
+    return f"{tuple(part.shape)} {part.dtype}" + (f" from {int(part.min())} to {int(part.max())}" if whole else "")
+
+
+def _torchs(device: torch.device) -> list[bytes]:
+    states = [torch.get_rng_state()]
+    states += [torch.cuda.get_rng_state(device)] if device.type == "cuda" else []
+    return [state.numpy().tobytes() for state in states]
+
+
+def _others() -> list[bytes]:
+    # NumPy's global state is what a module that calls np.random draws from.
+    _, words, *more = np.random.get_state()
+    return [repr(random.getstate()).encode(), np.asarray(words).tobytes(), repr(more).encode()]
+
+
+def _draws(network: Network, inputs: Tensor, targets: Tensor, device: torch.device) -> bool:
+    return _moves(lambda: _torchs(device), lambda: network.value_of(network.module, inputs, targets))
+
+
+def _moves(state: Callable[[], list[bytes]], call: Callable[[], object]) -> bool:
+    """Whether a generator moves with every call: it may be another thread of the program that drew from it."""
+    if threading.active_count() == 1:
+        return True
+    for _ in range(LOOKS):
+        before = state()
+        call()
+        if before == state():
+            return False
+    return True

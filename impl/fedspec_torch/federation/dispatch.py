@@ -1,0 +1,200 @@
+"""Which way the gradients of a block take, and which its whole runs: looked at, and measured, before any is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import torch
+from torch import nn
+
+from fedspec.errors import FedspecError
+from fedspec_torch.arith import Stack, Vector, Weights
+from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.federation.batch_checks import check_first, check_same_parameters
+from fedspec_torch.gradients.autotune import IN_PLACE, Choice, Run, choose, choose_run, differs, first_line
+from fedspec_torch.gradients.gradcheck import Look, largest_error, look, nearby_models
+from fedspec_torch.gradients.methods import ALONE, WRITTEN_OUT, Network, looped
+from fedspec_torch.layers.chains import OTHERWISE, LayersError
+from fedspec_torch.refusals import ModuleError, Reason
+
+Plain: TypeAlias = tuple[Stack, Stack, Weights]
+"""Models, and the gradients and losses of plain autograd there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """The ways that the clients of a module take.
+
+    Attributes:
+        network: module and loss.
+        way: asked for by name; None: the one that is measured to be fastest.
+        choices: what was measured, by the number of clients in a block in powers of two.
+        x0: the model that nobody writes over.
+    """
+
+    network: Network
+    way: str | None
+    choices: dict[int, Choice]
+    x0: Vector
+    _first: list[tuple[Look, tuple[Stack, Weights]]] = field(default_factory=list, init=False, repr=False)
+    _agreed: set[str] = field(default_factory=set, init=False, repr=False)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing was looked at yet."""
+        return not self._first
+
+    def known(self, n: int) -> str | None:
+        """How the gradients of a block of n clients are computed; None: the first of about that size shows it."""
+        found = self.choices.get(n.bit_length())
+        name = self._named or (found.name if found else None)
+        return name if name in self._agreed else None
+
+    @property
+    def _named(self) -> str | None:
+        return "layered" if self.way == "fused" else self.way
+
+    def for_block(self, x: Stack, batch: Minibatch, ignored: str = "") -> str:
+        """How the gradients of a block are computed, looked at and measured when the first of about its size comes by.
+
+        Args:
+            x: the models.
+            batch: the minibatches.
+            ignored: why no way that is written out takes these clients' examples; nothing where they do.
+
+        Raises:
+            ModuleError: the module draws at random, keeps something from one call to the next, or writes to its
+                parameters; or the way comes to other gradients than plain autograd.
+            LossError: the loss does not depend on what is trained.
+            LayersError: the way is asked for by name and does not take this.
+        """
+        known = self.known(len(x))
+        if known:
+            return known
+        check_same_parameters(self.network)
+        here = Look.at(self.network, self.x0.expand(x.shape) if self.network.is_large else x, batch)
+        if not self._first:
+            check_first(self.network, x[0], nearby_models(here.about, here.seed)[0], batch.inputs[0], batch.targets[0])
+        if self.network.ways == ["looped"] and not self._named:
+            run, why = ALONE["looped"], self.network.by_itself or "one client's model fills the device"
+            self.choices[len(x).bit_length()] = Choice("looped", why, run)
+            self._agreed.add("looped")
+        plain = here.plain()
+        if not self._first and self.network.is_large:
+            self._let_lie(here, plain)
+        if not self._first:
+            # One client is enough of what is seen again later.
+            self._first.append((here.of_first(), here.seen(plain)))
+        size = len(x).bit_length()
+        if self._named:
+            self._look(self._named, here, plain)
+            return self._named
+        if size not in self.choices:
+
+            def agrees(name: str) -> None:
+                if name in WRITTEN_OUT and ignored:
+                    raise LayersError(f"{name}: {ignored}")
+                self._look(name, here, plain, advised=False)
+
+            found = choose(self.network, x, batch, self.network.ways, agrees=agrees)
+            words = filter(None, [self.network.by_itself, found.why])
+            self.choices[size] = replace(found, why="; ".join(words))
+        elif self.choices[size].name not in self._agreed:
+            self._look(self.choices[size].name, here, plain)
+        return self.choices[size].name
+
+    def _let_lie(self, here: Look, plain: Plain) -> None:
+        """Let a large model's parameters lie in its clients' vectors, if plain autograd comes to the same there."""
+        x, *want = plain
+        recurrent = any(isinstance(part, nn.RNNBase) for part in self.network.module.modules())
+        # cuDNN wants the weights of recurrent parts side by side.
+        self.network.lies = x.device.type == "cpu" or not recurrent
+        self.network.lies = (
+            self.network.lies and largest_error(looped(self.network, x, here.batch), want) <= here.rounding
+        )
+
+    def _look(self, name: str, here: Look, plain: Plain | None, *, advised: bool = True) -> None:
+        try:
+            look(self.network, name, here, plain)
+        except LayersError as error:
+            raise LayersError(f"{name}: {error}; {OTHERWISE}" if advised else str(error)) from error
+        except (FedspecError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            reason = Reason.LAID_OUT if name in ALONE else Reason.UNBEARABLE
+            why = f"the module, or the loss, {reason}: {type(error).__name__}: {first_line(error)}"
+            raise LayersError(f"{name}: {why}; {OTHERWISE}" if advised else why) from error
+        self._agreed.add(name)
+
+    def look_again(self, ways: Iterable[str], round: int, x: Vector, batch: Minibatch) -> None:
+        """Look again, at two clients of a round and at what was seen first: state may show late, and so may data.
+
+        Args:
+            ways: those by which clients were trained.
+            round: its number.
+            x: the model after it.
+            batch: minibatches of some of its clients.
+
+        Raises:
+            ModuleError: one of them differs from plain autograd, or plain autograd from what it was at first.
+        """
+        check_same_parameters(self.network)
+        here = Look.at(self.network, x.expand(len(batch.inputs), -1), batch, seed=round)
+        # What was changed since is told as changed, in whatever way it shows.
+        for first, then in self._first:
+            gap = largest_error(first.seen(), then)
+            # A GPU may add in another order, and less exactly than it is asked.
+            if gap > (first.rounding if x.device.type == "cpu" else max(first.rounding, 1e-3)):
+                raise ModuleError(
+                    f"model: after round {round} its loss or its gradients are {gap:.2g} away from what they were "
+                    f"at first, with the same parameters and minibatch: it, or the loss, {Reason.KEEPS}, or was "
+                    f"changed since; make it a function of its inputs, and another federation of another module"
+                )
+        others = sorted({*ways} - {"looped", ALONE["looped"]})
+        # What plain autograd does not take, no way is to blame for.
+        plain = here.plain() if others else None
+        for name in others:
+            self._look(name, here, plain)
+
+    def take_for(self, n: int, like: int) -> None:
+        """Take for blocks of n clients the way that was measured for others, unless there is one."""
+        if like.bit_length() in self.choices:
+            self.choices.setdefault(n.bit_length(), self.choices[like.bit_length()])
+
+    def take_for_fewer(self, n: int) -> None:
+        """Take for blocks of fewer than n clients the way that was measured for n, unless there is one."""
+        for bits in range(n.bit_length()):
+            self.take_for(2**bits - 1, n)
+
+    def run_for(self, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str]) -> tuple[str, Run]:
+        """How a block takes all its steps of plain SGD, measured when the first block of about its size comes by.
+
+        Args:
+            x: where the clients begin.
+            tau: how many steps each takes.
+            runs: the ways by name, or why there is none.
+
+        Raises:
+            LayersError: the way is asked for by name and does not take this.
+        """
+        size = len(x).bit_length()
+        if self.way:
+            name = ALONE.get(self.way, self.way if self.way in runs else IN_PLACE)
+        else:
+            if not self.choices[size].run:
+                self.choices[size] = choose_run(self.choices[size], x, tau, runs)
+            name = self.choices[size].run
+        # A saved run may go on where its way is not offered.
+        if name not in runs or (isinstance(runs[name], str) and not self.way):
+            name = IN_PLACE
+        run, in_place = runs[name], runs[IN_PLACE]
+        if isinstance(run, str):
+            raise LayersError(f"{name}: {run}; leave way out, or name another")
+        if self.way == "fused" and name not in self._agreed and not isinstance(in_place, str):
+            refused = differs(x, tau, run, in_place)
+            if refused:
+                raise LayersError(f"{name}: {refused}; leave way out, or name another")
+            self._agreed.add(name)
+        return name, run

@@ -1,0 +1,62 @@
+"""What training scripts do to a gradient before a step is taken: accumulation, clipping, weight decay.
+
+A local step then is along ``clip(mean of A minibatches' gradients) + lambda y``, in this order, whichever solver takes
+it: an algorithm asks for stochastic gradients and does not say whence they come. What would change an algorithm itself,
+such as a decay that its moments do not see, is no part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isfinite
+
+from fedspec.errors import ParameterError
+from fedspec_torch.arith import Stack, check_whole
+
+
+@dataclass(frozen=True)
+class GradientOptions:
+    """What is done to every gradient.
+
+    Attributes:
+        clip: the largest length of a client's gradient: longer ones are shortened to it; None: none is.
+        weight_decay: lambda, of which y is added: the gradient of lambda/2 |y|^2, after clipping.
+        accumulate: A, of how many minibatches one after another a gradient is the mean.
+    """
+
+    clip: float | None = None
+    weight_decay: float = 0.0
+    accumulate: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that say nothing.
+
+        Raises:
+            ParameterError: clip is not above 0, or weight_decay below 0, or one of them no finite number.
+            PlanError: a gradient would be the mean of no minibatch.
+        """
+        if self.clip is not None and not (self.clip > 0 and isfinite(self.clip)):
+            raise ParameterError(f"clip: got {self.clip!r}; give a length above 0, or None")
+        if not (self.weight_decay >= 0 and isfinite(self.weight_decay)):
+            raise ParameterError(f"weight_decay: got {self.weight_decay!r}; give a number of at least 0")
+        check_whole("accumulate", self.accumulate, "a gradient is the mean of at least one minibatch")
+
+    def of(self, gradient: Callable[[int], Stack], k: int, y: Stack) -> Stack:
+        """[n, d] along what local step k is taken.
+
+        Args:
+            gradient: of the clients' minibatches with some number, at y; it may be written over by the next one.
+            k: the step.
+            y: [n, d] the local models.
+        """
+        first, *rest = range(self.accumulate * k, self.accumulate * (k + 1))
+        g = gradient(first)
+        if rest:
+            g = g.clone()
+            for j in rest:
+                g += gradient(j)
+            g /= self.accumulate
+        if self.clip is not None:
+            g = g * (self.clip / g.norm(dim=1, keepdim=True)).clamp(max=1)
+        return g.add(y, alpha=self.weight_decay) if self.weight_decay else g

@@ -1,0 +1,165 @@
+"""Whether a module can be trained as it is, as far as its parts and its parameters show it before anything runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+from weakref import WeakSet
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.dropout import _DropoutNd
+
+from fedspec_torch.gradients.methods import Loss
+from fedspec_torch.refusals import LossError, ModuleError
+
+
+def check_module(module: nn.Module, loss: Loss) -> None:
+    """Refuse a module whose loss depends on more than its parameters and the minibatch, as far as its parts show it.
+
+    Raises:
+        ModuleError: with the name of the part.
+        LossError: the loss is no function.
+    """
+    if not isinstance(module, nn.Module):
+        raise ModuleError(f"model: got {type(module).__name__}; give a torch.nn.Module")
+    if hasattr(module, "_orig_mod"):
+        raise ModuleError(
+            "model: it is what torch.compile makes of a module, whose forward changes with its calls; give the module "
+            "itself: gradients of many clients are taken in ways of their own"
+        )
+    if isinstance(loss, type):
+        raise LossError(f"loss: got the class {loss.__name__}; give one of it, {loss.__name__}()")
+    if not callable(loss):
+        raise LossError(f"loss: got {loss!r}; give a function of output and targets, such as F.cross_entropy")
+    check_mode("Federation")
+    check_listed(module)
+    for name, part in module.named_modules():
+        where = f"model: {name or 'the module'} ({type(part).__name__})"
+        if any(isinstance(p, nn.parameter.UninitializedParameter) for p in part.parameters(recurse=False)):
+            raise ModuleError(f"{where} has no shapes yet; call the model on a minibatch once before")
+    if not any(p.requires_grad and p.numel() for p in module.parameters()):
+        raise ModuleError("model: nothing to train; a module needs a parameter with requires_grad and a number in it")
+    kinds = {(p.dtype, p.device) for p in module.parameters() if p.requires_grad}
+    for dtype, device in sorted(kinds, key=str):
+        if dtype.is_complex:
+            raise ModuleError(
+                f"model: it has parameters of {dtype}, and runs are in real numbers; hold real and imaginary parts in "
+                f"a parameter of float32 or float64 (torch.view_as_real) and join them in forward (view_as_complex)"
+            )
+        if dtype not in (torch.float32, torch.float64):
+            raise ModuleError(
+                f"model: it has parameters of {dtype}, and runs are in float32 or float64; give model.float(), "
+                f"and Federation(..., precision='bf16') for gradients in bfloat16"
+            )
+        if device.type == "meta":
+            raise ModuleError("model: it has parameters without values, on meta; give them some (model.to_empty, init)")
+    if len(kinds) > 1:
+        raise ModuleError(
+            f"model: its parameters are of {' and '.join(sorted(f'{t} on {d}' for t, d in kinds))}; "
+            f"one vector holds them all, so give all one type and device"
+        )
+    check_apart({name: p for name, p in module.named_parameters() if p.requires_grad and p.numel()})
+
+
+WARNED: WeakSet[nn.Module] = WeakSet()
+"""Modules of which it was said already that they train in their evaluation mode."""
+
+
+def warn_of_evaluation(module: nn.Module) -> None:
+    """Say once of a module that it was handed over in its evaluation mode, where one of its parts trains otherwise.
+
+    A part alone in that mode is meant so, as a norm that is frozen.
+    """
+    idle = sorted({type(p).__name__ for p in module.modules() if not p.training and _trains_otherwise(p)})
+    if module.training or not idle or module in WARNED:
+        return
+    WARNED.add(module)
+    warnings.warn(
+        f"model: it is in its evaluation mode, and is trained so: {', '.join(idle)} will do what it does there. Call "
+        f"model.train() before Federation(...); where it is meant, call model.train() and then eval() of these parts",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _trains_otherwise(part: nn.Module) -> bool:
+    """Whether a part of torch's does something else in its training mode."""
+    match part:
+        case _NormBase():
+            return bool(part.track_running_stats)
+        case _DropoutNd():
+            return part.p > 0
+        case nn.RNNBase() | nn.MultiheadAttention():
+            return part.dropout > 0
+    return False
+
+
+def check_mode(what: str, device: str = "") -> None:
+    """Refuse to begin where torch differentiates nothing, or rounds what it is not asked to, whatever a module is.
+
+    Raises:
+        ModuleError: torch.inference_mode is on, or torch.autocast on a device.
+    """
+    if torch.is_inference_mode_enabled():
+        raise ModuleError(f"{what}: torch.inference_mode is on, in which no gradient can be computed; leave it before")
+    # It keeps rounded copies of parameters until it is left, whatever is written to them since.
+    if device and torch.is_autocast_enabled(device):
+        raise ModuleError(
+            f"{what}: torch.autocast is on around the run, which keeps rounded copies of parameters that are written "
+            f"over; leave it before, and enter it in forward, or give Federation(..., precision='bf16')"
+        )
+
+
+def check_listed(module: nn.Module) -> None:
+    """Refuse a module that says of itself that it has other parameters than its parts have.
+
+    Raises:
+        ModuleError: with those of which nobody knows whether they are to be trained.
+    """
+    held = dict(nn.Module.named_parameters(module))
+    trained = {id(p) for p in held.values() if p.requires_grad}
+    # The second of them asks the first.
+    for name in ("named_parameters", "parameters"):
+        listed = {id(p) for p in map(_parameter, getattr(module, name)()) if p.requires_grad}
+        others = [at for at, p in held.items() if id(p) in trained ^ listed]
+        if listed != trained:
+            raise ModuleError(
+                f"model: {type(module).__name__} has a method {name} of its own, which lists other parameters than its "
+                f"parts have ({', '.join(others[:5]) or 'not of any part'}); leave it as torch has it, and call "
+                f"requires_grad_(False) on what is not to be trained"
+            )
+
+
+def _parameter(listed: Any) -> Tensor:
+    found: Tensor = listed[1] if isinstance(listed, tuple) else listed
+    return found
+
+
+def check_apart(parameters: Mapping[str, Tensor]) -> None:
+    """Refuse parameters that lie in the same memory, each of which would be written over by the other.
+
+    Raises:
+        ModuleError: with two of them.
+        ModuleError: one was made in torch.inference_mode.
+    """
+    ends: list[tuple[int, int, str]] = []
+    for name, p in parameters.items():
+        if p.is_inference():
+            raise ModuleError(f"model: {name} was made in torch.inference_mode, and has no gradient; make it outside")
+        if p.layout != torch.strided or p.device.type == "meta":
+            continue
+        if any(n > 1 and step == 0 for n, step in zip(p.shape, p.stride(), strict=True)):
+            raise ModuleError(f"model: numbers of {name} lie in the same memory (expand); give it a clone of its own")
+        length = 1 + sum((n - 1) * step for n, step in zip(p.shape, p.stride(), strict=True))
+        ends.append((p.data_ptr(), p.data_ptr() + length * p.element_size(), name))
+    ends.sort()
+    for (_, end, one), (begin, _, other) in pairwise(ends):
+        if begin < end:
+            raise ModuleError(
+                f"model: {one} and {other} are two parameters in the same memory (tied by .data); give both parts one "
+                f"parameter (a.weight = b.weight), or compute one from the other in forward"
+            )

@@ -1,0 +1,151 @@
+"""What a module or a loss does beside its output: what it writes to, and what it keeps in its attributes."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Hashable, Mapping
+from enum import Enum
+from functools import partial
+from types import CellType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from fedspec_torch.arith import bytes_of
+
+FEW = 2**14
+"""So many entries tell a tensor from another."""
+
+DEEP = 6
+"""So far lists in lists, and objects in objects, are looked into."""
+
+
+class WriteWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Looks on while operations run, for those that write to the memory of some tensors, whatever values they leave.
+
+    Attributes:
+        names: of the tensors that were written to.
+        drew: whether an operation drew at random, from whatever generator.
+    """
+
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        # What is empty has no memory, as everything else that is empty.
+        held = {name: tensor for name, tensor in tensors.items() if tensor.numel()}
+        self.places = {tensor.untyped_storage().data_ptr(): name for name, tensor in held.items()}
+        self.names: list[str] = []
+        self.drew = False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else torch imports its compiler here, which takes seconds.
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an operation."""
+        self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
+        given = dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | (kwargs or {})
+        for argument in func._schema.arguments:
+            if argument.is_write:
+                for tensor in tree_leaves(given.get(argument.name)):
+                    name = self._name(tensor)
+                    if name and name not in self.names:
+                        self.names.append(name)
+        return func(*args, **(kwargs or {}))
+
+    def _name(self, tensor: Any) -> str | None:
+        if not isinstance(tensor, Tensor) or tensor.layout != torch.strided:
+            return None
+        return self.places.get(tensor.untyped_storage().data_ptr())
+
+
+def held_values(module: nn.Module, loss: Any) -> dict[str, Hashable]:
+    """What the parts of a module, and a loss, have in their attributes and closures, by where it is.
+
+    Parameters and buffers, which are looked at elsewhere, are left out; so is what is not known to have a value.
+    """
+    found: dict[str, Hashable] = {"what the loss holds (its closure or attributes)": value_of(loss)}
+    for name, part in module.named_modules():
+        for attribute, value in vars(part).items():
+            if attribute not in HELD:
+                where = f"the attribute {attribute} of {name or 'the module'} ({type(part).__name__})"
+                found[where] = value_of(value)
+    return found
+
+
+HELD = frozenset(vars(nn.Module()))
+"""What every module has."""
+
+
+def value_of(thing: Any) -> Hashable:
+    """Something that is equal for equal values."""
+    return _value_of(thing, ())
+
+
+def _value_of(thing: Any, above: tuple[int, ...]) -> Hashable:
+    if thing is None or isinstance(thing, bool | int | str | bytes | complex | Enum | torch.dtype):
+        return (type(thing), thing)
+    if isinstance(thing, float):
+        return (float, thing.hex())
+    if len(above) >= DEEP or id(thing) in above:
+        return type(thing).__qualname__
+    inner = (*above, id(thing))
+    match thing:
+        case Tensor():
+            return _of_tensor(thing)
+        case np.ndarray():
+            return (thing.shape, str(thing.dtype), thing.tobytes() if thing.dtype != object else b"")
+        case np.random.Generator() | np.random.BitGenerator():
+            bits: Any = getattr(thing, "bit_generator", thing)
+            return repr(bits.state)
+        case random.Random():
+            return repr(thing.getstate())
+        case torch.Generator():
+            return thing.get_state().numpy().tobytes()
+        case Mapping():
+            return tuple((_value_of(k, inner), _value_of(v, inner)) for k, v in [*thing.items()])
+        case list() | tuple() | deque() | set() | frozenset():
+            # A set has no order of its own, but keeps it while it is not changed.
+            return (len(thing), *(_value_of(one, inner) for one in [*thing]))
+        case partial():
+            return _value_of((thing.func, thing.args, thing.keywords), inner)
+        case MethodType():
+            return _value_of((thing.__func__, thing.__self__), inner)
+        case FunctionType():
+            cells = [content(cell) for cell in thing.__closure__ or ()]
+            return _value_of((cells, thing.__defaults__, thing.__kwdefaults__, thing.__dict__), inner)
+        case type():
+            return thing.__qualname__
+    if isinstance(thing, nn.Module):
+        # However deep its parts are: a teacher that a loss moves, say.
+        tensors = {**dict(thing.named_parameters()), **dict(thing.named_buffers())}
+        told = [(name, _of_tensor(tensor)) for name, tensor in tensors.items()]
+        for name, part in thing.named_modules():
+            told += [(f"{name}.{n}", _value_of(v, inner)) for n, v in vars(part).items() if n not in HELD]
+        return (type(thing).__qualname__, *told)
+    if type(thing).__module__.startswith("torch.") and not isinstance(thing, nn.Module):
+        # A compiler's caches, say.
+        return type(thing).__qualname__
+    return _value_of(getattr(thing, "__dict__", None), inner)
+
+
+def _of_tensor(tensor: Tensor) -> Hashable:
+    like = (tuple(tensor.shape), str(tensor.dtype), str(tensor.device))
+    # On a GPU sums may be added in another order; what is only described has no numbers.
+    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+        return like
+    plain = tensor.detach().reshape(-1)[:: 1 + tensor.numel() // FEW].resolve_conj().resolve_neg()
+    return (*like, bytes_of(plain).numpy().tobytes())
+
+
+def content(cell: CellType) -> Any:
+    """What a closure holds; None: nothing yet."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None

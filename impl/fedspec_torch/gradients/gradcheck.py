@@ -1,0 +1,231 @@
+"""Whether a way trains what it was given: its losses and gradients beside plain autograd's on the caller's own module.
+
+A way that is written out, or that hands its own tensors to the module, may see something else than the module with its
+parameters set does: a replaced ``forward``, parameters in a closure, a penalty on ``model.parameters()`` in the loss, a
+row that torch's vmap keeps for the first client only. So before a way is taken, and again while a run goes on, two
+clients' losses and gradients are compared, at models a little beside theirs, where nobody has computed anything before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor, nn
+
+from fedspec_torch.arith import Stack, Weights
+from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.gradients.methods import ALONE, CHANNELS_LAST, WAYS, WRITTEN_OUT, Network, looped
+from fedspec_torch.gradients.vmap_guard import asks
+from fedspec_torch.layers.chains import LayersError, cross_entropy, hooked
+from fedspec_torch.refusals import ModuleError, Reason
+
+BESIDE = 1e-2
+"""How far beside, as a share of a parameter and of all parameters' root mean square."""
+
+ROUNDINGS = 64
+"""By so many units in the last place two ways may differ, where plain autograd is not itself less exact."""
+
+TRIES = 3
+"""At so many models a way differs before it is refused: what lies at a kink may fall to either side."""
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Two clients' minibatches, and what plain autograd makes of them at models a little beside theirs.
+
+    Of a model that fills the device it is one client's: clients are trained one after another there.
+
+    Attributes:
+        network: module and loss.
+        about: [2, d] the models that it is beside of, or [1, d].
+        batch: the minibatches, copied.
+        seed: of where beside.
+    """
+
+    network: Network
+    about: Stack
+    batch: Minibatch
+    seed: int
+
+    @classmethod
+    def at(cls, network: Network, x: Stack, batch: Minibatch, seed: int = 0) -> Look:
+        """At the first and the last client of a block."""
+        if network.is_large:
+            return cls(network, x[:1], batch.copied([0]), seed)
+        ends = [0, len(x) - 1]
+        return cls(network, x[ends], batch.copied(ends), seed)
+
+    def of_first(self) -> Look:
+        """The same of the first client alone."""
+        return replace(self, about=self.about[:1], batch=self.batch.alone(0))
+
+    def plain(self, tried: int = 0) -> tuple[Stack, Stack, Weights]:
+        """Models, gradients and losses; at every try nearer."""
+        x = self._model(tried)
+        return x, *looped(self.network, x, self.batch)
+
+    def _model(self, tried: int = 0) -> Stack:
+        # Clients who have taken their steps have left memory for a large model.
+        out = self.network.vector_of(self.about, "y") if self.network.is_large else None
+        return nearby_models(self.about, self.seed + tried, BESIDE ** (1 + tried), out)
+
+    def seen(self, plain: tuple[Stack, Stack, Weights] | None = None) -> tuple[Stack, Weights]:
+        """What is compared with later of the first client: every so many entries of its gradient, its length, its loss.
+
+        Of a large model the loss alone, which takes a forward pass and no gradient.
+        """
+        if not self.network.is_large:
+            _, g, losses = plain or self.plain()
+            every = g[:1, :: max(1, g.shape[1] // SOME)]
+            return torch.cat([every, g[:1].norm(dim=1, keepdim=True)], dim=1), losses[:1]
+        if plain:
+            return plain[2].new_empty(1, 0), plain[2]
+        x = self._model()
+        with self.network.lying_in(x[0]), self.network.of_client(self.batch, 0), torch.enable_grad():
+            loss = self.network.value_of(self.network.module, self.batch.inputs[0], self.batch.targets[0])
+        return x.new_empty(1, 0), loss.detach()[None]
+
+    def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:
+        """What a way shows that is not plain autograd; nothing if it is, up to rounding.
+
+        Raises:
+            Exception: what the way does not bear.
+        """
+        said = ""
+        for tried in range(TRIES):
+            x, *want = plain if plain and not tried else self.plain(tried)
+            if not bool(want[1].isfinite().all()):
+                continue
+            gap = largest_error(found := WAYS[name](self.network, x, self.batch), want)
+            # Only what is not equal asks how exact plain autograd is.
+            if gap <= self.rounding or gap <= self._inexact(x, want) or self._saturated(name, x, found, want):
+                return ""
+            said = said or f"{gap:.2g} apart, most in {self._most(found[0], want[0])}"
+        return said
+
+    @property
+    def rounding(self) -> float:
+        """By how much two ways may differ."""
+        return self._unit * (ROUNDINGS if self._unit < 2**-20 else ROUNDINGS / 8)
+
+    @cached_property
+    def _unit(self) -> float:
+        """What a product is rounded to."""
+        if self.network.precision:
+            return float(2**-8)
+        if self.about.dtype == torch.float32 and self.about.device.type == "cuda":
+            convolved = any(isinstance(p, nn.modules.conv._ConvNd | nn.RNNBase) for p in self.network.module.modules())
+            if torch.backends.cuda.matmul.allow_tf32 or (convolved and torch.backends.cudnn.allow_tf32):
+                return float(2**-10)
+        return torch.finfo(self.about.dtype).eps
+
+    def _inexact(self, x: Stack, want: Sequence[Tensor]) -> float:
+        """By how much, where plain autograd moves more if the model moves by a unit in the last place."""
+        moved = looped(self.network, nearby_models(x, self.seed, self._unit), self.batch)
+        return float(min(self.rounding + 16 * largest_error(moved, want), max(self.rounding, self._unit**0.5)))
+
+    def _saturated(self, name: str, x: Stack, found: Sequence[Tensor], want: Sequence[Tensor]) -> bool:
+        """Whether a way that is written out is as near as cross-entropy is exact.
+
+        Where a class is all but certain, p - 1 is the difference of two numbers near 1, and rounded as these are. So
+        gradients are apart by roundings of those that outputs would have which are sent back whole.
+        """
+        if name not in WRITTEN_OUT or self.network.written_out[1] is not cross_entropy:
+            return False
+
+        def whole(output: Tensor, targets: Tensor) -> Tensor:
+            signs = torch.ones(output.shape[1], dtype=output.dtype, device=output.device)
+            signs[1::2] = -1
+            return (output * signs).sum() / len(output)
+
+        longest, _ = looped(Network(self.network.module, whole, self.network.precision), x, self.batch)
+        gaps = (found[0] - want[0]).norm(dim=1) - self.rounding * want[0].norm(dim=1)
+        allowed = self.rounding / 8 * longest.norm(dim=1)
+        return bool((gaps <= allowed).all()) and largest_error((want[0], found[1]), want) <= self.rounding
+
+    def _most(self, g: Stack, want: Stack) -> str:
+        parts = self.network.named(g - want)
+        return max(parts, key=lambda name: float(parts[name].norm()))
+
+
+def nearby_models(x: Stack, seed: int, share: float = BESIDE, out: Stack | None = None) -> Stack:
+    """A model, or two, a little beside those of a stack, to either side; a function of the seed."""
+    generator = torch.Generator(x.device).manual_seed(seed)
+    aside = torch.rand(x.shape[1], generator=generator, dtype=x.dtype, device=x.device).mul_(2 * share).sub_(share)
+    size = x.norm(dim=1, keepdim=True) / x.shape[1] ** 0.5
+    out = torch.abs(x, out=out).add_(torch.where(size > 0, size, 1))
+    for row in out:
+        row.mul_(aside)
+        aside.neg_()
+    return out.add_(x)
+
+
+SOME = 2**16
+"""Entries of a gradient that are kept to see whether it is the same later."""
+
+PIECE = 2**16
+"""Entries of a gradient that are compared at once, in float64."""
+
+
+def largest_error(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
+    """The largest distance of two clients' gradients over their length, or of their losses.
+
+    What is no number in both counts nothing; where it is one in the other, they are infinitely far apart.
+    """
+    (g, losses), (want, told) = ([part.detach() for part in pair] for pair in (one, other))
+    losses, told = losses.double(), told.double()
+    off, length = torch.zeros_like(losses), torch.zeros_like(losses)
+    far = losses.isfinite() != told.isfinite()
+    for here, there in zip(torch.split(g, PIECE, 1), torch.split(want, PIECE, 1), strict=True):
+        far |= (here.isfinite() != there.isfinite()).any(dim=1)
+        a, b = (part.double().nan_to_num(0, 0, 0) for part in (here, there))
+        off += (a - b).square().sum(1)
+        length += b.square().sum(1)
+    if bool(far.any()):
+        return float("inf")
+    gradients = off.sqrt() / (length.sqrt() + 1e-3 * told.abs())
+    # A small loss is the difference of outputs, and rounded as these are.
+    values = (losses - told).abs() / (told.abs() + 1)
+    return float(torch.maximum(gradients.nan_to_num(0), values).max())
+
+
+def refusal(network: Network, name: str) -> str:
+    """Why a way is not looked at: what its module, or its loss, would not show now; nothing where it is."""
+    if name == CHANNELS_LAST and name not in network.ways:
+        return network.by_itself or f"it {Reason.NO_IMAGES}, as convolutions of images have"
+    if name not in ALONE and network.by_itself:
+        return network.by_itself
+    if name in WRITTEN_OUT or name in ALONE:
+        return ""
+    parts = dict(network.module.named_modules())
+    if isinstance(network.loss, nn.Module):
+        parts |= {"the loss": network.loss}
+    for where, part in parts.items():
+        if hooked(part):
+            return f"{where or 'the module'} ({type(part).__name__}) {Reason.HOOKED}"
+        if name == "stacked" and isinstance(part, nn.Embedding | nn.EmbeddingBag) and part.padding_idx is not None:
+            # torch's backward pass of stacked embeddings leaves out the padding row of the first client only.
+            return f"{where or 'the module'} ({type(part).__name__}) has a padding row, which {Reason.UNBEARABLE}"
+    return asks(network.module, network.loss, network.asked, name)
+
+
+def look(network: Network, name: str, look: Look, plain: tuple[Stack, Stack, Weights] | None = None) -> None:
+    """Refuse a way that does not train what it was given.
+
+    Raises:
+        LayersError: it does not take the module or the loss.
+        ModuleError: it comes to other gradients than plain autograd on the module itself.
+    """
+    refused = refusal(network, name)
+    if refused:
+        raise LayersError(refused)
+    differs = look.differs(name, plain)
+    if differs:
+        raise ModuleError(
+            f"{name}: it {Reason.DIFFERS} than plain autograd on the module with its parameters set ({differs}): the "
+            f"module or the loss sees its parameters, or a minibatch, otherwise there, as in a closure, a list, "
+            f"model.parameters() or an own derivative; name way='looped', which is plain autograd"
+        )

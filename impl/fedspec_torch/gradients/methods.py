@@ -1,0 +1,510 @@
+"""The gradients of a module for a stack of clients, each at its own parameters and on its own minibatch.
+
+Six ways to the same numbers, up to the order of sums:
+
+* ``compiled``: chains of linear layers and activations on a CPU, in loops that numba compiles;
+* ``layered``: such chains anywhere, forward and backward written out in operators of torch;
+* ``stacked``: the forward pass of all clients under ``vmap``, then one plain backward pass of the summed losses;
+* ``vmapped``: forward and backward pass of one client under ``vmap``;
+* ``looped``: one client after another, plain autograd on the module itself with its parameters set: it takes any
+  module, and is what the others are held to (:mod:`fedspec_torch.gradients.gradcheck`);
+* ``channels_last``: the same with images, and the weights of convolutions, in that memory format.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from math import prod
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad_and_value, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from fedspec.errors import ShapeError
+from fedspec_torch.arith import Stack, Vector, Weights, fills_device
+from fedspec_torch.data.batches import Walk
+from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.gradients import module_state
+from fedspec_torch.gradients.graphs import Recordings
+from fedspec_torch.gradients.vmap_guard import guard
+from fedspec_torch.layers import chains as layers
+from fedspec_torch.layers.descent import gradients
+from fedspec_torch.layers.loops import Loops, refusal
+from fedspec_torch.layers.workspace import Workspace
+from fedspec_torch.refusals import ModuleError, Reason
+
+Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""The mean loss of a minibatch from the module's output and the targets: one number."""
+
+Way: TypeAlias = Callable[["Network", Stack, Minibatch], tuple[Stack, Weights]]
+"""From models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
+
+IMAGES = 4
+"""Axes of a minibatch of images, and of the weights of a convolution of images."""
+
+KEPT = torch.preserve_format
+"""The format in memory that parameters and images have."""
+
+LYING = "in a vector"
+"""How parameters are lent that lie in a vector."""
+
+_turns: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
+_asked = threading.Lock()
+
+
+@dataclass(eq=False)
+class Network:
+    """A module as a function of one flat vector of its trainable parameters.
+
+    Attributes:
+        module: what is trained; whoever calls it has its turn, and leaves its parameters as they were.
+        loss: of an output and its targets.
+        precision: None: the parameters' own; ``bf16``: products are taken of numbers rounded to bfloat16, as
+            ``torch.autocast`` does it, and everything else in float32.
+        asked: what module and loss asked torch at the first call (:mod:`fedspec_torch.gradients.vmap_guard`).
+    """
+
+    module: nn.Module
+    loss: Loss
+    precision: str | None = None
+    asked: set[str] = field(default_factory=set, init=False, repr=False)
+    lies: bool = field(default=False, init=False)
+    """Whether parameters may lie in a vector: a view of one, in the module or a closure, would not follow it there."""
+    _memory: threading.local = field(default_factory=threading.local, init=False, repr=False)
+
+    @cached_property
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """What is trained, by name, each once however often the module uses it; what holds no number is not."""
+        return {name: p for name, p in self.module.named_parameters() if p.requires_grad and p.numel()}
+
+    @cached_property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of what is trained, by name."""
+        return {name: tuple(p.shape) for name, p in self.parameters.items()}
+
+    @cached_property
+    def running(self) -> dict[str, Tensor]:
+        """The buffers that hold running statistics, by name."""
+        return module_state.running(self.module)
+
+    @property
+    def draws(self) -> bool:
+        """Whether module or loss draws, for all that was seen at the first call."""
+        return module_state.RANDOM in self.asked
+
+    @property
+    def by_itself(self) -> str:
+        """Why each client is trained by plain autograd on the module itself; nothing where other ways may do."""
+        if self.draws:
+            return f"it {Reason.DRAWS}, and each client has draws of its own"
+        return f"it {Reason.STATISTICS}, and each client has its own" if self.running else ""
+
+    @property
+    def ways(self) -> list[str]:
+        """The ways that are worth a look.
+
+        Masks are drawn in the order of memory, so that what draws would draw others in another format.
+        """
+        images = not self.draws and any(len(shape) == IMAGES for shape in self.shapes.values())
+        alone = [name for name in ALONE if images or name != CHANNELS_LAST]
+        return alone if self.by_itself or self.is_large else [*(name for name in WAYS if name not in ALONE), *alone]
+
+    @cached_property
+    def is_large(self) -> bool:
+        """True if one client's model fills the device: clients are trained one after another, as a plain loop does."""
+        first, *_ = self.parameters.values()
+        return fills_device(first.detach().new_empty(()).expand(sum(self.sizes)))
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many numbers each of them holds."""
+        return [prod(shape) for shape in self.shapes.values()]
+
+    @cached_property
+    def places(self) -> dict[str, tuple[str, ...]]:
+        """Where each of them stands in the module: a parameter may be used by several of its parts.
+
+        A part that has several names is entered by one of them: torch 2.13 leaves the last call's tensors in it
+        otherwise.
+        """
+        found: dict[int, list[str]] = {}
+        for prefix, part in self.module.named_modules():
+            for name, p in part._parameters.items():
+                if p is not None:
+                    found.setdefault(id(p), []).append(f"{prefix}.{name}".lstrip("."))
+        return {name: tuple(found[id(p)]) for name, p in self.parameters.items()}
+
+    @cached_property
+    def written_out(self) -> tuple[Any, Any]:
+        """The layers and the loss of the way ``layered``.
+
+        Raises:
+            LayersError: module, loss or precision is not written out.
+        """
+        if self.precision:
+            raise layers.LayersError(f"{self.precision} is not written out")
+        ends = list(accumulate(self.sizes, initial=0))
+        places = {id(p): slice(*ends[j : j + 2]) for j, p in enumerate(self.parameters.values())}
+        return layers.layers_of(self.module, places), layers.written_out(self.loss)
+
+    @cached_property
+    def is_written_out(self) -> bool:
+        """Whether the way ``layered`` is open."""
+        try:
+            _ = self.written_out
+        except layers.LayersError:
+            return False
+        return True
+
+    def buffer(self, x: Stack) -> Stack:
+        """Where gradients of such a block are written, the same at every step of this thread."""
+        return self._kept("g", x, (), lambda: x.new_empty(x.shape))[: len(x)]
+
+    def workspace(self, x: Stack, b: int) -> Workspace:
+        """Where such a block with minibatches of b is passed forward and backward, the same for this thread."""
+        found: Workspace = self._kept("work", x, b, lambda: Workspace.of(self.written_out[0], x, b))
+        return found.first(len(x))
+
+    @cached_property
+    def turn(self) -> threading.RLock:
+        """Who has it may call the module: no other thread does, be it for another federation."""
+        with _asked:
+            return _turns.setdefault(self.module, threading.RLock())
+
+    @contextmanager
+    def lent(self, form: torch.memory_format = KEPT) -> Iterator[list[nn.Parameter]]:
+        """The module's own parameters, to be set; afterwards they and their gradients are as they were.
+
+        Who has them in this thread in that format may have them again, and hands them on as they are.
+
+        Args:
+            form: the format in memory of those of four axes, while they are lent.
+        """
+        parameters, outside = list(self.parameters.values()), vars(self._memory).get("lent")
+        if outside == form:
+            yield parameters
+            return
+        aside = module_state.restoring(parameters[0].device, self.running, draws=self.draws)
+        with self.turn, aside:
+            before = [(p.detach().clone(), p.grad) for p in parameters]
+            laid = [(p, p.data) for p in parameters if p.dim() == IMAGES and form is not (outside or KEPT)]
+            try:
+                for p, data in laid:
+                    p.data = data.clone(memory_format=torch.contiguous_format if form is KEPT else form)
+                self._memory.lent = form
+                yield parameters
+            finally:
+                self._memory.lent = outside
+                for p, data in laid:
+                    p.data = data
+                with torch.no_grad():
+                    for p, (value, grad) in zip(parameters, before, strict=True):
+                        p.copy_(value)
+                        p.grad = grad
+
+    @contextmanager
+    def lying_in(
+        self, y: Vector, g: Vector | None = None, form: torch.memory_format = KEPT
+    ) -> Iterator[list[nn.Parameter]]:
+        """The module's own parameters, which lie in a vector while they are lent: a step on them is a step on it.
+
+        Where :attr:`lies` is not known, or in another format or type, a copy stands for the vector, and is written to
+        it at the end.
+
+        Args:
+            y: the vector.
+            g: where their gradients are added up; None: where torch puts them.
+            form: the format in memory of those of four axes.
+        """
+        parameters = list(self.parameters.values())
+        if not self.lies or form is not KEPT or any(p.dtype != y.dtype for p in parameters):
+            with self.lent(form):
+                self.put(y)
+                yield parameters
+                if g is not None:
+                    self.collect(g)
+                torch.cat([p.detach().reshape(-1) for p in parameters], out=y)
+            return
+        grads = [None] * len(parameters) if g is None else [*self.named(g.zero_()).values()]
+        outside = vars(self._memory).get("lent")
+        aside = module_state.restoring(y.device, self.running, draws=self.draws) if outside is None else nullcontext()
+        with self.turn, aside:
+            before = [(p.data, p.grad) for p in parameters]
+            try:
+                self._memory.lent = LYING
+                for p, part, grad in zip(parameters, self.named(y).values(), grads, strict=True):
+                    p.data, p.grad = part, grad
+                yield parameters
+            finally:
+                self._memory.lent = outside
+                for p, (data, grad) in zip(parameters, before, strict=True):
+                    p.data, p.grad = data, grad
+
+    def put(self, x: Vector) -> None:
+        """Set the module's own parameters, without gradients."""
+        with torch.no_grad():
+            copied([*self.parameters.values()], [*self.named(x).values()])
+            for p in self.parameters.values():
+                p.grad = None
+
+    def collect(self, g: Vector) -> None:
+        """Write the gradients of the module's own parameters to a vector; what the loss does not see has zero."""
+        parameters = self.parameters.values()
+        found = [torch.zeros_like(p) if p.grad is None else p.grad.to_dense() for p in parameters]
+        copied([*self.named(g).values()], found)
+
+    @contextmanager
+    def of_client(self, batch: Minibatch, j: int) -> Iterator[None]:
+        """A call with the draws and the running statistics of a client, which it moves."""
+        if batch.seeds and self.draws:
+            module_state.sow(batch.inputs.device, batch.seeds[j])
+        if batch.statistics is None:
+            yield
+            return
+        module_state.write_buffers(self.running, batch.statistics[j])
+        yield
+        batch.statistics[j] = module_state.read_buffers(self.running)
+
+    def backward(self, inputs: Tensor, targets: Tensor, form: torch.memory_format = KEPT) -> Tensor:
+        """The loss of a minibatch at the module's own parameters, whose gradients are where torch leaves them."""
+        if inputs.dim() == IMAGES and form is not KEPT:
+            inputs = inputs.contiguous(memory_format=form)
+        with torch.enable_grad():
+            loss = self.value_of(self.module, inputs, targets)
+            loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    def loops(self, x: Stack, walk: Walk) -> Loops:
+        """The compiled loops for such models and minibatches, the same for this thread.
+
+        Raises:
+            LayersError: they do not take the module, the loss, the precision, the models or the minibatches.
+        """
+        chain, loss = self.written_out
+        refused = refusal(chain, loss, x, walk)
+        if refused:
+            raise layers.LayersError(f"{refused}; {Reason.NOT_WRITTEN_OUT} there")
+        b = int(walk.sizes.max())
+        found: Loops = self._kept("loops", x[:1], b, lambda: Loops.of(chain, loss, x, b))
+        return found
+
+    def vector_of(self, x: Stack, name: str) -> Stack:
+        """Where a solver keeps something of each client of such a block, the same at every run of this thread."""
+        return self._kept(f"vector {name}", x, (), lambda: x.new_empty(x.shape))[: len(x)]
+
+    def recordings(self, x: Stack) -> Recordings:
+        """The runs of such models that were recorded, the same for this thread."""
+        found: Recordings = self._kept("recordings", x[:1], (), Recordings)
+        return found
+
+    def _kept(self, name: str, x: Stack, more: Any, make: Callable[[], Any]) -> Any:
+        """What was made for blocks of that type that were no smaller, or is made and kept in its place."""
+        held, key = vars(self._memory), (x.dtype, x.device, more)
+        if name not in held or held[name][0] != key or held[name][1] < len(x):
+            held[name] = None
+            held[name] = (key, len(x), make())
+        return held[name][2]
+
+    def run(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """What the module makes of a minibatch with these parameters; what nobody trains it reads as it is."""
+        given = {place: parameters[name] for name, places in self.places.items() for place in places}
+        output: Tensor = functional_call(self.module, given, (inputs,), tie_weights=False)
+        return output
+
+    def rounding(self, device: torch.device) -> AbstractContextManager[Any]:
+        """While it is on, products are taken of rounded numbers, where the precision says so."""
+        return torch.autocast(device.type, torch.bfloat16) if self.precision else nullcontext()
+
+    def vector(self) -> Vector:
+        """The present parameters of the module as one vector of its own."""
+        return torch.cat([p.detach().reshape(-1) for p in self.parameters.values()])
+
+    def named(self, x: Vector | Stack) -> dict[str, Tensor]:
+        """The parameters in a vector [d], or of every client in a stack [n, d], as views."""
+        parts = x.split(self.sizes, dim=-1)
+        lead = x.shape[:-1]
+        return {n: part.reshape((*lead, *shape)) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
+
+    def value(self, parameters: Mapping[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a minibatch.
+
+        Raises:
+            ShapeError: it is not one number.
+        """
+        return self.value_of(lambda inputs: self.run(parameters, inputs), inputs, targets)
+
+    def value_of(self, run: Callable[[Tensor], Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+        """The loss of a minibatch, from what gives the output.
+
+        Raises:
+            ShapeError: it is not one number.
+        """
+        with self.rounding(inputs.device):
+            loss = self.loss(run(inputs), targets)
+        if not isinstance(loss, Tensor):
+            raise ShapeError(f"loss: got {type(loss).__name__}, expected one number as a tensor; leave out float, item")
+        if loss.numel() != 1:
+            raise ShapeError(
+                f"loss: got shape {tuple(loss.shape)}, expected one number; take the mean over the minibatch"
+            )
+        return loss.reshape(())
+
+
+def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+    """All clients forward at once, one backward pass of the sum of their losses."""
+    leaf = x.detach().requires_grad_()
+    with torch.enable_grad(), network.turn, guard(network.asked), attending(x.device):
+        losses = vmap(network.value)(network.named(leaf), batch.inputs, batch.targets)
+        (g,) = torch.autograd.grad(losses.sum(), leaf)
+    return g, losses.detach()
+
+
+def attending(device: torch.device) -> AbstractContextManager[Any]:
+    """While it is on, attention on a GPU is two products and a softmax.
+
+    Of a hundred clients' transformers torch's kernels for it were refused under vmap (``stacked``), or took three times
+    as long (``vmapped``), on an H200 with torch 2.11.
+    """
+    return sdpa_kernel(SDPBackend.MATH) if device.type == "cuda" else nullcontext()
+
+
+def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+    """Gradient and loss of one client, for all of them at once."""
+
+    def one(row: Vector, inputs: Tensor, targets: Tensor) -> Tensor:
+        return network.value(network.named(row), inputs, targets)
+
+    with network.turn, guard(network.asked), attending(x.device):
+        g, losses = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
+    # What the loss holds beside may want gradients of its own.
+    return g.detach(), losses.detach()
+
+
+def looped(
+    network: Network, x: Stack, batch: Minibatch, form: torch.memory_format = KEPT, out: Stack | None = None
+) -> tuple[Stack, Weights]:
+    """One client after another.
+
+    Args:
+        network: module and loss.
+        x: the models.
+        batch: their minibatches.
+        form: the format in memory of images and of the weights of their convolutions.
+        out: where the gradients are written; None: to memory of their own.
+
+    Raises:
+        ModuleError: the module has changed its parameters.
+    """
+    g = torch.empty_like(x, memory_format=torch.contiguous_format) if out is None else out
+    losses = x.new_empty(len(x))
+    if network.lies:
+        for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
+            # Versions show whether a large model was written to: it is read no more often than a step reads it.
+            with network.lying_in(x[j], g[j], form) as parameters, network.of_client(batch, j):
+                versions = [p._version for p in parameters]
+                losses[j] = network.backward(*pair, form)
+                for p, version in zip(parameters, versions, strict=True):
+                    if p._version != version:
+                        raise was_written(p)
+        return g, losses
+    with network.lent(form) as parameters:
+        for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
+            network.put(x[j])
+            with network.of_client(batch, j):
+                losses[j] = network.backward(*pair, form)
+            for p, was in zip(parameters, network.named(x[j]).values(), strict=True):
+                check_unwritten(p, was)
+            network.collect(g[j])
+    return g, losses
+
+
+def channels_last(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+    """One client after another, images and the weights of convolutions in that format.
+
+    Raises:
+        ModuleError: the module has changed its parameters.
+    """
+    return looped(network, x, batch, form_of(CHANNELS_LAST))
+
+
+def form_of(way: str | None) -> torch.memory_format:
+    """The format in memory of images and convolutions in a way; what they have, where it has none of its own."""
+    return torch.channels_last if way == CHANNELS_LAST else KEPT
+
+
+def copied(to: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+    """Write tensors over others, in one call."""
+    write: Any = torch._foreach_copy_
+    write(to, values)
+
+
+def check_unwritten(p: Tensor, was: Tensor) -> None:
+    """Refuse a module that has changed what it was given.
+
+    Raises:
+        ModuleError: its parameter is another.
+    """
+    if not torch.equal(p.detach(), was) and not bool(was.isnan().any()):
+        raise was_written(p)
+
+
+def was_written(p: Tensor) -> ModuleError:
+    """The refusal of a module that writes to its parameters."""
+    return ModuleError(
+        f"model: it {Reason.WRITES}: a parameter of shape {tuple(p.shape)} is another after a call (a clamp, "
+        f"max_norm), and what becomes of it is the algorithm's; use a parametrization, or clamp a copy"
+    )
+
+
+def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) -> tuple[Stack, Weights]:
+    """Forward and backward pass written out, for chains of linear layers and activations.
+
+    Losses that nobody wants to be told are none.
+
+    Raises:
+        LayersError: module or loss is not written out.
+    """
+    chain, loss = network.written_out
+    g, work = network.buffer(x), network.workspace(x, batch.inputs.shape[1])
+    return g, gradients(chain, loss, x, batch, work, g, told=told)
+
+
+def compiled(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
+    """The same in compiled loops.
+
+    Raises:
+        LayersError: they do not take the module, the loss, the precision, the models or the minibatch.
+    """
+    (n, b), g = batch.targets.shape[:2], network.buffer(x)
+    each = np.full(n, b)
+    walk = Walk(each, batch.inputs.flatten(0, 1), batch.targets.flatten(0, 1), b * np.arange(n), each, None)
+    return g, network.loops(x, walk).steps(x, walk, 0, [1] * n, g, [1], adds=False)
+
+
+WAYS: dict[str, Way] = {
+    "compiled": compiled,
+    "layered": layered,
+    "stacked": stacked,
+    "vmapped": vmapped,
+    "looped": looped,
+    "channels_last": channels_last,
+}
+"""The ways by name."""
+
+CHANNELS_LAST = "channels_last"
+
+
+ALONE = {"looped": "alone", CHANNELS_LAST: CHANNELS_LAST}
+"""Those that take one client after another, by plain autograd on the module itself, and their whole runs of SGD."""
+
+WRITTEN_OUT = ("compiled", "layered")
+"""Those that look into the module."""

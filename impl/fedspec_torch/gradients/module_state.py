@@ -1,0 +1,97 @@
+"""What a module has beside its parameters while it trains: running statistics, and what it draws.
+
+A client's step is a function of its model, its minibatch, and a seed: torch's generator is seeded with it before each
+call of a module that draws. Running statistics move with every call and change no gradient, which is tried before they
+are let in; a vector holds them, as one holds the parameters.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TypeGuard
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+
+from fedspec_torch.data.batches import mixed
+
+RANDOM = "random numbers"
+"""What is noted among what a module asked torch for."""
+
+_drawing = threading.RLock()
+"""torch's generator is one for all threads."""
+
+
+def tracks(part: nn.Module) -> TypeGuard[_NormBase]:
+    """Whether a part moves running statistics when it is called."""
+    return isinstance(part, _NormBase) and part.track_running_stats and part.training
+
+
+def running(module: nn.Module) -> dict[str, Tensor]:
+    """The buffers that move with every call, by name: of norms that track statistics, in their training mode."""
+    found: dict[str, Tensor] = {}
+    for prefix, part in module.named_modules():
+        if tracks(part):
+            found |= {f"{prefix}.{name}".lstrip("."): b for name, b in part.named_buffers(recurse=False)}
+    return found
+
+
+def read_buffers(buffers: Mapping[str, Tensor]) -> Tensor:
+    """[b] what is in them, in float64, which holds counters too."""
+    parts = [buffer.detach().reshape(-1).double() for buffer in buffers.values()]
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.float64)
+
+
+def write_buffers(buffers: Mapping[str, Tensor], values: Tensor) -> None:
+    """Set them; what counts is rounded to whole numbers."""
+    at = 0
+    with torch.no_grad():
+        for buffer in buffers.values():
+            part = values[at : at + buffer.numel()].view(buffer.shape)
+            buffer.copy_(part if buffer.is_floating_point() else part.round())
+            at += buffer.numel()
+
+
+def seed_of(seed: int, round: int, client: int, step: int) -> int:
+    """What torch's generator is seeded with before a local step of a client, where the module draws."""
+    # An older NumPy shifts no unsigned number by a Python one.
+    return int(mixed(seed, round, client, step, 1)) >> 1
+
+
+def sow(device: torch.device, seed: int) -> None:
+    """Seed torch's generators, of the CPU and of the device."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
+
+
+@contextmanager
+def restoring(device: torch.device, buffers: Mapping[str, Tensor], *, draws: bool) -> Iterator[None]:
+    """Afterwards the buffers, and torch's generators if the module draws, are as they were."""
+    kept = {name: buffer.clone() for name, buffer in buffers.items()}
+    try:
+        with _generators(device, draws):
+            yield
+    finally:
+        with torch.no_grad():
+            for name, buffer in buffers.items():
+                buffer.copy_(kept[name])
+
+
+@contextmanager
+def _generators(device: torch.device, draws: bool) -> Iterator[None]:
+    if not draws:
+        yield
+        return
+    with _drawing:
+        before = torch.get_rng_state()
+        there = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+        try:
+            yield
+        finally:
+            torch.set_rng_state(before)
+            if there is not None:
+                torch.cuda.set_rng_state(there, device)

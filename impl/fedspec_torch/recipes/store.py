@@ -1,0 +1,168 @@
+"""What has been run of a recipe, in a file that grows by every run, so that nothing is lost when it is broken off."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy
+import torch
+
+import fedspec
+from fedspec.parsing import parse_json
+from fedspec_torch.recipes.measures import MEASURES, measured
+from fedspec_torch.recipes.parser import RecipeError, digests
+from fedspec_torch.recipes.recipe import Recipe
+from fedspec_torch.recipes.runner import points
+from fedspec_torch.recipes.tables import looked_at
+from fedspec_torch.run.log import write_atomically
+
+Record = Mapping[str, Any]
+
+
+@dataclass
+class Stored:
+    """The runs of a recipe at a size.
+
+    Attributes:
+        recipe: whose they are.
+        size: small or large.
+        versions: of what computed them.
+        date: of the last one.
+        runs: as :func:`fedspec_torch.recipes.runner.played` gives them.
+        grids: by trial, the points that were tried and what came out.
+    """
+
+    recipe: Recipe
+    size: str
+    versions: dict[str, str]
+    date: str = ""
+    runs: list[Record] = field(default_factory=list)
+    grids: dict[str, list[tuple[dict[str, Any], float]]] = field(default_factory=dict)
+
+    def has(self, trial: str, seed: int) -> bool:
+        """Whether that run is among them."""
+        return any(r["trial"] == trial and r["seed"] == seed for r in self.runs)
+
+    def add(self, record: Record) -> None:
+        """One run more."""
+        self.runs.append(record)
+        self.date = datetime.now(UTC).date().isoformat()
+
+
+def versions() -> dict[str, str]:
+    """Of what numbers depend on."""
+    return {
+        "fedspec": fedspec.__version__,
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "torch": torch.__version__,
+        "machine": platform.machine(),
+    }
+
+
+def opened(recipe: Recipe, size: str, file: Path) -> Stored:
+    """What the file has of this recipe, under these versions; else nothing.
+
+    Raises:
+        RecipeError: the file is there and cannot be read.
+    """
+    fresh = Stored(recipe, size, versions())
+    if not file.exists():
+        return fresh
+    found = _read(file)
+    if found["versions"] != fresh.versions or found["size"] != size:
+        return fresh
+    there = stored(recipe, found)
+    # What is tuned may be changed after the grids were tried, and one trial without the others.
+    runs = [r for r in there.runs if r["trial"] in current(recipe, found, "digests")]
+    grids = {name: some for name, some in there.grids.items() if name in current(recipe, found, "tried")}
+    return replace(there, runs=runs, grids=grids)
+
+
+def current(recipe: Recipe, found: Mapping[str, Any], what: str) -> set[str]:
+    """The trials that are as they were when the file was written: for their runs, or for what was ``tried``."""
+    now = digests(recipe, found["size"], grids=what == "tried")
+    return {name for name, digest in now.items() if found[what].get(name) == digest}
+
+
+def stored(recipe: Recipe, found: Mapping[str, Any]) -> Stored:
+    """The content of a file as a record."""
+    grids = {name: [(dict(point), score) for point, score in some] for name, some in found["grids"].items()}
+    return Stored(recipe, found["size"], dict(found["versions"]), found["date"], list(found["runs"]), grids)
+
+
+def kept(file: Path, recipe: Recipe) -> Stored:
+    """A stored result of a recipe as it is now.
+
+    Raises:
+        RecipeError: the file cannot be read, or is of another state of the recipe.
+    """
+    found = _read(file)
+    size, names = found["size"], {trial.name for trial in recipe.trials}
+    there, measures = stored(recipe, found), {*looked_at(recipe)}
+    same = (found["last"], found["target"]) == (recipe.last, recipe.target) and current(
+        recipe, found, "digests"
+    ) == names
+    whole = all(there.has(name, seed) for name in names for seed in range(recipe.sizes[size].seeds))
+    if not (same and whole and all(measures <= {*r.get("measures", MEASURES)} for r in there.runs)):
+        raise RecipeError(
+            f"{file}: of another state of {recipe.id}; run fedspec reproduce {recipe.id} and store it again"
+        )
+    for name, tried in there.grids.items():
+        missing = [point for point in points(recipe.trial(name)) if point not in [p for p, _ in tried]]
+        if missing or name not in current(recipe, found, "tried"):
+            raise RecipeError(
+                f"{file}: the grid of {name} is another one than the recipe's; run it with --retune and store it again"
+            )
+    return there
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = parse_json(file.read_text(encoding="utf-8"))
+        if not {"digests", "tried", "last", "target", "size", "versions", "date", "runs", "grids"} <= found.keys():
+            raise ValueError("it lacks what such a file has")
+    except (AttributeError, OSError, ValueError) as error:
+        raise RecipeError(f"{file}: cannot be read as runs of a recipe: {error}; remove it to begin anew") from error
+    return found
+
+
+def write(found: Stored, file: Path, *, brief: bool = False) -> None:
+    """Write the file, at once or not at all.
+
+    Args:
+        found: what is written.
+        file: where.
+        brief: without the course of runs: what was measured of each instead.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    runs = [_brief(r, found.recipe) for r in found.runs] if brief else found.runs
+    head = {
+        "recipe": found.recipe.id,
+        "size": found.size,
+        "date": found.date,
+        "versions": found.versions,
+        "last": found.recipe.last,
+        "target": found.recipe.target,
+        "digests": digests(found.recipe, found.size),
+        "tried": digests(found.recipe, found.size, grids=True),
+    }
+    lines = [json.dumps(head, indent=1)[1:-2] + ","]
+    lines.append(' "grids": ' + json.dumps(found.grids) + ",")
+    lines.append(' "runs": [\n  ' + ",\n  ".join(json.dumps(r) for r in runs) + "\n ]")
+    write_atomically(file, "{" + "\n".join(lines) + "\n}\n")
+
+
+def _brief(record: Record, recipe: Recipe) -> Record:
+    """A run with its measures in place of its course."""
+    known = ("trial", "algorithm", "seed", "hyper", "rounds", "diverged", "seconds")
+    found = {name: measured(name, record, recipe.last, recipe.target) for name in looked_at(recipe)}
+    return {**{name: record[name] for name in known}, "measures": found}

@@ -1,0 +1,165 @@
+"""What clients remember between rounds: a row for each of them, written where it is, in memory or in a file.
+
+As the text has it, a round makes a copy of all rows in which those of its participants are new. For 100,000 clients of
+650 float32 numbers that is 0.26 GB to move for the sake of a hundred rows. So a run, which alone has its state, gives
+the text a stack that is its own copy. A test holds every algorithm to the text with copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+import array_api_compat.torch
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from fedspec.errors import PlanError
+from fedspec_torch.plan import neighbours
+from fedspec_torch.ranks.rows import Rows
+from fedspec_torch.ranks.sharded import each_tensor, is_copied
+from fedspec_torch.ranks.undo import UndoLog
+
+AT_ONCE = 2**22
+"""Entries that are copied at once into a file."""
+
+
+class InPlaceStack(Tensor):
+    """A stack that is written where it is: asked for a copy, it gives itself. What is computed from it is plain.
+
+    Rows of neighbours are no copy either: the text reads what clients remember before it writes it anew.
+
+    Attributes:
+        before: what is told of rows that are written over; None: nobody is.
+    """
+
+    before: UndoLog | None = None
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.clone:
+            return args[0]
+        if func in (Tensor.__getitem__, Tensor.__setitem__) and isinstance(args[1], list):
+            # Neighbours are read where they are, and written several times as fast as rows by their numbers.
+            args = (args[0], neighbours(args[1]) or args[1], *args[2:])
+        with torch._C.DisableTorchFunctionSubclass():
+            if func is Tensor.__setitem__ and args[0].before:
+                args[0].before.note(args[0].as_subclass(Tensor), args[1])
+            return func(*args, **(kwargs or {}))
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        return array_api_compat.torch
+
+
+class Alike(TorchFunctionMode):
+    """While a state is made that :func:`remembered` takes: a stack of one vector for all has the memory of one."""
+
+    def __init__(self, clients: int) -> None:
+        super().__init__()
+        self.clients = clients
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if is_copied(func, args, self.clients):
+            return args[0][0].expand(self.clients, -1)
+        return func(*args, **(kwargs or {}))
+
+
+def remembered(state: Any, clients: int, folder: str | Path | None = None) -> Any:
+    """The state with its rows of all clients as they are kept.
+
+    Args:
+        state: of an algorithm with a server, that nobody else has.
+        clients: how many there are.
+        folder: where a file holds the rows, which has no name there and is gone with the process; None: in memory.
+
+    Raises:
+        PlanError: the folder does not exist or has no room, or the rows are on another device than the CPU.
+    """
+    seen: set[int] = set()
+
+    def of(tensor: Tensor) -> Tensor:
+        if isinstance(tensor, Rows):
+            parts = {s: _in_file(p, folder) if folder else p for s, p in tensor.parts.items()}
+            return Rows(parts, tensor.rows_of, kept=True)
+        if tensor.ndim != 2 or len(tensor) != clients:
+            return tensor
+        if folder:
+            own = _in_file(tensor, folder)
+        else:
+            # Two entries of a state may begin as one stack, and the stack of one client as a vector of the server.
+            shared = clients == 1 or tensor.stride(0) == 0 or tensor.data_ptr() in seen
+            own = tensor.clone(memory_format=torch.contiguous_format) if shared else tensor
+        seen.add(own.data_ptr())
+        return own.as_subclass(InPlaceStack)
+
+    return each_tensor(of, state)
+
+
+def may_be_written(state: Any, clients: int) -> bool:
+    """Whether a round may write to the rows of its clients before it is done: all that there are, are kept."""
+    found: list[bool] = []
+
+    def look(tensor: Tensor) -> Tensor:
+        found.append(isinstance(tensor, InPlaceStack) or tensor.ndim != 2 or len(tensor) != clients)
+        return tensor
+
+    each_tensor(look, state)
+    return all(found)
+
+
+def is_written_over(state: Any) -> bool:
+    """Whether a state has rows that the next round writes over."""
+    found: list[bool] = []
+
+    def look(tensor: Tensor) -> Tensor:
+        found.append(isinstance(tensor, InPlaceStack) or (isinstance(tensor, Rows) and tensor.kept))
+        return tensor
+
+    each_tensor(look, state)
+    return any(found)
+
+
+@contextmanager
+def undoable(state: Any) -> Iterator[UndoLog]:
+    """While a round runs, what its clients' rows are that it writes over is kept."""
+    found: list[Any] = []
+
+    def look(tensor: Tensor) -> Tensor:
+        if isinstance(tensor, InPlaceStack | Rows):
+            found.append(tensor)
+        return tensor
+
+    each_tensor(look, state)
+    before = UndoLog()
+    for rows in found:
+        rows.before = before
+    try:
+        yield before
+    finally:
+        for rows in found:
+            rows.before = None
+
+
+def _in_file(stack: Tensor, folder: str | Path) -> Tensor:
+    if stack.device.type != "cpu":
+        raise PlanError(
+            f"client_state: the model is on {stack.device}; rows in a file are read on the CPU, leave it out"
+        )
+    if not Path(folder).is_dir():
+        raise PlanError(f"client_state: {folder} is no folder; make it first")
+    with NamedTemporaryFile(dir=folder, prefix="fedspec-rows-") as file:
+        try:
+            mapped = torch.from_file(file.name, shared=True, size=stack.numel(), dtype=stack.dtype).view(stack.shape)
+        except RuntimeError as error:
+            raise PlanError(f"client_state: {folder} has no room for rows of {stack.nbytes} bytes ({error})") from error
+    size = max(1, AT_ONCE // max(1, stack.shape[1]))
+    for start in range(0, len(stack), size):
+        rows = stack[start : start + size]
+        # A row of zeros takes no room on the disk before it is written.
+        if bool(rows.count_nonzero()):
+            mapped[start : start + size] = rows
+    return mapped

@@ -1,0 +1,44 @@
+"""What becomes of a run whose numbers are none any more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from fedspec.errors import FedspecError
+
+DIVERGED = "the model has diverged (a smaller eta_l or eta may help)"
+"""What to think of numbers that are none after some steps."""
+
+
+class DivergedError(FedspecError):
+    """The loss is no number any more; the message says when, and what to try."""
+
+
+def check_losses(losses: Mapping[int, float], round: int, unclean: Callable[[], str] = str) -> None:
+    """Refuse losses that are no numbers, of the models that clients began a round from.
+
+    Args:
+        losses: of some clients.
+        round: its number.
+        unclean: which clients have examples that are not finite.
+
+    Raises:
+        DivergedError: with the clients, and what to try.
+    """
+    wrong = [i for i, loss in losses.items() if not math.isfinite(loss)]
+    if not wrong:
+        return
+    named = ", ".join(map(str, wrong[:5])) + (", ..." if len(wrong) > 5 else "")
+    who = "every client" if len(wrong) == len(losses) else f"client{'s' * (len(wrong) > 1)} {named}"
+    begun = "" if round else "no step was taken before: "
+    raise DivergedError(
+        f"round {round}: the loss is {losses[wrong[0]]} for {who}; {begun}{explain_non_finite(unclean(), round)}"
+    )
+
+
+def explain_non_finite(unclean: str, round: int = 1) -> str:
+    """What to think of numbers that are none, and what to do."""
+    if unclean:
+        return f"examples of {unclean} are not finite: leave them out, or fill them"
+    return DIVERGED if round else "look for numbers that are not finite in the data, the model or the loss itself"

@@ -1,0 +1,37 @@
+"""How who is told of every round ends a run early."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fedspec.errors import PlanError
+from fedspec_torch.run.metrics import Told
+
+
+class Stop(Exception):
+    """Raised by a function of ``on_round`` to end the run after the round that it was told of; no error.
+
+    ``for r in run`` ends with that round, and goes on with the next one where it is asked again. ``run.step()`` raises
+    it, once the round is done. A combination that :func:`fedspec_torch.tune` tries has no score then.
+    """
+
+
+def notify(told: Sequence[Told], run: Any, done: Any) -> Stop | None:
+    """Tell everybody of a round that is done; the first that asks to stop.
+
+    Raises:
+        PlanError: one raises StopIteration, which ends whatever loop is nearest.
+    """
+    stop: Stop | None = None
+    for one in told:
+        try:
+            one(run, done)
+        except Stop as asked:
+            stop = stop or asked
+        except StopIteration as error:
+            raise PlanError(
+                f"on_round: StopIteration in round {done.round}, which is done; raise fedspec_torch.Stop to end a run, "
+                f"or give next() a default"
+            ) from error
+    return stop

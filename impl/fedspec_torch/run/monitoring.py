@@ -1,0 +1,97 @@
+"""What a run is looked at by: test examples, metrics on them, and who is told of every round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from math import isfinite
+from typing import Any
+
+from fedspec.errors import PlanError
+from fedspec_torch.data.examples import Examples, finite
+from fedspec_torch.data.loading import test_tensors
+from fedspec_torch.federation.batch_checks import check_test
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.refusals import DataError
+from fedspec_torch.run.log import log_of
+from fedspec_torch.run.metrics import Metric, Told
+from fedspec_torch.run.runs import Round
+
+
+def check_monitoring(
+    federation: Federation, test: Any, metrics: Any, on_round: Any, log: Any
+) -> tuple[Examples | None, dict[str, Metric], tuple[Told, ...]]:
+    """What a run is evaluated on and by, and who is told of its rounds, the log first.
+
+    Raises:
+        ShapeError: the test examples are no pair of tensors, or a Dataset whose examples do not fit together.
+        DataError: the Dataset draws at random, or the loss is no number because an example is none.
+        PlanError: metrics are no functions by name, or have nothing to test on; one who is told is no function; the log
+            cannot be written.
+    """
+    if test is not None:
+        test = test_tensors(test, federation.keys, federation.x0.device)
+        check_test(test)
+        check_finite(federation, test)
+    taken = tuple(f.name for f in fields(Round))
+    written = log_of(log)
+    return test, checked_metrics(metrics, test, taken), (*([written] if written else []), *checked_callbacks(on_round))
+
+
+def check_finite(federation: Federation, test: Examples) -> None:
+    """Refuse test examples that are not finite, where the loss of the initial model on all is no number for them.
+
+    Raises:
+        DataError: with the number of the first.
+    """
+    unclean = [int(k) for k in (~(finite(test[0]) & finite(test[1]))).nonzero()[:, 0]]
+    if not unclean:
+        return
+    # Whoever fills or masks such numbers has a loss all the same.
+    with federation.in_its_modes():
+        loss, _ = federation.evaluate(federation.x0, test)
+    if not isfinite(loss):
+        what = "targets" if bool(finite(test[0])[unclean[0]]) else "inputs"
+        more = f" (and {len(unclean) - 1} more are such)" if len(unclean) > 1 else ""
+        raise DataError(
+            f"test: example {unclean[0]} has {what} that are not finite{more}, and the loss on the test set is {loss}; "
+            f"leave it out, or fill it"
+        )
+
+
+def checked_metrics(metrics: Any, test: Any, taken: Sequence[str]) -> dict[str, Metric]:
+    """Metrics by name, as they were given.
+
+    Args:
+        metrics: what was given.
+        test: what the model is evaluated on.
+        taken: what a round tells anyway.
+
+    Raises:
+        PlanError: they are no functions by name, there is nothing to test on, or a name is taken.
+    """
+    if not metrics:
+        return {}
+    if not isinstance(metrics, Mapping):
+        raise PlanError(f"metrics: got {type(metrics).__name__}; give functions by name, metrics={{'f1': f}}")
+    if test is None:
+        raise PlanError("metrics: they are of the test set; give test=(inputs, targets)")
+    for name, metric in metrics.items():
+        if not isinstance(name, str) or not callable(metric):
+            raise PlanError(f"metrics: {name!r}: got {metric!r}; give a function of output and targets by its name")
+        if name in taken:
+            raise PlanError(f"metrics: {name!r} is what a round tells anyway; give it another name")
+    return dict(metrics)
+
+
+def checked_callbacks(on_round: Any) -> tuple[Told, ...]:
+    """Who is told of every round, as it was given: one function or several.
+
+    Raises:
+        PlanError: one is no function.
+    """
+    several = tuple(on_round) if isinstance(on_round, list | tuple) else (() if on_round is None else (on_round,))
+    for one in several:
+        if not callable(one):
+            raise PlanError(f"on_round: got {one!r}; give a function of run and round, or a list of them")
+    return several

@@ -1,0 +1,284 @@
+"""How a run begins: at the federation's model, or where a saved one has stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import UnionType
+from typing import Any
+
+from fedspec.catalogue import Algorithm, LocalSolver, Method, find
+from fedspec.errors import PlanError
+from fedspec.plan import Setup
+from fedspec.usual import usual
+from fedspec_torch.arith import Vector, check_whole
+from fedspec_torch.data.examples import Examples
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.ranks import sharded
+from fedspec_torch.ranks.processes import here
+from fedspec_torch.ranks.shards import Shards
+from fedspec_torch.refusals import ModuleError
+from fedspec_torch.run import checkpoints, client_memory
+from fedspec_torch.run.agreement import federation_differences, shard_federation, unlike
+from fedspec_torch.run.arguments import check_finite, hyper_of, trainer
+from fedspec_torch.run.local_work import Epochs
+from fedspec_torch.run.metrics import Metric, Told
+from fedspec_torch.run.monitoring import check_monitoring
+from fedspec_torch.run.rates import Rate, Rated, check_same, rated
+from fedspec_torch.run.runs import Run
+from fedspec_torch.run.schedules import Schedule
+
+
+def simulate(
+    algorithm: str | Algorithm,
+    federation: Federation,
+    *,
+    plan: Schedule,
+    rounds: int = 100,
+    reading: str | None = None,
+    block: int | None = None,
+    test: Examples | None = None,
+    test_every: int = 1,
+    shards: int | None = None,
+    client_state: str | Path | None = None,
+    rates: Mapping[str, Rate] | None = None,
+    metrics: Mapping[str, Metric] | None = None,
+    on_round: Told | Sequence[Told] | None = None,
+    log: str | Path | None = None,
+    **hyper: Any,
+) -> Run:
+    """A run of an algorithm of the catalogue, from the federation's model; nothing is computed yet.
+
+    Args:
+        algorithm: its id (``fedspec list``), or an own one: its row.
+        federation: model, loss and data.
+        plan: who takes part when: ``cohorts``, ``exchanges`` or ``arrivals``, or anything with their method.
+        rounds: after how many the run ends.
+        reading: a reading of the algorithm; None: the canonical one.
+        block: how many clients are trained at once; None: as many as fit the cache.
+        test: inputs and targets on which the model is evaluated, or a Dataset, which is read once and kept.
+        test_every: after how many rounds it is.
+        shards: into how many parts the clients are divided, of which a rank holds whole ones; the numbers depend on it
+            in their last bits, and not on how many ranks there are. None: one for each rank of the default group of
+            ``torch.distributed``, or one where there is none.
+        client_state: a folder for what clients remember (control variates, moments of their own): it stands in a file
+            there that is gone with the process, and needs no memory for those that are not asked. None: in memory.
+        rates: of eta, eta_l, mu, rho and gamma what is other from round to round, or for each client too: by name, a
+            function of the round's number, or of it and the client's; or an array [rounds], or [rounds, clients].
+        metrics: by name, functions of the model's output on the test set and its targets, each of which gives a number:
+            they are in ``metrics`` of the rounds in which it is evaluated. An error of theirs ends the run after the
+            round, which is done; it may be saved and gone on with.
+        on_round: a function, or several, called with the run and each round that is done, on every rank; the same is
+            true of their errors. :class:`~fedspec_torch.Stop` ends the run early, and is no error.
+        log: a file, ``.csv`` or ``.jsonl``, with a row for each round, there as soon as it is done. What it held before
+            is replaced in the first round.
+        hyper: hyper-parameters and options by the names of ``fedspec show ALGORITHM``. What has no default and is not
+            given has its usual value (:mod:`fedspec.usual`), which nobody tuned; ``usual`` of the run says which.
+
+    Raises:
+        UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
+        ParameterError: a hyper-parameter that has no usual value is missing, one is outside its domain or beyond the
+            model's type, or an option contradicts the reading.
+        PlanError: the algorithm is a local solver, there are no rounds, there are fewer shards than ranks, the folder
+            for what clients remember does not exist or has no room, or metrics, ``on_round`` or the log are none.
+        RankError: the ranks do not begin from the same model, data and hyper-parameters, or one of them is gone.
+    """
+    row = trainer(algorithm)
+    check_federation(federation)
+    assert not isinstance(row.run, LocalSolver)
+    check_whole("rounds", rounds, "a run has at least one round")
+    check_whole("test_every", test_every, "a model is evaluated after at least one round")
+    check_counted(block, shards)
+    test, metrics, told = check_monitoring(federation, test, metrics, on_round, log)
+    if not hasattr(plan, "events"):
+        raise PlanError(
+            f"plan: got {plan!r}; give cohorts(...), exchanges(...) or arrivals(...), or an object with their method"
+        )
+    check_epochs(plan, federation)
+    plan, hyper = rated(plan, rates, row, hyper, rounds, len(federation))
+    taken = usual(row, reading, hyper)
+    h = hyper_of(row, reading, {**taken, **hyper})
+    check_finite(h, federation.x0.dtype)
+    by_round = plan.told(0, rounds, len(federation)) if isinstance(plan, Rated) else {}
+    parts = shard_federation(federation, shards, block, (row.id, repr(h), rounds, test_every, repr(by_round)))
+    x = federation.x0
+    if "peers" in row.takes:
+        x = x.repeat(len(federation))
+    state = begun(row, h, x, federation.setup, federation, block, parts, client_state)
+    more: dict[str, Any] = {"shards": parts, "usual": taken, "metrics": metrics, "told": told}
+    return Run(row, h, federation, plan, state, rounds, block, test, test_every, **more)
+
+
+def check_federation(federation: Any) -> None:
+    """Refuse what is no federation.
+
+    Raises:
+        ModuleError: with what was given.
+    """
+    if not isinstance(federation, Federation):
+        got = type(federation).__name__
+        raise ModuleError(f"federation: got {got}; make a Federation(model, loss, data, batch_size=...)")
+
+
+def check_epochs(plan: Any, federation: Federation) -> None:
+    """Refuse epochs that are counted in other minibatches than clients take, or in others of them for a step.
+
+    Raises:
+        PlanError: with both.
+    """
+    steps, b, times = getattr(plan, "steps", None), federation.batch_size, federation.accumulate
+    if not isinstance(steps, Epochs):
+        return
+    # All examples at once, whatever is said of it.
+    whole = b is None and steps.batch_size >= max(federation.setup.examples)
+    if (steps.batch_size, steps.accumulate) != (steps.batch_size if whole else b, times):
+        of_plan, of_clients = ("" if a == 1 else f", accumulate={a}" for a in (steps.accumulate, times))
+        raise PlanError(
+            f"plan: epochs({steps.passes}, batch_size={steps.batch_size}{of_plan}), but "
+            f"Federation(batch_size={b}{of_clients}); give both the same, else it is another number of passes"
+        )
+
+
+def check_counted(block: Any, shards: Any) -> None:
+    """Refuse a block or shards that are no numbers.
+
+    Raises:
+        PlanError: there are less than one, or not a whole number of them.
+    """
+    if block is not None:
+        check_whole("block", block, "a block holds at least one client")
+    if shards is not None:
+        check_whole("shards", shards, "a rank holds one or more")
+
+
+def begun(
+    row: Algorithm,
+    h: Any,
+    x: Vector,
+    setup: Setup,
+    federation: Federation,
+    block: int | None = None,
+    shards: Shards | None = None,
+    client_state: str | Path | None = None,
+) -> Any:
+    """The state with which a run begins; where there is a server, its clients' rows are written where they are."""
+    assert not isinstance(row.run, LocalSolver)
+    served = "peers" not in row.takes
+    with ExitStack() as entered:
+        if served and shards is None:
+            entered.enter_context(client_memory.Alike(setup.clients))
+        entered.enter_context(sharded.population(federation, block, shards))
+        state = row.run.init(h, x) if isinstance(row.run, Method) else row.run.init(h, x, setup)
+        state = sharded.spread(state, shards) if shards else state
+    return held(row, state, setup.clients, client_state)
+
+
+def held(row: Algorithm, state: Any, clients: int, client_state: str | Path | None) -> Any:
+    """A state with the rows of its clients as they are kept; peers, who are the state, have none that are."""
+    return state if "peers" in row.takes else client_memory.remembered(state, clients, client_state)
+
+
+ENTRIES: Mapping[str, type | UnionType] = {
+    "algorithm": str,
+    "h": object,
+    "plan": object,
+    "state": object,
+    "rounds": int,
+    "block": int | None,
+    "test_every": int,
+    "history": tuple,
+    "choices": dict,
+    "federation": dict,
+}
+"""What every saved run holds, and of which kind it is; a file may have been made by anybody."""
+
+
+def resume(
+    file: str | Path,
+    federation: Federation,
+    *,
+    plan: Schedule | None = None,
+    rounds: int | None = None,
+    test: Examples | None = None,
+    shards: int | None = None,
+    client_state: str | Path | None = None,
+    rates: Mapping[str, Rate] | None = None,
+    metrics: Mapping[str, Metric] | None = None,
+    on_round: Told | Sequence[Told] | None = None,
+    log: str | Path | None = None,
+) -> Run:
+    """A saved run, ready to go on as if it had never been stopped.
+
+    Args:
+        file: what :meth:`Run.save` has written.
+        federation: the same model, loss and data as before; data and code are not in the file.
+        plan: needed only where the run's schedule was none of fedspec_torch's own; one of these has to be the same.
+        rounds: after how many the run ends, those of the file among them; None: as many as it was begun for.
+        test: as before.
+        shards: None: as many as before, with which the run goes on bit for bit on any number of ranks up to that; with
+            more ranks, one for each.
+        client_state: as in :func:`simulate`; all of it is in memory for a moment.
+        rates: as before; functions are not in the file, but some of their numbers are, and must be the same.
+        metrics: as before, or others.
+        on_round: as in :func:`simulate`.
+        log: as in :func:`simulate`; it has the rounds of the file too, each once.
+
+    Raises:
+        CheckpointError: the file is truncated or none of fedspec's, or was written by a run of another federation, plan
+            or rates; with what differs.
+        PlanError: the folder for what clients remember does not exist or has no room; metrics, ``on_round`` or the log
+            are none; or fewer rounds are asked for than are done.
+    """
+    check_federation(federation)
+    check_counted(None, shards)
+    if rounds is not None:
+        check_whole("rounds", rounds, "a run has at least one round")
+    test, metrics, told = check_monitoring(federation, test, metrics, on_round, log)
+    found = checkpoints.read(Path(file), device=federation.x0.device, entries=ENTRIES)
+    if other := federation_differences(found, federation):
+        raise checkpoints.CheckpointError(
+            f"{file}: written by a run of another federation: {'; '.join(other)}. Resume with the federation it was "
+            f"begun with"
+        )
+    if plan is None and found["plan"] is None:
+        raise checkpoints.CheckpointError(f"{file}: its schedule is not one of fedspec_torch's own; give it as plan")
+    if plan is not None and found["plan"] is not None and plan != found["plan"]:
+        differs = unlike(found["plan"], plan)
+        raise checkpoints.CheckpointError(
+            f"{file}: written by a run with another plan: {differs}. Leave plan out, the file has it; to change it on "
+            f"purpose set run.plan"
+        )
+    row, done, n = find(found["algorithm"]), len(found["history"]), len(federation)
+    ends = found["rounds"] if rounds is None else rounds
+    if ends < done:
+        raise PlanError(f"rounds: got {ends}, but {file} has {done} that are done; ask for {done} or more")
+    schedule, _ = rated(plan or found["plan"], rates, row, {}, ends, n)
+    check_same(file, found.get("rates"), schedule, done, found["rounds"], n)
+    federation.choices.update(found["choices"])
+    count = shards or max(found.get("shards", 1), here().size)
+    parts = shard_federation(federation, count, found["block"], (found["algorithm"], repr(found["h"]), done, ends))
+    state = found["state"]
+    state = held(row, sharded.spread(state, parts) if parts else state, len(federation), client_state)
+    who, rows = found.get("own_b") or ((), ())
+    return Run(
+        row,
+        found["h"],
+        federation,
+        schedule,
+        state,
+        ends,
+        found["block"],
+        test,
+        found["test_every"],
+        list(found["history"]),
+        parts,
+        found.get("lends", False),
+        found.get("b"),
+        dict(zip(who, rows, strict=True)),
+        tuple(found.get("took", ())),
+        found.get("usual", {}),
+        metrics,
+        told,
+        list(found.get("times", ())),
+    )

@@ -1,0 +1,135 @@
+"""What a tuning has tried, in a file that is written after each trial: it is gone on with, or found as it was."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fedspec.parsing import parse_json
+from fedspec_torch.data.examples import Examples
+from fedspec_torch.federation.federation import Federation
+from fedspec_torch.federation.fingerprints import digested, external_values
+from fedspec_torch.run.agreement import fingerprint
+from fedspec_torch.run.checkpoints import CheckpointError
+from fedspec_torch.run.log import write_atomically
+
+FORMAT = 2
+"""The version of the layout: 2 has the score of each seed."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One combination of a grid, trained and judged.
+
+    Attributes:
+        settings: the values of the grid.
+        score: on what was held out, the mean over seeds; None: a run has none, for it has diverged or was stopped.
+        diverged: how, in words; empty: it has not.
+        rounds: how many were played.
+        scores: of each seed, up to the first that has none.
+    """
+
+    settings: Mapping[str, Any]
+    score: float | None
+    diverged: str
+    rounds: int
+    scores: tuple[float, ...] = ()
+
+
+@dataclass
+class Trials:
+    """What was tried so far of one question.
+
+    Attributes:
+        question: all that an answer depends on, as :func:`question_record` has it.
+        file: where it is kept; None: nowhere.
+        done: the trials so far.
+    """
+
+    question: Mapping[str, Any]
+    file: Path | None
+    done: list[Trial] = field(default_factory=list)
+
+    @classmethod
+    def begun(cls, question: Mapping[str, Any], save: str | Path | None, resume: str | Path | None) -> Trials:
+        """None yet, or those of a file.
+
+        Raises:
+            CheckpointError: the file cannot be read, or answers another question.
+            OSError: what is kept cannot be written.
+        """
+        trials = cls(question, Path(save) if save else None, read(Path(resume), question) if resume else [])
+        trials.write()
+        return trials
+
+    def of(self, settings: Mapping[str, Any]) -> Trial | None:
+        """The trial of a combination, if there is one."""
+        return next((t for t in self.done if dict(t.settings) == dict(settings)), None)
+
+    def add(self, trial: Trial) -> None:
+        """Keep a trial.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.done.append(trial)
+        self.write()
+
+    def write(self) -> None:
+        """Write what was tried so far; the file is there whole, or as it was before.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if self.file is None:
+            return
+        content = {"fedspec-tuning": FORMAT, "question": self.question, "trials": [asdict(t) for t in self.done]}
+        write_atomically(self.file, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def read(file: Path, question: Mapping[str, Any]) -> list[Trial]:
+    """The trials of a file that answers the same question.
+
+    Raises:
+        CheckpointError: it is none, or answers another one; with what differs.
+    """
+    try:
+        found = parse_json(file.read_text(encoding="utf-8"))
+        if found["fedspec-tuning"] != FORMAT:
+            raise ValueError(f"format {found['fedspec-tuning']}, here {FORMAT}")
+        there, trials = found["question"], [Trial(**{**t, "scores": tuple(t["scores"])}) for t in found["trials"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{file}: no record of a tuning that can be read ({error}); tune anew") from error
+    for what, now in question.items():
+        if there.get(what) != now:
+            raise CheckpointError(
+                f"{file}: {what}: tuned with {there.get(what)}, asked for {now}; give what it was begun with, "
+                f"or tune anew"
+            )
+    return trials
+
+
+def question_record(
+    question: Mapping[str, Any], plan: Any, federation: Federation, examples: Examples
+) -> dict[str, Any]:
+    """All that the answer of a tuning depends on, as JSON has it.
+
+    Args:
+        question: what is asked, in words and numbers.
+        plan: its schedule.
+        federation: what is trained and held out.
+        examples: what is held out.
+    """
+    content = {
+        **question,
+        "schedule": re.sub(" at 0x[0-9a-f]+", "", repr(plan)),
+        "held out examples": digested(external_values(examples))[0],
+        "initial model": digested(external_values(federation.x0))[0],
+        "federation": {n: v for n, v in fingerprint(federation).items() if v is not None},
+    }
+    as_json: dict[str, Any] = json.loads(json.dumps(content))
+    return as_json

@@ -1,0 +1,212 @@
+"""What a client's text does, run for a block of clients from its recording.
+
+A text is entered once a round for each number of steps, not once a block, and computes nothing then. What it asked for
+becomes a local solver that writes over what it has (:mod:`fedspec_torch.tracing.stages`): clients of unequal numbers
+of steps stand in one block, layers that are written out take all their steps, and whole runs of plain steps are taken
+in the fastest way. A text that cannot be recorded runs on tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import Any, TypeAlias
+
+from torch import Tensor
+
+from fedspec.population import Client
+from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.local.blocks import Block
+from fedspec_torch.local.runs import run_in_place
+from fedspec_torch.local.solvers import InPlace, Step
+from fedspec_torch.plan import Oracle
+from fedspec_torch.tracing.expressions import Expression, Functions
+from fedspec_torch.tracing.outputs import Ending, Leaves, compute_outputs, ending
+from fedspec_torch.tracing.passes import run
+from fedspec_torch.tracing.stages import Stages, rated, staged
+from fedspec_torch.tracing.tape import FLOATS, Tape, UnrecordedError
+from fedspec_torch.tracing.tracer import Text, expressions, parts_of, text_of
+
+LOOPS = 6
+"""Structures of steps up to which they are compiled: a text whose steps grow would be compiled at every one."""
+
+KEPT = 64
+"""How many recordings' stages are kept."""
+
+
+@dataclass(frozen=True, eq=False)
+class TracedClient:
+    """A client's text for some numbers of steps.
+
+    Attributes:
+        tape: what it asked for.
+        texts: of each number of steps.
+        stages: of the most steps.
+        ending: what is made when the steps are done.
+    """
+
+    tape: Tape
+    texts: Mapping[int, Text]
+    stages: Stages
+    ending: Ending
+
+
+Recorder: TypeAlias = Callable[..., Client | None]
+"""From numbers of steps, and what else a text is told, to a function of a block of clients."""
+
+_seen: dict[Any, tuple[Stages, Ending, list[Any]]] = {}
+_seeing = Lock()
+
+
+def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> Recorder:
+    """What gives a client's text for some numbers of steps as a function of a block of clients; None: it runs as it is.
+
+    Args:
+        client: what a client does.
+        like: a vector like those that it is run on.
+        start: where all clients begin; None: each at a vector of its own.
+    """
+
+    @cache
+    def of(steps: tuple[int, ...], strategy: str, scaled: bool) -> Client | None:
+        more = {**({"strategy": strategy} if strategy else {}), **({"Xi": None} if scaled else {})}
+        found = trace_client(client, like, steps, start, more)
+        if not found:
+            return None
+
+        def run(i: Any, x: Stack, gradient: Oracle, tau: int | tuple[int, ...], **more: Any) -> Any:
+            return trained(found, i, x, gradient, (tau,) * len(x) if isinstance(tau, int) else tau, more)
+
+        return run
+
+    return lambda steps, *, strategy="", Xi=None: of(tuple(sorted({*steps})), strategy, Xi is not None)
+
+
+def trace_client(
+    client: Callable[..., Any], like: Vector, steps: Sequence[int], start: Vector | None, more: Mapping[str, Any]
+) -> TracedClient | None:
+    """The recording of a client's text; None: it runs on tensors.
+
+    Args:
+        client: what a client does.
+        like: a vector like those that it is run on.
+        steps: the numbers of steps that clients of one block take, the least first.
+        start: where all of them begin; None: each at a vector of its own.
+        more: what else the text is told.
+    """
+    if like.device.type != "cpu" or like.dtype not in FLOATS:
+        return None
+    tape, most = Functions(like.shape[-1], like.dtype), steps[-1]
+    begin = tape.node("x") if start is None else tape.leaf("vector", start)
+    told = {name: Expression(tape, tape.node("column", name)) if name == "Xi" else said for name, said in more.items()}
+
+    def text(tau: int) -> Text | None:
+        # What goes wrong in a text goes wrong on tensors too, and is said there.
+        try:
+            return text_of(tape, client, begin, tau, told)
+        except Exception:
+            return None
+
+    texts: dict[int, Text] = {}
+    for tau in steps:
+        found = text(tau)
+        if not found or not is_known(found.made):
+            return None
+        texts[tau] = found
+    made = {tau: (*expressions(text.made),) for tau, text in texts.items()}
+    key = (tuple(tape.nodes), tuple((tau, text.asked, made[tau]) for tau, text in texts.items()))
+    # What was recorded before has the same stages, whatever its vectors hold.
+    if before := _seen.get(key):
+        stages, end, tape.nodes = before
+        return TracedClient(tape, texts, stages, end)
+    if not tape.columns().isdisjoint(node for nodes in made.values() for node in nodes):
+        return None
+    known = len(tape.tensors)
+    # A step more shows what the last one leaves, where it is as all others.
+    for long in (text(most + 1), texts[most] if len(texts) == 1 else None):
+        for make in (rated, staged):
+            planned = long and tried(make, tape, long, most)
+            if planned and long and all(follows(tape, planned, text, long) for text in texts.values()):
+                after = {tau: planned.after[tau] for tau in texts}
+                end = ending(tape, texts, after)
+                if len(tape.tensors) == known:
+                    with _seeing:
+                        while len(_seen) >= KEPT:
+                            del _seen[next(iter(_seen))]
+                        _seen[key] = planned, end, tape.nodes
+                return TracedClient(tape, texts, planned, end)
+    return None
+
+
+def tried(make: Callable[[Tape, Text, int], Stages | None], tape: Tape, text: Text, steps: int) -> Stages | None:
+    """The stages of a text; None: there are none."""
+    try:
+        return make(tape, text, steps)
+    except UnrecordedError:
+        return None
+
+
+def follows(tape: Tape, stages: Stages, text: Text, long: Text) -> bool:
+    """Whether a text's gradients are those of the long one, and what it returns is computed from what is kept."""
+    tau = len(text.asked)
+    rest = tape.cone(expressions(text.made), stages.after[tau])
+    return text.asked == long.asked[:tau] and not any(tape.nodes[node][0] == "gradient" for node in rest)
+
+
+def is_known(made: Any) -> bool:
+    """Whether a text returns vectors of its own and numbers, in tuples and records, and nothing else."""
+    parts = parts_of(made)
+    return isinstance(made, Expression | float | int) if parts is None else all(map(is_known, parts))
+
+
+def trained(
+    recording: TracedClient, who: Sequence[int], x: Stack, gradient: Oracle, tau: Sequence[int], more: Mapping[str, Any]
+) -> Any:
+    """What the clients of a block return; those with most steps come first.
+
+    Args:
+        recording: of their text.
+        who: their numbers.
+        x: where they begin.
+        gradient: of the first few of them.
+        tau: how many steps each takes.
+        more: what else the text is told.
+    """
+    leaves, end = Leaves(recording.tape, who, x, more), recording.ending
+    made = run_in_place(solver_of(recording, leaves), x, gradient, tau)
+    return compute_outputs(end, recording.texts, leaves, tau, dict(zip(("y", *end.read), made, strict=True)))
+
+
+def solver_of(recording: TracedClient, leaves: Leaves) -> InPlace:
+    """The steps of a recording as a solver that writes over what it has."""
+    stages, kept, names = recording.stages, recording.ending.read, {*recording.stages.begins}
+    loops = len({stage.program for stage in stages.stages if stage}) <= LOOPS
+    for stage in filter(None, stages.stages):
+        names |= {*stage.program.names} - {"y", "g"}
+
+    def begin(block: Block, y: Tensor) -> Step:
+        slots = {name: block.memory(name) for name in sorted(names)}
+        for slot, (node, first) in stages.begins.items():
+            (value,) = leaves.values([node], {}, slice(0, block.n))
+            if isinstance(value, Tensor) and value.ndim:
+                # A column is one number at every coordinate.
+                block.put(slots[slot], value.expand(*value.shape[:-1], recording.tape.d))
+            else:
+                slots[slot].fill_(value)
+            if first:
+                run(first, block, {"y": y, **slots}, recording.tape.tensors)
+
+        def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
+            stage = stages.stages[k]
+            if stage:
+                run(stage, block, {"y": y, "g": g, **slots}, recording.tape.tensors, loops=loops)
+
+        return step
+
+    rates = stages.rates
+    # Where no gradient is written, another vector makes room when the steps are done.
+    spare = next(iter(sorted({*stages.begins} - {*kept})), "g") if rates else "g"
+    rate = (lambda k: rates[k]) if rates else None
+    return InPlace(begin if any(stages.stages) or kept else None, rate, kept=kept, spare=spare)

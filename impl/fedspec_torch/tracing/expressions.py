@@ -1,0 +1,196 @@
+"""What a client's text asks of the vectors of a block of clients: it is run on expressions, which compute nothing.
+
+A text that is run on them says what it does. One that looks at numbers, takes a row alone, or calls what is not below
+is not recorded, and runs on tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import array_api_compat.torch
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec_torch.tracing.tape import BINARY, UNARY, Tape, UnrecordedError
+
+
+class Clients:
+    """How many clients there are: a text that asks is not recorded, since a recording serves blocks of every size."""
+
+    def __repr__(self) -> str:
+        return "n"
+
+
+CLIENTS = Clients()
+
+
+def _operator(name: str, turned: bool = False) -> Callable[[Any, Any], Expression]:
+    def method(self: Any, other: Any) -> Expression:
+        tape, mine = self.tape, self.number
+        its = other.number if type(other) is Expression else tape.number_of(other)
+        return Expression(tape, tape.node(name, *((its, mine) if turned else (mine, its))))
+
+    return method
+
+
+def _refused(self: Any, *args: Any) -> Any:
+    raise UnrecordedError("a number is looked at, or something written over")
+
+
+class Expression:
+    """A vector of every client of a block that is recorded and not computed."""
+
+    __slots__ = ("number", "tape")
+
+    def __init__(self, tape: Functions, number: int) -> None:
+        self.tape, self.number = tape, number
+
+    # A number of NumPy leaves its products to this class.
+    __array_ufunc__ = None
+    ndim = 2
+    device = torch.device("cpu")
+    requires_grad = False
+
+    @property
+    def shape(self) -> tuple[Any, int]:
+        """As many rows as there are clients."""
+        return (CLIENTS, self.tape.d)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of its numbers."""
+        return self.tape.dtype
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        return self.tape
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise UnrecordedError(f"{func} outside of a recording")
+
+    def __pow__(self, exponent: Any) -> Expression:
+        return self.tape.power(self, exponent)
+
+    def __neg__(self) -> Expression:
+        return self.tape.apply("neg", self)
+
+    def __lt__(self, other: Any) -> Expression:
+        return self.tape.apply("lt", self, other)
+
+    def __getitem__(self, at: Any) -> Any:
+        # How the specification asks for a number, or a column, like these.
+        if at in ((0, 0), (..., slice(None, 1))):
+            return ShapelessZero()
+        raise UnrecordedError(f"[{at}]")
+
+    __add__, __radd__ = _operator("add"), _operator("add", turned=True)
+    __sub__, __rsub__ = _operator("sub"), _operator("sub", turned=True)
+    __mul__, __rmul__ = _operator("mul"), _operator("mul", turned=True)
+    __truediv__, __rtruediv__ = _operator("div"), _operator("div", turned=True)
+    __and__, __or__ = _operator("and"), _operator("or")
+    __gt__ = _operator("gt")
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ipow__ = __setitem__ = _refused
+    __bool__ = __iter__ = __len__ = __float__ = __array__ = __eq__ = __ne__ = __le__ = __ge__ = _refused
+
+
+class ShapelessZero:
+    """A zero of no shape: what is added to it stays as it is."""
+
+    ndim, shape = 0, ()
+
+    def __add__(self, other: Any) -> Any:
+        return other
+
+
+class Functions(Tape):
+    """The functions of an array library, as far as they are recorded, on the tape of what they were asked for."""
+
+    def number_of(self, x: Any) -> int:
+        """The node of an argument.
+
+        Raises:
+            UnrecordedError: it is no number or vector of the tape's.
+        """
+        if type(x) is Expression:
+            return x.number
+        if type(x) is float or type(x) is int or isinstance(x, np.floating):
+            return self.node("number", float(x))
+        if type(x) is Tensor and x.ndim == 1:
+            return self.leaf("vector", x)
+        if type(x) is Tensor and not x.ndim and x.dtype == self.dtype and x.device.type == "cpu":
+            return self.node("number", float(x))
+        raise UnrecordedError(f"an argument of type {type(x).__name__}")
+
+    def apply(self, name: str, *xs: Any) -> Expression:
+        """An operator on arguments."""
+        return Expression(self, self.node(name, *map(self.number_of, xs)))
+
+    def power(self, x: Any, exponent: Any) -> Expression:
+        """A small whole power, as products from the left."""
+        if type(exponent) is not int or not 1 <= exponent <= 8:
+            raise UnrecordedError(f"the power {exponent!r}")
+        found: Any = x
+        for _ in range(exponent - 1):
+            found = self.apply("mul", found, x)
+        return found  # type: ignore[no-any-return]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in BINARY + UNARY:
+            return lambda *xs: self.apply(name, *xs)
+        raise UnrecordedError(name)
+
+    def where(self, condition: Any, x: Any, y: Any) -> Expression:
+        """X where the condition holds, y elsewhere."""
+        return self.apply("where", condition, x, y)
+
+    def sum(self, x: Any, axis: int, keepdims: bool) -> Expression:
+        """Along every vector."""
+        return self.reduced("sum", x, axis, keepdims)
+
+    def max(self, x: Any, axis: int, keepdims: bool) -> Expression:
+        """Along every vector."""
+        return self.reduced("max", x, axis, keepdims)
+
+    def reduced(self, name: str, x: Any, axis: int, keepdims: bool) -> Expression:
+        """A number of every client, in a column."""
+        if axis != -1 or not keepdims:
+            raise UnrecordedError(name)
+        return self.apply(name, x)
+
+    def finfo(self, dtype: Any) -> Any:
+        """As torch has it."""
+        return torch.finfo(dtype)
+
+    def isdtype(self, dtype: Any, kind: Any) -> bool:
+        """As torch has it."""
+        return bool(array_api_compat.torch.isdtype(dtype, kind))
+
+    def broadcast_to(self, x: Any, shape: Any) -> Any:
+        """A column that is spread over a vector; it is only asked what zeros are like."""
+        if not isinstance(x, ShapelessZero) or tuple(shape) != (CLIENTS, self.d):
+            raise UnrecordedError("broadcast_to")
+        return Zeros(self)
+
+    def zeros_like(self, x: Any) -> Any:
+        """Zeros that a number is added to."""
+        return x if isinstance(x, ShapelessZero | Zeros) else Expression(self, self.constant(0.0))
+
+    def ones_like(self, x: Any) -> Expression:
+        """A stack of ones."""
+        return Expression(self, self.constant(1.0))
+
+
+@dataclass(frozen=True)
+class Zeros:
+    """A stack of zeros, to which one number is added."""
+
+    tape: Functions
+
+    def __add__(self, value: Any) -> Expression:
+        if type(value) not in (float, int):
+            raise UnrecordedError(f"a start of type {type(value).__name__}")
+        return Expression(self.tape, self.tape.constant(float(value)))

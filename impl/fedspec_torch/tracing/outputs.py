@@ -1,0 +1,186 @@
+"""What the clients of a block return once their recorded steps are done, written over what is no longer read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fedspec_torch.arith import Stack
+from fedspec_torch.local.block_results import Numbers
+from fedspec_torch.local.blocks import Block
+from fedspec_torch.plan import neighbours
+from fedspec_torch.tracing.expressions import Expression
+from fedspec_torch.tracing.passes import operated, run
+from fedspec_torch.tracing.programs import Ref, Stage, compiled
+from fedspec_torch.tracing.tape import Tape, UnrecordedError
+from fedspec_torch.tracing.tracer import Text, expressions, parts_of
+
+AT_ONCE = 2**18
+"""Entries of a vector of which results are made at once."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What is made once all steps are done.
+
+    Attributes:
+        read: the vectors of the block that it is made of, beside y.
+        names: the vectors that are returned, by name; one that is no vector of the block is new.
+        after: of each number of steps, which vector holds the value of a node.
+        stages: of each number of steps, what computes the returned vectors; None: operator by operator.
+    """
+
+    read: tuple[str, ...]
+    names: tuple[str, ...]
+    after: Mapping[int, Mapping[int, str]]
+    stages: Mapping[int, Stage | None]
+
+
+def ending(tape: Tape, texts: Mapping[int, Text], after: Mapping[int, Mapping[int, str]]) -> Ending:
+    """How what the texts return is made from what their steps leave."""
+    nodes = {tau: [*expressions(text.made)] for tau, text in texts.items()}
+    read: set[str] = set()
+    for tau, known in after.items():
+        args = [arg for node in tape.cone(nodes[tau], known) for arg in tape.arguments(node)]
+        read |= {known[node] for node in (*nodes[tau], *args) if node in known}
+    free, names = ["y", *sorted(read - {"y"})], list[str]()
+    held = [{after[tau].get(each[p]) for tau, each in nodes.items()} for p in range(len(nodes[min(nodes)]))]
+    # What is returned as it is keeps its place.
+    stay = {p: some.pop() for p, some in enumerate(held) if len(some) == 1}
+    places: dict[int, str] = {}
+    for p, slot in stay.items():
+        if slot in free:
+            places[p] = slot
+            free.remove(slot)
+    for p in range(len(held)):
+        names.append(places.get(p) or (free.pop(0) if free else f"o{p}"))
+    stages = {tau: _stage(tape, each, after[tau], names) for tau, each in nodes.items()}
+    return Ending(tuple(sorted(read - {"y"})), tuple(names), after, stages)
+
+
+def _stage(tape: Tape, nodes: Sequence[int], after: Mapping[int, str], names: Sequence[str]) -> Stage | None:
+    known: dict[int, Ref] = {node: ("slot", slot) for node, slot in after.items()}
+    for node in tape.cone(nodes, known):
+        kind, *args = tape.nodes[node]
+        if kind in ("rows", "x"):
+            known[node] = ("slot", f"{kind}{''.join(map(str, args))}")
+    try:
+        return compiled(tape, known, dict(zip(names, nodes, strict=True)))
+    except UnrecordedError:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """What expressions of some clients begin with.
+
+    Attributes:
+        tape: what was recorded.
+        who: the clients.
+        x: where they begin.
+        more: numbers in columns, by name.
+    """
+
+    tape: Tape
+    who: Sequence[int]
+    x: Stack
+    more: Mapping[str, Any]
+
+    def rows(self, tensor: int, some: slice) -> Stack:
+        """Rows of a stack for some of the clients."""
+        who = list(self.who[some])
+        return self.tape.tensors[tensor][neighbours(who) or who]
+
+    def values(self, nodes: Sequence[int], known: Mapping[int, Tensor], some: slice) -> list[Any]:
+        """Nodes of some of the clients, computed from known ones: stacks, or vectors and numbers of all alike."""
+        found: dict[int, Any] = dict(known)
+        for node in self.tape.cone(nodes, known):
+            kind, *args = self.tape.nodes[node]
+            match kind:
+                case "x":
+                    found[node] = self.x[some]
+                case "column":
+                    found[node] = self.more[args[0]][some]
+                case "rows":
+                    found[node] = self.rows(args[0], some)
+                case "vector":
+                    found[node] = self.tape.tensors[args[0]]
+                case "number" | "constant":
+                    found[node] = args[0]
+                case _:
+                    found[node] = operated(kind, [found[arg] for arg in args], self.x)
+        # What is known may be written over before it is read again.
+        return [found[node].clone() if node in known else found[node] for node in nodes]
+
+
+def compute_outputs(
+    end: Ending, texts: Mapping[int, Text], leaves: Leaves, tau: Sequence[int], held: dict[str, Tensor]
+) -> Any:
+    """What the clients return; those with most steps come first.
+
+    Args:
+        end: how it is made.
+        texts: of each number of steps.
+        leaves: what expressions begin with.
+        tau: how many steps each has taken.
+        held: the vectors of the block that it is made of.
+    """
+    d = leaves.x.shape[1]
+    for name in end.names:
+        if name not in held:
+            held[name] = torch.empty_like(held["y"])
+    few = max(1, AT_ONCE // max(1, d))
+    for _, alike in groupby(range(len(tau)), key=lambda row: kind(end.stages[tau[row]], tau[row])):
+        rows = [*alike]
+        for begin in range(rows[0], rows[-1] + 1, few):
+            some = slice(begin, min(begin + few, rows[-1] + 1))
+            here = {name: v[some] for name, v in held.items()}
+            stages = [stage for t in tau[some] if (stage := end.stages[t])]
+            if not stages:
+                known = {node: here[slot] for node, slot in end.after[tau[begin]].items() if slot in here}
+                nodes = [*expressions(texts[tau[begin]].made)]
+                for name, value in zip(end.names, leaves.values(nodes, known, some), strict=True):
+                    here[name].copy_(value) if isinstance(value, Tensor) else here[name].fill_(value)
+            elif stages[0].program.outs:
+                stage, many = Stage.of_each(stages), some.stop - some.start
+                here |= dict(stacks(stage, leaves, some))
+                block = Block(many, many, ((slice(0, d), (d,)),), False, here.__getitem__)
+                run(stage, block, here, leaves.tape.tensors)
+    groups = [(t, [*some]) for t, some in groupby(tau)]
+    made = [texts[t].made for t, _ in groups]
+    return put_together(made, [len(rows) for _, rows in groups], iter([held[name] for name in end.names]))
+
+
+def kind(stage: Stage | None, tau: int) -> object:
+    """What clients have in common whose results are computed at once: a program, else their number of steps."""
+    return (stage.program, stage.vectors) if stage else tau
+
+
+def stacks(stage: Stage, leaves: Leaves, some: slice) -> Iterator[tuple[str, Tensor]]:
+    """What a stage reads beside the vectors of the block: rows of the text's stacks."""
+    for name in stage.program.names:
+        if name == "x":
+            yield name, leaves.x[some]
+        elif name.startswith("rows"):
+            yield name, leaves.rows(int(name.removeprefix("rows")), some)
+
+
+def put_together(made: Sequence[Any], sizes: Sequence[int], out: Iterator[Tensor]) -> Any:
+    """What groups of clients return as one: vectors come from a list, numbers that differ are one for each client."""
+    first = made[0]
+    if isinstance(first, Expression):
+        return next(out)
+    parts = parts_of(first)
+    if parts is None:
+        each = Numbers(number for number, size in zip(made, sizes, strict=True) for _ in range(size))
+        return first if len(made) == 1 else each
+    of = [parts_of(one) or () for one in made]
+    joined = [put_together([one[j] for one in of], sizes, out) for j in range(len(parts))]
+    if isinstance(first, tuple):
+        return tuple(joined)
+    return replace(first, **dict(zip((f.name for f in fields(first)), joined, strict=True)))

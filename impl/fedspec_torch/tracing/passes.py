@@ -1,0 +1,235 @@
+"""A stage of a block of clients in one pass: a loop written for its structure, or torch on a few rows at a time.
+
+What is elementwise does not see how the vectors of a block lie in memory (:mod:`fedspec_torch.local.blocks`). Both ways
+round after each operator, and so come to the numbers of the text on tensors; but torch takes a root to one rounding
+only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedspec_torch.layers.loops import is_compiled, run_parallel, shares
+from fedspec_torch.local.blocks import Block
+from fedspec_torch.tracing.programs import Program, Ref, Stage
+
+AT_ONCE = 2**18
+"""Entries of a vector that torch takes at once: their intermediate results stay in the cache."""
+
+LEAST = 2**16
+"""Entries of a vector of the block from which on a loop is compiled, which takes half a second."""
+
+
+def row_sums(x: Tensor) -> Tensor:
+    """A column. One row alone would be shared out among torch's threads, and its sum depend on how many there are."""
+    rows = x.reshape(-1, x.shape[-1])
+    return rows.expand(max(2, len(rows)), -1).sum(-1, keepdim=True)[: len(rows)]
+
+
+OPERATORS: dict[str, Callable[..., Tensor]] = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": torch.div,
+    "neg": torch.neg,
+    "sqrt": torch.sqrt,
+    "sign": torch.sign,
+    "abs": torch.abs,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "lt": torch.lt,
+    "gt": torch.gt,
+    "where": torch.where,
+    "and": torch.logical_and,
+    "or": torch.logical_or,
+    "sum": row_sums,
+    "max": partial(torch.amax, dim=-1, keepdim=True),
+}
+
+IN_LOOPS = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "neg": "-{}",
+    "sqrt": "sqrt({})",
+    "abs": "abs({})",
+    "maximum": "({0} if {0} > {1} or {0} != {0} else {1})",
+    "minimum": "({0} if {0} < {1} or {0} != {0} else {1})",
+    "lt": "{} < {}",
+    "gt": "{} > {}",
+    "where": "({1} if {0} else {2})",
+}
+"""The operators as a compiled loop has them; a structure with another one is left to torch."""
+
+
+def operated(kind: str, args: Sequence[Any], like: Tensor, out: Tensor | None = None) -> Tensor:
+    """An operator on tensors and numbers; where torch wants a tensor, a number becomes one."""
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    if kind not in ("add", "sub", "mul", "div") or not isinstance(args[0], Tensor):
+        args = [x if isinstance(x, Tensor) else like.new_tensor(x) for x in args]
+    fits = out is not None and any(x.shape == out.shape for x in tensors)
+    return OPERATORS[kind](*args, out=out) if fits else OPERATORS[kind](*args)
+
+
+def run(
+    stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor], *, loops: bool = True
+) -> None:
+    """Run a stage on those of a block who have steps left.
+
+    Args:
+        stage: what is computed.
+        block: the clients.
+        vectors: of the block, by name; some are written over.
+        common: the vectors [d] that all clients have in common, as the tape has them.
+        loops: whether a loop may be compiled.
+    """
+    y = vectors["y"]
+    if (
+        loops
+        and y.numel() >= LEAST
+        and is_compiled(y)
+        and all(kind in IN_LOOPS for kind, _ in stage.program.instructions)
+    ):
+        in_loops(stage, block, vectors, common)
+    else:
+        by_torch(stage, block, vectors, common)
+
+
+def in_loops(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]) -> None:
+    """In a compiled loop; where torch has several threads, the clients are shared out among as many."""
+    program = stage.program
+    loop = loop_of(program, vectors["y"].dtype)
+    table, parts = table_of(block), shares([1] * block.left)
+    arrays = [vectors[name].numpy().reshape(-1) for name in program.names]
+    arrays += [common[j].numpy() for j in stage.vectors]
+    numbers = np.empty((block.left, program.numbers), arrays[0].dtype)
+    for j, number in enumerate(stage.numbers):
+        numbers[:, j] = number
+    run_parallel(lambda own: loop(own.start, own.stop, table, numbers, *arrays), parts)
+
+
+@cache
+def _table(parts: tuple[tuple[int, int], ...], n: int, layerwise: bool) -> Any:
+    if layerwise:
+        return np.array([(n * start, stop - start, start) for start, stop in parts])
+    return np.array([(0, parts[-1][1], 0)])
+
+
+def table_of(block: Block) -> Any:
+    """Of every part where its rows begin in a vector of the block, how long each is, and where it begins in [d]."""
+    return _table(tuple((at.start, at.stop) for at, _ in block.parts), block.n, block.layerwise)
+
+
+@cache
+def loop_of(program: Program, dtype: torch.dtype) -> Callable[..., None]:
+    """The compiled loop of a structure."""
+    known: dict[str, Any] = {"sqrt": math.sqrt}
+    exec(source(program), known)
+    made: Callable[..., None] = import_module("numba").njit(nogil=True, error_model="numpy")(known["loop"])
+    return made
+
+
+def source(program: Program) -> str:
+    """The loop as Python has it: it reads everything at a place before it writes there."""
+    names, numbers = program.names, range(program.numbers)
+    arrays = [*names, *(f"c{j}" for j in range(program.vectors))]
+    word = {"temporary": "t{}", "slot": "{}_[k]", "vector": "c{}_[k]", "number": "n{}"}
+
+    def said(ref: Ref) -> str:
+        return word[ref[0]].format(ref[1])
+
+    lines = [f"def loop(first, last, table, numbers, {', '.join(arrays)}):"]
+    lines += ["    for p in range(len(table)):", "        start, size, at = table[p]"]
+    lines += ["        for row in range(first, last):", "            begin = start + row * size"]
+    lines += [f"            n{j} = numbers[row, {j}]" for j in numbers]
+    lines += [f"            {name}_ = {name}[begin:begin + size]" for name in names]
+    lines += [f"            c{j}_ = c{j}[at:at + size]" for j in range(program.vectors)]
+    lines += ["            for k in range(size):"]
+    for j, (kind, refs) in enumerate(program.instructions):
+        lines.append(f"                t{j} = {IN_LOOPS[kind].format(*map(said, refs))}")
+    # A copy of what is written over is taken first.
+    lines += [f"                w{j} = {said(ref)}" for j, (_, ref) in enumerate(program.outs)]
+    lines += [f"                {name}_[k] = w{j}" for j, (name, _) in enumerate(program.outs)]
+    return "\n".join(lines)
+
+
+def by_torch(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]) -> None:
+    """By operators of torch, some of the block at a time, in memory that they share."""
+    room: dict[int, Tensor] = {}
+    for some, shared, numbers in pieces(stage, block, vectors, common):
+        _piece(stage.program, numbers, some, shared, room)
+
+
+def pieces(
+    stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]
+) -> Iterator[tuple[dict[str, Tensor], list[Tensor], Sequence[Any]]]:
+    """A block in pieces, with their common vectors and numbers: end to end, or a few rows of a part where need be."""
+    numbers = [torch.tensor(n, dtype=vectors["y"].dtype)[:, None] if isinstance(n, tuple) else n for n in stage.numbers]
+    if not stage.vectors and all(isinstance(n, float) for n in numbers):
+        for together in block.together(*vectors.values()):
+            flat = dict(zip(vectors, (v.reshape(-1) for v in together), strict=True))
+            for begin in range(0, len(flat["y"]), AT_ONCE):
+                yield {name: v[begin : begin + AT_ONCE] for name, v in flat.items()}, [], numbers
+        return
+    for j, (at, _) in enumerate(block.parts):
+        part = {name: block.part(v, j).flatten(1) for name, v in vectors.items()}
+        few = max(1, AT_ONCE // max(1, at.stop - at.start))
+        for begin in range(0, block.left, few):
+            some = slice(begin, begin + few)
+            shared = [common[c][at] for c in stage.vectors]
+            own = [n[some] if isinstance(n, Tensor) else n for n in numbers]
+            yield {name: v[some] for name, v in part.items()}, shared, own
+
+
+@cache
+def ends(program: Program) -> dict[int, str]:
+    """Which results are written where they go at once: nobody reads what was there afterwards."""
+    found: dict[int, str] = {}
+    for name, (kind, which) in program.outs:
+        old = ("slot", name)
+        later = [refs for _, refs in program.instructions[which + 1 :]] if kind == "temporary" else [(old,)]
+        if not any(old in refs for refs in later) and old not in [ref for _, ref in program.outs]:
+            found.setdefault(which, name)
+    return found
+
+
+def _piece(
+    program: Program,
+    numbers: Sequence[Any],
+    slots: Mapping[str, Tensor],
+    shared: Sequence[Tensor],
+    room: dict[int, Tensor],
+) -> None:
+    like, made, at_once = slots["y"], list[Tensor](), ends(program)
+
+    def value(ref: Ref) -> Any:
+        kind, which = ref
+        return {"temporary": made, "slot": slots, "vector": shared, "number": numbers}[kind][which]  # type: ignore[index]
+
+    for j, (kind, refs) in enumerate(program.instructions):
+        out = slots[at_once[j]] if j in at_once else None
+        if out is None and kind not in ("lt", "gt"):
+            if j not in room or len(room[j]) < len(like):
+                room[j] = torch.empty_like(like, memory_format=torch.contiguous_format)
+            out = room[j][: len(like)]
+        new = operated(kind, [value(ref) for ref in refs], like, out)
+        if j in at_once and new is not out:
+            slots[at_once[j]].copy_(new)
+        made.append(new)
+    # A copy of what is written over is taken first.
+    left = [(name, ref) for name, ref in program.outs if name not in at_once.values()]
+    news = [(name, value(ref).clone() if ref[0] == "slot" else value(ref)) for name, ref in left]
+    for name, new in news:
+        if isinstance(new, Tensor):
+            slots[name].copy_(new)
+        else:
+            slots[name].fill_(new)

@@ -1,0 +1,114 @@
+"""What a client's text does in tau steps: the gradients that it asks for, and what it returns, in expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from fedspec_torch.tracing.expressions import Expression, Functions
+from fedspec_torch.tracing.tape import BINARY, COMPARED, UNARY, UnrecordedError
+
+NAMES = {
+    **{name: name for name in BINARY + UNARY + COMPARED},
+    **{"subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg"},
+    **{f"__{name}__": name for name in ("add", "sub", "mul", "lt", "gt", "and", "or")},
+    "__truediv__": "div",
+    "where": "where",
+}
+TURNED = {"__radd__": "add", "rsub": "sub", "__rsub__": "sub", "__rmul__": "mul", "__rtruediv__": "div"}
+
+
+class Someone:
+    """The numbers of the clients of a block, which a text may look up rows by, and nothing else."""
+
+    def __eq__(self, other: object) -> bool:
+        raise UnrecordedError("who a client is")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Recording(TorchFunctionMode):
+    """While it is on, what a text does with a tensor and an expression is recorded, and rows are looked up by name."""
+
+    def __init__(self, tape: Functions, someone: Someone) -> None:
+        super().__init__()
+        self.tape, self.someone = tape, someone
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.__getitem__ and args[1] is self.someone:
+            return Expression(self.tape, self.tape.leaf("rows", args[0]))
+        if not any(isinstance(x, Expression) for x in (*args, *(kwargs or {}).values())):
+            return func(*args, **(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        if not kwargs and name in NAMES:
+            return self.tape.apply(NAMES[name], *args)
+        if not kwargs and name in TURNED:
+            return self.tape.apply(TURNED[name], *args[::-1])
+        raise UnrecordedError(f"{name} of a tensor and an expression")
+
+
+@dataclass(frozen=True)
+class Text:
+    """What a client does in tau steps.
+
+    Attributes:
+        asked: where the gradient at each step is taken.
+        gradients: those gradients.
+        made: what is returned, with expressions in it.
+    """
+
+    asked: tuple[int, ...]
+    gradients: tuple[int, ...]
+    made: Any
+
+
+def text_of(tape: Functions, client: Callable[..., Any], start: int, tau: int, more: Mapping[str, Any]) -> Text:
+    """What a client's text does in tau steps from a node.
+
+    Raises:
+        UnrecordedError: it asks for gradients otherwise than at step 0, 1, ..., tau - 1, each at one place, the first
+            where the client begins.
+    """
+    asked: list[int] = []
+    found: list[int] = []
+
+    def gradient(k: Any, x: Any) -> Expression:
+        if type(x) is not Expression or type(k) is not int or not 0 <= k <= len(asked):
+            raise UnrecordedError(f"the gradient at step {k!r}")
+        if not k and x.number != start:
+            raise UnrecordedError("the first gradient elsewhere than where a client begins")
+        if k == len(asked):
+            asked.append(x.number)
+            found.append(tape.node("gradient", k, x.number))
+        elif asked[k] != x.number:
+            raise UnrecordedError("two gradients at one step")
+        return Expression(tape, found[k])
+
+    someone = Someone()
+    tape.afresh()
+    with Recording(tape, someone):
+        made = client(someone, Expression(tape, start), gradient, tau, **more)
+    if len(asked) != tau:
+        raise UnrecordedError(f"{len(asked)} gradients in {tau} steps")
+    return Text(tuple(asked), tuple(found), made)
+
+
+def expressions(made: Any) -> Iterator[int]:
+    """The nodes in what a text returns."""
+    if isinstance(made, Expression):
+        yield made.number
+    for part in parts_of(made) or ():
+        yield from expressions(part)
+
+
+def parts_of(made: Any) -> tuple[Any, ...] | None:
+    """The parts of a tuple or record; None: it is neither."""
+    if isinstance(made, tuple):
+        return made
+    if is_dataclass(made) and not isinstance(made, type):
+        return tuple(getattr(made, f.name) for f in fields(made))
+    return None

@@ -1,0 +1,89 @@
+"""Ask every offer of some subjects one thing; what cannot be asked is said of it, and the rest is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from fedspec.contract import Offer, Subject, SubjectInfo
+from fedspec.errors import ContractError, FedspecError
+from fedspec_suite.judge import locate
+from fedspec_suite.judge.plan import unmatched
+from fedspec_suite.judge.request import chosen, reason_of
+from fedspec_suite.measure.bench import Bench, bench_of
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import format_declaration
+from fedspec_suite.subjects import environments
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class OfferAnswer(Generic[T]):
+    """The answer of one offer.
+
+    Attributes:
+        name: the subject, as it was typed.
+        info: what the subject says of itself; none where it could not be started.
+        offer: the offer; none where there is none to speak of.
+        answer: what was asked for.
+        error: why there is no answer.
+    """
+
+    name: str
+    info: SubjectInfo | None = None
+    offer: Offer | None = None
+    answer: T | None = None
+    error: str = ""
+
+
+def ask_all_offers(
+    implementations: Sequence[str],
+    ask: Callable[[Bench, Setting], T],
+    *,
+    only: Sequence[str] = (),
+    limit: float,
+    progress: Callable[[str], None],
+) -> Iterator[OfferAnswer[T]]:
+    """Ask each offer in turn.
+
+    Raises:
+        FedspecError: a name is unknown, or there is nothing that can be asked.
+    """
+    offered: list[str] = []
+    refused: list[FedspecError] = []
+    usable = False
+    names = [name for given in implementations for name in locate.expand(given)]
+    for name, made in environments.in_order(names, progress):
+        try:
+            made()
+            with locate.opened(name, limit=limit, progress=progress) as subject:
+                if not subject.info.offers:
+                    raise ContractError(f"subject: {name} offers nothing; its info has no offers")
+                offered += [f"{o.algorithm}/{o.level}/{format_declaration(o)}" for o in subject.info.offers]
+                for number in chosen(subject.info.offers, only):
+                    offer = subject.info.offers[number]
+                    try:
+                        setting = setting_of(offer)
+                    except FedspecError as error:
+                        refused.append(error)
+                        yield OfferAnswer(name, subject.info, offer, error=str(error))
+                        continue
+                    usable = True
+                    yield _asked(name, subject, offer, setting, ask)
+        except (ContractError, SubjectError) as error:
+            refused.append(error)
+            yield OfferAnswer(name, error=str(error))
+    if not usable:
+        raise refused[0] if refused else unmatched(implementations, only, offered)
+
+
+def _asked(
+    name: str, subject: Subject, offer: Offer, setting: Setting, ask: Callable[[Bench, Setting], T]
+) -> OfferAnswer[T]:
+    try:
+        return OfferAnswer(name, subject.info, offer, ask(bench_of(subject, offer, setting), setting))
+    except Exception as error:
+        return OfferAnswer(name, subject.info, offer, error=reason_of(error))

@@ -1,0 +1,125 @@
+"""Which equations of a claim show in what an offer shows: each is spoilt in the specification, and its laws are asked.
+
+An equation is *seen* if the law ``follows-NAME`` of some quantity that was compared notices that it is spoilt: a
+quantity that does not change with an equation shows nothing of it to any other law either. This is asked of the very
+offer, with its options and what it pins, so that nothing is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from fedspec.contract import Offer
+from fedspec.rules import Equation, equations
+from fedspec_suite.laws import LAWS
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.in_process import InProcess
+from fedspec_suite.measure.process import SubjectError
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.seeded_draws import draw_cases
+from fedspec_suite.measure.setting import setting_of
+from fedspec_suite.measure.verdict import Conformity, Deviates, Obligation, Result, Status, Undecided, Unseen
+from fedspec_suite.mutants import Mutant, Mutated, functions
+from fedspec_suite.mutants.spoilt import spoils
+
+FEW, MANY = 12, 48
+"""Cases in which a spoilt equation is looked for: at first, and before it is said not to show."""
+
+DTYPE, SEED = "float64", 0
+
+
+def compared_quantities(obligations: Sequence[Obligation]) -> tuple[str, ...]:
+    """The quantities that were compared with the rule and are right wherever they were; x first."""
+    by: dict[str, set[Status]] = {"x": set()}
+    for o in obligations:
+        if o.reads and o.law in LAWS and o.status is not Status.SKIP:
+            by.setdefault(LAWS[o.law].shows or "x", set()).add(o.status)
+    return tuple(name for name, found in by.items() if found == {Status.PASS})
+
+
+def uncovered_equations(offer: Offer, compared: Sequence[str]) -> tuple[Unseen, ...]:
+    """The equations of a claim that show in none of these quantities, each with those that would show it.
+
+    The claim is what runs at the offer's level: at level server, no equation of the clients.
+    """
+    claim = _Claim(offer)
+    found = ((e, claim.shown_by(e, compared)) for e in claim.equations)
+    return tuple(Unseen(e.id, e.text, names) for e, names in found if not {*names} & {*compared})
+
+
+def with_coverage(result: Result, offer: Offer, compared: Sequence[str]) -> Result:
+    """The result of an offer that passed all that it was asked, with what was not seen of its claim.
+
+    Args:
+        result: what its obligations come to.
+        offer: the offer.
+        compared: the quantities that were compared with the rule.
+    """
+    if result.verdict not in {Conformity.CONFORMS, Conformity.ASKED_IN_PART}:
+        return result
+    missing = uncovered_equations(offer, compared) if compared else ()
+    whole = (compared and not missing) or result.unasked
+    verdict = result.verdict if whole else Conformity.IN_PART
+    return replace(result, verdict=verdict, seen=tuple(compared), unseen=missing)
+
+
+class _Claim:
+    """The rule that an offer claims, and cases to look at it in."""
+
+    def __init__(self, offer: Offer) -> None:
+        self.setting = setting_of(offer, DTYPE)
+        self.quantities = ("x", *self.setting.algorithm.shows_at(offer.level))
+        self.offer = Offer(offer.algorithm, offer.level, offer.reading, intermediates=self.quantities[1:])
+        self.wanted: dict[bytes, list[Shown]] = {}
+        running = self.setting.algorithm.running(self.setting.options)
+        options = {**self.setting.algorithm.under, **self.setting.options}
+        self.equations = {
+            e: f for f in functions(self.setting.algorithm, offer.level) for e in equations(f, options) if e in running
+        }
+
+    @cached_property
+    def few(self) -> list[Scenario]:
+        return draw_cases(scenarios(self.setting), FEW, SEED)
+
+    @cached_property
+    def many(self) -> list[Scenario]:
+        return draw_cases(scenarios(self.setting), MANY, SEED + 1)
+
+    def shown_by(self, e: Equation, enough: Sequence[str]) -> tuple[str, ...]:
+        """The quantities that show an equation, or one of them that is enough.
+
+        The narrowest place that shows at all decides: a wider one shows other equations too.
+        """
+        for mutants in spoils(self.equations[e], e):
+            for name in enough:
+                if self.notices(mutants, name, self.few):
+                    return (name,)
+            others = [q for q in self.quantities if q not in enough]
+            found = [q for q in others if self.notices(mutants, q, self.few)]
+            if found:
+                left = [q for q in self.quantities if q not in found]
+                found += [q for q in left if self.notices(mutants, q, self.many)]
+                return tuple(q for q in self.quantities if q in found)
+        return ()
+
+    def notices(self, mutants: Sequence[Mutant], name: str, cases: Sequence[Scenario]) -> bool:
+        """Whether the law about a quantity finds a spoilt equation out, in some case."""
+        return any(self._deviates(m, name, s) for m in mutants for s in cases)
+
+    def _deviates(self, mutant: Mutant, name: str, s: Scenario) -> bool:
+        subject = InProcess(Mutated(mutant))
+        bench = Bench(subject, self.setting.algorithm, self.offer, self.setting.options, DTYPE, wanted=self.wanted)
+        try:
+            with np.errstate(all="ignore"):
+                LAWS["follows-" + name.replace("_", "-")].check(bench, s)
+        except Deviates:
+            return True
+        except (Undecided, SubjectError):
+            # Rounding could hide it, or the specification refuses what follows from it.
+            return False
+        return False

@@ -1,0 +1,167 @@
+"""Processes that share the work: results come in the order of the tasks, and nothing outlives the judge."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
+
+from fedspec_suite.measure.interrupts import blocked, deferred, terminable
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+_PATIENCE = 5.0
+"""Seconds in which a worker may stop its subject."""
+
+BEAT = 0.2
+"""Seconds until it is asked again whether there is another task."""
+
+
+@dataclass
+class _Worker(Generic[Task]):
+    process: Any
+    connection: Connection
+    task: int = -1
+
+
+def run_tasks(
+    work: Callable[[Task], Iterator[Result]],
+    lost: Callable[[Task, int, str], Iterator[Result]],
+    tasks: Iterable[Task | None],
+    jobs: int,
+) -> Iterator[Result]:
+    """Do the tasks in several processes; the results of each come in its order, those of all in the order of the tasks.
+
+    Args:
+        work: gives the results of a task; it goes to other processes, as do tasks and results.
+        lost: what to say instead when a worker died: of the task, after so many results, with the reason.
+        tasks: what is to be done; None says that what comes next is not known yet.
+        jobs: how many processes.
+
+    Raises:
+        KeyboardInterrupt: after everything that has arrived was given.
+    """
+    context = multiprocessing.get_context("spawn")
+    source, more = iter(tasks), True
+    known: list[Task] = []
+    waiting: deque[int] = deque()
+    arrived: list[list[Result]] = []
+    complete: list[bool] = []
+    workers: list[_Worker[Task]] = []
+    turn = given = 0
+    try:
+        while more or turn < len(known):
+            # To ask what comes next may take seconds, so it is done when nothing waits for a worker.
+            fresh = list(islice(source, 1)) if more and not waiting else []
+            more = more and (bool(fresh) or bool(waiting))
+            for task in fresh:
+                if task is not None:
+                    waiting.append(len(known))
+                    known.append(task)
+                    arrived.append([])
+                    complete.append(False)
+            for worker in workers:
+                if worker.task < 0:
+                    _hand(worker, waiting, known)
+            while waiting and len(workers) < jobs:
+                with deferred():
+                    workers.append(_begin(context, work))
+                _hand(workers[-1], waiting, known)
+            # A task that is there already is begun before anything is waited for.
+            patience = BEAT if fresh == [None] else 0 if fresh else None
+            for connection in wait([w.connection for w in workers], patience):
+                worker = next(w for w in workers if w.connection is connection)
+                try:
+                    result: Result | None = worker.connection.recv()
+                except (EOFError, OSError):
+                    workers.remove(worker)
+                    worker.process.join(_PATIENCE)
+                    _stop([worker])
+                    if worker.task >= 0:
+                        reason = f"the judge's own process ended (exit code {worker.process.exitcode})"
+                        arrived[worker.task] += lost(known[worker.task], len(arrived[worker.task]), reason)
+                        complete[worker.task] = True
+                    continue
+                if result is not None:
+                    arrived[worker.task].append(result)
+                    continue
+                complete[worker.task] = True
+                _hand(worker, waiting, known)
+            while turn < len(known):
+                while given < len(arrived[turn]):
+                    given += 1
+                    yield arrived[turn][given - 1]
+                if not complete[turn]:
+                    break
+                turn, given = turn + 1, 0
+    except KeyboardInterrupt:
+        _stop(workers)
+        for one in arrived[turn:]:
+            yield from one[given:]
+            given = 0
+        raise
+    finally:
+        _stop(workers)
+
+
+def _begin(context: Any, work: Callable[[Task], Iterator[Result]]) -> _Worker[Task]:
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs, work), daemon=True)
+    # The terminal interrupts the workers too, which are told by the judge instead.
+    with blocked(signal.SIGINT):
+        process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _hand(worker: _Worker[Task], waiting: deque[int], tasks: Sequence[Task]) -> None:
+    worker.task = waiting.popleft() if waiting else -1
+    # One that has died meanwhile is found when it is listened to.
+    with suppress(OSError):
+        if worker.task >= 0:
+            worker.connection.send(tasks[worker.task])
+
+
+def _stop(workers: list[_Worker[Task]]) -> None:
+    for worker in workers:
+        worker.process.terminate()
+    for worker in workers:
+        worker.process.join(_PATIENCE)
+        if worker.process.is_alive():
+            worker.process.kill()
+            worker.process.join()
+        worker.connection.close()
+    workers[:] = []
+
+
+def _work(connection: Connection, work: Callable[[Any], Iterator[Any]]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
+    with suppress(EOFError, OSError, KeyboardInterrupt), terminable():
+        threading.Thread(target=_follow, daemon=True).start()
+        while True:
+            for result in work(connection.recv()):
+                connection.send(result)
+            connection.send(None)
+
+
+def _follow() -> None:
+    """End with the judge, even where it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(_PATIENCE)
+        os.kill(os.getpid(), signal.SIGKILL)

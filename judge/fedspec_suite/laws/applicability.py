@@ -1,0 +1,283 @@
+"""Whom a law asks: the one vocabulary in which every law says it, each word with its reason for and against.
+
+A word is asked about a setting, an algorithm at a level under options, and answers in terms of the row: a fact, an
+option, a hyper-parameter, a rule that it has or lacks. So whoever writes a row reads what to say in it, or to deny.
+What the subject pins, and the algorithm does not, begins with ``not offered: ``.
+
+A hyper-parameter is named where its name is the meaning, as one name means one thing in the whole catalogue (``mu`` is
+the proximal pull). Stabilisers and what has a unit are known by their part and their dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fedspec.catalogue import Algorithm, Method
+from fedspec.domains import Dimension
+from fedspec.facts import READ_OFF, Fact
+from fedspec_suite.measure.scheduled_cases import of_rounds
+from fedspec_suite.measure.setting import Setting
+
+NOT_OFFERED = "not offered: "
+
+
+class Answer(NamedTuple):
+    """The answer to whether an algorithm is asked, with the property that decides it, which it has or lacks."""
+
+    asked: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Word:
+    """A condition that a law asks by: its name, and its answer to a setting."""
+
+    label: str
+    answer: Callable[[Setting], Answer]
+
+    def __call__(self, setting: Setting) -> Answer:
+        """Return the answer for a setting, with its reason."""
+        return self.answer(setting)
+
+
+def where(has: Callable[[Setting], bool], label: str, otherwise: str) -> Word:
+    """Settings that a predicate holds of, with what it is called and what is said where it does not hold."""
+    return Word(label, lambda setting: Answer(True, label) if has(setting) else Answer(False, otherwise))
+
+
+always = where(lambda setting: True, "", "")
+"""Every algorithm of the law's levels."""
+
+
+# How words are put together.
+
+
+def both(*words: Word) -> Word:
+    """Settings of which all of them hold; the first that does not says why not."""
+
+    def answer(setting: Setting) -> Answer:
+        said = []
+        for word in words:
+            said.append(word(setting))
+            if not said[-1].asked:
+                return said[-1]
+        return Answer(True, _listed(a.words for a in said))
+
+    return Word(" and ".join(word.label for word in words), answer)
+
+
+def either(*words: Word) -> Word:
+    """Settings of which one of them holds; where one is merely not offered, that is why none does."""
+
+    def answer(setting: Setting) -> Answer:
+        said = [word(setting) for word in words]
+        pinned = (a for a in said if a.words.startswith(NOT_OFFERED))
+        none = Answer(False, "; and ".join(a.words for a in said))
+        return next((a for a in said if a.asked), None) or next(pinned, None) or none
+
+    return Word(" or ".join(word.label for word in words), answer)
+
+
+def unless(word: Word, why: str = "") -> Word:
+    """Settings of which it does not hold, and why those are not asked of which it does."""
+    label = f"{'not both' if ' and ' in word.label else 'no'} {word.label}"
+
+    def answer(setting: Setting) -> Answer:
+        said = word(setting)
+        has = f"it has {said.words}" + (f": {why}" if why else "")
+        return Answer(False, has) if said.asked else Answer(True, label)
+
+    return Word(label, answer)
+
+
+def by_level(**words: Word) -> Word:
+    """A condition for each of the law's levels."""
+    labels = dict.fromkeys(word.label for word in words.values())
+    return Word(" or ".join(labels), lambda setting: words[setting.level](setting))
+
+
+def _listed(words: Iterator[str]) -> str:
+    return ", ".join(filter(None, words))
+
+
+def _one_of(names: tuple[str, ...]) -> str:
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+# By what the row says, or shows.
+
+
+def fact(*facts: Fact) -> Word:
+    """Algorithms that have all of these facts."""
+    label = " and ".join(f"Fact.{f.name}" for f in facts)
+
+    def answer(setting: Setting) -> Answer:
+        row = setting.algorithm
+        return next((Answer(False, _lacks(row, f)) for f in facts if not row.has(f)), Answer(True, label))
+
+    return Word(label, answer)
+
+
+def _lacks(row: Algorithm, fact: Fact) -> str:
+    if fact in row.denies:
+        return f"its row denies Fact.{fact.name} ({fact}): {row.denies[fact]}"
+    return f"its row {'shows' if fact in READ_OFF else 'says'} no Fact.{fact.name} ({fact})"
+
+
+def any_fact(*facts: Fact) -> Word:
+    """Algorithms that have one of these facts."""
+    return either(*map(fact, facts))
+
+
+def option(name: str, *values: str) -> Word:
+    """Settings with an option, at one of the values where some are named."""
+    wanted = _one_of(values) if values else ""
+    label = f"{name} = {wanted}" if values else f"option {name}"
+
+    def answer(setting: Setting) -> Answer:
+        value = setting.options.get(name)
+        if value is None:
+            return Answer(False, f"it has no option {name}")
+        if values and value not in values:
+            return Answer(False, f"its option {name} is {value}, not {wanted}")
+        return Answer(True, f"{name} = {value}")
+
+    return Word(label, answer)
+
+
+def if_option(name: str, *values: str) -> Word:
+    """Settings without the option, or with it at one of these values."""
+    word = option(name, *values)
+    return Word(word.label, lambda setting: word(setting) if name in setting.options else Answer(True, ""))
+
+
+def number(*names: str) -> Word:
+    """Settings in which one of these hyper-parameters plays a part."""
+    label = _one_of(names)
+
+    def answer(setting: Setting) -> Answer:
+        mine = [n for n in names if n in setting.numbers]
+        return Answer(True, ", ".join(mine)) if mine else Answer(False, f"it has no hyper-parameter {label}")
+
+    return Word(label, answer)
+
+
+odd = unless(option("middle", "lower"), "of what is turned round its lower middle is the upper one")
+"""Settings whose path is the opposite one where everything is."""
+
+
+def rule(name: str) -> Word:
+    """Algorithms that run a rule of that name."""
+    return where(lambda s: s.algorithm.runs(name), f"the rule {name}", f"the rule {name} is none of its rules")
+
+
+def takes(*names: str) -> Word:
+    """Settings whose cases carry one of these."""
+    these = _one_of(names)
+
+    def answer(setting: Setting) -> Answer:
+        mine = [n for n in names if n in setting.takes]
+        return Answer(True, f"{', '.join(mine)} in its cases") if mine else Answer(False, f"its run takes no {these}")
+
+    return Word(f"{these} in its cases", answer)
+
+
+method = where(lambda s: isinstance(s.algorithm.run, Method), "a Method as its run", "its run is no Method")
+"""Algorithms with a server, whose clients remember nothing and send what their local steps add up to."""
+
+reads_losses = where(
+    lambda s: s.losses, "a server that reads losses", "its run has no server that reads what clients lose (losses)"
+)
+"""Settings whose messages say what clients lose."""
+
+counts_clients = where(
+    lambda s: s.counts_all, "a server that counts all clients", "its run has no server that counts all clients"
+)
+"""Settings whose cases say how many clients there are."""
+
+
+def only(name: str) -> Word:
+    """The one algorithm that a reduction or a closed form is about."""
+    return where(lambda s: s.algorithm.id == name, f"the id {name}", f"it is about {name}")
+
+
+def entry(table: Container[str] | Callable[[], Container[str]], called: str) -> Word:
+    """Algorithms that have an entry in the law's own table, with what it is and where such are written."""
+
+    def has(setting: Setting) -> bool:
+        return setting.algorithm.id in (table() if callable(table) else table)
+
+    return where(has, f"a {called}", f"it has no {called}")
+
+
+# By what the subject lets its user set.
+
+
+def zero(value: float) -> bool:
+    """Pinned at zero."""
+    return value == 0
+
+
+def nonzero(value: float) -> bool:
+    """Pinned elsewhere than at zero."""
+    return value != 0
+
+
+def one(value: float) -> bool:
+    """Pinned at one."""
+    return value == 1
+
+
+def below_one(value: float) -> bool:
+    """Pinned below one."""
+    return value < 1
+
+
+def measured(setting: Setting) -> tuple[str, ...]:
+    """The hyper-parameters that change with the unit of the changes, by their dimension."""
+    return tuple(n for n in setting.numbers if setting.algorithm.dimension(n) is not Dimension.RATIO)
+
+
+def settable(
+    *names: str,
+    of: Callable[[Setting], tuple[str, ...]] = lambda setting: (),
+    fits: Callable[[float], bool] = lambda value: False,
+) -> Word:
+    """Subjects that do not pin what plays a part here, or pin it where it fits; ``of`` names more of a setting."""
+
+    def answer(setting: Setting) -> Answer:
+        named = [n for n in (*names, *of(setting)) if n in setting.numbers]
+        if setting.v0_is_tau_squared and setting.options.get("epsilon") == "inside" and {"v0", "tau"} <= {*named}:
+            # Inside the root tau is a square, as v0 is: in another unit it is v0's root no more.
+            return Answer(False, f"{NOT_OFFERED}v0 cannot be set apart from tau")
+        these = [n for n in named if n in setting.fixed]
+        pinned = [n for n in these if not fits(setting.fixed[n])]
+        return Answer(False, f"{NOT_OFFERED}{', '.join(pinned)} cannot be set") if pinned else Answer(True, "")
+
+    return Word("", answer)
+
+
+def offered(has: Callable[[Setting], bool], otherwise: str) -> Word:
+    """Subjects that a predicate holds of."""
+    return where(has, "", NOT_OFFERED + otherwise)
+
+
+carries_buffers = where(
+    lambda s: bool(s.buffers), "buffers in its offer", "its offer does not say that its models carry buffers (buffers)"
+)
+"""Offers whose models carry buffers."""
+
+
+sets_each_rate = where(
+    lambda s: s.each_rate, "rates = each in its offer", "its user does not set the rate of every step (rates = each)"
+)
+"""Offers whose user sets the rate of every local step."""
+
+sets_rates = where(
+    lambda s: bool(of_rounds(s)),
+    "rates that its offer lets vary",
+    "its user does not set rates anew in every round (rates = rounds or clients)",
+)
+"""Offers whose user sets rates anew in every round."""

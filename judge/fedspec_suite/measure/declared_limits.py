@@ -1,0 +1,107 @@
+"""What an offer says that its subject cannot take: in words, and whether a case holds it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from fedspec.contract import Event, Exchange, Messages, Offer, Round
+from fedspec_suite.measure.scenario import Scenario, said_by
+
+EVERYBODY = "all clients in every round"
+BLOCKS = {"one": "one block only", "matrices": "matrices only"}
+
+
+def limits_of(offer: Offer) -> tuple[str, ...]:
+    """What its subject takes only, or not at all, a phrase each; empty where it takes everything."""
+    return (
+        *((EVERYBODY,) if offer.participation == "all" else ()),
+        *((BLOCKS[offer.blocks],) if offer.blocks in BLOCKS else ()),
+        *("no client without examples" if name == "weight" else f"no {name} = 0" for name in offer.nonzero),
+    )
+
+
+def limit_fields(offer: Offer) -> dict[str, Any]:
+    """What the result of an offer says of it."""
+    return {
+        "nonzero": offer.nonzero,
+        "blocks": offer.blocks,
+        "participation": offer.participation,
+        "limits": limits_of(offer),
+        "variant": offer.variant,
+        "rates": offer.rates,
+        "buffers": dict(offer.buffers),
+    }
+
+
+def unsettable_hyper(offer: Offer, s: Scenario) -> str:
+    """Which hyper-parameter events say anew that the subject's user does not set so; empty where none."""
+    taken: dict[str, tuple[type, ...]] = {"rounds": (int, float), "clients": (int, float, tuple)}
+    kinds = taken.get(offer.rates, ())
+    said = [pair for e in s.events for pair in said_by(e).items()]
+    return next((name for name, value in said if name in offer.fixed or not isinstance(value, kinds)), "")
+
+
+def broken_limit(offer: Offer, s: Scenario) -> str:
+    """Which limit of an offer a scenario breaks by a zero, its model, participants or rates; empty where none."""
+    if refused := [name for name in offer.nonzero if name in zeros(s)]:
+        return f"{refused[0]} = 0 is refused"
+    if offer.participation == "all" and (len({*map(_attending, s.events)} | _expected(s)) > 1 or _missing(s)):
+        return EVERYBODY
+    shapes = [a.ndim for a in s.case.x0.values()]
+    held = {"one": len(shapes) == 1, "matrices": all(n == 2 for n in shapes)}
+    if not held.get(offer.blocks, True):
+        return BLOCKS[offer.blocks]
+    return f"{name} anew in a round" if (name := unsettable_hyper(offer, s)) else ""
+
+
+def zeros(s: Scenario) -> set[str]:
+    """The hyper-parameters that are zero in a scenario, and ``weight`` where a client has no examples."""
+    sent = [m.weight for e in s.events if isinstance(e, Messages) for m in e.messages]
+    held = [] if s.case.problem is None else list(s.case.problem.examples)
+    said = [*s.case.hyper.items(), *(pair for e in s.events for pair in said_by(e).items())]
+    found = {n for n, v in said if (0 in v if isinstance(v, tuple) else v == 0)}
+    return found | ({"weight"} if 0 in (*sent, *held) else set())
+
+
+def with_zero(s: Scenario, name: str) -> Scenario:
+    """The scenario with a hyper-parameter at zero; with ``weight``, the last of several clients has no examples."""
+    if name != "weight":
+        zero = type(s.case.hyper[name])(0)
+        return replace(s, case=replace(s.case, hyper={**s.case.hyper, name: zero}))
+    if s.case.problem is not None:
+        examples = s.case.problem.examples.copy()
+        examples[1:][-1:] = 0
+        return replace(s, case=replace(s.case, problem=replace(s.case.problem, examples=examples)))
+    return replace(s, events=tuple(map(_last_without, s.events)))
+
+
+def _last_without(e: Event) -> Event:
+    if not isinstance(e, Messages) or len(e.messages) < 2:
+        return e
+    *others, last = e.messages
+    return replace(e, messages=(*others, replace(last, weight=0)))
+
+
+def _expected(s: Scenario) -> set[tuple[int, ...]]:
+    """All clients, where the case says who they are."""
+    return set() if s.case.problem is None else {tuple(range(len(s.case.problem.e)))}
+
+
+def _missing(s: Scenario) -> bool:
+    """Whether fewer or more send messages than there are clients, where the case says how many there are."""
+    N = s.case.population
+    return N is not None and any(isinstance(e, Messages) and len(e.messages) != N for e in s.events)
+
+
+def _attending(e: Event) -> tuple[int, ...]:
+    """Who takes part in an event; of sets that differ, who is in all."""
+    match e:
+        case Messages(messages=messages):
+            return tuple(sorted(m.client for m in messages))
+        case Round(participants=who):
+            return tuple(sorted(who))
+        case Exchange(senders=senders, computing=computing):
+            sets = [*computing, *([senders] if senders else [])]
+            return tuple(sorted(set.intersection(*map(set, sets)))) if sets else ()
+    return ()

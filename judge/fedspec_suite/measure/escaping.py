@@ -1,0 +1,32 @@
+"""Words of a subject, made harmless: they are shown as they are, and do nothing to a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LONGEST = 2000
+"""What a subject says in one string is cut after so many characters."""
+
+
+def escape_controls(text: str, *, keep: str = "", most: int | None = None) -> str:
+    """The text with everything that is not printed (control sequences, line ends, half characters) spelled out.
+
+    Args:
+        text: what somebody else wrote.
+        keep: characters that stay, such as the line ends of a text of several lines.
+        most: how many characters of it are shown; all of them by default.
+    """
+    if most is not None and len(text) > most:
+        text = f"{text[:most]}..."
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
+def escape_values(value: Any) -> Any:
+    """A JSON value with every string in it made harmless."""
+    if isinstance(value, str):
+        return escape_controls(value, most=LONGEST)
+    if isinstance(value, dict):
+        return {escape_controls(k, most=LONGEST): escape_values(v) for k, v in value.items()}
+    return [escape_values(v) for v in value] if isinstance(value, list) else value

@@ -1,0 +1,406 @@
+"""How far the cases reach: large models, many rounds, many clients, full mantissas and hyper-parameters at their edges.
+
+The small cases of ``cases`` are dyadic and few of everything, so that they shrink to something to look at. These are
+drawn for what shows itself only outside them. One quantity is large in each; which other features it has (full
+mantissas, other magnitudes, sparse vectors, edges of domains, unlike shares) is tossed for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.arith import Array
+from fedspec.catalogue import Program
+from fedspec.contract import Arrival, Begin, ClientMessage, Event, Exchange, Gradient, Messages, Quadratics, Round
+from fedspec.facts import Fact
+from fedspec_suite.measure.buffer_cases import far_buffers, sending_buffers
+from fedspec_suite.measure.case_parts import case, lengths, most_rounds, most_steps, on_quadratics, with_constants
+from fedspec_suite.measure.cases import STRATEGIES
+from fedspec_suite.measure.conditioning import Danger, dangers
+from fedspec_suite.measure.hyper_pools import EDGES, POOLS, draw_hypers
+from fedspec_suite.measure.rounding_cases import delicate
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.scheduled_cases import varied
+from fedspec_suite.measure.setting import Reach, Setting
+from fedspec_suite.measure.trace_cases import draw_clusters, draw_exchange
+
+Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
+"""What a case is large in; ``numbers``: in nothing, but its numbers are unusual."""
+
+
+_ENTRIES = 6
+"""Coordinates of a case in which some are equal: more than a rule keeps."""
+
+_MORE = 3
+"""So many more clients there are than in usual cases, where a server leaves some out: an even number, of which two are
+in the middle."""
+
+WORK = 2000
+"""Coordinates times steps that one case may cost: some hundredths of a second of the judge's own arithmetic."""
+
+_NAMES = ("conv1.weight", "bn1.weight", "bn1.bias", "bn1.running_mean", "fc.weight", "fc.bias")
+"""What up to six blocks are called: as torch calls those of a module."""
+
+_AXES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (2, 2), (5, 1, 2))
+"""The axes of a block before its last."""
+
+_FURTHER: dict[str, tuple[float, ...]] = {"levels": (300, 1000)}
+"""Edges beyond those that vectors have: more levels than a byte holds."""
+
+_STEP = 12
+"""What a step costs beside its coordinates, in coordinates."""
+
+_LIKELY = {"mantissas": 3, "magnitudes": 2, "sparse": 1, "edges": 3, "shares": 3, "steps": 2}
+_SOMETIMES = {"mantissas": 2, "magnitudes": 1, "sparse": 1, "edges": 1, "shares": 2, "steps": 2}
+"""In how many quarters of the cases they have each feature."""
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """What a case draws with: nearly everything from a seed; what is connected by Hypothesis."""
+
+    draw: st.DrawFn
+    setting: Setting
+    side: Side
+    reach: Reach
+    rng: np.random.Generator
+    tossed: frozenset[str]
+    scale: float
+
+    def size(self, side: Side, most: int, usual: int, least: int = 1) -> int:
+        """How many there are: up to ``most`` on the case's own side, else a few."""
+        if self.side != side or most <= usual:
+            return int(self.rng.integers(least, max(least, min(most, usual)) + 1))
+        return most if self.rng.random() < 0.5 else int(self.rng.integers(usual + 1, most + 1))
+
+    def pick(self, pool: Sequence[float]) -> float:
+        """One of a few numbers."""
+        return float(pool[int(self.rng.integers(len(pool)))])
+
+    def array(self, *shape: int) -> Array:
+        """Numbers of the case's magnitude: all bits of the mantissa in use, or eighths; many of them zero if sparse."""
+        if "mantissas" in self.tossed:
+            out = self.rng.uniform(-3, 3, shape) * self.scale
+        else:
+            out = self.rng.integers(-24, 25, shape) / 8 * self.scale
+        if "sparse" in self.tossed:
+            out = np.where(self.rng.random(shape) < 0.5, 0.0, out)
+        return out.astype(self.setting.dtype)
+
+    def loss(self) -> float:
+        """A positive number: between 1/8 and 3, or some magnitudes around that."""
+        loss = float(self.rng.uniform(0.1, 3)) if "mantissas" in self.tossed else int(self.rng.integers(1, 25)) / 8
+        return float(np.dtype(self.setting.dtype).type(loss * self.scale**2))
+
+    @property
+    def work(self) -> int:
+        """What the case may cost: more where it is to be larger than usual."""
+        usual, mine = Reach(), self.reach
+        more = (mine.coordinates / usual.coordinates, mine.rounds / usual.rounds, mine.clients / usual.clients)
+        return int(WORK * max(1, *more))
+
+    @property
+    def heavy(self) -> bool:
+        """Whether all have so many examples that no 32-bit integer holds the sum of three."""
+        return {"shares", "sums"} <= self.tossed and self.reach.clients >= 3
+
+    @property
+    def most(self) -> int:
+        """How many clients there are at most: where each is compared with all, the work grows by the cube of it."""
+        return self.reach.clients if self.setting.crowd == 1 else min(self.reach.clients, 3 * self.setting.crowd)
+
+    @property
+    def least(self) -> int:
+        """How many clients there are at least."""
+        return max(self.setting.crowd, 3 if self.heavy else 1)
+
+    @property
+    def steps(self) -> int:
+        """How many local steps a client takes at most."""
+        return self.reach.steps if "steps" in self.tossed else min(self.reach.steps, 6)
+
+    def blocks(self, shape: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
+        """A model's worth of arrays."""
+        return {name: np.asarray(self.array(*s)) for name, s in shape.items()}
+
+    def shape(self, most: int) -> dict[str, tuple[int, ...]]:
+        """Up to six blocks of up to four axes; a single block if the subject takes no more."""
+        d = self.size("coordinates", most, 3)
+        count = 1 if self.setting.one_block or self.rng.random() < 0.5 else int(self.rng.integers(1, min(6, d) + 1))
+        ends = np.linspace(0, d, count + 1).astype(int)
+        return {name: self._axes(int(n)) for name, n in zip(_NAMES, np.diff(ends), strict=False)}
+
+    def _axes(self, n: int) -> tuple[int, ...]:
+        """The shape of n numbers on up to four axes; about n on two axes if the subject takes matrices only."""
+        if self.setting.matrices:
+            rows = int(self.rng.integers(1, min(3, n) + 1))
+            tall = self.setting.algorithm.has(Fact.MATRICES) and self.rng.random() < 0.5
+            return (n // rows, rows) if tall else (rows, n // rows)
+        if n == 1 and self.rng.random() < 0.5:
+            return ()
+        there = [axes for axes in _AXES if n % prod(axes) == 0 and n >= 2 * prod(axes)] or [()]
+        axes = there[int(self.rng.integers(len(there)))]
+        return (*axes, n // prod(axes))
+
+    def hypers(self, usual: Mapping[str, tuple[float, ...]] | None = None) -> dict[str, float]:
+        """Hyper-parameters, some of them at the edges of their domains."""
+        pools = {**POOLS, **(usual or {})}
+        if "edges" in self.tossed:
+            pools = {n: (*EDGES[n], *_FURTHER.get(n, ())) or pool for n, pool in pools.items()}
+            # No vector has it: which ones there are depends on the edges.
+            pools |= {"gamma": (*pools["gamma"], 0.0)} if "gamma" in pools else {}
+        if usual and "ns_steps" in usual:
+            pools["ns_steps"] = usual["ns_steps"]
+        if self.setting.algorithm.runs("accumulation"):
+            # FedNova prints ||a_i||_1 in closed forms too, which lose the digits of 1/alpha and of 1/(1 - rho)^2.
+            pools |= {"eta_l": (0.1,), "rho": (0.0, 0.9)}
+        if "mix" in pools:
+            # x + mix (y - x) rounds by x, which the bound of (1 - mix) x + mix y does not hold if mix = 1.
+            pools["mix"] = tuple(v for v in pools["mix"] if v < 1)
+        if self.setting.v0_is_tau_squared:
+            # The subject squares it: the square must be exact.
+            pools["tau"] = POOLS["tau"]
+        reading = self.setting.algorithm.reading(self.setting.reading)
+        refused = {*self.setting.nonzero, *(n for r in reading.requires if "v0" not in r.about for n in r.about)}
+        taken = {n: tuple(v for v in pool if v or n not in refused) for n, pool in pools.items()}
+        return draw_hypers(self.pick, self.setting, taken)
+
+    def examples(self, n: int) -> Array:
+        """Sample sizes: like one another, or from none to a thousand million, which all may have; never all zero."""
+        if "shares" not in self.tossed:
+            return self.rng.integers(1, 10, n).astype(float)
+        out = np.floor(10.0 ** self.rng.uniform(8.9 if self.heavy else 0, 9, n))
+        out[0] = 1e9
+        if "weight" not in self.setting.nonzero and n > (3 if self.heavy else 1):
+            out[-1] = 0.0
+        return out
+
+
+def _client(at: _Draws) -> Scenario:
+    shape = at.shape(at.reach.coordinates)
+    d = sum(map(prod, shape.values()))
+    x0, h = at.blocks(shape), at.hypers()
+    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d + _STEP))), 2)
+    events: list[Event] = []
+    for r in range(rounds):
+        if r:
+            events.append(Begin(at.blocks(shape)))
+        steps = int(at.rng.integers(1, max(1, min(at.steps, at.work // ((d + _STEP) * rounds))) + 1))
+        events.extend(Gradient(at.blocks(shape)) for _ in range(steps))
+    return Scenario(case(at.setting, x0, h), tuple(events))
+
+
+def _server(at: _Draws) -> Scenario:
+    shape = at.shape(at.reach.coordinates)
+    d = sum(map(prod, shape.values()))
+    x0, h = at.blocks(shape), at.hypers()
+    n = at.size("clients", min(at.most, max(1, at.work // d)), at.setting.crowd + 2, least=at.least)
+    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * n + _STEP))), 2)
+    events = []
+    # Numbers of clients are names: neither consecutive nor in order.
+    everybody = at.rng.choice(10 * at.reach.clients, n, replace=False) if at.setting.everyone else None
+    for _ in range(rounds):
+        all_of_them = at.side == "clients" or at.heavy or at.setting.everyone
+        count = n if all_of_them else int(at.rng.integers(min(n, at.setting.crowd), n + 1))
+        names = at.rng.choice(10 * at.reach.clients, count, replace=False) if everybody is None else everybody
+        steps = at.rng.integers(1, at.steps + 1, count)
+        norms = steps if at.setting.steps_only else at.rng.uniform(0.1, at.steps, count)
+        rows = zip(names, at.examples(count), steps, norms, strict=True)
+        events.append(
+            Messages(
+                tuple(
+                    ClientMessage(
+                        client=int(i),
+                        delta=at.blocks(shape),
+                        weight=int(w),
+                        steps=int(k),
+                        a_norm=int(a) if a == int(a) else float(a),
+                        control=at.blocks(shape) if at.setting.controls else None,
+                        loss=at.loss() if at.setting.losses else None,
+                    )
+                    for i, w, k, a in rows
+                )
+            )
+        )
+    N = None
+    if at.setting.counts_all:
+        named = {m.client for e in events for m in e.messages}
+        N = len(named) + (0 if at.setting.everyone else int(at.rng.integers(0, at.reach.clients)))
+    s = Scenario(case(at.setting, x0, h, population=N), tuple(events))
+    return _carrying(at, s) if at.setting.buffers else s
+
+
+def _carrying(at: _Draws, s: Scenario) -> Scenario:
+    """The case with buffers, and some in every message."""
+    buffers = partial(far_buffers, at.rng, int(at.rng.integers(1, 4)), at.setting.dtype, at.scale)
+    held = replace(s, case=replace(s.case, buffers=buffers()))
+    return sending_buffers(held, lambda m: buffers())
+
+
+def _problem(at: _Draws, n: int, d: int) -> Quadratics:
+    """H_i = A A' / (2 d) + I / 4 with entries of A in [-1, 1]; exactly symmetric."""
+    A = at.rng.uniform(-1, 1, (n, d, d)) if "mantissas" in at.tossed else at.rng.integers(-2, 3, (n, d, d)) / 2
+    H = A @ A.swapaxes(1, 2) / (2 * 2 ** int(np.ceil(np.log2(d)))) + np.eye(d) / 4
+    H = ((H + H.swapaxes(1, 2)) / 2).astype(at.setting.dtype)
+    problem = Quadratics(H, at.array(n, d), at.examples(n))
+    if not at.setting.losses:
+        return problem
+    return with_constants(problem, [int(k) for k in at.rng.integers(1, 25, n)])
+
+
+def _posed(at: _Draws, n: int) -> tuple[dict[str, Array], Quadratics, int]:
+    """A model in the shape that the algorithm takes, and the objectives of n clients."""
+    shape = at.shape(max(1, at.reach.coordinates // 30))
+    if "peers" in at.setting.takes or (at.setting.one_block and "layers" not in at.setting.takes):
+        shape = {"w": (sum(map(prod, shape.values())),)}
+    d = sum(map(prod, shape.values()))
+    x0 = {"w": np.tile(at.array(d), (n, 1))} if "peers" in at.setting.takes else at.blocks(shape)
+    return x0, _problem(at, n, d), d
+
+
+def _round(at: _Draws) -> Scenario:
+    setting, takes = at.setting, at.setting.takes
+    n = at.size("clients", at.most, at.setting.crowd + 2, least=at.least)
+    x0, problem, d = _posed(at, n)
+    h = at.hypers(on_quadratics(at.setting))
+    cost = d * max(1, d // 3) + _STEP
+    longest = most_rounds(setting, at.reach.rounds)
+    rounds = at.size("rounds", min(longest, max(1, at.work // (cost * n))), 2)
+    if "steps" in at.tossed:
+        rounds = min(rounds, max(1, at.work // (cost * n * at.steps)))
+    most = max(1, min(most_steps(setting, at.steps), at.work // (cost * n * rounds)))
+    events = []
+    for _ in range(rounds):
+        # In long runs most clients stay away for many rounds.
+        all_of_them = "everyone" in takes or at.side == "clients" or at.heavy
+        some = n if all_of_them else int(at.rng.integers(min(n, at.setting.crowd), n + 1))
+        chosen = [int(i) for i in at.rng.choice(n, some, replace="repeats" in takes)]
+        if not problem.examples[chosen].any():
+            chosen = [int(np.argmax(problem.examples))]
+        if "everyone" in takes:
+            chosen = list(range(n))
+        elif "repeats" not in takes:
+            chosen.sort()
+        more: dict[str, Any] = {}
+        if "strategies" in takes:
+            kinds = setting.algorithm.run.strategies if isinstance(setting.algorithm.run, Program) else STRATEGIES
+            more["strategies"] = tuple(str(at.rng.choice([*map(str, kinds)])) for _ in chosen)
+        if "scales" in takes:
+            more["scales"] = tuple(float(c) for c in at.rng.choice([0.1, 0.5, 1.0, 2.0], len(chosen)))
+        if "noise" in takes:
+            more["noise"] = tuple(at.rng.standard_normal(d).tolist())
+        if "draws" in takes:
+            more["draws"] = tuple(map(tuple, at.rng.random((len(chosen), d)).tolist()))
+        steps = lengths(takes, [int(k) for k in at.rng.integers(1, most + 1, len(chosen))])
+        events.append(Round(tuple(chosen), steps, **more))
+    return Scenario(case(setting, x0, h, problem), tuple(events))
+
+
+def _exchange(at: _Draws) -> Scenario:
+    n = at.size("clients", min(at.reach.clients, 20), 3) + ("clusters" in at.setting.takes)
+    clusters = draw_clusters(at.draw, at.setting, n)
+    x0, problem, d = _posed(at, n)
+    h = at.hypers(on_quadratics(at.setting))
+    rounds = at.size("rounds", min(at.reach.rounds, max(1, at.work // (d * d * n * n))), 2)
+    cost = n * (d * max(1, d // 3) + _STEP)
+    if "steps" in at.tossed:
+        rounds = max(1, min(rounds, at.work // (cost * at.steps)))
+    most = max(3, min(at.steps, at.work // (cost * rounds)))
+    events = tuple(draw_exchange(at.draw, at.setting, clusters, many_neighbours=True, most=most) for _ in range(rounds))
+    return Scenario(case(at.setting, x0, h, problem), tuple(_now_and_then_idle(at, e) for e in events))
+
+
+def _now_and_then_idle(at: _Draws, e: Exchange) -> Exchange:
+    """The same round with local steps in which nobody computes, where the algorithm draws who does at every step."""
+    fixed = {"peers", "everyone", "one-set", "senders"} & {*at.setting.takes}
+    if fixed or at.setting.options.get("sampling") == "round":
+        return e
+    return replace(e, computing=tuple(() if at.rng.random() < 0.25 else S for S in e.computing))
+
+
+def _arrival(at: _Draws) -> Scenario:
+    n = at.size("clients", at.reach.clients, 3)
+    x0, problem, d = _posed(at, n)
+    h = at.hypers(on_quadratics(at.setting))
+    count = at.size("rounds", at.reach.rounds, 9, least=2)
+    cost = d * max(1, d // 3) + _STEP
+    if "steps" in at.tossed:
+        count = max(2, min(count, at.work // (cost * at.steps)))
+    most = max(1, min(at.steps, at.work // (cost * count)))
+    if at.side == "rounds" and "buffer" in h and "buffer" not in at.setting.fixed:
+        # Under a large buffer there are few versions, and no delay is long.
+        h["buffer"] = int(at.rng.integers(1, max(1, count // max(1, at.reach.delay)) + 1))
+    buffer, events = int(h.get("buffer", 1)), []
+    for k in range(count):
+        oldest = min(k // buffer, at.reach.delay)
+        delay = oldest if at.rng.random() < 0.25 else int(at.rng.integers(0, oldest + 1))
+        events.append(Arrival(int(at.rng.integers(n)), int(at.rng.integers(1, most + 1)), delay))
+    return Scenario(case(at.setting, x0, h, problem), tuple(events))
+
+
+_KINDS: dict[str, Callable[[_Draws], Scenario]] = {
+    "client": _client,
+    "server": _server,
+    "round": _round,
+    "exchange": _exchange,
+    "arrival": _arrival,
+}
+
+
+_SCALES = (1.0, 1e-6, 1.0, 1e3, 1e-3, 1e6)
+"""The magnitudes of the cases whose numbers are unusual, in turn: few are drawn, and none is to be left out."""
+
+
+def far_scenarios(setting: Setting, side: Side) -> st.SearchStrategy[Scenario]:
+    """Cases that are large on one side; where numbers are unusual, every second is of a danger of the rule."""
+    threatening = dangers(setting) if side == "numbers" else ()
+    turns: dict[int, int] = {}
+
+    @st.composite
+    def scenarios(draw: st.DrawFn) -> Scenario:
+        # One number for nearly everything: Hypothesis would repeat itself, and ``simpler`` does what its shrinking
+        # would. What must not be missed goes by turns; a seed that comes again has the turn that it had.
+        seed = draw(st.integers(0, 2**32 - 1))
+        turn, odd = divmod(turns.setdefault(seed, len(turns)), 2 if threatening else 1)
+        danger = threatening[turn % len(threatening)] if odd else None
+        return _far(draw, setting, side, seed, turn, danger)
+
+    return scenarios()
+
+
+def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, danger: Danger | None) -> Scenario:
+    rng = np.random.default_rng(seed)
+    run = setting.algorithm.run
+    kind = run.event if setting.level == "trace" and isinstance(run, Program) else setting.level
+    if danger:
+        side, reach = _room_for(danger, setting, kind)
+        plain = _Draws(draw, setting, side, reach, rng, frozenset(), 1.0)
+        return varied(setting, delicate(danger, setting, _KINDS[kind](plain), rng), plain.pick)
+    often = _LIKELY if side == "numbers" else _SOMETIMES
+    tossed = frozenset(name for name, quarters in often.items() if rng.random() < quarters / 4)
+    tossed |= {"sums"} if seed % 2 else frozenset()
+    if side == "numbers":
+        scale = _SCALES[turn % len(_SCALES)]
+    else:
+        scale = float(rng.choice((1e-6, 1e-3, 1e3, 1e6))) if "magnitudes" in tossed else 1.0
+    at = _Draws(draw, setting, side, setting.reach, rng, tossed, scale)
+    return varied(setting, _KINDS[kind](at), at.pick)
+
+
+def _room_for(danger: Danger, setting: Setting, kind: str) -> tuple[Side, Reach]:
+    """In what a case of a danger is larger than usual, and how large it is."""
+    reach = setting.reach
+    if danger in {"near", "unlike"} or (danger == "equal" and setting.crowd > 1):
+        return "clients", replace(reach, clients=min(reach.clients, setting.crowd + _MORE))
+    if danger == "equal":
+        most = _ENTRIES * (1 if kind in {"client", "server"} else 30)
+        # The mean of three is rounded, and nothing that is made of it is equal for everybody.
+        return "coordinates", replace(reach, coordinates=min(reach.coordinates, most), clients=min(reach.clients, 2))
+    return "numbers", reach

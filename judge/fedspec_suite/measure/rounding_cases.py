@@ -1,0 +1,135 @@
+"""Cases for the dangers of a rule: changes that agree in most digits, huge ones, equal numbers, small denominators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Arrival, ClientMessage, Event, Gradient, Messages, Round
+from fedspec.division import STABILISERS
+from fedspec.params import flatten, unflatten
+from fedspec_suite.measure.case_parts import above_zero
+from fedspec_suite.measure.conditioning import Danger
+from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
+from fedspec_suite.measure.setting import Setting
+
+_TINY = 2.0**-30
+"""A stabiliser beside which no constant of a program is nothing, and whose square every type has."""
+
+Changed = Callable[[Array], Array]
+"""What arrives from some clients in the place of something else, a row for each."""
+
+
+def delicate(danger: Danger, setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
+    """A case of a danger, made of one whose numbers are multiples of 1/8."""
+    make = {"near": _near, "unlike": _unlike, "equal": _equal, "small": _small}[danger]
+    return make(setting, s, rng)
+
+
+def _near(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
+    """All that arrives is the same but for a few eighths, and so large that these are lost beside its square."""
+    huge, d = 2.0 ** (np.finfo(setting.dtype).nmant // 2 + 2), flatten(s.case.x0).size
+    common = np.where(rng.random(d) < 0.5, -huge, huge)
+    return _unrounded(_arriving(s, lambda rows: common[: rows.shape[1]] + rows))
+
+
+def _unlike(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
+    """In every coordinate one client's is so large that nothing is left of the others' beside it."""
+    immense = 2.0 ** np.finfo(setting.dtype).nmant
+
+    def one(rows: Array) -> Array:
+        there = np.arange(len(rows))[:, None] == rng.integers(len(rows), size=rows.shape[1])
+        return np.where(there, rows * immense, rows)
+
+    return _arriving(s, one)
+
+
+def _equal(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
+    """What arrives are a few whole numbers, twice; of clients that a server compares, they lie on one line.
+
+    There those in the middle are as near to all others. Every distance is a whole number too, so that their sums are
+    equal for whoever takes roots first.
+    """
+
+    def few(rows: Array) -> Array:
+        numbers = rng.integers(-2, 3, rows.shape).astype(float)
+        if setting.crowd > 1:
+            numbers[:] = numbers[:1]
+            numbers[:, 0] = rng.permutation(len(rows))
+        return numbers
+
+    most = max(len(s.events), setting.reach.rounds)
+    twice = replace(change_events(s, model=np.round), events=(s.events * 2)[:most])
+    return _unrounded(_arriving(twice, few))
+
+
+def _small(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
+    """What arrives is about as small as a small stabiliser, and so is what second moments begin with."""
+    there = [n for n in STABILISERS if n in setting.numbers]
+    tiny = float(setting.fixed.get(there[-1], 0.0)) or _TINY
+    size = 2.0 ** np.floor(np.log2(tiny) + rng.integers(-4, 5))
+    given = {**dict.fromkeys(there, tiny), "v0": tiny**2 * 4.0 ** rng.integers(2)}
+    given = {n: v for n, v in given.items() if n in setting.numbers and n not in setting.fixed}
+    changed = with_hyper(s, **setting.tied({**s.case.hyper, **given}))
+    reading = setting.algorithm.reading(setting.reading)
+    if all(r.holds(changed.case.hyper) for r in reading.requires):
+        s = changed
+    s = _arriving(s, lambda rows: rows * size)
+    return s if s.case.problem is None else change_events(s, model=lambda a: (a * size).astype(a.dtype))
+
+
+def _arriving(s: Scenario, change: Changed) -> Scenario:
+    """The case with other changes, gradients or slopes."""
+
+    def changed(sent: Sequence[Mapping[str, Array]]) -> list[dict[str, Array]]:
+        rows = np.stack([flatten(blocks) for blocks in sent])
+        return [unflatten(row, sent[0]) for row in change(rows.astype(float)).astype(rows.dtype)]
+
+    def event(e: Event) -> Event:
+        match e:
+            case Messages(messages=messages):
+                deltas = changed([m.delta for m in messages])
+                return replace(e, messages=tuple(map(_with_change, messages, deltas)))
+            case Gradient(g=g):
+                return replace(e, g=changed([g])[0])
+        return e
+
+    out, p = replace(s, events=tuple(map(event, s.events))), s.case.problem
+    if p is None:
+        return out
+    e = change(p.e.astype(float)).astype(p.e.dtype)
+    return replace(out, case=replace(out.case, problem=above_zero(replace(p, e=e))))
+
+
+def _with_change(m: ClientMessage, delta: Mapping[str, Array]) -> ClientMessage:
+    return replace(m, delta=delta)
+
+
+def _unrounded(s: Scenario) -> Scenario:
+    """The case without what would round it: everybody takes one step, on one curvature, and has one example.
+
+    Clients are named in the order of their numbers: where the first of equal ones is taken, that is the least, too.
+    """
+
+    def event(e: Event) -> Event:
+        match e:
+            case Messages(messages=messages):
+                names = sorted(m.client for m in messages)
+                return replace(
+                    e, messages=tuple(replace(m, client=i, weight=1) for i, m in zip(names, messages, strict=True))
+                )
+            case Round(steps=steps):
+                return replace(e, steps=(1,) * len(steps))
+            case Arrival():
+                return replace(e, steps=1)
+        return e
+
+    out, p = replace(s, events=tuple(map(event, s.events))), s.case.problem
+    if p is None:
+        return out
+    H = np.broadcast_to(np.eye(p.H.shape[-1]) / 2, p.H.shape).astype(p.H.dtype)
+    plain = above_zero(replace(p, H=H, examples=np.ones_like(p.examples)))
+    return replace(out, case=replace(out.case, problem=plain))

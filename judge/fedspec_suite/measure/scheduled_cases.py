@@ -1,0 +1,106 @@
+"""Cases whose events say hyper-parameters anew, for subjects whose user sets them for a round or for each client."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from fedspec.catalogue import Program
+from fedspec.contract import Event, Gradient, Quadratics, Round
+from fedspec.domains import DOMAINS
+from fedspec.errors import ParameterError
+from fedspec.given import VARYING
+from fedspec.reference import SUBJECT
+from fedspec_suite.measure.case_parts import case
+from fedspec_suite.measure.cases import scenarios
+from fedspec_suite.measure.hyper_pools import Pick, draw_hypers
+from fedspec_suite.measure.scenario import Scenario, saying
+from fedspec_suite.measure.setting import Setting
+
+FACTORS = (0.25, 0.5, 1.0)
+"""What a number of the case is multiplied by: rates fall, and no product of two leaves its domain."""
+
+_NOT, _FOR_ALL, _FOR_EACH = 0, 1, 2
+
+
+def of_rounds(setting: Setting) -> tuple[str, ...]:
+    """The hyper-parameters that an event may say anew."""
+    return tuple(n for n in VARYING if setting.varies and n in setting.numbers and n not in setting.fixed)
+
+
+@cache
+def of_clients(setting: Setting) -> tuple[str, ...]:
+    """Those that it may say for each client: the specification refuses what a server reads too."""
+    if setting.varies != "clients":
+        return ()
+    run, takes, H = setting.algorithm.run, setting.takes, np.ones((2, 1, 1))
+    h = draw_hypers(lambda pool: pool[0], setting)
+    one = case(setting, {"w": np.ones((1, 1) if setting.matrices else 1)}, h, Quadratics(H, H[:, 0], np.ones(2)))
+    strategies = tuple(map(str, run.strategies[:1])) * 2 if "strategies" in takes and isinstance(run, Program) else ()
+    plain = Round(
+        (0, 1),
+        (1, 1),
+        strategies,
+        noise=(0.0,) if "noise" in takes else (),
+        draws=((0.5,),) * 2 if "draws" in takes else (),
+    )
+
+    def taken(name: str) -> bool:
+        try:
+            SUBJECT.start(replace(one, dtype="float64")).step(replace(plain, hyper={name: (h[name],) * 2}))
+        except ParameterError:
+            return False
+        return True
+
+    return tuple(n for n in of_rounds(setting) if DOMAINS[n].of_clients and taken(n))
+
+
+def varied(setting: Setting, s: Scenario, pick: Pick) -> Scenario:
+    """The case, in which some events say some of these numbers anew, where the subject's user may."""
+    if setting.each_rate:
+        return scheduled(s, pick)
+    if not setting.varies:
+        return s
+
+    def number(name: str, k: int) -> float:
+        return (s.case.hyper[name] or 0.5) * FACTORS[k % len(FACTORS)]
+
+    def event(e: Event) -> Event:
+        hyper: dict[str, Any] = {}
+        for name in of_rounds(setting):
+            each = isinstance(e, Round) and name in of_clients(setting)
+            how = pick((_NOT, _FOR_ALL, _FOR_EACH, _FOR_EACH) if each else (_NOT, _FOR_ALL, _FOR_ALL))
+            first = int(pick((0, 1, 2)))
+            if how == _FOR_EACH and isinstance(e, Round):
+                # No two neighbours have the same.
+                hyper[name] = tuple(number(name, first + k) for k in range(len(e.participants)))
+            elif how == _FOR_ALL:
+                hyper[name] = number(name, first)
+        return saying(e, hyper)
+
+    return replace(s, events=tuple(map(event, s.events)))
+
+
+def scheduled(s: Scenario, pick: Pick) -> Scenario:
+    """The case with a rate for every local step, the first of a round being the case's."""
+    events: list[Event] = []
+    for e in s.events:
+        if isinstance(e, Gradient):
+            first = not events or not isinstance(events[-1], Gradient)
+            factor = 1.0 if first else float(pick((*FACTORS, 2.0)))
+            e = replace(e, eta_l=float(s.case.hyper["eta_l"]) * factor)
+        events.append(e)
+    return replace(s, events=tuple(events))
+
+
+@st.composite
+def varied_scenarios(draw: st.DrawFn, setting: Setting, clients: tuple[int, int] = (2, 4)) -> Scenario:
+    """The small cases, in which events say some numbers anew; they are drawn from a seed, as no two shall be alike."""
+    everyone = {} if setting.level == "server" else {"everyone": draw(st.booleans())}
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    s: Scenario = draw(scenarios(setting, clients=clients, **everyone))
+    return varied(setting, s, lambda pool: pool[int(rng.integers(len(pool)))])

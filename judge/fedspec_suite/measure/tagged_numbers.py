@@ -1,0 +1,136 @@
+"""Running numbers that carry something else along: whether anybody rounds them, or whose data they are made of.
+
+Where a rule chooses (the nearest of all changes, the largest of all entries, a sign), rounding may turn the choice, and
+running numbers decide nothing where two are equal. But a number that is made of few bits by sums, differences and
+products is the same in whatever order it is computed, and nobody rounds it. Two such numbers that are equal are equal
+for every implementation: which one is taken is then what the rule says of equal ones, and no matter of rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+
+from fedspec_suite.measure.running_error import Running, Running32, Running64
+
+Operation: TypeAlias = Literal["+", "-", "*", "/", "root", "power", "choice", "step"]
+"""What makes one number of others; ``step``: a choice between two that differ where the compared ones are equal."""
+
+
+class TaggedNumber(Running):
+    """A running number that tells what it is made of; one of the subclasses below."""
+
+    __slots__ = ()
+
+    def _made(self, out: Any, how: Operation, *others: Any) -> Any:
+        """What an operation on this number and others gives, with its label."""
+        raise NotImplementedError
+
+    def __add__(self, other: Any) -> Any:
+        return self._made(super().__add__(other), "+", other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._made(super().__sub__(other), "-", other)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._made(super().__mul__(other), "*", other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._made(super().__truediv__(other), "/", other)
+
+    def __neg__(self) -> Any:
+        return self._made(super().__neg__(), "+")
+
+    def __abs__(self) -> Any:
+        return self._made(super().__abs__(), "+")
+
+    def _as(self, bound: float, nonnegative: bool) -> Any:
+        return self._made(super()._as(bound, nonnegative), "+")
+
+    def sqrt(self) -> Any:
+        """The square root."""
+        return self._made(super().sqrt(), "root")
+
+    def power(self, exponent: Any) -> Any:
+        """Any power of what is positive."""
+        return self._made(super().power(exponent), "power", exponent)
+
+    def maximum(self, other: Any) -> Any:
+        """The larger one."""
+        return self._made(super().maximum(other), "choice", other)
+
+    def minimum(self, other: Any) -> Any:
+        """The smaller one."""
+        return self._made(super().minimum(other), "choice", other)
+
+    def sign(self) -> Any:
+        """The sign."""
+        return self._made(super().sign(), "step")
+
+    def where_less(self, other: Any, x: Any, y: Any) -> Any:
+        """Number x where self < other, else y."""
+        return self._made(super().where_less(other, x, y), "step", other, x, y)
+
+
+class _Short(TaggedNumber):
+    """A running number that knows whether every implementation has it exactly."""
+
+    bits: ClassVar[int]
+    """The most bits of such a number: sums of some of them in another order are no longer than their type allows."""
+
+    exact: bool
+
+    def __init__(self, value: Any, bound: float = 0.0) -> None:
+        super().__init__(value, bound)
+        self.exact = self._short()
+
+    def _short(self) -> bool:
+        """Whether the value has few bits and no infinite bound."""
+        above, below = self.value.as_integer_ratio()
+        return (
+            self.bound < np.inf
+            and not below & (below - 1)
+            and (above // (above & -above or 1)).bit_length() <= self.bits
+        )
+
+    def _made(self, out: Any, how: Operation, *others: Any) -> Any:
+        if out is NotImplemented or any(out is x for x in others):
+            return out
+        made_of: list[Any] = [self, *map(self._of, others)]
+        known = all(x.exact for x in made_of) and how != "power"
+        # Whoever multiplies by 1/3 rounds; only a power of two is divided by without.
+        if how == "/" and known:
+            above, _ = made_of[1].value.as_integer_ratio()
+            known = not abs(above) & (abs(above) - 1)
+        out.exact = known and out._short()
+        return out
+
+    def sent(self, model: Any) -> Any:
+        """The change of a model from here on, which is a difference of two models: exact where both are."""
+        out: Any = super().sent(model)
+        out.exact = self.exact and model.exact and (self + model).exact
+        return out
+
+    def _ties(self, other: Any) -> bool:
+        return not (self.exact and other.exact) and super()._ties(other)
+
+
+class Short64(_Short, Running64):
+    """The numbers of a float64 subject."""
+
+    bits = 44
+
+
+class Short32(_Short, Running32):
+    """The numbers of a float32 subject."""
+
+    bits = 20
+
+
+SHORT: dict[str, type[Running]] = {"float64": Short64, "float32": Short32}
+"""The arithmetic of each floating-point type in which equal numbers may be equal for everybody."""

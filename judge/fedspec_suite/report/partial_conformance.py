@@ -1,0 +1,64 @@
+"""What of a claim was not seen, and which zeros of it were not taken, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fedspec_suite.judge.refused_zeros import REFUSALS, TAKES_BLOCKS, TAKES_ZERO
+from fedspec_suite.measure.verdict import Result, Status
+
+
+def refused_zeros(r: Result) -> dict[str, str]:
+    """What it refuses to take as zero although its claim allows that, each with what it says."""
+    before = f"{TAKES_ZERO}-"
+    return {o.law.removeprefix(before): o.reason for o in r.obligations if o.law.startswith(before)}
+
+
+def refusal(zeros: Mapping[str, str]) -> str:
+    """Which zeros are refused, and how an offer declares that."""
+    names = [*zeros]
+    said = one_line(zeros[names[0]]).removeprefix("subject: ")[:120]
+    what = " and ".join("a client without examples" if n == "weight" else f"{n} = 0" for n in names)
+    declared = ", ".join(f'"{n}"' for n in names) + "," * (len(names) == 1)
+    return f"refuses {what} ({said}), which nonzero=({declared}) declares"
+
+
+def refuses(r: Result) -> str:
+    """The zeros and models that it refuses, and what becomes of the rest; empty if it takes all."""
+    zeros = refused_zeros(r)
+    blocks = [
+        f'refuses several blocks ({one_line(o.reason).removeprefix("subject: ")[:120]}), which blocks="one" declares'
+        for o in r.obligations
+        if o.law == TAKES_BLOCKS
+    ]
+    rest = [o for o in r.obligations if o.status is not Status.SKIP and not o.law.startswith(REFUSALS)]
+    passed = sum(o.status is Status.PASS for o in rest)
+    told = [*blocks, *([refusal(zeros)] if zeros else [])]
+    return f"{'; '.join(told)}; without it {passed} of {len(rest)} pass" if told else ""
+
+
+def to_be_seen(r: Result) -> str:
+    """Why part of a claim was not seen, and what would show it."""
+    if not r.seen:
+        return "none of these laws compares with the rule; ask follows-x too"
+    named = ", ".join(u.equation for u in r.unseen)
+    fields = to_show(r)
+    if not fields:
+        return f"nothing that can be shown at level {r.level} depends on {named}"
+    return f"{', '.join(r.seen)} would be the same with another {named}; show {', '.join(fields)} too"
+
+
+def to_show(r: Result) -> list[str]:
+    """As few quantities as it takes for all to be seen that can be, those first that show most."""
+    open_ = [{*u.shown_by} for u in r.unseen if u.shown_by]
+    names = list(dict.fromkeys(name for u in r.unseen for name in u.shown_by))
+    out = []
+    while open_:
+        out.append(max(names, key=lambda name: sum(name in shown for shown in open_)))
+        open_ = [shown for shown in open_ if out[-1] not in shown]
+    return out
+
+
+def one_line(text: str) -> str:
+    """Text without line ends."""
+    return " ".join(text.split())
