@@ -1,4 +1,4 @@
-"""What a file with an own algorithm may say beside its row, in words that import nothing else of the suite.
+"""Records that a plugin file may declare beside its row; this module imports nothing else of the suite.
 
 Such a file is imported while the catalogue is put together (:mod:`fedspec.plugins`); whatever needs the catalogue does
 not exist yet.
@@ -15,7 +15,7 @@ from fedspec.contract import Level
 
 @dataclass(frozen=True, kw_only=True)
 class Mistake:
-    """What could be got wrong: an edit of one function of the file; stands in ``MUTANTS``.
+    """A mistake in ``MUTANTS``: an edit of one function of the plugin file.
 
     Attributes:
         id: stable slug.

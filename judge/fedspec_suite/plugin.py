@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Of this package, only this file has tests."""
+    """Ignore this package's other files: only this file has tests."""
     inside = config.getoption("fedspec_impl") and HERE.parent in collection_path.resolve().parents
     return True if inside and collection_path.resolve() != HERE else None
 
@@ -64,7 +64,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 class Implementation(pytest.File):
-    """What was given: its offers, and the expected failures."""
+    """Collector of an implementation: its offers, and the expected failures."""
 
     def collect(self) -> Iterator[pytest.Collector]:
         """A collector for each offer, and one for the entries."""
@@ -146,7 +146,7 @@ class _Test(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Where it is said to stand."""
+        """Location for reports."""
         return HERE, None, self.nodeid
 
 

@@ -104,7 +104,7 @@ def common(
 
 
 def _defaults() -> dict[str, Any]:
-    """Those of the project, where its implementations are to be judged."""
+    """Return the project's defaults for ``fedspec check``; nothing for other commands."""
     judged = plugin_files.command_of(sys.argv[1:]) == "check"
     return {"check": project.defaults(Path.cwd())} if judged else {}
 

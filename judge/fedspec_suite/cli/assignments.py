@@ -1,4 +1,4 @@
-"""What ``--set`` and ``--tune`` say of an algorithm's hyper-parameters and options."""
+"""Parsers of ``--set`` and ``--tune``, which assign hyper-parameters and options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Settings: TypeAlias = dict[str, dict[str, Any]]
 
 
 def number_or_word(text: str) -> Any:
-    """What stands behind the equals sign."""
+    """Parse the value behind the equals sign as an int, a float, or else a word."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -24,12 +24,12 @@ def number_or_word(text: str) -> Any:
 
 
 def several(text: str) -> tuple[Any, ...]:
-    """What stands behind the equals sign, between commas."""
+    """Parse comma-separated values behind the equals sign."""
     return tuple(map(number_or_word, filter(None, (word.strip() for word in text.split(",")))))
 
 
 def assigned(option: str, settings: Sequence[str], rows: Sequence[Algorithm], read: Callable[[str], Any]) -> Settings:
-    """What ``NAME=VALUE`` and ``ALGORITHM:NAME=VALUE`` say of each algorithm: the value, and whether of it alone.
+    """Map each algorithm to its settings ``NAME=VALUE`` and ``ALGORITHM:NAME=VALUE``, and whether each names it.
 
     What is said of it alone goes before what is said of all.
 

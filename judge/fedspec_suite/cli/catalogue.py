@@ -24,7 +24,7 @@ WIDE = 140
 
 
 class Form(StrEnum):
-    """How a graph is drawn; an enumeration, since Typer before 0.19 knows no literal types."""
+    """Output format of a graph; an enumeration, since Typer before 0.19 knows no literal types."""
 
     TEXT = "text"
     MERMAID = "mermaid"

@@ -23,7 +23,7 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report.terminal import Json, console, emit, table
 
 SHOWN = 24
-"""How many algorithms or mutants are named of one law; ``--json`` of ``mutants list`` has all."""
+"""Most algorithms or mutants to print for a law; ``--json`` of ``mutants list`` has all."""
 
 
 def laws(

@@ -1,7 +1,7 @@
-"""Which own algorithms a command knows: ``--plugin``, pyproject.toml, the environment, installed packages.
+"""Plugin files that a command loads: from ``--plugin``, pyproject.toml, the environment and installed packages.
 
-Before anything is imported that needs the catalogue, and handed on by the environment, so that every process that the
-command starts knows them.
+The command loads them before it imports the catalogue, and passes them on by the environment to every process that it
+starts.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _taken(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _of_project(command: str) -> list[str]:
-    """What the project's pyproject.toml names; it may have come with a clone, so each is told before it is run.
+    """List the plugins of the project's pyproject.toml, and print each: the file may have come with a clone.
 
     Raises:
         FedspecError: the file cannot be read, and the command needs it, or the user has named it.

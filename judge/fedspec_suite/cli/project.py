@@ -32,7 +32,7 @@ LARGEST = 1 << 20
 PATHS = ("report", "capsules", "expect")
 """Options of check that name files: where pyproject.toml lies, wherever the command is run."""
 WRITTEN = ("report", "capsules")
-"""Those that name what is written."""
+"""Options that name files to write."""
 CHECK: dict[str, type] = {
     "profile": str,
     "seed": int,
@@ -145,7 +145,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _stranger(path: Path) -> str:
-    """Who else could have written a file, or the link that leads to it; empty if only the user and root could."""
+    """Name another user who could have written a file or the link to it; empty if only the user and root could."""
     try:
         looked_at = [path.lstat(), path.stat()]
     except OSError:
@@ -165,7 +165,7 @@ def _called(user: int) -> str:
 
 
 def _table(path: Path) -> dict[str, Any]:
-    """What a pyproject.toml holds under ``[tool.fedspec]``; an empty table if it has none.
+    """Read the table ``[tool.fedspec]`` of a pyproject.toml; an empty table if it has none.
 
     Raises:
         FedspecError: it cannot be read, isn't TOML, or has something else there.
@@ -227,7 +227,7 @@ def _is_of(kind: type, value: Any) -> bool:
 
 
 def _placed(path: Path, name: str, value: Any) -> Any:
-    """Where a file is that an option names.
+    """Resolve a file that an option names against the project's folder.
 
     Raises:
         FedspecError: it would be written, and isn't below the project's folder.

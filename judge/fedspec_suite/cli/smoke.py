@@ -77,7 +77,7 @@ def _said(shown: Mapping[str, Any]) -> str:
 
 
 def _numbers(shown: Iterable[Mapping[str, Any]]) -> list[dict[str, list[float]]]:
-    """All answers with all their digits."""
+    """Convert all answers to floats with all their digits."""
     return [{n: [float(x) for x in v] for n, v in answer.items() if n not in WORDS} for answer in shown]
 
 

@@ -1,4 +1,4 @@
-"""What the command ``fedspec`` starts with: it needs no extra, so that it can say what is missing."""
+"""Entry point of the command ``fedspec``: it needs no extra, so that it can name a missing one."""
 
 from __future__ import annotations
 

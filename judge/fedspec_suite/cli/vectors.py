@@ -156,7 +156,7 @@ def export(
 
 
 def _lines(stored: AlgorithmVectors) -> str:
-    """Each vector on a line of its own, with the words of the defects that it shows."""
+    """Format each vector as a line, with the words of the defects that it shows."""
     rows = []
     for vector in stored.vectors:
         names = [name for found in vector["kills"].values() for name in found]

@@ -19,7 +19,7 @@ Trial: TypeAlias = Callable[[Any], None]
 """Tries a case; raises where it is not passed."""
 
 Drawn: TypeAlias = MutableMapping[Hashable, list[bytes]]
-"""What was drawn before, pickled: nobody can have written into it."""
+"""Cases drawn before, pickled, so that no trial can have changed them."""
 
 
 class _Held:
@@ -75,7 +75,7 @@ def once(drawn: Drawn, key: Hashable, searched: Callable[[Trial], None], trial: 
 
 
 def _again(kept: list[bytes], trial: Trial) -> tuple[int, Exception | None]:
-    """How many cases are passed, one after another, and what the next one raises."""
+    """Replay kept cases: how many pass, and the exception of the next."""
     for number, case in enumerate(kept):
         try:
             trial(pickle.loads(case))

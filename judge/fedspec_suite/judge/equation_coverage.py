@@ -1,4 +1,4 @@
-"""Which equations of a claim show in what an offer shows: each is spoilt in the specification, and its laws are asked.
+"""Coverage of a claim's equations: each is spoilt in the specification, and the laws about shown quantities are asked.
 
 An equation is *seen* if the law ``follows-NAME`` of some quantity that was compared notices that it is spoilt: a
 quantity that does not change with an equation shows nothing of it to any other law either. This is asked of the very
@@ -108,7 +108,7 @@ class _Claim:
         return ()
 
     def notices(self, mutants: Sequence[Mutant], name: str, cases: Sequence[Scenario]) -> bool:
-        """Whether the law about a quantity finds a spoilt equation out, in some case."""
+        """True if the law about a quantity detects a spoilt equation in some case."""
         return any(self._deviates(m, name, s) for m in mutants for s in cases)
 
     def _deviates(self, mutant: Mutant, name: str, s: Scenario) -> bool:

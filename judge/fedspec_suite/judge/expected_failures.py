@@ -36,7 +36,7 @@ HOW = "docs/in-your-ci.md shows a whole file"
 
 @dataclass(frozen=True)
 class Expectation:
-    """One entry of the file.
+    """An entry of the file of expected failures.
 
     Attributes:
         file: where it stands.
@@ -71,17 +71,17 @@ class Expectation:
         return f"{self.reason} ({self.issue})" if self.issue else self.reason
 
     def about(self, o: Obligation) -> bool:
-        """Whether it speaks of an obligation of its offers."""
+        """True if the entry matches an obligation of its offers."""
         return fnmatch.fnmatchcase(o.law, self.law) and self.dtype in {"", o.dtype}
 
     def expired(self, today: date | None) -> bool:
-        """Whether its last day is over."""
+        """True if the entry's last day is over."""
         return self.until is not None and today is not None and self.until < today
 
 
 @dataclass(frozen=True)
 class Complaint:
-    """What is wrong with an entry.
+    """A fault of an entry.
 
     Attributes:
         entry: which.
@@ -164,7 +164,7 @@ def complaints(
     only: Sequence[str] | None,
     law: str,
 ) -> list[Complaint]:
-    """What is wrong with the entries, after everything was judged.
+    """Faults of the entries, after everything was judged.
 
     Args:
         entries: all of the file.
@@ -188,7 +188,7 @@ def complaints(
 def wrong(
     e: Expectation, mine: Sequence[Obligation], today: date | None, *, only: Sequence[str] | None, law: str
 ) -> str:
-    """What is wrong with an entry, given the obligations that it is about; empty where nothing is.
+    """Describe the fault of an entry, given the obligations that match it; empty if it has none.
 
     Args:
         e: the entry.

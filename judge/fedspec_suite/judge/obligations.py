@@ -84,7 +84,7 @@ class OneByOne:
         return replace(found, case=None)
 
     def ask(self, law: str, dtype: str) -> Obligation:
-        """One obligation; it is asked once, but for the one that gets no answer because a zero is refused."""
+        """Run an obligation, once; again only if it got no answer because the subject refuses a zero."""
         if (law, dtype) not in self._known:
             found = self._run(law, dtype)
             if self.refused is None and found.reason and found.status in {Status.ERROR, Status.FAIL}:
@@ -99,7 +99,7 @@ class OneByOne:
         return o
 
     def told(self) -> str:
-        """What the obligations come to that were asked, if some were left out and no other failed; else nothing."""
+        """Sentence on the obligations run so far, if some were left out and no other failed; else empty."""
         known = [*self._known.values()]
         passed = replace(
             result_of(self.subject, self.offer, known, profile=self.request.profile), seen=compared_quantities(known)
@@ -134,7 +134,7 @@ class OneByOne:
 
 
 def names(offers: Sequence[Offer]) -> list[str]:
-    """What each offer is called: variant, algorithm, level, reading, and as much more as tells it from the others."""
+    """Name each offer by variant, algorithm, level, reading, and as many options as distinguish it."""
 
     def said(o: Offer, reading: str) -> str:
         return f"{o.variant}{':' * bool(o.variant)}{o.algorithm}/{o.level}/{reading}"

@@ -126,7 +126,7 @@ def _tasks(
 
 
 def unmatched(implementations: Sequence[str], only: Sequence[str], offered: list[str]) -> FedspecError:
-    """That the patterns match no offer, with the offers that there are."""
+    """Error that patterns match no offer, with the list of offers."""
     return UnknownNameError(
         f"only: nothing that {' '.join(implementations)} offers matches {' '.join(only)!r}; "
         f"patterns are [VARIANT:]ALGORITHM/LEVEL/READING; offered: {_some(list(dict.fromkeys(offered)))}"
@@ -184,7 +184,7 @@ class Turns:
                     return
 
     def far(self) -> str:
-        """How far the work is, in words."""
+        """Progress of the work, in words."""
         done = sum(map(len, self.came.values()))
         if len(self.plans) < self.subjects:
             return f"{done} offer{'s' * (done != 1)} so far"

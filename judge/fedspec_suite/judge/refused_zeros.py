@@ -34,7 +34,7 @@ TAKES_ZERO = "takes-zero"
 
 
 TAKES_BLOCKS = "takes-blocks"
-"""The same for models of several blocks."""
+"""Law id of a refusal of models of several blocks."""
 
 REFUSALS = (TAKES_ZERO, TAKES_BLOCKS)
 
@@ -90,13 +90,13 @@ def refused(subject: Subject, offer: Offer) -> dict[str, str]:
 
 
 def obligations(found: dict[str, str]) -> list[Obligation]:
-    """One for each zero that is refused, and one for models of several blocks."""
+    """Make an obligation for each refused zero, and for a refusal of models of several blocks."""
     laws = {name: name if name == TAKES_BLOCKS else f"{TAKES_ZERO}-{name}" for name in found}
     return [Obligation(laws[name], "any", Status.ERROR, (), reason=said) for name, said in found.items()]
 
 
 def _allowed(setting: Setting) -> list[str]:
-    """What may be zero by the claim and is neither pinned nor declared as refused."""
+    """List quantities that the claim allows to be zero and the subject neither pins nor declares as refused."""
     mine = [n for n in setting.numbers if n not in setting.fixed and DOMAINS[n].domain.holds(0)]
     if setting.v0_is_tau_squared:
         mine = [n for n in mine if n not in {"v0", "tau"}]

@@ -1,4 +1,4 @@
-"""What is asked of the judge, and the line of what it could not be asked."""
+"""Requests to the judge, and the result of an offer that could not be judged."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fedspec_suite.measure.verdict import (
 
 @dataclass(frozen=True)
 class Request:
-    """What to judge and how thoroughly.
+    """Implementations to judge, and how thoroughly.
 
     Attributes:
         implementations: names as typed on the command line.
@@ -75,7 +75,7 @@ class Request:
 
 
 class OfferLike(Declares, Protocol):
-    """What a pattern may mean: an offer, or the result of one."""
+    """Target of a pattern: an offer, or the result of an offer."""
 
     @property
     def algorithm(self) -> str:
@@ -156,7 +156,7 @@ def command(request: Request, name: str, offer: Offer | None, offers: Sequence[O
 
 
 def plugin_of(algorithm: str) -> tuple[str, ...]:
-    """What a command line says so that it knows an own algorithm; nothing for fedspec's and what is installed."""
+    """Options with which a command line loads an own algorithm; empty for fedspec's and installed algorithms."""
     module = next((m for m in plugins.loaded() if algorithm in {row.id for row in rows_of(m)}), None)
     named = () if module is None else (plugins.where(module), module.__name__)
     known = {os.path.relpath(n) if n.endswith(".py") else n for n in plugins.named()}

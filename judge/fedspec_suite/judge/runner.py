@@ -61,10 +61,11 @@ FOLLOWS = {law.id for law in follows_rule.LAWS}
 """Laws that compare one thing with the rule, in all usual cases."""
 
 ITSELF = "the specification breaks laws that its row does not deny"
-"""What is said of a row whose rule is judged against itself, where laws that do not run it are broken."""
+"""Finding about a row whose rule, judged against itself, breaks laws that do not run it."""
 
 UNDECIDED = "rounding decides what laws ask of its rule, and its row does not deny these laws"
-"""What is said of an own row, where laws that do not run it are not decided, as of a rule that takes a sign."""
+"""Finding about an own row for which rounding decides laws that do not run the rule, as for a rule that takes a sign.
+"""
 
 PATIENCE = 3
 """After so many answers that never came, the rest of an offer is not asked."""
@@ -82,7 +83,7 @@ class SearchFinished(BaseException):
 
 @dataclass
 class Trials:
-    """What became of the cases of a law.
+    """Record of the cases that a law was tried on.
 
     Attributes:
         cases: how many were tried, shrunk ones included.
@@ -110,7 +111,7 @@ class Trials:
 
 
 def run_law(law: Law, bench: Bench, setting: Setting, examples: int, seed: int) -> Obligation:
-    """One obligation: the law on this offer in this floating-point type."""
+    """Run a law on this offer in this floating-point type."""
     bench, trials = replace(bench, measured=Measured()), Trials()
     examples = max(1, examples // law.costs)
     # Bounds that are infinite meet zeros in closed forms too.
@@ -209,7 +210,7 @@ def attempt(law: Law, bench: Bench, case: Any, examples: int, trials: Trials) ->
 
 
 def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Trials) -> Obligation:
-    """What the trials of a law amount to."""
+    """Conclude an obligation from the trials of its law."""
     decided, status, reason = trials.cases - trials.undecided - trials.refused, Status.PASS, ""
     if trials.deviation is not None or trials.error is not None:
         status = Status.FAIL if trials.deviation is not None else Status.ERROR
@@ -241,7 +242,7 @@ def outcome(law: Law, bench: Bench, setting: Setting, examples: int, trials: Tri
 
 
 def unshown(name: str, setting: Setting, cases: int) -> str:
-    """What is said where the rule shows in no case what its row says that it shows.
+    """Message for a quantity that the row declares as shown and the rule shows in no case.
 
     Raises:
         PluginError: it never does, since each of its events would show it.
@@ -257,7 +258,7 @@ def unshown(name: str, setting: Setting, cases: int) -> str:
 
 
 def requirement_obligations(setting: Setting) -> list[Obligation]:
-    """What the claimed reading asks of hyper-parameters that the subject pins."""
+    """Obligations from the claimed reading's requirements on pinned hyper-parameters."""
     out = []
     for r in setting.algorithm.reading(setting.reading).requires:
         # What is not fixed is drawn so that the relation holds, tau from its pool.
@@ -321,7 +322,7 @@ def judge_offer(
 
 @dataclass
 class Far:
-    """How far the obligations of one offer are, for who waits.
+    """Progress through the obligations of an offer, for a person who waits.
 
     Attributes:
         all: how many there are.
@@ -334,7 +335,7 @@ class Far:
     begun: float = field(default_factory=time.monotonic)
 
     def next(self, name: str) -> str:
-        """How far it is as the next one begins; the time that is left is what as many took before."""
+        """Describe the progress as the next obligation begins; the time left is extrapolated from the time so far."""
         self.done += 1
         taken = time.monotonic() - self.begun
         left = f", {taken / self.done * (self.all - self.done):.0f} s left" if self.done >= SOME else ""
@@ -371,7 +372,7 @@ def patterns_of(law: str, entries: Sequence[Expectation], *, itself: bool) -> st
 
 
 def asks(patterns: str, law: str) -> bool:
-    """Whether a law is one of those that are asked: patterns with * and ?, with commas between them."""
+    """True if a law matches comma-separated patterns with * and ?."""
     return any(fnmatch.fnmatchcase(law, p.strip()) for p in patterns.split(","))
 
 
@@ -383,7 +384,7 @@ def asked_of(setting: Setting, offer: Offer, concurrent: bool, pattern: str) -> 
 
 
 def not_asked(subject: Subject, offer: Offer, obligations: Sequence[Obligation]) -> int:
-    """How many obligations of an offer are not among these, for example because ``--law`` left them out."""
+    """Count the obligations of an offer that are missing here, for example because ``--law`` left them out."""
     asked = {(o.law, o.dtype) for o in obligations}
     whole = {(o.law, o.dtype) for o in requirement_obligations(setting_of(offer))}
     for dtype in offer.dtypes:
@@ -419,7 +420,7 @@ if ADDED:
 
 
 def first(obligations: Sequence[Obligation]) -> list[Obligation]:
-    """Those that failed, the one to look at first in front: of the rule itself, in the order of its equations.
+    """Failed obligations, the most telling first: comparisons with the rule, by event, then in the order of equations.
 
     A later number can be wrong because an earlier one was: the first event counts, and in it the first equation, which
     is the order that the laws stand in. Usual cases are easier to look at than large ones, or such as are made for one
@@ -433,7 +434,7 @@ def first(obligations: Sequence[Obligation]) -> list[Obligation]:
 
 
 def about(o: Obligation) -> str:
-    """What a failed obligation found wrong: x, or something else that is shown."""
+    """Quantity that a failed obligation is about: x, or an intermediate."""
     if o.deviation and o.deviation.unread:
         # Its law may be about another quantity, whose numbers nobody looked at.
         return o.deviation.shown or "x"
@@ -453,7 +454,7 @@ def first_deviation(obligations: Sequence[Obligation]) -> str:
 def result_of(
     subject: Subject, offer: Offer, obligations: list[Obligation], *, unasked: int | None = None, **more: Any
 ) -> Result:
-    """One line of the table; no offer conforms of which obligations were left out.
+    """Build the result of an offer; it does not conform if obligations were left out.
 
     Args:
         subject: the subject.

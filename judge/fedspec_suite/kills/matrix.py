@@ -17,7 +17,7 @@ from fedspec_suite.mutants import find
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a mutant: on every offer where its edit can show."""
+    """Results of a mutant, on every offer where its edit can show."""
 
     mutant: str
     offers: Mapping[str, MutantResult]
@@ -50,7 +50,7 @@ class Matrix:
 
     @property
     def crashes(self) -> tuple[str, ...]:
-        """Where a law could not cope with a mutant: bugs of laws."""
+        """Crashes of laws on mutants: bugs of laws."""
         return tuple(
             f"{', '.join(laws)} on {row.mutant}, {offer}: {why.removeprefix(CRASHED)}"
             for row in self.rows

@@ -43,7 +43,7 @@ CASES = PROFILES["quick"]
 
 @dataclass(frozen=True)
 class MutantResult:
-    """What became of a mutant on one offer.
+    """Laws that killed a mutant on one offer, that did not, and that were not asked.
 
     Attributes:
         killed: laws that found a violation.
@@ -63,7 +63,7 @@ def name(offer: Offer) -> str:
 
 @cache
 def offer_setting(number: int) -> Setting:
-    """What an offer of the specification is judged on, by its number."""
+    """Setting of the specification's offer with this number."""
     return setting_of(SUBJECT.info.offers[number], DTYPE)
 
 
@@ -128,7 +128,7 @@ def _decides(law: Law, control: Bench, s: Scenario) -> bool:
 
 
 def _fate(law: Law, bench: Bench, cases: Sequence[Any]) -> tuple[bool, str]:
-    """Whether a law kills what is on the bench, and why it could not be asked, if so."""
+    """Return whether a law kills the mutant on the bench, and why it could not be asked, if so."""
     for case in cases:
         try:
             # A mutant may overflow, and how far it is off may, too.
@@ -178,7 +178,7 @@ def _asked(killed: list[str], survived: list[str], not_asked: dict[str, list[str
 
 
 def runs(mutant: Mutant, plain: Sequence[Scenario]) -> bool:
-    """Whether the edited function is called at all in some scenarios."""
+    """True if some scenario calls the edited function at all."""
 
     @functools.wraps(fresh(mutant))
     def watched(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which reading of buffers a subject follows, or which known mistake it makes, where it is not the one it claims."""
+"""Diagnosis of buffers: the reading that a subject follows, or the known mistake that it makes, if not its claim."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROUNDS = (
     ((1, (1.0, 2.0), 10), (2, (4.0, 1.0), 21), (5, (16.0, 8.0), 47)),
     ((3, (2.0, 4.0), 35), (1, (8.0, 16.0), 88), (6, (1.0, 0.5), 62)),
 )
-"""What three clients send in two rounds: examples, mean and variance, batches. No two readings agree on it."""
+"""Messages of three clients in two rounds: examples, mean and variance, batches. No two readings agree on them."""
 
 
 def decisive(s: Scenario) -> Scenario:
@@ -56,7 +56,7 @@ def decisive(s: Scenario) -> Scenario:
 
 
 def named(bench: Bench, s: Scenario) -> str:
-    """What the subject makes of buffers in such a case; empty where that is what it claims, or nothing known."""
+    """Name how the subject treats buffers in such a case; empty if as claimed, or if nothing known matches."""
     try:
         got = bench.play(s)
     except (Beyond, Deviates, SubjectError, Undecided):
@@ -93,13 +93,13 @@ def _read(s: Scenario, **readings: str) -> Path:
 
 
 def _statistics(s: Scenario) -> dict[str, Callable[[], Path]]:
-    """What may become of statistics, the readings first."""
+    """Candidate treatments of statistics, the readings first."""
     readings = {_words(r): partial(_read, s, statistics=r) for r in STATISTICS}
     return {**readings, "what the server's step makes of parameters": lambda: _stepped(s, (MEAN, VARIANCE))}
 
 
 def _counts(s: Scenario) -> dict[str, Callable[[], Path]]:
-    """What may become of a counter, the readings first."""
+    """Candidate treatments of a counter, the readings first."""
 
     def each(of: Callable[[list[int], list[int]], float]) -> Path:
         rows = ([int(b[COUNTER]) for b in sent] for sent, _ in sent_in(s))
@@ -117,7 +117,7 @@ def _counts(s: Scenario) -> dict[str, Callable[[], Path]]:
 
 
 def _stepped(s: Scenario, names: tuple[str, ...]) -> Path:
-    """What the specification's server makes of these buffers as of parameters; nothing where it cannot."""
+    """Path of these buffers if the specification's server treats them as parameters; empty if it cannot."""
     held = {n: np.atleast_1d(b).astype(s.case.dtype) for n, b in (s.case.buffers or {}).items() if n in names}
     try:
         session: Any = SUBJECT.start(replace(s.case, x0=held, buffers=None))

@@ -30,7 +30,7 @@ def _held(s: Scenario) -> Buffers:
 
 
 def _of(bench: Bench, b: Array) -> str:
-    """What the offer says of a buffer's kind."""
+    """The offer's reading for a buffer's kind."""
     return bench.offer.buffers["counters" if counts(b) else "statistics"]
 
 

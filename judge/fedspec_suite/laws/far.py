@@ -1,4 +1,4 @@
-"""The subject follows the rule beyond the small cases: everything that it shows, on the cases of ``measure.far_cases``."""
+"""Laws ``far-*``: on the large cases of ``measure.far_cases``, the subject returns what the rule gives."""
 
 from __future__ import annotations
 

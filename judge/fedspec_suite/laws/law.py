@@ -1,4 +1,4 @@
-"""What a law is: a property that every correct implementation has, as data, with its cases and its check."""
+"""Laws: properties of every correct implementation as data, each with its cases and its check."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Law:
         return "" if asked else words
 
     def answer(self, setting: Setting, shown: tuple[str, ...], concurrent: bool) -> Answer:
-        """Whether the law is asked of an offer, and why, or why not."""
+        """Decide whether the law is asked of an offer, with the reason."""
         row = setting.algorithm
         if setting.level not in self.levels:
             return Answer(False, f"is about level {' and '.join(self.levels)}")
@@ -78,7 +78,7 @@ class Law:
         return Answer(True, ", ".join(filter(None, has)) or "is judged at this level")
 
     def _limit(self, setting: Setting, shown: tuple[str, ...], concurrent: bool) -> str:
-        """What the subject does not show or let be set."""
+        """Name what the law needs and the subject does not show or does not let its user set; empty if nothing."""
         if self.shows and self.shows not in shown:
             return f"{self.shows} is not shown"
         if pinned := [n for n in self.needs if n in setting.fixed]:

@@ -1,4 +1,4 @@
-"""How two runs of one subject are compared: one carried to the other, or bit for bit."""
+"""Comparisons of two runs of one subject: one mapped to the other, or bit for bit."""
 
 from __future__ import annotations
 

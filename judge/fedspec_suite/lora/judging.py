@@ -55,7 +55,7 @@ class Finding:
         return not self.broken and not self.refused
 
     def record(self) -> dict[str, Any]:
-        """The same as data."""
+        """Convert the finding to JSON data."""
         return {
             **asdict(self.claim),
             "conforms": self.conforms,

@@ -1,4 +1,4 @@
-"""What any server must do that mixes adapters by a rule: laws that know no rule, in fractions and scalar loops.
+"""Laws of any server that mixes adapters: they run no rule, and compute in fractions and scalar loops.
 
 A law asks the mixer about a round, and about others made of it, and says what must be equal. None of them averages a
 factor or multiplies two means: the residual stands as a sum over pairs of clients,
@@ -26,7 +26,7 @@ from fedspec_suite.lora.rounds import Claim, Round, held, shown
 
 Ask: TypeAlias = Callable[[Round], Layer]
 Equal: TypeAlias = tuple[str, Rows, Rows]
-"""What it is, as it was mixed, and as it must be."""
+"""Name, mixed matrix, and expected matrix."""
 
 FREE = ("fedit", "flora", "fedex-lora")
 """Rules whose clients train both factors."""
@@ -75,7 +75,7 @@ def by_pairs(s: Round, c: Claim) -> Rows:
 
 
 def rebased(s: Round, numbers: Sequence[int]) -> Round:
-    """The same layers, each client's adapter in another basis: B_i R^-1 and R A_i."""
+    """Change each client's basis: B_i R^-1 and R A_i are the same layers."""
     like = s.layer.B
     kind = Fraction if like.dtype == object else float
 
@@ -143,7 +143,7 @@ def _rank(ask: Ask, s: Round, c: Claim) -> Iterator[Equal]:
 
 
 def _same(after: Layer, want: Layer, c: Claim) -> Iterator[Equal]:
-    """All of it that is decided."""
+    """Yield an equality for everything that the claim decides."""
     for name in shown(c):
         yield name, rows(getattr(after, name)), rows(getattr(want, name))
 
@@ -248,7 +248,7 @@ LAWS = (
         _one_moves,
     ),
 )
-"""All of them, those that say most first."""
+"""Laws of all rules, the most telling first."""
 
 
 def asked_of(c: Claim) -> tuple[Law, ...]:

@@ -25,7 +25,7 @@ from fedspec.readings import Weighting
 
 @dataclass(frozen=True)
 class Round:
-    """What a server has when it mixes.
+    """Inputs of a server's mixing.
 
     Attributes:
         layer: W, B and A as the round began with them.
@@ -55,7 +55,7 @@ class Round:
 
     @property
     def shape(self) -> str:
-        """Of the layer and its adapter, in words."""
+        """Shape of the layer and its adapter, in words."""
         d, k = self.layer.W.shape
         return f"a {d} x {k} layer of rank {self.r}"
 
@@ -64,7 +64,7 @@ class Round:
 
 
 def copied(s: Round) -> Round:
-    """The same numbers in memory of their own, each matrix by itself: laws hand one to several clients."""
+    """Copy a round, each matrix into its own memory: laws hand the same matrix to several clients."""
     layer = Layer(*(M.copy() for M in (s.layer.W, s.layer.B, s.layer.A)))
     sent = tuple(Adapter(a.B.copy(), a.A.copy()) for a in s.sent)
     return replace(s, layer=layer, sent=sent, fresh=s.fresh.copy())
@@ -77,7 +77,7 @@ Mixer: TypeAlias = Callable[[Round], Mixed]
 
 @dataclass(frozen=True)
 class Claim:
-    """What somebody says of a server.
+    """Declaration of the rule that a server follows.
 
     Attributes:
         rule: which it follows.
@@ -126,7 +126,7 @@ FUNCTIONS = {"fedit": "fedit", "ffa-lora": "ffa", "rolora": "rolora", "flora": "
 """The rules by what their papers call them, each with its function in ``fedspec.mixing.lora``."""
 
 ALIASES = {"ffa": "ffa-lora", "fedex": "fedex-lora", "fed-it": "fedit", "shepherd": "fedit", "lora-fedavg": "fedit"}
-"""Other names that people use: of the code (Shepherd), or of the method in others' tables."""
+"""Aliases of rules: names in code (Shepherd) or in other papers' tables."""
 
 
 def named(rule: str) -> str:
@@ -186,7 +186,7 @@ def shown(c: Claim) -> tuple[str, ...]:
 
 
 def held(c: Claim, s: Round) -> Round:
-    """The same round with the factor that is not trained as it was sent, at every client."""
+    """Reset the factor that is not trained to the sent one, at every client."""
     factor = c.held(s.number)
     if factor is None:
         return s

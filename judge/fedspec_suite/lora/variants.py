@@ -47,7 +47,7 @@ class Mutant:
 
 @cache
 def mutants() -> tuple[Mutant, ...]:
-    """All of them, as ``mutants.toml`` has them."""
+    """Read all mutants from ``mutants.toml``."""
     told = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text(encoding="utf-8"))
     return tuple(Mutant(function=f, **edit) for f, edits in told.items() for edit in edits)
 
@@ -71,7 +71,7 @@ def spoilt(mutant: Mutant) -> dict[str, Any]:
 
 
 def candidates(c: Claim) -> Iterator[dict[str, Mixer]]:
-    """What a mixer that claims this rule may be, in words: mistakes in it, then another rule, then mistakes in that.
+    """Candidates for a mixer of this claim, by description: mistakes, other rules, then mistakes in these.
 
     A rule whose clients train one factor is no candidate for one whose clients train both, nor the other way round.
     """

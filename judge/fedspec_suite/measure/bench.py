@@ -36,18 +36,18 @@ HOPELESS = 2.0**-10
 
 SMALL = 10_000
 REMEMBERED = 500
-"""What the specification gives is remembered of so many scenarios of so many bytes: laws have scenarios in common."""
+"""Cache of the specification's results: how many scenarios of how many bytes, since laws share scenarios."""
 
 WORDS = {"dtype", "touched"}
-"""What an answer says beside its vectors."""
+"""Entries of an answer that are not vectors."""
 
 Shown = dict[str, Array]
-"""One answer: ``x`` and intermediates as flat vectors (scalars as vectors of length one)."""
+"""An answer: ``x`` and intermediates as flat vectors (scalars as vectors of length one)."""
 
 
 @dataclass
 class Measured:
-    """What the comparisons on a bench have found.
+    """Record of the comparisons on a bench.
 
     Attributes:
         worst: the largest ratio that did not exceed the threshold.
@@ -62,7 +62,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Bench:
-    """One offer of one subject in one floating-point type, and the record that its comparisons go into."""
+    """An offer of a subject in one floating-point type, and the record that its comparisons go into."""
 
     subject: Subject
     algorithm: Algorithm
@@ -75,7 +75,7 @@ class Bench:
     drawn: dict[Hashable, list[bytes]] = field(default_factory=dict, repr=False)
     """The cases of strategies that several laws have in common, as ``judge.case_search`` keeps them."""
     plainly: list[Deviates] = field(default_factory=list, repr=False)
-    """How it deviates in a case with nothing unusual, where a large case came down to that: there is no simpler one."""
+    """Deviations in cases with nothing unusual, which large cases shrank to: there are no simpler ones."""
 
     def play(self, s: Scenario) -> list[Shown]:
         """Run a scenario on the subject; one answer for each event.
@@ -110,7 +110,7 @@ class Bench:
             raise Undecided(f"{zero} is 0: what is divided by may be 0, too")
 
     def read(self, answer: Mapping[str, Any], s: Scenario, k: int, kind: str) -> Shown:
-        """One answer as flat vectors.
+        """Read an answer as flat vectors.
 
         Raises:
             SubjectError: ``x`` is missing.
@@ -158,14 +158,14 @@ class Bench:
         return want
 
     def decided(self, s: Scenario) -> list[Shown]:
-        """The same, where choices between equal numbers that nobody rounds are made as the rule makes them."""
+        """Expected answers, with ties between equal numbers that nobody rounds decided as the rule decides them."""
         want = self.expect(s)
         if few_bits(s) and not all(np.isfinite(bounds_of(shown["x"])).all() for shown in want):
             return reference(s, numbers=SHORT)
         return want
 
     def both(self, s: Scenario) -> tuple[list[Shown], list[Shown]]:
-        """What the specification and the subject give: asked once, however many laws look at it."""
+        """Answers of the specification and of the subject: computed once, for all laws that look at this scenario."""
         key = pickle.dumps(s)
         if key not in self.told:
             self.told[key] = self.decided(s), self.play(s)
@@ -247,7 +247,7 @@ class Bench:
 
 
 def few_bits(s: Scenario) -> bool:
-    """Whether the model and the numbers of a case are multiples of 1/64, so that steps may be rounded by nobody."""
+    """True if the model and the hyper-parameters are multiples of 1/64, so that steps may need no rounding."""
     numbers = [*flatten(s.case.x0).tolist(), *map(float, s.case.hyper.values())]
     return all(not x * 64 % 1 for x in numbers)
 
@@ -322,7 +322,7 @@ def _vector(value: Any, s: Scenario, name: str) -> Array:
 
 
 def _is_blocks(value: Any, x0: Mapping[str, Array]) -> bool:
-    """Whether it is a list of arrays in the order of x0: rows of clients never have the shapes of several blocks."""
+    """True for a list of arrays in the order of x0: rows of clients never have the shapes of several blocks."""
     if not isinstance(value, list | tuple) or len(value) != len(x0):
         return False
     return all(np.shape(part) == block.shape for part, block in zip(value, x0.values(), strict=True))

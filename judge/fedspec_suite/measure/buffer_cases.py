@@ -19,7 +19,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 MEAN, VARIANCE, COUNTER = "running_mean", "running_var", "num_batches_tracked"
-"""What BatchNorm carries, by torch's names."""
+"""BatchNorm's buffers, by torch's names."""
 
 MOST = 120
 """Batches that a client has seen at most."""
@@ -29,7 +29,7 @@ MANY = 100_000
 
 
 def buffer_key(name: str) -> str:
-    """What a buffer is called among the vectors of an answer."""
+    """Key of a buffer among the vectors of an answer."""
     return f"buffers.{name}"
 
 
@@ -90,12 +90,12 @@ def buffered_scenarios(
 
 
 def sending_buffers(s: Scenario, of: Callable[[ClientMessage], Buffers]) -> Scenario:
-    """The same scenario with other buffers in its messages."""
+    """Replace the buffers in a scenario's messages."""
     return each_round(s, lambda sent: [replace(m, buffers=of(m)) for m in sent])
 
 
 def each_round(s: Scenario, change: Callable[[Sequence[ClientMessage]], Sequence[ClientMessage]]) -> Scenario:
-    """The same scenario with other messages in each round."""
+    """Replace the messages in each round of a scenario."""
 
     def event(e: Event) -> Event:
         assert isinstance(e, Messages)

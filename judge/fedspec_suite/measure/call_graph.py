@@ -43,7 +43,7 @@ def looked_up(code: CodeType) -> list[str]:
 
 @cache
 def _globals(code: CodeType) -> list[str]:
-    """The same without attributes, which have the names of functions now and then."""
+    """Names that code looks up as globals; attributes, which may share names with functions, are left out."""
     own = [i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"]
     inner = [name for c in code.co_consts if isinstance(c, CodeType) for name in _globals(c)]
     return list(dict.fromkeys([*own, *inner]))
@@ -163,7 +163,7 @@ class Reach:
         return [*kept], self._spaces([*kept, *(t for f in found for t in _within(f))])
 
     def whole(self) -> tuple[list[Part], Spaces]:
-        """All functions, and classes that read rules; and what is looked up."""
+        """All functions, classes that read rules, and the names that these look up."""
         rules = {f for f in self.origins if isinstance(f, FunctionType) and self._is_edited(f)}
         kept = [f for f in self.origins if isinstance(f, FunctionType) or self._reads(f, rules)]
         return kept, self._spaces(self.origins)
@@ -232,7 +232,7 @@ def held(algorithm: Algorithm, level: Level) -> list[Any]:
 
 
 def called_by(held: Sequence[Any]) -> list[FunctionType]:
-    """These functions and those of the specification that they may call."""
+    """List these functions and the specification's functions that they may call."""
     found: list[FunctionType] = []
     waiting = [f for f in held if isinstance(f, FunctionType)]
     while waiting:

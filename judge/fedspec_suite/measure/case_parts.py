@@ -59,7 +59,7 @@ _TALL_TOO = st.sampled_from([(1, 2), (3, 1), (2, 2), (2, 3), (3, 2)])
 
 
 def draw_shapes(draw: st.DrawFn, setting: Setting) -> dict[str, tuple[int, ...]]:
-    """One to three blocks with names; tensors where the cover looks at axes, matrices where no others are taken."""
+    """Draw one to three named blocks; tensors if the cover looks at axes, matrices if the subject takes only these."""
     tensors = "cover" in setting.options
     one: st.SearchStrategy[Any] = _MATRICES if setting.matrices else _TENSORS if tensors else _ARRAYS
     if setting.algorithm.has(Fact.MATRICES):
@@ -99,7 +99,7 @@ _OF_MATRICES: dict[str, tuple[float, ...]] = {**_RATES, "ns_steps": (1, 2)}
 
 
 def on_quadratics(setting: Setting) -> dict[str, tuple[float, ...]]:
-    """What some hyper-parameters are drawn from where clients have quadratics, whose curvature is near 1.
+    """Pools of some hyper-parameters for clients with quadratics, whose curvature is near 1.
 
     Rates are small enough for it. A step along a matrix answers each gradient by several times its change, more with
     every iteration, and the next gradient sees that: more of it would leave the judge without a digit.
@@ -108,12 +108,12 @@ def on_quadratics(setting: Setting) -> dict[str, tuple[float, ...]]:
 
 
 def most_steps(setting: Setting, otherwise: int = 4) -> int:
-    """How many local steps a client takes at most in a round, for the same reason."""
+    """Most local steps of a client in a round; fewer for steps along matrices, as in ``on_quadratics``."""
     return min(2, otherwise) if setting.algorithm.has(Fact.MATRICES) else otherwise
 
 
 def most_rounds(setting: Setting, otherwise: int) -> int:
-    """How many rounds there are at most, for the same reason."""
+    """Most rounds of a case; fewer for steps along matrices, as in ``on_quadratics``."""
     return min(4, otherwise) if setting.algorithm.has(Fact.MATRICES) else otherwise
 
 
@@ -136,12 +136,12 @@ def draw_start(
 
 
 def above_zero(problem: Quadratics) -> Quadratics:
-    """The same objectives, with other constants where they had some: what is made of drawn ones lies above 0 too."""
+    """Raise constants of objectives, if they have some, so that objectives derived from drawn ones stay above 0 too."""
     return problem if problem.f is None else with_constants(problem, [8 + i for i in range(len(problem.f))])
 
 
 def with_constants(problem: Quadratics, eighths: Sequence[int]) -> Quadratics:
-    """The same objectives with constants above which they lie: so many eighths, in units of their slopes.
+    """Add constants that keep objectives positive: so many eighths, in units of their slopes.
 
     No curvature is below 1/4, so that F_i(x) >= f_i - 2 |e_i|^2 everywhere.
     """

@@ -1,4 +1,4 @@
-"""What a failure is of, in a line: the algorithm and the level, the round or step, the numbers of the case."""
+"""Summary of a failing case in a line: algorithm and level, round or step, and the numbers of the case."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def draw_message_lists(
     clients: tuple[int, int] = (1, 4),
     largest: int = 24,
 ) -> Messages:
-    """One round's messages: uneven weights, uneven steps."""
+    """Draw a round's messages, with uneven weights and steps."""
     n = draw(between(*clients))
     out = []
     for i in range(n):
@@ -53,7 +53,7 @@ def draw_message_lists(
 
 
 def few(setting: Setting, least: int = 1) -> tuple[int, int]:
-    """How many clients take part in a small case, where there are so many at least."""
+    """Numbers of clients in a small case, if at least ``least`` take part."""
     return max(least, setting.crowd), setting.crowd + 3
 
 
@@ -81,7 +81,7 @@ def server_scenarios(
 def client_scenarios(
     draw: st.DrawFn, setting: Setting, steps: tuple[int, int] = (1, 6), rounds: tuple[int, int] = (1, 2)
 ) -> Scenario:
-    """One or two rounds of gradients; a new round begins at another model."""
+    """Draw one or two rounds of gradients; a new round begins at another model."""
     shape = draw_shapes(draw, setting)
     x0 = draw_blocks(draw, shape, setting.dtype)
     h = draw_hypers(picking(draw), setting)

@@ -17,7 +17,7 @@ from fedspec_suite.measure.edited_sessions import Form
 from fedspec_suite.measure.running_error import Running
 
 Entry: TypeAlias = Callable[[int, int, Any, Any, Any], Any]
-"""Of k, tau, alpha, rho and gamma."""
+"""A function of k, tau, alpha, rho and gamma."""
 
 ENTRIES: dict[Solver, Entry] = {
     Solver.MOMENTUM: lambda k, tau, alpha, rho, gamma: (1 - rho ** (tau - k)) / (1 - rho),
@@ -35,22 +35,22 @@ def momentum(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
 
 
 def dampened(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
-    """The same of dampened momentum, 1 - rho times as long."""
+    """||a_i||_1 of dampened momentum: 1 - rho times that of heavy-ball momentum."""
     return tau - rho * (1 - rho**tau) / (1 - rho)
 
 
 def proximal(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
-    """The same of proximal steps, a geometric sum."""
+    """||a_i||_1 of proximal steps, a geometric sum."""
     return (1 - (1 - alpha) ** tau) / alpha
 
 
 def decayed(k: int, tau: int, alpha: Any, rho: Any, gamma: Any) -> Any:
-    """The same of decaying rates, a geometric sum."""
+    """||a_i||_1 of decaying rates, a geometric sum."""
     return (1 - gamma**tau) / (1 - gamma)
 
 
 def of_code(tau: int, alpha: Any, rho: Any) -> Any:
-    """What the authors' code of FedNova divides by: every step's 1 and (1 - rho^k) / (1 - rho), pulled ever since."""
+    """Divisor in the authors' code of FedNova: every step's 1 and (1 - rho^k) / (1 - rho), pulled ever since."""
     pull = 1 - alpha
     return sum(pull ** (tau - k) * (1 + pull * (1 - rho**k) / (1 - rho)) for k in range(1, tau + 1))
 
@@ -90,6 +90,6 @@ def _widened(solver: Solver, entry: Entry) -> Entry:
 
 
 def _void(solver: Solver, alpha: Any, rho: Any, gamma: Any) -> bool:
-    """Whether the closed form divides by zero, where nobody can write it down."""
+    """True if the closed form divides by zero, so that no implementation can use it."""
     divisor = {Solver.PROXIMAL: alpha, Solver.DECAYED: 1 - gamma, Solver.MOMENTUM_PROXIMAL_OUTSIDE: 1 - alpha - rho}
     return bool(divisor.get(solver, 1 - rho) == 0)

@@ -1,4 +1,4 @@
-"""What rounding can spoil in a rule, read off a run of it: whose numbers it subtracts, chooses among and divides by.
+"""Ill-conditioned operations of a rule, read off a run: whose numbers it subtracts, chooses among and divides by.
 
 The rule runs on numbers that know which clients, or which steps, they are made of. Whatever it computes itself is
 compared within the bounds of its own rounding. These dangers are those of other ways to compute the same: squares in
@@ -32,7 +32,7 @@ Danger: TypeAlias = Literal["near", "unlike", "equal", "small"]
 ``small``: it has a stabiliser, beside which what it divides by may be small."""
 
 LOOKED_AT = 3
-"""How many cases a rule is run in."""
+"""Cases that a rule is run in."""
 
 MANY = 4
 """Clients of such a case: of fewer there is not always one that is left out."""
@@ -101,7 +101,7 @@ def _watch(s: Scenario, noted: set[Danger]) -> None:
 
 
 def _data(event: Event) -> list[Array]:
-    """What arrives with an event: of every client its change, or one gradient."""
+    """Data of an event: the change of every client, or one gradient."""
     match event:
         case Messages(messages=messages):
             return [flatten(m.delta) for m in messages]

@@ -1,4 +1,4 @@
-"""What an offer says that its subject cannot take: in words, and whether a case holds it."""
+"""Limits that an offer declares for its subject: their words, and whether a case exceeds them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCKS = {"one": "one block only", "matrices": "matrices only"}
 
 
 def limits_of(offer: Offer) -> tuple[str, ...]:
-    """What its subject takes only, or not at all, a phrase each; empty where it takes everything."""
+    """Phrases for the limits of an offer; empty if its subject takes everything."""
     return (
         *((EVERYBODY,) if offer.participation == "all" else ()),
         *((BLOCKS[offer.blocks],) if offer.blocks in BLOCKS else ()),
@@ -22,7 +22,7 @@ def limits_of(offer: Offer) -> tuple[str, ...]:
 
 
 def limit_fields(offer: Offer) -> dict[str, Any]:
-    """What the result of an offer says of it."""
+    """Fields of a result that repeat an offer's limits."""
     return {
         "nonzero": offer.nonzero,
         "blocks": offer.blocks,
@@ -35,7 +35,7 @@ def limit_fields(offer: Offer) -> dict[str, Any]:
 
 
 def unsettable_hyper(offer: Offer, s: Scenario) -> str:
-    """Which hyper-parameter events say anew that the subject's user does not set so; empty where none."""
+    """Name a hyper-parameter that events set again and the subject's user cannot set so; empty if none."""
     taken: dict[str, tuple[type, ...]] = {"rounds": (int, float), "clients": (int, float, tuple)}
     kinds = taken.get(offer.rates, ())
     said = [pair for e in s.events for pair in said_by(e).items()]
@@ -43,7 +43,7 @@ def unsettable_hyper(offer: Offer, s: Scenario) -> str:
 
 
 def broken_limit(offer: Offer, s: Scenario) -> str:
-    """Which limit of an offer a scenario breaks by a zero, its model, participants or rates; empty where none."""
+    """Name the limit of an offer that a scenario breaks by a zero, its model, participants or rates; empty if none."""
     if refused := [name for name in offer.nonzero if name in zeros(s)]:
         return f"{refused[0]} = 0 is refused"
     if offer.participation == "all" and (len({*map(_attending, s.events)} | _expected(s)) > 1 or _missing(s)):
@@ -84,18 +84,18 @@ def _last_without(e: Event) -> Event:
 
 
 def _expected(s: Scenario) -> set[tuple[int, ...]]:
-    """All clients, where the case says who they are."""
+    """Set of all clients, if the case lists them; else empty."""
     return set() if s.case.problem is None else {tuple(range(len(s.case.problem.e)))}
 
 
 def _missing(s: Scenario) -> bool:
-    """Whether fewer or more send messages than there are clients, where the case says how many there are."""
+    """True if the senders of a round are not all clients, in a case that gives the number of clients."""
     N = s.case.population
     return N is not None and any(isinstance(e, Messages) and len(e.messages) != N for e in s.events)
 
 
 def _attending(e: Event) -> tuple[int, ...]:
-    """Who takes part in an event; of sets that differ, who is in all."""
+    """Participants of an event; if its sets differ, the clients in all of them."""
     match e:
         case Messages(messages=messages):
             return tuple(sorted(m.client for m in messages))

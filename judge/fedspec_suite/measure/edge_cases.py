@@ -1,4 +1,4 @@
-"""The cases at the edges of ``measure.edge_features``, a few for each setting: every way to a verdict plays these very cases.
+"""A few cases for each feature of ``measure.edge_features`` in each setting: every way to a verdict plays these cases.
 
 ``fedspec check`` plays them after the cases that a comparison with the rule draws, ``fedspec identify`` compares on
 them, and some of them are vectors. Their numbers are short dyadic rationals, exact in every floating-point type.
@@ -49,7 +49,7 @@ def edge_cases(setting: Setting) -> tuple[Scenario, ...]:
 
 @lru_cache(maxsize=64)
 def all_edge_cases(setting: Setting) -> tuple[Scenario, ...]:
-    """The same, whether or not the specification can run them: a vector goes by the place of its case."""
+    """Edge cases, including those that the specification cannot run: a vector refers to its case by position."""
     typed = (replace(s, case=replace(s.case, dtype=setting.dtype)) for s in _made(setting))
     return tuple(with_dtype(s, setting.dtype) for s in typed)
 

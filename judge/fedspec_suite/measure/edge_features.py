@@ -50,7 +50,7 @@ def _weights(s: Scenario, e: Event) -> list[float]:
 
 
 def _clients(s: Scenario) -> int:
-    """How many clients there are in the whole case; 0 at level client."""
+    """Number of clients in the whole case; 0 at level client."""
     if s.case.problem is not None:
         return len(s.case.problem.e)
     return len({i for e in s.events for i in participants(e)})

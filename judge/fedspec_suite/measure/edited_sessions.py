@@ -16,7 +16,7 @@ from fedspec_suite.measure.call_graph import Part, Reach, Spaces
 from fedspec_suite.measure.function_copies import Copy, Edits, copy_parts, plan_of
 
 Begin: TypeAlias = Callable[[type[Any], Algorithm, Case], Session]
-"""How a session begins: from its class, its row and its case."""
+"""Constructor of a session from its class, its row and its case."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +37,19 @@ class Form:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """What it runs."""
+        """Functions and classes that the row runs."""
         return (self.kind, self.step, *(f for _, f, _ in self._held), *self._deep)
 
     @cached_property
     def _deep(self) -> dict[Part, Part]:
-        """Those in records and tables that the row holds, and those of the specification."""
+        """Functions in records and tables that the row holds, mapped to the specification's."""
         found: list[Part] = []
         _deep(self.row.run, found.append)
         return {f: self.origins.get(f, f) for f in found}
 
     @cached_property
     def reach(self) -> Reach:
-        """What these reach."""
+        """Call graph from the parts of the row."""
         return Reach(self.parts, self.origins)
 
     @cached_property
@@ -69,7 +69,7 @@ class Form:
         return cast(Algorithm, _with(self.row, {"run": _with(self.row.run, own)}) if own else self.row)
 
     def changed(self, change: Callable[[Spaces], None]) -> Form:
-        """The same over names that are changed once for all its sessions, a mapping for each module."""
+        """Copy the form over names that are changed once for all its sessions, with a mapping for each module."""
         copy = copy_parts(self.parts, change, self.origins)
         return Form(self.of(copy), copy.of(self.kind), copy.of(self.step), copy.origins)
 

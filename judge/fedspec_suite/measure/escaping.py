@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 LONGEST = 2000
-"""What a subject says in one string is cut after so many characters."""
+"""Most characters of a subject's string; the rest is cut."""
 
 
 def escape_controls(text: str, *, keep: str = "", most: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""How far the cases reach: large models, many rounds, many clients, full mantissas and hyper-parameters at their edges.
+"""Large cases: large models, many rounds, many clients, full mantissas and hyper-parameters at their edges.
 
 The small cases of ``cases`` are dyadic and few of everything, so that they shrink to something to look at. These are
 drawn for what shows itself only outside them. One quantity is large in each; which other features it has (full
@@ -32,7 +32,7 @@ from fedspec_suite.measure.setting import Reach, Setting
 from fedspec_suite.measure.trace_cases import draw_clusters, draw_exchange
 
 Side: TypeAlias = Literal["coordinates", "rounds", "clients", "numbers"]
-"""What a case is large in; ``numbers``: in nothing, but its numbers are unusual."""
+"""Dimension in which a case is large; ``numbers``: in none, but its numbers are unusual."""
 
 
 _ENTRIES = 6
@@ -46,7 +46,7 @@ WORK = 2000
 """Coordinates times steps that one case may cost: some hundredths of a second of the judge's own arithmetic."""
 
 _NAMES = ("conv1.weight", "bn1.weight", "bn1.bias", "bn1.running_mean", "fc.weight", "fc.bias")
-"""What up to six blocks are called: as torch calls those of a module."""
+"""Names of up to six blocks, as torch names those of a module."""
 
 _AXES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (2, 2), (5, 1, 2))
 """The axes of a block before its last."""
@@ -55,7 +55,7 @@ _FURTHER: dict[str, tuple[float, ...]] = {"levels": (300, 1000)}
 """Edges beyond those that vectors have: more levels than a byte holds."""
 
 _STEP = 12
-"""What a step costs beside its coordinates, in coordinates."""
+"""Cost of a step beside its coordinates, in coordinates."""
 
 _LIKELY = {"mantissas": 3, "magnitudes": 2, "sparse": 1, "edges": 3, "shares": 3, "steps": 2}
 _SOMETIMES = {"mantissas": 2, "magnitudes": 1, "sparse": 1, "edges": 1, "shares": 2, "steps": 2}
@@ -64,7 +64,7 @@ _SOMETIMES = {"mantissas": 2, "magnitudes": 1, "sparse": 1, "edges": 1, "shares"
 
 @dataclass(frozen=True)
 class _Draws:
-    """What a case draws with: nearly everything from a seed; what is connected by Hypothesis."""
+    """Sources of a case: nearly everything comes from a seed; what is connected comes from Hypothesis."""
 
     draw: st.DrawFn
     setting: Setting
@@ -75,13 +75,13 @@ class _Draws:
     scale: float
 
     def size(self, side: Side, most: int, usual: int, least: int = 1) -> int:
-        """How many there are: up to ``most`` on the case's own side, else a few."""
+        """Draw a size: up to ``most`` on the case's own side, else a few."""
         if self.side != side or most <= usual:
             return int(self.rng.integers(least, max(least, min(most, usual)) + 1))
         return most if self.rng.random() < 0.5 else int(self.rng.integers(usual + 1, most + 1))
 
     def pick(self, pool: Sequence[float]) -> float:
-        """One of a few numbers."""
+        """Draw from a few numbers."""
         return float(pool[int(self.rng.integers(len(pool)))])
 
     def array(self, *shape: int) -> Array:
@@ -101,29 +101,29 @@ class _Draws:
 
     @property
     def work(self) -> int:
-        """What the case may cost: more where it is to be larger than usual."""
+        """Largest cost of the case: more if it is to be larger than usual."""
         usual, mine = Reach(), self.reach
         more = (mine.coordinates / usual.coordinates, mine.rounds / usual.rounds, mine.clients / usual.clients)
         return int(WORK * max(1, *more))
 
     @property
     def heavy(self) -> bool:
-        """Whether all have so many examples that no 32-bit integer holds the sum of three."""
+        """True if all clients have so many examples that no 32-bit integer holds the sum of three."""
         return {"shares", "sums"} <= self.tossed and self.reach.clients >= 3
 
     @property
     def most(self) -> int:
-        """How many clients there are at most: where each is compared with all, the work grows by the cube of it."""
+        """Most clients: if the server compares each with all, the work grows by the cube of their number."""
         return self.reach.clients if self.setting.crowd == 1 else min(self.reach.clients, 3 * self.setting.crowd)
 
     @property
     def least(self) -> int:
-        """How many clients there are at least."""
+        """Fewest clients."""
         return max(self.setting.crowd, 3 if self.heavy else 1)
 
     @property
     def steps(self) -> int:
-        """How many local steps a client takes at most."""
+        """Most local steps of a client."""
         return self.reach.steps if "steps" in self.tossed else min(self.reach.steps, 6)
 
     def blocks(self, shape: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
@@ -318,7 +318,7 @@ def _exchange(at: _Draws) -> Scenario:
 
 
 def _now_and_then_idle(at: _Draws, e: Exchange) -> Exchange:
-    """The same round with local steps in which nobody computes, where the algorithm draws who does at every step."""
+    """Let some local steps have no computing client, if the algorithm draws the clients at every step."""
     fixed = {"peers", "everyone", "one-set", "senders"} & {*at.setting.takes}
     if fixed or at.setting.options.get("sampling") == "round":
         return e

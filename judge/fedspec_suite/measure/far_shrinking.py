@@ -20,7 +20,7 @@ from fedspec_suite.measure.scenario import Scenario, change_events, first_client
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 TRIALS = 40
-"""How many simpler cases are tried."""
+"""Most simpler cases to try."""
 
 
 def simplest(s: Scenario, broken: Deviates, play: Callable[[Scenario], None]) -> tuple[Scenario, Deviates]:
@@ -58,7 +58,7 @@ def simpler(s: Scenario, event: int) -> Iterator[Scenario]:
 
 
 def _usual_numbers(s: Scenario) -> Iterator[Scenario]:
-    """One hyper-parameter, or all sample sizes, as the small cases have them."""
+    """Yield cases with one hyper-parameter, or all sample sizes, as in small cases."""
     rules = find(s.case.algorithm).reading(s.case.reading).requires
     for name, value in s.case.hyper.items():
         if name in POOLS and value not in POOLS[name]:
@@ -141,7 +141,7 @@ def _narrower(s: Scenario) -> Iterator[Scenario]:
 
 
 def _without(s: Scenario, name: str) -> Scenario:
-    """The same without a block."""
+    """Remove a block from a scenario."""
 
     def fewer(blocks: Any) -> dict[str, Array]:
         return {n: a for n, a in blocks.items() if n != name}

@@ -27,7 +27,7 @@ from fedspec_suite.measure.call_graph import (
 )
 
 Around: TypeAlias = Mapping[FunctionType, Callable[[Callable[..., Any]], Callable[..., Any]]]
-"""What stands in the place of functions of the specification, from what stands there."""
+"""Wrappers by function of the specification: each makes a replacement from the function that it replaces."""
 
 Edits: TypeAlias = Mapping[FunctionType, Callable[[Spaces], Callable[..., Any]]]
 """By a function of the specification what makes the one in its place, from what it may look up."""
@@ -35,7 +35,7 @@ Edits: TypeAlias = Mapping[FunctionType, Callable[[Spaces], Callable[..., Any]]]
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """How to make a copy of a function: over which names, and which of those around its text are copies too."""
+    """Instructions to copy a function: its names, and the copied functions around its text."""
 
     code: CodeType
     names: Names
@@ -50,7 +50,7 @@ class Recipe:
 
 
 class Plan:
-    """How to copy some functions.
+    """Instructions to copy a set of functions.
 
     Attributes:
         origins: of each function that is reached, that of the specification.
@@ -113,12 +113,12 @@ class Plan:
 
 @cache
 def plan_of(reach: Reach, edited: frozenset[FunctionType], everything: bool) -> Plan:
-    """How to copy what reaches edited functions, or any that others may stand around, too."""
+    """Plan to copy everything that reaches edited functions, or any function that may be wrapped, too."""
     return Plan(reach, *reach.into(edited, everything))
 
 
 class _Quiet:
-    """What nobody is told of when a class is made of it."""
+    """Base class that swallows ``__init_subclass__``, so that a copied class triggers no hook."""
 
     def __init_subclass__(cls) -> None:
         pass
@@ -223,7 +223,7 @@ def _made(r: Recipe, spaces: Sequence[Names]) -> FunctionType:
 
 
 class _Module:
-    """What stands for a module: names as attributes."""
+    """Substitute for a module, with names as attributes."""
 
 
 def _module(names: Names) -> _Module:

@@ -1,4 +1,4 @@
-"""What hyper-parameters are drawn from: dyadic rationals, exact in every floating-point type.
+"""Pools of hyper-parameters: dyadic rationals, exact in every floating-point type.
 
 Pairs of decays with (1 - beta1)^2 = 1 - beta2 are left out: there several variants of Adam agree in the first round.
 """
@@ -50,13 +50,13 @@ _BY_NAME: dict[str, tuple[float, ...]] = {
     "radius": (0.25, 0.5, 2.0),
     "ns_steps": (1, 2, 3),
 }
-"""Where a name means more than its domain says: a usual size, or one beside another."""
+"""Pools of names that mean more than their domain: a usual size, or a size beside another one."""
 
 _APART = {"v0"}
 """Drawn with what it stands beside."""
 
 POOLS: dict[str, tuple[float, ...]] = {}
-"""What each hyper-parameter is drawn from; a new one from the pool of its domain, unless it has one of its own."""
+"""Pool of each hyper-parameter; a new hyper-parameter gets that of its domain, unless it has an entry above."""
 
 _EDGES_BY_DOMAIN: dict[Domain, tuple[float, ...]] = {
     COUNT: (1, 2, 5, 10, 20),
@@ -89,7 +89,7 @@ _EDGES_BY_NAME: dict[str, tuple[float, ...]] = {
 }
 
 EDGES: dict[str, tuple[float, ...]] = {}
-"""Where each lies at the boundary of its domain or near it, or is no dyadic rational."""
+"""Values of each hyper-parameter at the boundary of its domain, near it, or that are not dyadic."""
 
 
 def renew() -> None:
@@ -108,7 +108,7 @@ _V0_OVER_TAU = (1, 4, 16)
 _ANY_V0_OVER_TAU = (0, 1, 4, 16)
 
 Pick: TypeAlias = Callable[[tuple[float, ...]], float]
-"""How one of a few numbers is chosen."""
+"""Choice of one of a few numbers."""
 
 
 def picking(draw: st.DrawFn) -> Pick:

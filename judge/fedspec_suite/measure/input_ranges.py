@@ -1,4 +1,4 @@
-"""What cases reach over: of every quantity the least and the greatest that was drawn, for a verdict to say."""
+"""Ranges of the inputs of cases: the least and greatest value of every quantity, for a verdict to report."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Extent: TypeAlias = dict[str, tuple[float, float]]
 """The least and the greatest of a quantity, by its name."""
 
 COUNTED = ("coordinates", "blocks", "axes", "rounds", "clients", "steps", "delay", "examples")
-"""What is counted; ``magnitude`` is that of the numbers that are not zero, all others are hyper-parameters."""
+"""Counted quantities; ``magnitude`` is that of nonzero numbers, and all other names are hyper-parameters."""
 
 
 def extent_of(s: Scenario) -> Extent:
-    """What one scenario reaches over."""
+    """Ranges of one scenario."""
     found: Extent = {}
     for name, value in (*_of_case(s), *_of_events(s.events)):
         widen(found, {name: (value, value)})
@@ -35,7 +35,7 @@ def widen(extent: Extent, other: Mapping[str, tuple[float, float]]) -> None:
 
 
 def in_words(extent: Extent) -> str:
-    """What an extent reaches over: "1 to 1000 coordinates, 1 to 50 rounds"; hyper-parameters by name, at the end."""
+    """Format ranges: "1 to 1000 coordinates, 1 to 50 rounds"; hyper-parameters by name, at the end."""
     counted = [f"{_span(*extent[name], '.10g')} {name}" for name in COUNTED if name in extent]
     if "magnitude" in extent:
         counted.append(f"numbers of {_span(*extent['magnitude'], '.2g')}")
@@ -44,7 +44,7 @@ def in_words(extent: Extent) -> str:
 
 
 FAR = ("rounds", "clients", "coordinates")
-"""What is counted that grows without bound in use."""
+"""Counted quantities that grow without bound in use."""
 
 
 def beyond_all(extent: Extent) -> str:
@@ -70,7 +70,7 @@ USUAL: Extent = {
     "examples": (1, 9),
     "magnitude": (0.125, 12),
 }
-"""What the small cases reach over; their hyper-parameters come from the pools."""
+"""Ranges of the small cases; their hyper-parameters come from the pools."""
 
 
 def beyond(s: Scenario) -> str:

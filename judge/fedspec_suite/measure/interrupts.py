@@ -149,7 +149,7 @@ if sys.platform == "win32":
 
     @contextmanager
     def blocked(*numbers: int) -> Iterator[None]:
-        """Nothing can be held back here."""
+        """Do nothing: no signal can be held back here."""
         yield
 
 else:

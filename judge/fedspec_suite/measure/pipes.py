@@ -86,7 +86,7 @@ class Pipes:
         return answer
 
     def stray(self) -> bytes:
-        """What the child has said without being asked.
+        """Read output that the child printed without a request.
 
         Raises:
             Ended: it has closed its standard output.

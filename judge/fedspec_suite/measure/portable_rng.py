@@ -44,11 +44,11 @@ class PortableRng:
         return self._random.random() < chance
 
     def pick(self, pool: Sequence[T]) -> T:
-        """One of a few."""
+        """Choose an item of a pool."""
         return pool[self.between(0, len(pool) - 1)]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
-        """All of them, in any order."""
+        """Shuffle a copy of the items."""
         left = list(items)
         return [left.pop(self.between(0, len(left) - 1)) for _ in items]
 

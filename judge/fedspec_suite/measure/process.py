@@ -154,7 +154,7 @@ class Process:
         return min(LONGEST, USUAL + (PER_BYTE * self._longest_request if command == "step" else 0))
 
     def _read(self, line: bytes, command: str) -> dict[str, Any]:
-        """What an answer says, if it is one."""
+        """Decode an answer."""
         reply, wrong = _decoded(line, command)
         if wrong:
             # The error is gone by now, and with it what it held of the answer: that is read a second time.
@@ -250,7 +250,7 @@ def _quoted(line: bytes) -> str:
 
 
 def _says_ok(line: bytes) -> bool:
-    """Whether a line is an object with 'ok', so that the next one answers the next request."""
+    """True if a line is an object with 'ok', so that the next line answers the next request."""
     try:
         return isinstance(decode_line(line, "reply").get("ok"), bool)
     except ContractError:

@@ -20,7 +20,7 @@ _TINY = 2.0**-30
 """A stabiliser beside which no constant of a program is nothing, and whose square every type has."""
 
 Changed = Callable[[Array], Array]
-"""What arrives from some clients in the place of something else, a row for each."""
+"""Transformation of the changes that arrive from some clients, a row for each."""
 
 
 def delicate(danger: Danger, setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
@@ -30,7 +30,7 @@ def delicate(danger: Danger, setting: Setting, s: Scenario, rng: np.random.Gener
 
 
 def _near(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
-    """All that arrives is the same but for a few eighths, and so large that these are lost beside its square."""
+    """Make all changes agree except for a few eighths, and so large that these are lost beside their squares."""
     huge, d = 2.0 ** (np.finfo(setting.dtype).nmant // 2 + 2), flatten(s.case.x0).size
     common = np.where(rng.random(d) < 0.5, -huge, huge)
     return _unrounded(_arriving(s, lambda rows: common[: rows.shape[1]] + rows))
@@ -48,10 +48,10 @@ def _unlike(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario
 
 
 def _equal(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
-    """What arrives are a few whole numbers, twice; of clients that a server compares, they lie on one line.
+    """Make changes of a few whole numbers, twice; if the server compares clients, on one line.
 
-    There those in the middle are as near to all others. Every distance is a whole number too, so that their sums are
-    equal for whoever takes roots first.
+    Clients in the middle of the line are equally near to all others. Every distance is a whole number too, so that sums
+    of distances are equal even if roots are taken first.
     """
 
     def few(rows: Array) -> Array:
@@ -67,7 +67,7 @@ def _equal(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
 
 
 def _small(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
-    """What arrives is about as small as a small stabiliser, and so is what second moments begin with."""
+    """Make changes, and initial second moments, about as small as a small stabiliser."""
     there = [n for n in STABILISERS if n in setting.numbers]
     tiny = float(setting.fixed.get(there[-1], 0.0)) or _TINY
     size = 2.0 ** np.floor(np.log2(tiny) + rng.integers(-4, 5))

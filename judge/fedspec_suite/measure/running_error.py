@@ -66,11 +66,11 @@ class Running:
         self.nonnegative = value >= _ZERO and (bound == 0 or self.size >= self._far * bound)
 
     def _blur(self, bound: float) -> float:
-        """How far a number of that bound is looked at."""
+        """Interval within which a number of that bound is compared."""
         return self._far * bound
 
     def _rounded(self, value: Decimal, inherited: float, nonnegative: bool = False) -> Running:
-        """What an operation gives: the bound it inherits from its operands, and the rounding of its result."""
+        """Result of an operation: the bound inherited from its operands, and the rounding of its result."""
         out = object.__new__(type(self))
         out.value = value
         out.size = size = abs(float(value))
@@ -89,17 +89,17 @@ class Running:
         return type(self)(value, math.inf)
 
     def _as(self, bound: float, nonnegative: bool) -> Running:
-        """The same value, not rounded again."""
+        """Copy with another bound, not rounded again."""
         out = type(self)(self.value, bound)
         out.nonnegative = out.nonnegative or nonnegative
         return out
 
     def sent(self, model: Running) -> Running:
-        """The same value as the change of a model: a difference of two models, each rounded, begins with that error."""
+        """Value as the change of a model: a difference of two models, each rounded, begins with that error."""
         return type(self)(self.value, model.size + self.size)
 
     def near(self, bound: float) -> Running:
-        """The same value, known to so many roundings of one; its sign is known."""
+        """Value with an error of so many roundings of one; its sign is known."""
         return self._as(bound, self.value >= 0)
 
     def __add__(self, other: Any) -> Running:
@@ -216,7 +216,7 @@ class Running:
         return max(self.bound, other.bound) if self._ties(other) else kept.bound
 
     def _ties(self, other: Running) -> bool:
-        """Whether rounding may turn a comparison, or part what is equal."""
+        """True if rounding may turn a comparison, or separate equal values."""
         bound = self.bound + other.bound
         return bound > 0 and not abs(float(self.value - other.value)) > self._blur(bound)
 
@@ -271,7 +271,7 @@ class Running:
         return f"{float(self.value)!r}"
 
     def _of(self, x: Any) -> Running:
-        """The same number in this arithmetic.
+        """Convert a number to this arithmetic.
 
         Raises:
             TypeError: it is one of another floating-point type's.
@@ -284,7 +284,7 @@ class Running:
 
 
 class Running64(Running):
-    """What a float64 subject may be off by."""
+    """Error bounds for a float64 subject."""
 
     __slots__ = ()
     resolution = 2.0**-52
@@ -294,7 +294,7 @@ class Running64(Running):
 
 
 class Running32(Running):
-    """What a float32 subject may be off by."""
+    """Error bounds for a float32 subject."""
 
     __slots__ = ()
     resolution = 2.0**-23

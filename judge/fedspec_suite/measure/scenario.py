@@ -66,7 +66,7 @@ def _each(f: Callable[[Array], Array], blocks: Blocks) -> dict[str, Array]:
 
 
 def sending(m: ClientMessage, f: Callable[[Blocks], Blocks]) -> ClientMessage:
-    """The same message with another change, and another change of the control variate where it holds one."""
+    """Transform a message's change, and its change of the control variate if it holds one."""
     return replace(m, delta=f(m.delta), control=None if m.control is None else f(m.control))
 
 
@@ -101,7 +101,7 @@ def change_events(
 
 
 def with_hyper(s: Scenario, **values: Any) -> Scenario:
-    """The same scenario with other hyper-parameters."""
+    """Replace hyper-parameters of a scenario."""
     return replace(s, case=replace(s.case, hyper={**s.case.hyper, **values}))
 
 
@@ -125,7 +125,7 @@ def beside(p: Quadratics, more: Quadratics) -> Quadratics:
 
 
 def losing(s: Scenario, factor: float) -> Scenario:
-    """The same scenario with so many times the losses in its messages, where they hold some."""
+    """Scale the losses in a scenario's messages, if they hold some."""
 
     def event(e: Event) -> Event:
         if not isinstance(e, Messages):
@@ -141,7 +141,7 @@ def _guarded(s: Scenario, factor: float) -> Scenario:
 
 
 def posed(s: Scenario, x0: Mapping[str, Array] | None = None, **changes: Array) -> Scenario:
-    """The same scenario with other objectives, and from another start if one is given."""
+    """Replace the objectives of a scenario, and its start if one is given."""
     problem = replace(problem_of(s), **changes)
     return replace(s, case=replace(s.case, problem=problem, x0=s.case.x0 if x0 is None else x0))
 
@@ -155,24 +155,24 @@ def in_one_coordinate(s: Scenario) -> Scenario:
 
 
 def louder(s: Scenario, factor: float = 4) -> Scenario:
-    """The same scenario with objectives of larger slope."""
+    """Scale up the slopes of a scenario's objectives."""
     p = problem_of(s)
     louder = posed(s, H=p.H * factor, e=p.e * factor)
     return louder if p.f is None else _guarded(posed(louder, f=p.f * factor), factor)
 
 
 def linear(s: Scenario) -> Scenario:
-    """The same scenario with objectives without curvature: client i's gradient is -e_i everywhere."""
+    """Remove the curvature of objectives: client i's gradient is -e_i everywhere."""
     return posed(s, H=problem_of(s).H * 0)
 
 
 def at_rest(s: Scenario) -> Scenario:
-    """The same scenario, where clients that have a momentum begin without it: m_0 drives the model by itself."""
+    """Start clients' momentum at zero, so that m_0 drives the model by itself."""
     return with_hyper(s, m0_l=0.0) if "m0_l" in s.case.hyper else s
 
 
 def with_dtype(s: Scenario, dtype: str) -> Scenario:
-    """The same scenario in another floating-point type; its numbers are exact in both."""
+    """Cast a scenario to another floating-point type; its numbers are exact in both."""
     cast = change_events(s, lambda a: a.astype(dtype), lambda a: a.astype(dtype))
     mixed = tuple(replace(e, mixing=e.mixing.astype(dtype)) if isinstance(e, Exchange) else e for e in cast.events)
     cast = replace(cast, events=mixed)
@@ -184,12 +184,12 @@ def with_dtype(s: Scenario, dtype: str) -> Scenario:
 
 
 def lift(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
-    """The same scenario with every number made by ``number`` (Fraction, Running64, ...) from its exact value."""
+    """Convert every number of a scenario by ``number`` (Fraction, Running64, ...) from its exact value."""
     return _lifted(s, lambda x: number(Fraction(x)))
 
 
 def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
-    """The same, with every number made from the float, or the whole number, that it is."""
+    """Convert every number of a scenario from its float, or whole number."""
 
     def vector(a: Array) -> Array:
         out = np.empty(a.shape, dtype=object)
@@ -237,7 +237,7 @@ def _lifted(s: Scenario, number: Callable[[Any], Any]) -> Scenario:
 
 
 def running(s: Scenario, numbers: Mapping[str, type[Running]] = RUNNING) -> Scenario:
-    """The same scenario in the running arithmetic of its floating-point type, or in another that is made of it.
+    """Convert a scenario to the running arithmetic of its floating-point type, or to another arithmetic made of it.
 
     What is no number of that type (a rate of 0.1, or 10^9 examples, in float32) begins with the error of rounding it. A
     decay of zero is known to a rounding of one: v + (1 - beta) (g^2 - v) is right too, and rounds what it takes away.
@@ -260,7 +260,7 @@ def _known_to(x: float, dtype: str, precision: int) -> tuple[Decimal, float]:
 
 
 COLUMNS = ("participants", "steps", "strategies", "scales", "draws")
-"""What a round says of each participant; the last three may be empty."""
+"""Columns of a round, with an entry for each participant; the last three may be empty."""
 
 
 def first_clients(e: Event, n: int) -> Event:
@@ -283,6 +283,6 @@ def arranged(e: Round, places: Sequence[int]) -> Round:
 
 
 def describe(e: Event) -> str:
-    """What an event is called in a report."""
+    """Kind of an event, as reports name it."""
     words = {"Gradient": "step", "Begin": "begin", "Arrival": "arrival"}
     return words.get(type(e).__name__, "round")

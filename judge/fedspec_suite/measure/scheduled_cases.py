@@ -22,7 +22,7 @@ from fedspec_suite.measure.scenario import Scenario, saying
 from fedspec_suite.measure.setting import Setting
 
 FACTORS = (0.25, 0.5, 1.0)
-"""What a number of the case is multiplied by: rates fall, and no product of two leaves its domain."""
+"""Factors of scheduled numbers: rates fall, and no product of two leaves its domain."""
 
 _NOT, _FOR_ALL, _FOR_EACH = 0, 1, 2
 
@@ -34,7 +34,7 @@ def of_rounds(setting: Setting) -> tuple[str, ...]:
 
 @cache
 def of_clients(setting: Setting) -> tuple[str, ...]:
-    """Those that it may say for each client: the specification refuses what a server reads too."""
+    """Hyper-parameters that a round may set for each client: none that a server reads too."""
     if setting.varies != "clients":
         return ()
     run, takes, H = setting.algorithm.run, setting.takes, np.ones((2, 1, 1))

@@ -29,7 +29,7 @@ from fedspec_suite.measure.setting import Setting
 
 @dataclass(frozen=True)
 class Draws:
-    """What a case is dealt with: the setting, the dice, what is unusual about it, and sizes if some are fixed.
+    """Sources of a seeded case: the setting, the generator, its unusual features, and sizes if some are fixed.
 
     Attributes:
         setting: what the case is for.
@@ -68,11 +68,11 @@ class Draws:
         return self.dice.between(1, 24) / 8 * (2.0**-24 if "tiny" in self.odd else 1.0)
 
     def zero(self) -> bool:
-        """Whether this gradient or change is all zeros."""
+        """True if this gradient or change is all zeros."""
         return "zero" in self.odd and self.dice.toss()
 
     def count(self, low: int, high: int, what: str = "") -> int:
-        """How many there are; one where that is what is unusual."""
+        """Draw a count; the lowest if that is the case's unusual feature."""
         if self.full:
             return high
         return low if what in self.odd else self.dice.between(low, high)
@@ -209,7 +209,7 @@ def _exchange(at: Draws) -> Scenario:
 
 
 def _one_exchange(at: Draws, clusters: tuple[tuple[int, ...], ...], length: int = 0) -> Exchange:
-    """One round among peers, with that many local steps; 0: dealt."""
+    """Draw a round among peers with that many local steps; 0: drawn."""
     takes, n = at.setting.takes, sum(map(len, clusters))
     m = [len(V) if {"peers", "everyone"} & {*takes} else at.dice.between(1, len(V)) for V in clusters]
 
@@ -249,7 +249,7 @@ _KINDS: dict[str, Callable[[Draws], Scenario]] = {
 }
 
 ODD = ("hyper", "zero", "weight", "one", "tiny")
-"""What may be unusual about a case."""
+"""Unusual features of a case."""
 
 UNSCALED = 100
 """From this number on, no client says what its change is multiplied by."""

@@ -1,4 +1,4 @@
-"""What an offer is judged on: its algorithm and level, every option resolved, and what the subject pins down."""
+"""Setting of an offer: its algorithm and level, every option resolved, and the values that the subject pins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fedspec.readings import Solver
 
 @dataclass(frozen=True)
 class Reach:
-    """How large the large cases may be.
+    """Sizes of the large cases.
 
     Attributes:
         coordinates: of the model; at levels with problems, where each client has d x d numbers, a thirtieth of it.
@@ -43,12 +43,12 @@ RATES_AT: dict[str, tuple[Level, ...]] = {"rounds": ("server", "round", "trace")
 """At which levels events may say rates anew, by what an offer says of them."""
 
 TAU_SQUARED = "tau-squared"
-"""What an offer may declare of v0, beside the options of a row that has both v0 and tau."""
+"""Value of the option v0 that an offer may declare, beside the options of a row that has both v0 and tau."""
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What cases are drawn for: an algorithm at a level under resolved options, and what the subject pins down.
+    """Target of cases: an algorithm at a level under resolved options, with the values that the subject pins.
 
     Two settings are the same only if they are one object: what is known of one is remembered for it.
     """
@@ -63,14 +63,14 @@ class Setting:
     one_block: bool = False
     matrices: bool = False
     everyone: bool = False
-    """Whether the subject declares that all clients take part in every round."""
+    """True if the subject declares that all clients take part in every round."""
     v0_is_tau_squared: bool = False
     steps_only: bool = False
     """True if ||a_i||_1 is the number of steps in every message: the claim says that clients take plain SGD steps."""
     reach: Reach = USUAL_REACH
     variant: str = ""
     each_rate: bool = False
-    """Whether the subject declares that its user sets the rate of every local step."""
+    """True if the subject declares that its user sets the rate of every local step."""
     buffers: Mapping[str, str] = field(default_factory=dict)
     """The readings of statistics and counters, where the subject declares that its models carry buffers."""
     varies: str = ""
@@ -95,7 +95,7 @@ class Setting:
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """What else the cases of a program carry."""
+        """Further inputs that the cases of a program carry."""
         takes = self.algorithm.takes
         if self.options.get("sampled_weights", "with-replacement") != "with-replacement":
             takes = tuple(t for t in takes if t != "repeats")
@@ -105,23 +105,23 @@ class Setting:
 
     @property
     def crowd(self) -> int:
-        """How many clients a round needs: n > 2 f + 2, for f = 1; of fewer many refuse to elect any, or two tie."""
+        """Clients that a round needs: n > 2 f + 2, for f = 1; with fewer, many refuse to elect any, or two tie."""
         return 5 if self.algorithm.has(Fact.ELECTING) else 1
 
     @property
     def counts_all(self) -> bool:
-        """Whether a case says how many clients there are: at level server, where the rule counts all of them."""
+        """True if a case gives the number of clients: at level server, if the rule counts all of them."""
         return self.level == "server" and self.algorithm.served is not None
 
     @property
     def controls(self) -> bool:
-        """Whether messages carry changes of control variates."""
+        """True if messages carry changes of control variates."""
         served = self.algorithm.served
         return self.level == "server" and served is not None and served.controls
 
     @property
     def losses(self) -> bool:
-        """Whether the server reads what clients lose: messages carry it, and objectives have a constant."""
+        """True if the server reads clients' losses: messages carry them, and objectives have a constant."""
         return self.algorithm.losses
 
     def tied(self, hyper: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Setting:
 
     @property
     def unlimited(self) -> Setting:
-        """The same, where the subject takes every model and any participants."""
+        """Setting without the subject's limits on models and participants."""
         return replace(self, one_block=False, matrices=False, everyone=False)
 
 
@@ -211,7 +211,7 @@ def check_buffers(offer: Offer) -> None:
 
 
 def untied(algorithm: Algorithm, declared: Mapping[str, str]) -> tuple[bool, dict[str, str]]:
-    """Whether declared options say that v0 is tau^2, and the others.
+    """Return whether declared options tie v0 to tau^2, and the other options.
 
     Raises:
         UnknownNameError: v0 is said to be something else.
@@ -236,7 +236,7 @@ def unclaimed(algorithm: Algorithm, offer: Offer) -> dict[str, str]:
 
 
 def setting_of(offer: Offer, dtype: str = "", reach: Reach = USUAL_REACH) -> Setting:
-    """What an offer is judged on, all options resolved; in its first floating-point type unless told.
+    """Resolve an offer to its setting; in its first floating-point type by default.
 
     Raises:
         UnknownNameError: algorithm, level, reading or option is not in the catalogue.

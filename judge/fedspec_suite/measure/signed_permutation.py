@@ -43,7 +43,7 @@ class Renaming:
         return e
 
     def scenario(self, s: Scenario) -> Scenario:
-        """The same run under the other names."""
+        """Permute a scenario."""
         problem = s.case.problem
         if problem is not None:
             rows = self.vector(problem.H)

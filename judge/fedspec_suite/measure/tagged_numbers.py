@@ -15,7 +15,7 @@ import numpy as np
 from fedspec_suite.measure.running_error import Running, Running32, Running64
 
 Operation: TypeAlias = Literal["+", "-", "*", "/", "root", "power", "choice", "step"]
-"""What makes one number of others; ``step``: a choice between two that differ where the compared ones are equal."""
+"""Operations on numbers; ``step``: a choice between two that differ if the compared numbers are equal."""
 
 
 class TaggedNumber(Running):
@@ -24,7 +24,7 @@ class TaggedNumber(Running):
     __slots__ = ()
 
     def _made(self, out: Any, how: Operation, *others: Any) -> Any:
-        """What an operation on this number and others gives, with its label."""
+        """Label the result of an operation on this number and others."""
         raise NotImplementedError
 
     def __add__(self, other: Any) -> Any:
@@ -90,7 +90,7 @@ class _Short(TaggedNumber):
         self.exact = self._short()
 
     def _short(self) -> bool:
-        """Whether the value has few bits and no infinite bound."""
+        """True if the value has few bits and no infinite bound."""
         above, below = self.value.as_integer_ratio()
         return (
             self.bound < np.inf

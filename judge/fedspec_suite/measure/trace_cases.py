@@ -26,7 +26,7 @@ _FEW_WEIGHTS, _MANY_WEIGHTS = st.sampled_from(_FEW), st.sampled_from(_MANY)
 
 @cache
 def orders(n: int) -> st.SearchStrategy[list[int]]:
-    """All orders of the first whole numbers, made once."""
+    """Permutations of the first whole numbers, made once."""
     return st.permutations(range(n))
 
 
@@ -39,7 +39,7 @@ def draw_mixing(draw: st.DrawFn, n: int, dtype: str, many: bool = False) -> Arra
 
 
 def draw_clusters(draw: st.DrawFn, setting: Setting, n: int) -> tuple[tuple[int, ...], ...]:
-    """One to three clusters of uneven sizes, their members anywhere; one of all where the algorithm has none."""
+    """Draw one to three clusters of uneven sizes, in any order; a single cluster if the algorithm has none."""
     if "clusters" not in setting.takes:
         return (tuple(range(n)),)
     ends = sorted(draw(subsets(1, n - 1, 0, 2))) if n > 1 else []
@@ -55,7 +55,7 @@ def draw_exchange(
     many_neighbours: bool = False,
     most: int = 3,
 ) -> Exchange:
-    """One round among peers: fresh subsets at every local step, equally many of each cluster, and a fresh matrix."""
+    """Draw a round among peers: new subsets at every local step, equally many of each cluster, and a new matrix."""
     n, takes = sum(map(len, clusters)), setting.takes
     m = [len(V) if everyone or {"peers", "everyone"} & {*takes} else draw(between(1, len(V))) for V in clusters]
 

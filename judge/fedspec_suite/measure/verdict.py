@@ -36,15 +36,15 @@ class Conformity(StrEnum):
 
 
 NOT_ASKED = "not asked"
-"""How it ends what a table prints of an offer of which obligations were left out."""
+"""Ending of a table's row for an offer with obligations left out."""
 
 UNREAD = "the answer cannot be read"
-"""How the note of a deviation begins that any law meets which asks for an answer, whatever the law says."""
+"""Beginning of the note of a deviation by an unreadable answer, whatever the law."""
 
 
 @dataclass(frozen=True)
 class Deviation:
-    """One number that is not what the law asks for.
+    """A number that differs from the law's.
 
     Attributes:
         equation: the equation id it belongs to.
@@ -74,7 +74,7 @@ class Deviation:
 
     @property
     def unread(self) -> bool:
-        """Whether an answer could not be read, so that nothing is known of its numbers."""
+        """True if an answer could not be read, so that nothing is known of its numbers."""
         return self.note.startswith(UNREAD)
 
     def __str__(self) -> str:
@@ -133,17 +133,17 @@ class Obligation:
     reason: str = ""
     deviation: Deviation | None = None
     reads: bool = False
-    """Whether it compares with the rule itself, so that its deviation names an equation."""
+    """True if the law compares with the rule itself, so that its deviation names an equation."""
     extent: Extent = field(default_factory=dict, repr=False)
-    """What its cases reach over, by quantity: the least and the greatest."""
+    """Ranges of its cases, by quantity: the least and the greatest."""
     detail: str = ""
-    """Where there was no answer: the subject's own account of it, such as a traceback."""
+    """The subject's own account of a missing answer, such as a traceback."""
     case: Any = field(default=None, repr=False, compare=False)
     """The smallest case found that breaks the law; kept until the offer is judged."""
     call: str = ""
-    """Where it failed: algorithm and level, round or step, and the hyper-parameters of the case."""
+    """Failing call: algorithm and level, round or step, and the hyper-parameters of the case."""
     seconds: float = field(default=0.0, repr=False, compare=False)
-    """How long it took; in no record, which is the same whenever it is made."""
+    """Duration; left out of records, which do not depend on the time."""
 
     @property
     def id(self) -> str:
@@ -152,14 +152,14 @@ class Obligation:
 
     @property
     def said(self) -> str:
-        """What deviates, and in which call."""
+        """Deviation, and the call that shows it."""
         if self.deviation is None or not self.call:
             return str(self.deviation or "")
         return self.deviation.told("; ".join(filter(None, (self.call, self._equation))))
 
     @property
     def brief(self) -> str:
-        """What deviates, below the name of the offer."""
+        """Deviation, as printed below the name of the offer."""
         if self.deviation is None or not self.call:
             return str(self.deviation or "")
         return self.deviation.told(f"{self._equation} {self.deviation.where}".strip())
@@ -193,14 +193,14 @@ class Unseen:
 
     @property
     def symbol(self) -> str:
-        """What it computes, as its id says it; x of a step."""
+        """Symbol that the equation computes, from its id; x for a step."""
         tail = self.equation.rpartition(".")[2]
         return "x" if tail == "step" else tail
 
 
 @dataclass(frozen=True)
 class Course:
-    """How far an implementation is off after each event of one case: of the number that is farthest off.
+    """Error of an implementation after each event of one case, in the number with the largest error.
 
     Attributes:
         quantity: ``x``, or the intermediate that is looked at.
@@ -224,7 +224,7 @@ def subject_name(info: SubjectInfo, offer: Offer | None) -> str:
 
 
 class Declares(Protocol):
-    """What declares a reading: an offer, or the result of one."""
+    """A declaration of a reading: an offer, or the result of an offer."""
 
     @property
     def reading(self) -> str:
@@ -248,22 +248,22 @@ class Declares(Protocol):
 
     @property
     def blocks(self) -> str:
-        """What models it takes."""
+        """Models that it takes."""
         ...
 
     @property
     def participation(self) -> str:
-        """Who may take part in a round."""
+        """Participants that a round may have."""
         ...
 
     @property
     def rates(self) -> str:
-        """Whether its user sets rates anew: that of every local step, or those of rounds or of their clients."""
+        """Rates that its user may set again: of every local step, of rounds, or of clients."""
         ...
 
     @property
     def buffers(self) -> Mapping[str, str]:
-        """What becomes of buffers, by their kind."""
+        """Readings of buffers, by their kind."""
         ...
 
 
@@ -273,7 +273,7 @@ def format_claim(of: Declares) -> str:
 
 
 def format_limits(of: Declares) -> str:
-    """What it does not let its user set, and what else its cases are kept to."""
+    """Format the numbers that the user cannot set, and the other limits of its cases."""
     fixed = ["fixed", *(f"{n}={v:g}" for n, v in of.fixed.items())] if of.fixed else []
     nonzero = ["nonzero", *of.nonzero] if of.nonzero else []
     kept = [f"{n}={v}" for n, v in (("blocks", of.blocks), ("participation", of.participation)) if v != "any"]
@@ -283,7 +283,7 @@ def format_limits(of: Declares) -> str:
 
 
 def format_declaration(of: Declares) -> str:
-    """All of it, as the table prints it: a server whose v_0 is fixed is judged at that alone."""
+    """Format a declaration as the table prints it: a server with a fixed v_0 is judged at that value alone."""
     return " ".join(filter(None, [format_claim(of), format_limits(of)]))
 
 
@@ -306,9 +306,9 @@ class Result:
     blocks: str = "any"
     participation: str = "any"
     limits: tuple[str, ...] = ()
-    """What else its cases were kept to, a phrase each."""
+    """Phrases for other limits that its cases kept to."""
     variant: str = ""
-    """That of the offer; the subject is called by it."""
+    """Variant of the offer; part of the subject's name."""
     rates: str = "one"
     buffers: Mapping[str, str] = field(default_factory=dict)
     first_deviation: str = ""
@@ -317,9 +317,9 @@ class Result:
     obligations: tuple[Obligation, ...] = field(default=(), repr=False)
     command: str = ""
     nearest_data: tuple[dict[str, Any], ...] = ()
-    """What ``nearest`` says, for a program: an object for each variant, with kind, names, share decided and ratio."""
+    """Data of ``nearest`` for programs: an object for each variant, with kind, names, share decided and ratio."""
     searched: tuple[str, ...] = ()
-    """What was looked for to explain it, in this order, and how many candidates of how many."""
+    """Searches for an explanation, in order, and how many candidates of how many each tried."""
     capsule: str = ""
     """The file that holds its failures, where one was asked for."""
     script: str = ""
@@ -327,23 +327,23 @@ class Result:
     expected: tuple[int, ...] = ()
     """The entries of the file of expected failures that are about the offer, by number."""
     made: Any = field(default=None, repr=False, compare=False)
-    """What is to be written into these files."""
+    """Contents of these files."""
     seen: tuple[str, ...] = ()
     """The quantities that were compared with the rule, where all that was required passed."""
     unseen: tuple[Unseen, ...] = ()
     """The equations of the claim that show in none of them."""
     course: Course | None = None
-    """How its deviation goes on, where it does not conform and a small case shows that."""
+    """Course of its deviation, if it does not conform and a small case shows the deviation."""
     properties: dict[str, str] = field(default_factory=dict)
-    """Which properties it breaks and which it has, ``fail`` or ``pass`` by id, if its deviation has no name."""
+    """Properties by id, ``fail`` or ``pass``, if its deviation has no name."""
     unasked: int = 0
-    """How many obligations of the offer were left out, for example by ``--law``."""
+    """Number of obligations of the offer that were left out, for example by ``--law``."""
     profile: str = ""
-    """How many cases were drawn, as the profile is called."""
+    """Profile, which gives the number of cases drawn."""
 
     @property
     def id(self) -> str:
-        """What the line is about."""
+        """Identifier of the row."""
         return f"{self.subject}/{self.algorithm}/{self.level}/{self.declared}"
 
     @property
@@ -353,7 +353,7 @@ class Result:
 
     @property
     def excused(self) -> int:
-        """How many obligations failed as expected."""
+        """Number of obligations that failed as expected."""
         return sum(o.status is Status.XFAIL for o in self.obligations)
 
     @property
@@ -372,7 +372,7 @@ class Result:
 
     @property
     def _passed_so_far(self) -> str:
-        """What passed of an offer that was asked in part, and in which cases."""
+        """Describe what passed of an offer that was asked in part, and in which cases."""
         laws = len({o.law for o in self.obligations if o.status is not Status.SKIP})
         passed = f"follows {_some(self.seen)}" if self.seen else f"passes {laws} law{'s' * (laws > 1)}"
         cases = "quick cases" if self.profile == "quick" else f"cases of profile {self.profile or 'unknown'}"
@@ -386,7 +386,7 @@ class Result:
 
     @property
     def _left_out(self) -> str:
-        """How many obligations were not asked; empty if all were."""
+        """Describe how many obligations were not asked; empty if all were."""
         if self.unasked:
             return f"{self.unasked} obligation{'s' * (self.unasked > 1)} {NOT_ASKED}"
         # A line of an earlier fedspec does not count them.
@@ -394,7 +394,7 @@ class Result:
 
     @property
     def extent(self) -> Extent:
-        """What the cases of all its obligations reach over, by quantity: the least and the greatest."""
+        """Ranges of the cases of all its obligations, by quantity: the least and the greatest."""
         whole: Extent = {}
         for o in self.obligations:
             widen(whole, o.extent)

@@ -1,1 +1,1 @@
-"""How verdicts look on a terminal and in a file."""
+"""Reports of verdicts, on a terminal and in files."""

@@ -52,7 +52,7 @@ def of(verdict: str) -> Kind:
 
 
 def counted(kinds: Sequence[Kind], among: Iterable[Kind]) -> list[tuple[Kind, int]]:
-    """How many there are of each kind, in the order of those that there may be."""
+    """Count each kind that occurs, in the order of ``among``."""
     return [(kind, n) for kind in among if (n := kinds.count(kind))]
 
 
@@ -65,11 +65,11 @@ class Badge(NamedTuple):
     shield: str
 
     def endpoint(self) -> dict[str, Any]:
-        """What shields.io takes a badge from: its schema of an endpoint."""
+        """Convert the badge to shields.io's endpoint schema."""
         return {"schemaVersion": 1, "label": self.label, "message": self.message, "color": self.shield}
 
     def json(self) -> str:
-        """The same as a file."""
+        """Convert the badge to the text of a JSON file."""
         return json.dumps(self.endpoint()) + "\n"
 
     def svg(self) -> str:

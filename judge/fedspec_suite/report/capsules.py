@@ -1,4 +1,4 @@
-"""What ``fedspec replay`` prints: a line for each failure; with details, the events of its case in words."""
+"""Output of ``fedspec replay``: a line for each failure; with details, the events of its case in words."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def show(
 ) -> None:
     """Print what became of each failure."""
     o = capsule.offer
-    was = f"{capsule.subject} {capsule.version}, {o.algorithm}/{o.level}/{format_declaration(o)}, by fedspec {capsule.fedspec}"
+    offer = f"{o.algorithm}/{o.level}/{format_declaration(o)}"
+    was = f"{capsule.subject} {capsule.version}, {offer}, by fedspec {capsule.fedspec}"
     console.print(_line(f"{was}; now {info.name} {info.version}"), soft_wrap=True)
     for r in replayed:
         outcome = Text(r.outcome, COLOURS.get(r.outcome, "yellow"))
@@ -48,7 +49,7 @@ def _line(text: str) -> Text:
 
 
 def describe_calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What was asked and answered, a line each."""
+    """Describe requests and answers, a line each."""
     many, count = len({c["session"] for c in calls}) > 1, dict[int, int]()
     for call in calls:
         number = call["session"]

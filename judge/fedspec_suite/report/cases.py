@@ -1,4 +1,4 @@
-"""What ``fedspec show`` says of cases: what precedes the first step, what option values mean, what may be empty."""
+"""Description of cases for ``fedspec show``: initial state, meanings of option values, and parts that may be empty."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def starts(a: Algorithm) -> dict[str, str]:
 
 
 def starts_of(offer: Offer) -> dict[str, str]:
-    """The same of one offer alone."""
+    """Initial state of one offer."""
     s = plain_scenario(setting_of(offer))
     given = {n: v for n, v in STARTS.items() if n in s.case.hyper}
     session: Any = SUBJECT.start(replace(s.case, hyper={**s.case.hyper, **given}))
@@ -75,7 +75,7 @@ def _called(value: Any, x0: Any, given: dict[str, float]) -> str:
 
 
 def shapes(a: Algorithm) -> dict[str, str]:
-    """What is shown that is not as long as a model, with its shape."""
+    """Shapes of shown quantities that are not as long as a model."""
     s = plain_scenario(setting_of(Offer(a.id, a.levels[-1], a.readings[0].name)))
     session: Any = SUBJECT.start(s.case)
     answers = [session.step(event) for event in s.events]
@@ -107,7 +107,7 @@ def only_with(a: Algorithm) -> dict[str, str]:
 
 
 def settable(a: Algorithm, numbers: Collection[str] = (), levels: Collection[Level] = ()) -> list[str]:
-    """What an offer may say of its hyper-parameters beside their values, in words; or of some, at some levels."""
+    """Declarations about hyper-parameters that an offer may make beside their values; or about some, at some levels."""
     out = []
     numbers, levels = numbers or a.numbers, levels or a.levels
     if "client" in levels and "eta_l" in numbers:
@@ -137,7 +137,7 @@ def meanings(kind: type[StrEnum]) -> dict[str, str]:
 
 
 def holds(a: Algorithm, level: Level) -> list[str]:
-    """What a case at a level may hold, what is refused, and what the rule does where something is empty."""
+    """Contents of a case at a level, inputs that are refused, and the rule's behaviour on empty parts."""
     if level == "client":
         out = ["a round may have no steps: one Begin may follow another; a gradient may be zero, and counts as a step"]
         return [*out, "a layer is a block of x0"] if a.has(Fact.LAYERED) else out

@@ -1,4 +1,4 @@
-"""What is another from one run to the next: offers that newly fail, are mended, are new or gone, and versions."""
+"""Differences between two runs: offers that newly fail, are mended, are new or gone, and versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOLDS = {Conformity.CONFORMS, Conformity.IN_PART, Conformity.ASKED_IN_PART}
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one offer.
+    """Change of an offer.
 
     Attributes:
         kind: one of KINDS.
@@ -36,11 +36,11 @@ KINDS = {
     "new": ("is new", "are new"),
     "gone": ("is gone", "are gone"),
 }
-"""What is said of one and of several, the most urgent first."""
+"""Phrases for one and for several offers, the most urgent kind first."""
 
 
 def changes(old: ResultsFile, new: ResultsFile) -> list[Change]:
-    """What became of every offer that is not as it was, by kind."""
+    """List every offer that changed, by kind."""
     before, now = _named(old.results), _named(new.results)
     found = [c for label, r in now.items() if (c := _change(before.get(label), r, label)) is not None]
     found += [Change("gone", label, f"it was: {_verdict(r)}") for label, r in before.items() if label not in now]
@@ -72,7 +72,7 @@ def _verdict(r: Result) -> str:
 
 
 def tally(found: Sequence[Change], offers: int) -> str:
-    """How many of each kind there are, in a sentence; ``offers`` are those of the later file."""
+    """Count each kind in a sentence; ``offers`` is the number in the later file."""
     said = []
     for kind, (one, many) in KINDS.items():
         if n := sum(c.kind == kind for c in found):
@@ -83,7 +83,7 @@ def tally(found: Sequence[Change], offers: int) -> str:
 
 
 def versions(old: ResultsFile, new: ResultsFile) -> list[str]:
-    """What else is another, a phrase each: versions of subjects and of what judged them, profile, seed, laws."""
+    """Other differences, a phrase each: versions of subjects and of the judge, profile, seed, laws."""
     found = [*_apart(_subjects(old.results), _subjects(new.results))]
     for f in fields(Run):
         if f.name != "date":

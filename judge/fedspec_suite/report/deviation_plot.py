@@ -1,4 +1,4 @@
-"""How a deviation goes on, as a picture: a stem and a dot for each round, drawn as SVG without a library."""
+"""Plot of a deviation: a stem and a dot for each round, drawn as SVG without a library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEFT, RIGHT, TOP, BOTTOM = 52.0, 8.0, 12.0, 38.0
 """Around the lines, for the numbers of both axes."""
 
 FAR = 50.0
-"""How many times the least deviation the greatest is from which on the axis is logarithmic."""
+"""Ratio of the greatest to the least deviation above which the axis is logarithmic."""
 
 
 def picture(c: Course) -> Html:
@@ -41,7 +41,7 @@ def picture(c: Course) -> Html:
 
 
 def words(c: Course) -> str:
-    """What the picture shows, in a sentence."""
+    """Caption of the plot, a sentence."""
     right = [where for where, off, allowed in zip(c.where, c.off, c.allowed, strict=True) if not off > allowed]
     seen = [off for off, allowed in zip(c.off, c.allowed, strict=True) if off > allowed]
     kind = _kind(c)
@@ -54,7 +54,7 @@ def words(c: Course) -> str:
 
 
 def _drawn(off: float) -> float:
-    """What has a logarithm, and a power of ten above it."""
+    """Clip a deviation to a range whose logarithms are finite."""
     return min(max(off, 1e-300), 1e300)
 
 

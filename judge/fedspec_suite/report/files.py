@@ -1,4 +1,4 @@
-"""What ``--report`` writes: the suffix of a file says in which form."""
+"""Writers of ``--report``: the suffix of a file chooses the format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE = ".html"
 """The page that `fedspec report` makes of lines."""
 
 LINES = ".jsonl"
-"""One JSON object a line, written as the offers are judged; a file without a suffix is written so, too."""
+"""Suffix of JSON lines, written as the offers are judged; also the format of a file without a suffix."""
 
 _WORDS = {LINES: "a JSON object a line", **{suffix: words for suffix, (words, _) in WHOLE.items()}, PAGE: "a page"}
 

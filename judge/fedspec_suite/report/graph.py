@@ -123,7 +123,7 @@ def mermaid(edges: Sequence[Edge]) -> str:
 
 
 def dot(edges: Sequence[Edge]) -> str:
-    """The same for Graphviz, with the restrictions at the arrows."""
+    """Graph of reductions for Graphviz, with the restrictions at the arrows."""
     lines = ["digraph reductions {", "  rankdir=LR;", '  node [shape=box, fontname="Helvetica"];']
     lines.append('  edge [fontname="Helvetica", fontsize=9];')
     drawn = {name for e in edges for name in (e.source, e.target)}

@@ -16,7 +16,7 @@ class Html(str):
 
 
 Part: TypeAlias = "str | Iterable[Part]"
-"""What stands in an element: words, markup, or several of them."""
+"""Content of an element: words, markup, or several of these."""
 
 
 def text(part: Part) -> Html:

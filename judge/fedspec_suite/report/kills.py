@@ -15,7 +15,7 @@ KILLED, SURVIVED, NOT_ASKED = "#", ".", " "
 
 
 def marks(row: Row, laws: Sequence[str]) -> str:
-    """One character for each law."""
+    """Row of marks, a character for each law."""
     killed, survived = set(row.killed), set(row.survived)
     return "".join(KILLED if law in killed else SURVIVED if law in survived else NOT_ASKED for law in laws)
 
@@ -28,7 +28,7 @@ def independent(row: Row) -> tuple[str, ...]:
 UNSAID = (
     'a second route (STEPS, MOVES or MAPS) that reads what it breaks would, or its Mistake says survives="why none can"'
 )
-"""What is to be done about a mistake of a plugin."""
+"""Remedy for a surviving mistake of a plugin."""
 
 REASONS = 3
 """Why no law was asked about a mutant: so many are told."""
@@ -45,7 +45,7 @@ def survivors(matrix: Matrix) -> list[Row]:
 
 
 def _asked(matrix: Matrix) -> dict[str, int]:
-    """How many of the mutants each law was asked about; the busiest law first, those never asked left out."""
+    """Number of mutants that each law was asked about; the busiest law first, laws that were never asked left out."""
     counts = {law: sum(law in (*row.killed, *row.survived) for row in matrix.rows) for law in matrix.laws}
     return {law: n for law, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if n}
 

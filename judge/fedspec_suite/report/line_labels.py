@@ -18,13 +18,13 @@ GAP = 1.5
 """Points between names that stand in a column."""
 
 LEAST = 0.4
-"""Of the width that a panel has with all around it, the least share that names may leave for its lines."""
+"""Least share of a panel's width that names may leave for its lines."""
 
 FULL = 0.65
-"""Of the height of a panel, the greatest share that names in a column may take: more are a list, with long lines."""
+"""Greatest share of a panel's height that a column of names may take; more names become a list, with long lines."""
 
 FAR = 0.35
-"""Of the width of a panel, how far a name may stand from its end: what is farther crosses other lines."""
+"""Farthest that a name may stand from its end, as a share of the panel's width: farther, it crosses other lines."""
 
 WINDOWS = 20
 """In so many steps a column is moved up or down where it would lie over lines."""
@@ -40,7 +40,7 @@ Points: TypeAlias = Float[np.ndarray, "names 2"]
 
 @dataclass(frozen=True)
 class End:
-    """Where a line ends, in the numbers of its axes, and what stands there."""
+    """End of a line, in the numbers of its axes, with its name."""
 
     x: float
     y: float
@@ -51,7 +51,7 @@ class End:
 def placed(
     ends: Points, sizes: Points, low: float, high: float, pad: float = PAD, lines: Points | None = None
 ) -> Points | None:
-    """Where names stand so that no two overlap: the middle of each one's left edge; None: there is no room.
+    """Place names so that no two overlap: the middle of each name's left edge; None if there is no room.
 
     Names whose lines end side by side stand in a column right of them all, in the order of the ends, between ``low``
     and ``high``, and as near to their ends as that allows, in least squares. A column is moved up or down as a whole
@@ -104,7 +104,7 @@ def _windows(low: float, high: float, room: float) -> list[tuple[float, float]]:
 
 
 def _over(at: Points, sizes: Points, lines: Points) -> int:
-    """How many points of lines lie under names."""
+    """Count the points of lines under names."""
     left, middle = at[:, None, 0], at[:, None, 1]
     width, half = sizes[:, None, 0], sizes[:, None, 1] / 2
     x, y = lines[None, :, 0], lines[None, :, 1]
@@ -112,7 +112,7 @@ def _over(at: Points, sizes: Points, lines: Points) -> int:
 
 
 def _columns(x: Float[np.ndarray, " names"], widths: Float[np.ndarray, " names"], pad: float) -> list[Any]:
-    """Which names stand in one column: those whose lines end before another column would begin, from left to right."""
+    """Group names into columns: names whose lines end before another column would begin, from left to right."""
     columns: list[list[int]] = []
     for i in np.argsort(x, kind="stable"):
         columns.append([int(i)])
@@ -193,7 +193,7 @@ def _points(axes: Any) -> Points:
 
 
 def _lies_over(axes: Any, ends: Sequence[End], texts: Sequence[Any]) -> bool:
-    """Whether a name lies over a line."""
+    """True if a name overlaps a line."""
     at, sizes, _ = _measured(axes, ends, texts)
     return _over(at + [text.get_position() for text in texts], sizes, _points(axes)) > 0
 
@@ -213,7 +213,7 @@ def _make_room(ends: Mapping[Any, Sequence[End]], texts: Mapping[Any, Sequence[A
 
 
 def _higher(axes: Any, ends: Sequence[End], texts: Sequence[Any]) -> bool:
-    """Where names lie over lines, make a panel a little higher above or below, if that helps."""
+    """If names overlap lines, make a panel a little higher above or below, if that helps."""
     limits = axes.get_ylim()
     scale = axes.yaxis.get_transform()
     low, high = scale.transform(limits)

@@ -66,7 +66,7 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
 
 
 def _open(name: str, others: list[str]) -> str:
-    """That a reading says nothing of an option, and how an offer does."""
+    """Note that a reading leaves an option open, and how an offer sets it."""
     said = f'options={{"{name}": "{others[0]}"}} in an offer'
     return f"{said}: the reading leaves {name} open; others: {', '.join(others)}"
 

@@ -19,10 +19,10 @@ NO_ROOM = frozenset(
 
 
 PLAIN = "fedspec.plain"
-"""How a stream writes what its encoding lacks: the name of a handler of errors."""
+"""Name of the error handler for characters that a stream's encoding lacks."""
 
 _PLAIN = {"─": "-", "│": "|", "├": "|", "└": "`", "–": "-", "…": "...", "✓": "v", "✗": "x", "•": "*"}
-"""What is printed in place of signs that tables and progress lines hold."""
+"""Replacements for signs in tables and progress lines."""
 
 
 def _plainly(error: UnicodeError) -> tuple[str, int]:
@@ -64,7 +64,7 @@ def written() -> Iterator[None]:
 
 
 def _open() -> None:
-    """Of an output that was closed before the program began, standard output is missed and standard error is not."""
+    """Reopen streams that were closed before the program began; report standard output, not standard error."""
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         # A file that is opened later would else be taken for one of them.
         while (found := os.open(os.devnull, os.O_RDWR)) < 3:

@@ -1,4 +1,4 @@
-"""What of a claim was not seen, and which zeros of it were not taken, in sentences."""
+"""Sentences on unseen parts of a claim, and on zeros that the subject refused."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fedspec_suite.measure.verdict import Result, Status
 
 
 def refused_zeros(r: Result) -> dict[str, str]:
-    """What it refuses to take as zero although its claim allows that, each with what it says."""
+    """Zeros that the subject refuses although its claim allows them, each with its message."""
     before = f"{TAKES_ZERO}-"
     return {o.law.removeprefix(before): o.reason for o in r.obligations if o.law.startswith(before)}
 
 
 def refusal(zeros: Mapping[str, str]) -> str:
-    """Which zeros are refused, and how an offer declares that."""
+    """Sentence on refused zeros, with the declaration that excludes them."""
     names = [*zeros]
     said = one_line(zeros[names[0]]).removeprefix("subject: ")[:120]
     what = " and ".join("a client without examples" if n == "weight" else f"{n} = 0" for n in names)

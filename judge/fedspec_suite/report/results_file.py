@@ -60,7 +60,7 @@ class Run:
 
     @property
     def said(self) -> str:
-        """It in a line; what an earlier form does not tell is left out."""
+        """Describe the run in a line; fields that an older file lacks are left out."""
         judge = f"fedspec {self.fedspec}" if self.fedspec else ""
         beside = ", ".join(f"{n} {v}" for n, v in (("Python", self.python), ("NumPy", self.numpy)) if v)
         seed = "" if self.seed is None else f"seed {self.seed}"
@@ -289,9 +289,9 @@ _READ: Mapping[str, Callable[[Any, str], Any]] = {
     "Deviation | None": lambda value, where: _or_none(partial(_record, Deviation), value, where),
     "Course | None": lambda value, where: _or_none(_course, value, where),
 }
-"""How the JSON of an annotation is read; what has no entry, such as the case of a law, is in no file."""
+"""Parsers by annotation; types without an entry, such as the case of a law, are in no file."""
 
 
 def differing(runs: Sequence[Run]) -> list[Run]:
-    """Each run once, in order."""
+    """Remove duplicate runs, in order."""
     return list(dict.fromkeys(runs))

@@ -68,7 +68,7 @@ def page(stored: Sequence[ResultsFile], since: Html = NOTHING, complaints: Seque
 
 
 def since(old: ResultsFile, found: Sequence[Change], said: str, others: Sequence[str]) -> Html:
-    """What is said of an earlier run: how many of each kind, the offers, and what else is another."""
+    """Section on an earlier run: how many of each kind, the offers, and other differences."""
     parts: list[Part] = [tag("h2", f"Since {old.name}"), tag("p", said, class_="lead")]
     for kind, (one, many) in KINDS.items():
         if mine := [c for c in found if c.kind == kind]:
@@ -80,7 +80,7 @@ def since(old: ResultsFile, found: Sequence[Change], said: str, others: Sequence
 
 
 def _ran(stored: Sequence[ResultsFile]) -> Part:
-    """What was judged, when and how, in a line."""
+    """Line on what was judged, when and how."""
     runs = differing([run for one in stored for run in one.runs])
     said = runs[0].said if len(runs) == 1 else f"{len(runs)} runs, told at the end"
     subjects = ", ".join(dict.fromkeys(sentences.subject(r) for one in stored for r in one.results))
@@ -88,7 +88,7 @@ def _ran(stored: Sequence[ResultsFile]) -> Part:
 
 
 def _beyond(results: Sequence[Result]) -> Html:
-    """How far the cases went at most."""
+    """Paragraph on the largest sizes of the cases."""
     said = sentences.beyond(results)
     return tag("p", said, class_="quiet") if said else NOTHING
 
@@ -129,7 +129,7 @@ def _command(line: str) -> Part:
 
 
 def _facts(r: Result) -> Iterator[tuple[str, Part]]:
-    """What is known of an offer, by name."""
+    """Facts about an offer, by name."""
     if r.algorithm:
         yield "claimed", (f"{r.algorithm} at level {r.level}, ", tag("code", r.declared))
     yield "passed", f"{r.passed} of {r.required} obligations"
@@ -178,7 +178,7 @@ def _caption(r: Result) -> str:
 
 
 def _laws(r: Result) -> Part:
-    """Where nothing known is like it, the laws that are broken and those that hold."""
+    """Broken laws and those that hold, if no known variant matches."""
     broken, holds = (sentences.broken(r), sentences.holds(r)) if sentences.unknown(r) else ([], [])
     parts: list[Part] = []
     if broken:
@@ -235,7 +235,7 @@ def _scrolled(table: Html, name: str) -> Html:
 
 
 def _rest(stored: Sequence[ResultsFile], named: Named) -> Iterator[Html]:
-    """What is folded: those of which there is nothing to mend, what was not seen or offered, the runs, the laws."""
+    """Folded sections: offers without a fault, offers not seen or not offered, the runs, the laws."""
     of = {v: [(r, name) for r, name in named if r.verdict is v] for v in Conformity}
     for verdict, one, many in (
         (Conformity.CONFORMS, "offer that conforms", "offers that conform"),
@@ -280,7 +280,7 @@ def _quiet(r: Result, name: str) -> Html:
 
 
 def _runs(stored: Sequence[ResultsFile]) -> Part:
-    """What each file says of its runs, and the version of each subject."""
+    """Runs of each file, and the version of each subject."""
     rows = []
     for one in stored:
         runs = differing(one.runs)

@@ -69,7 +69,7 @@ def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
 
 
 def _unseen(r: Result, name: str, label: str) -> dict[str, Any]:
-    """That part of a claim was not seen, or not asked."""
+    """Result for a claim with a part that was not seen, or not asked."""
     said = "; ".join(filter(None, (escape_controls(f"{name}: {sentences.head(r)}"), escape_controls(r.command))))
     open_in = sentences.OPEN_IN[r.verdict]
     rule = {"ruleId": open_in, "kind": "open", "level": "none", "message": {"text": said}}
@@ -77,7 +77,7 @@ def _unseen(r: Result, name: str, label: str) -> dict[str, Any]:
 
 
 def _of_offer(r: Result, label: str, what: str) -> dict[str, Any]:
-    """Where a result about an offer stands, and what it is known by from run to run."""
+    """Location of a result about an offer, and its fingerprint from run to run."""
     logical = {"fullyQualifiedName": escape_controls(f"{label}/{what}"), "kind": "function"}
     where: dict[str, Any] = {"logicalLocations": [logical]}
     if file := _file(r):

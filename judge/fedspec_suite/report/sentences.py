@@ -1,4 +1,4 @@
-"""What a verdict comes to, in sentences: what an offer is called, what is wrong with it, what is broken, what holds."""
+"""Sentences on a verdict: the offer's name, its fault, the broken laws and those that hold."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ TOLD = {
     Conformity.IN_PART: ("conforms in part", "conform in part"),
     Conformity.ASKED_IN_PART: ("was asked in part", "were asked in part"),
 }
-"""What is said of one, and of several, that have more to be said of them."""
+"""Phrases for one and for several offers with further details."""
 
 TALLIED = {**TOLD, Conformity.EXPECTED: ("fails as expected", "fail as expected")}
-"""The same with those of which everything is known before."""
+"""Phrases, including those for offers that need no details."""
 
 SEEN = "seen"
-"""What stands for a law in files where the part of a claim that was not seen needs one."""
+"""Law id in files for an unseen part of a claim, where the format needs a law."""
 
 ASKED = "asked"
-"""What stands for a law in files where the obligations that were left out need one."""
+"""Law id in files for obligations that were left out, where the format needs a law."""
 
 OPEN_IN = {Conformity.IN_PART: SEEN, Conformity.ASKED_IN_PART: ASKED}
-"""What stands for a law, by the verdict that leaves something open."""
+"""Law ids by the verdict that leaves something open."""
 
 _PARTS: tuple[Callable[[Result], str], ...] = (
     lambda r: r.level,
@@ -59,7 +59,7 @@ _PARTS: tuple[Callable[[Result], str], ...] = (
     lambda r: " ".join(f"{n}={v}" for n, v in r.options.items()),
     format_limits,
 )
-"""What tells two offers of one algorithm apart, the first that does being enough."""
+"""Parts of a name by which two offers of an algorithm may differ; the first difference is enough."""
 
 
 def subject(r: Result) -> str:
@@ -69,7 +69,7 @@ def subject(r: Result) -> str:
 
 
 def names(results: Sequence[Result]) -> list[str]:
-    """What each offer is called: subject and algorithm, and as much more as tells it from the others."""
+    """Name each offer by subject and algorithm, and as much more as distinguishes it."""
     words = [[subject(r), r.algorithm] for r in results]
     rivals = _grouped(range(len(results)), lambda k: tuple(words[k]))
     for part in _PARTS:
@@ -92,12 +92,12 @@ def _grouped(numbers: Iterable[int], key: Callable[[int], Hashable]) -> list[lis
 
 
 def labels(results: Sequence[Result]) -> list[str]:
-    """What each offer is called in files that are compared from run to run: without a version."""
+    """Name each offer for comparisons between runs: without a version."""
     return [one_line(f"{r.id.rstrip('/ ')} {which}") for r, which in zip(results, ordinals(results), strict=True)]
 
 
 def ordinals(results: Sequence[Result]) -> list[str]:
-    """Which each is among offers that claim the very same; empty where there is no other."""
+    """Number of each offer among those with the same claim; empty if there is only one."""
     keys = [(r.algorithm, subject(r), r.id) for r in results]
     many, met = Counter(keys), Counter[tuple[str, str, str]]()
     out = []
@@ -133,7 +133,7 @@ def head(r: Result) -> str:
 
 
 def tally(results: Sequence[Result]) -> str:
-    """How many conform, and what is to be said of how many others; none conforms if obligations were left out."""
+    """Sentence that counts conforming offers and the others by verdict; none conforms if obligations were left out."""
     of = {verdict: sum(r.verdict is verdict for r in results) for verdict in Conformity}
     good, offers = of[Conformity.CONFORMS], "offer" if len(results) == 1 else "offers"
     counted = [(of[v], _counted(v, results)) for v in TALLIED if of[v]]
@@ -157,7 +157,7 @@ def _left_out(results: Sequence[Result]) -> bool:
 
 
 def _counted(verdict: Conformity, results: Sequence[Result]) -> str:
-    """What is said of those with a verdict: of a single one that was seen or asked in part, in which."""
+    """Phrase for the offers of a verdict; for a single one that was seen or asked in part, its own words."""
     mine = [r for r in results if r.verdict is verdict]
     if verdict in OPEN_IN and len(mine) == 1:
         return mine[0].said
@@ -181,7 +181,7 @@ def replays(r: Result) -> list[str]:
 
 
 def _wrong(r: Result) -> str:
-    """What it is instead of what it claims, and the deviation that the judge looked at first."""
+    """Describe the variant that it computes instead of its claim, and the deviation that the report shows first."""
     cause, (where, said) = _cause(r), _first(r)
     if cause in {FOLLOWS, SMALL, SOME}:
         return f"{cause}, but {f'in {where} ' if where else ''}{said}"
@@ -206,7 +206,7 @@ def _cause(r: Result) -> str:
 
 
 def single_only(r: Result) -> bool:
-    """Whether all that fails, fails in float64 alone, by no more than float32 rounds, and by more than a few bits.
+    """True if all failures are in float64, by no more than float32 rounds, and by more than a few bits.
 
     Not where it decides in what order clients come or how they are called: no rounding knows that. Nor if the diagnosis
     says to how many decimals it is the claimed rule.
@@ -252,7 +252,7 @@ def distinct_digits(got: float, want: float) -> tuple[str, str]:
 
 
 def _unanswered(r: Result) -> str:
-    """How many obligations got no answer, where others did."""
+    """Sentence on obligations that got no answer while others did."""
     silent = [o.reason for o in r.obligations if o.status is Status.ERROR and not o.law.startswith(REFUSALS)]
     if not 0 < len(silent) < r.required:
         return ""
@@ -262,7 +262,7 @@ def _unanswered(r: Result) -> str:
 
 
 def finding(o: Obligation, r: Result) -> str:
-    """What an obligation found; where large cases of one type come down to the same, it is said of the first."""
+    """Finding of an obligation; if large cases of a type repeat a finding, a reference to the first."""
     for other in _failed(r) if o.law.startswith("far-") else ():
         if other is o:
             break
@@ -272,7 +272,7 @@ def finding(o: Obligation, r: Result) -> str:
 
 
 def finding_alone(o: Obligation) -> str:
-    """What an obligation found, where nobody sees the others."""
+    """Finding of an obligation, in words that need no context."""
     return _found(o, o.said)
 
 
@@ -287,7 +287,7 @@ def _same(one: Deviation | None, two: Deviation | None) -> bool:
 
 
 def offer_single(r: Result) -> str:
-    """What the laws find in float32 alone, and how to claim no more than that."""
+    """Remedy: results in float32 alone, and how to claim only that type."""
     single = [o for o in r.obligations if o.dtype == "float32" and o.status is not Status.SKIP]
     passed = sum(o.status is Status.PASS for o in single)
     found = f"in float32 {passed} of {len(single)} obligations pass; " if single else ""
@@ -298,7 +298,7 @@ IGNORED = re.compile(r"\b(?P<name>\w+) is ignored \(taken as (?P<value>[\d.]+)\)
 
 
 def offer_fixed(r: Result) -> str:
-    """How to claim no more than an implementation does that ignores a hyper-parameter; empty where it heeds all.
+    """Remedy: how to claim an implementation that ignores a hyper-parameter; empty if it heeds all.
 
     An offer from before the hyper-parameter was added is such a one.
     """
@@ -309,7 +309,7 @@ def offer_fixed(r: Result) -> str:
 
 
 def offer_denied(r: Result) -> str:
-    """What the row may say of the laws that its specification breaks, or that rounding decides; empty of others."""
+    """Remedy: how a row denies laws that its specification breaks, or that rounding decides; empty otherwise."""
     if r.nearest not in {ITSELF, UNDECIDED}:
         return ""
     broken = r.nearest == ITSELF
@@ -326,13 +326,13 @@ def offer_denied(r: Result) -> str:
 
 
 def remedies(r: Result) -> list[str]:
-    """What an implementer may do about a verdict, beside mending the rule."""
+    """Remedies beside mending the rule."""
     single = offer_single(r) if single_only(r) else ""
     return [said for said in (offer_fixed(r), offer_denied(r), single) if said]
 
 
 def unknown(r: Result) -> bool:
-    """Whether it does not conform and nothing known is like it, or it was seen to deviate in a law's cases alone."""
+    """True if it does not conform and no known variant matches, or if only a law's own cases deviate."""
     return r.verdict is Conformity.DOES_NOT and (unnamed(r.nearest) or r.nearest.startswith(ITSELF))
 
 
@@ -371,7 +371,7 @@ def _independent(r: Result) -> dict[str, list[Obligation]]:
 
 
 def words(law: str) -> str:
-    """What a law says; its id where it is none of today's."""
+    """Words of a law; its id if the law no longer exists."""
     if law == REQUIREMENT:
         return "what is pinned satisfies what the claimed reading asks of it"
     if law == TAKES_BLOCKS:

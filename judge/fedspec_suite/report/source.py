@@ -1,4 +1,4 @@
-"""What an algorithm's files say: its box, the prose around it, and the code of its step, trimmed for reading."""
+"""Text of an algorithm's files: its box, the prose around it, and the code of its step, trimmed for reading."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _joined(functions: Iterable[Callable[..., Any]], source: Source) -> str:
 
 
 def _runs(a: Algorithm) -> Callable[..., Any]:
-    """What runs under any options: the rule of a local solver, else the server's half or the whole step."""
+    """Function that runs under any options: the rule of a local solver, else the server's half or the whole step."""
     match a.run:
         case LocalSolver(rule=rule):
             return rule
@@ -110,7 +110,7 @@ def _runs(a: Algorithm) -> Callable[..., Any]:
 
 
 def _deciding(a: Algorithm) -> list[Callable[..., Any]]:
-    """Where options decide outside the step: what a run starts from, and the clients' half of a method."""
+    """Functions outside the step in which options decide: the initial state, and the clients' half of a method."""
     beside = (getattr(a.run, name, None) for name in ("init", "local", "norm"))
     return [f for f in beside if f is not None and _reads(f, {*a.options})]
 
@@ -180,11 +180,11 @@ def _with_helpers(
 
 
 COMMON = {"fedspec.algorithms.synchronous", "fedspec.algorithms.local", "fedspec.hyper"}
-"""What all algorithms share: the mean of the messages, local SGD."""
+"""Modules that all algorithms share: the mean of the messages, local SGD."""
 
 
 def _telling(other: Callable[..., Any], caller: Callable[..., Any]) -> bool:
-    """Whether a function that is called belongs to the algorithm's text: refusing bad plans does not."""
+    """True if a called function belongs to the algorithm's text: refusing bad plans does not."""
     if _checks(other):
         return False
     if other.__module__ == caller.__module__ or _of_clients(other):
@@ -199,12 +199,12 @@ def _checks(f: Callable[..., Any]) -> bool:
 
 
 def _of_clients(f: Callable[..., Any]) -> bool:
-    """Whether it is a rule of the clients: what a box spells out where its code calls it by name."""
+    """True for a rule of the clients: the printed box contains it, although the code calls it by name."""
     return f.__module__.startswith("fedspec.client.") and bool(equations(f))
 
 
 def _aggregates(a: Algorithm, rule: Callable[..., Any]) -> bool:
-    """Whether a rule makes Delta of a server's messages by an equation of its own: no mean that all share."""
+    """True if a rule makes Delta of a server's messages by an equation of its own, not by the shared mean."""
     return isinstance(a.run, Method) and f"{a.id}.delta" in {e.id for e in equations(rule)}
 
 
@@ -213,7 +213,7 @@ def _of_server(f: Callable[..., Any]) -> bool:
 
 
 def _serves(f: Callable[..., Any]) -> bool:
-    """Whether it is of the server, makes something of messages by an equation of its own, or takes readings' roots."""
+    """True for a function of the server, an own equation on messages, or a root of a reading."""
     if f.__module__ == "fedspec.preconditioner" or _of_server(f):
         return True
     return (

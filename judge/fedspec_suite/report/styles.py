@@ -1,4 +1,4 @@
-"""What the line of an algorithm looks like: a function of its id, alike in every picture.
+"""Line style of an algorithm: a function of its id, alike in every picture.
 
 ``styles.toml`` has a colour and dashes for the rows of the catalogue that are trained. What is not there, such as an
 own algorithm, gets a marker too, which none of these has; so it is never taken for one of them.
@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 MARKERS = "os^vDPX*"
-"""Of own algorithms, as matplotlib calls them."""
+"""Markers of own algorithms, by matplotlib's names."""
 
 READABLE = 4.5
 """The contrast that text needs, by WCAG 2.2, success criterion 1.4.3."""
@@ -37,7 +37,7 @@ class Style:
 
     @property
     def line(self) -> dict[str, Any]:
-        """The same as matplotlib's ``plot`` takes it."""
+        """Arguments for matplotlib's ``plot``."""
         return {
             "color": self.colour,
             "linestyle": (0, self.dashes) if self.dashes else "-",
@@ -84,7 +84,7 @@ def darkened(colour: str, contrast: float) -> str:
 
 
 def _linear(part: float) -> float:
-    """Of sRGB, as light adds up (IEC 61966-2-1)."""
+    """Convert an sRGB component to linear light (IEC 61966-2-1)."""
     return part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4)
 
 

@@ -94,7 +94,7 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 
 COUNTED = "judged "
-"""How a line begins that says how far the work is."""
+"""Beginning of a progress line."""
 
 
 @contextmanager

@@ -43,7 +43,7 @@ INDENT, GAP = 2, 2
 """Columns before a line of the table, and between two of its cells."""
 
 NARROW = ((3, len(Conformity.DOES_NOT)), (2, len("reading claimed")), (0, len("algorithm")), (2, 10))
-"""How narrow columns may become where there is little room, one after another: verdict, reading, algorithm, reading.
+"""Least widths of columns if there is little room, in this order: verdict, reading, algorithm, reading.
 
 A long verdict is wrapped between words; level and count stay whole, and so do the words of the head.
 """
@@ -74,7 +74,7 @@ def show(results: Sequence[Result], console: Console, ran: str, *, details: bool
 
 
 def text(results: Sequence[Result], ran: str) -> str:
-    """The same as a string, without colours."""
+    """Format results as a string, without colours."""
     out = StringIO()
     show(results, Plain(file=out, width=WIDEST, no_color=True), ran)
     return out.getvalue()
@@ -99,7 +99,7 @@ def _reach(results: Sequence[Result], console: Console) -> None:
 
 
 def _summary(results: Sequence[Result], console: Console) -> None:
-    """How many conform; a sentence for each of the others."""
+    """Print how many conform, and a sentence for each of the others."""
     of = {verdict: [r for r in results if r.verdict is verdict] for verdict in Conformity}
     console.print(Text(sentences.tally(results), style="bold"))
     called = dict(zip(map(id, results), sentences.names(results), strict=True))

@@ -26,7 +26,7 @@ _BEAT = 0.2
 
 @dataclass(frozen=True)
 class Job:
-    """One environment that is being made.
+    """An environment that is being made.
 
     Attributes:
         package: what it is for.
@@ -46,7 +46,7 @@ class Job:
 
     @property
     def log(self) -> Path:
-        """What the commands print."""
+        """File for the output of the commands."""
         return self.folder.with_name(self.folder.name + ".log")
 
     def say(self, words: str) -> None:
@@ -87,7 +87,7 @@ def _venv(job: Job, log: TextIO, *options: str) -> None:
 
 
 def _by_uv(job: Job, way: installing.Way, requirements: Path, log: TextIO) -> bool:
-    """Whether uv could install it; it says first what it fetches."""
+    """Install with uv; True if it could. It prints its plan first."""
     variables = {**way.variables, **_cache(job.folder)}
     # Kept in the environment: which file, from which place, each package is.
     plan = job.folder / "pylock.toml"
@@ -100,7 +100,7 @@ def _by_uv(job: Job, way: installing.Way, requirements: Path, log: TextIO) -> bo
 
 
 def _cache(folder: Path) -> dict[str, str]:
-    """Where uv keeps what it unpacks: its usual folder if files there can be linked to, else one beside the others."""
+    """Set uv's cache: its usual folder if files there can be linked to, else a folder beside the environments."""
     if "UV_CACHE_DIR" in os.environ:
         return {}
     base = os.environ.get("XDG_CACHE_HOME")

@@ -243,7 +243,7 @@ def _build(subject: Environment, folder: Path, job: environment_builder.Job) -> 
 
 
 ABREAST = max(2, min(4, os.cpu_count() or 1))
-"""How many are made at a time: fetching waits for others, unpacking needs a processor."""
+"""Number of environments that are made at a time: fetching waits for others, unpacking needs a processor."""
 
 
 def missing(names: Iterable[str]) -> dict[str, Environment]:
@@ -274,7 +274,7 @@ def made(
 
 
 def in_order(names: Iterable[str], progress: Callable[[str], None]) -> Iterator[tuple[str, Callable[[], object]]]:
-    """Each name with what waits for its environment, or raises what kept it from being made; all are begun at once."""
+    """Yield each name with a function that waits for its environment, or raises its error; all are begun at once."""
     names = list(names)
     wanted = missing(names)
     with made(wanted.values(), progress) as making:

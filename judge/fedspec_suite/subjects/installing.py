@@ -1,4 +1,4 @@
-"""What installs packages, as pip is set to: uv where it is at hand, else pip.
+"""Installers of packages, configured as pip is: uv if it is at hand, else pip.
 
 uv reads none of pip's settings, so it is told them: what ``pip config list`` prints goes into variables of uv's own.
 Where pip has a setting that uv cannot be told, pip installs. What a person tells uv by variables comes first.
@@ -74,7 +74,7 @@ PIP = ("-I", "-m", "pip", "--no-input", "--disable-pip-version-check")
 
 @dataclass(frozen=True)
 class Way:
-    """One way to install.
+    """A way to install.
 
     Attributes:
         tool: ``uv`` or ``pip``.
@@ -104,7 +104,7 @@ def found_uv() -> str | None:
 
 
 def listed(python: Path | str) -> str | None:
-    """What ``pip config list`` prints; none where this Python has no pip."""
+    """Output of ``pip config list``; None if this Python has no pip."""
     asked = [str(python), *PIP, "config", "list"]
     ran = subprocess.run(asked, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     return None if ran.returncode else ran.stdout
@@ -122,7 +122,7 @@ def settings(listed: str) -> dict[str, str]:
 
 
 def as_variables(told: Mapping[str, str]) -> dict[str, str] | None:
-    """The same settings for uv; none where it cannot be told one of them."""
+    """Convert pip's settings to uv's variables; None if uv lacks one of them."""
     out = {}
     for name, value in told.items():
         if name in OF_NO_WEIGHT:
@@ -135,7 +135,7 @@ def as_variables(told: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def ways(python: Path | str, listed: str, torch: bool) -> Iterator[Way]:
-    """How to install into the environment of this Python, the best way first, pip last.
+    """Yield the ways to install into the environment of this Python, the best first, pip last.
 
     Args:
         python: the interpreter of the environment.
@@ -164,12 +164,12 @@ def ways(python: Path | str, listed: str, torch: bool) -> Iterator[Way]:
 
 
 def asks_for_torch(requirements: str) -> bool:
-    """Whether torch is pinned among the requirements."""
+    """True if torch is pinned among the requirements."""
     return re.search(r"^torch\s*(==|$)", requirements, re.M) is not None
 
 
 def planned(lock: str) -> str:
-    """How much a lock file of uv's makes it fetch, and which torch, in words."""
+    """Describe what a lock file of uv's makes it fetch, and which torch."""
     packages = tomllib.loads(lock).get("packages", [])
     files: list[dict[str, Any]] = [
         next(iter((*p.get("wheels", ()), *filter(None, (p.get("sdist"),)))), {}) for p in packages
@@ -195,7 +195,7 @@ PLAIN_TORCH = (
 
 
 def untold(listed: str) -> bool:
-    """Whether pip has no setting that says where packages come from."""
+    """True if pip has no setting of the places that packages come from."""
     return not settings(listed).keys() & {"index-url", "extra-index-url", "find-links", "no-index"}
 
 

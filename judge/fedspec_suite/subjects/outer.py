@@ -61,7 +61,7 @@ class Session:
         self.rounds = 0
 
     def step(self, event: Event) -> Answer:
-        """One round."""
+        """Run a round."""
         if not isinstance(event, Messages):
             raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
         messages = sorted(event.messages, key=lambda m: m.client)

@@ -17,7 +17,7 @@ from fedspec.contract import Answer, Begin, Blocks, Case, Event, Gradient, Offer
 from fedspec.errors import ContractError
 
 MOMENTS = {"m": "exp_avg", "v": "exp_avg_sq"}
-"""What Adam's state holds under which name, in torch and in most that follow it."""
+"""Names of Adam's moments in torch's state, and in most optimizers that follow it."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Driven:
 
 
 class TorchSession:
-    """One model and its optimizer."""
+    """A model and its optimizer."""
 
     def __init__(self, case: Case, driven: Driven) -> None:
         self.case, self.driven = case, driven

@@ -19,4 +19,4 @@ def declare() -> None:
 
 
 LIBRARIES: list[torch.library.Library] = []
-"""What was declared ends with its library."""
+"""Libraries that are kept alive, since a declaration ends with its library."""

@@ -35,7 +35,7 @@ class Workers:
         }
 
     def run(self, work: Callable[[int], T]) -> list[T]:
-        """What each worker returns, all of them working at once; the first error of one is raised."""
+        """Run a function on all workers at once, and return their results; the first error is raised."""
 
         def one(rank: int) -> T:
             _HERE.workers, _HERE.rank = self, rank
@@ -54,7 +54,7 @@ class Workers:
         return [r.result() for r in running]
 
     def meet(self, rank: int, thing: T) -> list[T]:
-        """What every worker brings to this meeting, in their order."""
+        """Exchange a value with all workers, and return theirs in their order."""
         self._brought[rank] = thing
         self._meeting.wait()
         brought = list(self._brought)
@@ -62,7 +62,7 @@ class Workers:
         return brought
 
     def post(self, source: int, target: int) -> SimpleQueue[torch.Tensor]:
-        """What is on its way from one worker to another."""
+        """Queue of messages from one worker to another."""
         return self._posts[source, target]
 
 
@@ -70,7 +70,7 @@ class Done:
     """A communication that has ended."""
 
     def wait(self, *_: Any) -> bool:
-        """Nothing is waited for."""
+        """Return at once."""
         return True
 
     def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
@@ -86,12 +86,12 @@ def rank(*_: Any, **__: Any) -> int:
 
 
 def count(*_: Any, **__: Any) -> int:
-    """How many workers there are."""
+    """Number of workers."""
     return int(_HERE.workers.count)
 
 
 def gather(thing: T) -> list[T]:
-    """What every worker brings, in their order."""
+    """Collect a value from every worker, in their order."""
     brought: list[T] = _HERE.workers.meet(_HERE.rank, thing)
     return brought
 

@@ -1,4 +1,4 @@
-"""What a case can tell apart from the rule: the catalogue's mutants of a row, its other readings, systematic edits."""
+"""Variants that a case can distinguish from the rule: mutants of a row, its other readings, systematic edits."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ WIDE_ONLY = " in float64"
 """Behind a name: seen in that type alone."""
 
 PLAYS = 2
-"""How often a vector is played in a row: what is remembered for good shows the second time."""
+"""Plays of a vector in a row: a state that outlives a session shows the second time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Want:
-    """What the rule gives in a case, and how far a right answer may be off.
+    """Expected values of a case, and the allowed errors.
 
     Attributes:
         digits: after each event, by name, the numbers in 50 digits.
@@ -53,7 +53,7 @@ class Want:
 
 
 def want_of(r: Row, s: Scenario) -> Want | None:
-    """What the rule gives; None where rounding errors could hide a deviation in every type."""
+    """Compute the rule's values; None if rounding errors could hide a deviation in every type."""
     told = {dtype: _decided(r, s, dtype) for dtype in DTYPES}
     decided = [dtype for dtype in DTYPES if told[dtype] is not None]
     if DTYPES[0] not in decided:
@@ -120,7 +120,7 @@ def _words(v: Variant) -> str:
 
 
 def id_of_variant(v: Variant) -> str:
-    """What the vectors call a variant: a mutant's id, the reading, or the options turned; else its words."""
+    """Id of a variant in the vectors: a mutant's id, the reading, or the options turned; else its words."""
     if v.kind == "mutant":
         return v.mutants[0].id
     if v.kind != "reading":
@@ -140,7 +140,7 @@ def edits(r: Row) -> tuple[Rival, ...]:
 
 @cache
 def _edits(algorithm: str, level: str) -> tuple[Variant, ...]:
-    """Those of the first row of an algorithm at a level; the functions are the same whatever the reading."""
+    """Systematic edits of an algorithm's first row at a level; the functions do not depend on the reading."""
     first = next(r for r in all_rows() if (r.offer.algorithm, r.offer.level) == (algorithm, level))
     return tuple(systematic(first.setting))
 
@@ -150,13 +150,13 @@ Edit: TypeAlias = tuple[str, str, str]
 
 
 def edit_of(rival: Rival) -> Edit:
-    """Which edit a rival is."""
+    """Edit that a rival makes: rule, old and new text."""
     (m,) = rival.variant.mutants
     return m.rule, m.old, m.new
 
 
 class Kill(NamedTuple):
-    """How a rival shows in a case.
+    """Place and total by which a case shows a rival.
 
     Attributes:
         place: the name in which it is seen (``x``, ``v``), and ``in float64`` behind it where the deviation is too
@@ -174,7 +174,7 @@ def separated(r: Row, s: Scenario, want: Want, among: Sequence[Rival]) -> dict[s
 
 
 def _kill(r: Row, s: Scenario, want: Want, rival: Rival) -> Kill | None:
-    """How a rival shows in a case; None where it does not, or cannot be run."""
+    """Compute how a case shows a rival; None if it does not, or if the rival cannot be run."""
     seen, totals = set[str](), dict[str, float]()
     try:
         for k, name, got in answers(r, s, want, rival):
@@ -188,7 +188,7 @@ def _kill(r: Row, s: Scenario, want: Want, rival: Rival) -> Kill | None:
 
 
 def answers(r: Row, s: Scenario, want: Want, rival: Rival) -> Iterator[tuple[int, str, Array]]:
-    """What a rival gives: event, name and numbers."""
+    """Yield a rival's answers: event, name and numbers."""
     editions = rival.variant.editions()
     # What is remembered for good shows when the same case is played again.
     for _ in range(PLAYS if any(m.leaks for m in rival.variant.mutants) else 1):

@@ -1,4 +1,4 @@
-"""What the vectors alone catch of the catalogue's mutants, counted by what they store."""
+"""Number of the catalogue's mutants that the vectors alone catch, counted by the kills that they store."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SURVIVORS: dict[str, str] = {
 
 
 def count_kills(files: Iterable[AlgorithmVectors]) -> dict[str, int]:
-    """How many vectors tell each mutant from the rule, in the order of the catalogue."""
+    """Count the vectors that distinguish each mutant from the rule, in the order of the catalogue."""
     found = dict.fromkeys(MUTANTS, 0)
     for stored in files:
         for vector in stored.vectors:

@@ -1,4 +1,4 @@
-"""What vectors are about: each offer of the specification, some with two options at once, some that hold a number."""
+"""Targets of vectors: each offer of the specification, some with two options at once, some that hold a number."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DTYPE = "float64"
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One offer: what its vectors are about.
+    """An offer that vectors are made for.
 
     Attributes:
         number: of the offer; those of pairs come after the specification's own. Of one that holds a number, that of
@@ -48,7 +48,7 @@ class Row:
 
     @property
     def alone(self) -> bool:
-        """Whether it has one vector: a pair, one that holds a number, or one whose rates vary."""
+        """True if the row has one vector: a pair, a row that holds a number, or one whose rates vary."""
         return self.paired or _holds(self.offer) or bool(self.drawn.varies)
 
     @property
@@ -59,18 +59,18 @@ class Row:
 
     @property
     def paired(self) -> bool:
-        """Whether two options are turned, or one under a reading that is not the canonical one."""
+        """True if two options are turned, or one under a reading that is not the canonical one."""
         return self.number >= len(SUBJECT.info.offers)
 
     @property
     def turned(self) -> bool:
-        """Whether it is not the row of a reading but one with an option turned."""
+        """True if the row has an option turned, and is not the plain row of a reading."""
         usual = {"solver"} if self.offer.level == "server" else set[str]()
         return self.paired or bool(set(self.offer.options) - usual)
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What an answer may hold."""
+        """Names that an answer may hold."""
         return ("x", *self.offer.intermediates)
 
 
@@ -103,7 +103,7 @@ def _pairs(a: Algorithm) -> Iterator[Offer]:
 
 
 def _plays_a_part(a: Algorithm, reading: str, options: Mapping[str, str]) -> bool:
-    """Whether every option that is turned decides something beside the others."""
+    """True if every option that is turned decides something beside the others."""
     try:
         a.resolve(reading, options)
     except ParameterError:
@@ -149,7 +149,7 @@ def _holds(offer: Offer) -> bool:
 
 @cache
 def offers() -> tuple[Offer, ...]:
-    """Those of the specification, by their numbers, then the pairs, then those that hold a number.
+    """Offers of the specification, by their numbers, then the pairs, then those that hold a number.
 
     A reading has the name that it had first, so that no vector changes when it gets another.
     """
@@ -187,7 +187,7 @@ def rows_of(algorithm: str) -> list[Row]:
 
 
 def can_show(mutant: str, r: Row) -> bool:
-    """Whether a mutant is looked for in a row: where what it edits is claimed."""
+    """True if a mutant is looked for in a row: the row claims what the mutant edits."""
     if r.paired:
         m = MUTANTS[mutant]
         return r.offer.algorithm in m.algorithms and m.options.items() <= r.setting.options.items()

@@ -1,4 +1,4 @@
-"""Which cases become vectors: few, that together tell the rule from everything known that it may be mistaken for."""
+"""Selection of cases as vectors: few, that together distinguish the rule from everything known to resemble it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SHORT = 1600
 
 
 Size: TypeAlias = Callable[[Scenario, Want], int]
-"""How many bytes a case takes, before what it tells apart is listed."""
+"""Size of a case in bytes, before its kills are listed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ def _patterns(chosen: Sequence[SelectedCase]) -> set[tuple[bool, ...]]:
 
 
 def _gain(c: SelectedCase, chosen: Sequence[SelectedCase]) -> tuple[int, int, int]:
-    """How many rivals a case sees that those chosen do not, in how many types it decides, how small it is."""
+    """Rank of a case: rivals that only it sees, number of types in which it decides, and how small it is."""
     seen = {name for other in chosen for name in other.kills}
     by_x = {name for other in chosen for name, kill in other.kills.items() if kill.place == "x"}
     new = sum(name not in seen for name in c.kills)

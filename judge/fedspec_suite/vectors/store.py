@@ -18,7 +18,7 @@ from fedspec.schema import check, said
 from fedspec_suite.vectors.vector import VERSION, Vector, line
 
 FOLDER = Path(__file__).with_name(f"v{VERSION}")
-"""Where the vectors of this version are."""
+"""Folder of the vectors of this version."""
 
 INDEX = "index.json"
 
@@ -26,7 +26,7 @@ LARGEST = 4_000_000
 """Bytes of all files together, and so of any."""
 
 DIGITS = 400
-"""Of a whole number at most; Python reads no more than some thousands."""
+"""Most digits of a whole number; Python reads no more than some thousands."""
 
 REMEDY = "take the files of the release again, or make them: fedspec vectors make"
 
@@ -150,7 +150,7 @@ def read(path: Path, schema: str) -> tuple[dict[str, Any], bytes]:
 
 
 def indexed(folder: Path) -> dict[str, dict[str, Any]]:
-    """What the index of a folder says of its files, by name.
+    """Read the index of a folder: its files, by name.
 
     Raises:
         FedspecError: it cannot be read, or names what is no file of vectors.

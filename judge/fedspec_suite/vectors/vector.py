@@ -98,7 +98,7 @@ def brief(algorithm: str, options: Mapping[str, str]) -> dict[str, str]:
 
 
 def options_of(case: Mapping[str, Any]) -> dict[str, str]:
-    """All options of a vector's case."""
+    """Options of a vector's case, with later defaults."""
     return {**LATER.get(case["algorithm"], {}), **case["options"]}
 
 
@@ -202,7 +202,7 @@ FAR = 1e-5
 
 
 def steady(r: Row, s: Scenario, want: Want, kills: Mapping[str, Kill]) -> dict[str, Kill]:
-    """The same, with no total where rounding decides it.
+    """Replace totals that rounding decides by NaN.
 
     FedYogi under another mean, say, whose square is v but for rounding: the sign of their difference, and so the
     total, is one here and another there, and no less so in an implementation.

@@ -52,7 +52,7 @@ READINGS: dict[str, type[Enum]] = {
 DTYPES = {"float64", "float32", "int64"}
 
 DEEPEST = 32
-"""How deep values may be nested."""
+"""Deepest nesting of values."""
 
 LARGEST = 2**53
 """Whole numbers reach so far."""
@@ -96,7 +96,7 @@ def encoded(value: Any) -> Any:
 
 
 def _may_be_left_out(cls: type, name: str) -> bool:
-    """Whether a field came later than the first capsules, which do not name it: where it is empty nobody does."""
+    """True if the first capsules lack a field: it was added later and is empty unless used."""
     return (name == "hyper" and cls is not Case) or name in UNTOLD.get(cls, ())
 
 

@@ -32,7 +32,7 @@ _NONE = type(None)
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed obligation.
+    """A failed obligation.
 
     Attributes:
         law: its id.
@@ -117,7 +117,7 @@ def digest(whole: dict[str, Any]) -> str:
 
 
 def stem(implementation: str, info: SubjectInfo, offer: Offer, among: Sequence[Offer], number: int) -> str:
-    """What the file of an offer is called: the same whenever the same offer is judged."""
+    """File name of an offer's capsule: the same whenever the same offer is judged."""
     twin = sum(o == offer for o in among[:number])
     who = json.dumps([implementation, offer.variant, offer.algorithm, offer.level, format_declaration(offer), twin])
     words = "-".join(filter(None, (info.name, offer.variant, offer.algorithm, offer.level, offer.reading)))

@@ -1,4 +1,4 @@
-"""What a check asked a subject in one case and what it answered: a list of calls in the wire's form, as they came."""
+"""Recording of a subject's session: requests and answers of one case, in the wire's form."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _Session:
 
 @dataclass(frozen=True)
 class Number:
-    """One number that is not what is wanted, and how many calls it takes to see it.
+    """A number that differs from the expected one, and how many calls it takes to see it.
 
     Attributes:
         calls: how many of the calls are played, the last being the one whose answer holds it.

@@ -23,7 +23,7 @@ from fedspec_suite.measure.verdict import Beyond, Deviates, Deviation, NotOffere
 
 
 class Outcome(StrEnum):
-    """What became of a failure."""
+    """Result of replaying a failure."""
 
     SAME = "still fails, with the same number"
     OTHER = "still fails, with another number"
@@ -72,7 +72,7 @@ def exit_code(replayed: list[ReplayResult]) -> int:
 
 
 def offer_of(capsule: Capsule, subject: Subject) -> Offer:
-    """What the subject offers today in the place of what was judged.
+    """Find today's offer of the subject that corresponds to the judged one.
 
     Raises:
         ContractError: it offers nothing like it.
@@ -94,8 +94,8 @@ def offer_of(capsule: Capsule, subject: Subject) -> Offer:
                 return offer
     known = ", ".join(f"{o.algorithm}/{o.level}/{format_declaration(o)}" for o in offers[:12])
     raise ContractError(
-        f"replay: {subject.info.name} does not offer {was.algorithm}/{was.level}/{format_declaration(was)}, which the capsule is "
-        f"about; it offers: {known}"
+        f"replay: {subject.info.name} does not offer {was.algorithm}/{was.level}/{format_declaration(was)}, "
+        f"which the capsule is about; it offers: {known}"
     )
 
 
@@ -160,7 +160,7 @@ def _asked(failure: Failure, law: Law, subject: Subject, offer: Offer, setting: 
 
 
 def _required(failure: Failure, offer: Offer) -> ReplayResult:
-    """What a reading asks of pinned hyper-parameters is looked up in the offer of today."""
+    """Check a reading's requirement on pinned hyper-parameters against today's offer."""
     wanted = failure.deviation.equation if failure.deviation else ""
     for o in requirement_obligations(setting_of(offer)):
         if o.status is Status.FAIL and wanted in o.equations:
@@ -169,7 +169,7 @@ def _required(failure: Failure, offer: Offer) -> ReplayResult:
 
 
 def _unlike(case: Any, setting: Setting) -> str:
-    """Which hyper-parameter the subject fixes today at another value than the case has; empty where none."""
+    """Describe a hyper-parameter that the subject now fixes at another value than the case has; empty if none."""
     if isinstance(case, tuple):
         return next(filter(None, (_unlike(part, setting) for part in case)), "")
     if not isinstance(case, Scenario):
@@ -188,5 +188,5 @@ def _fails(failure: Failure, now: Deviation | None) -> ReplayResult:
 
 
 def _bare(d: Deviation | None) -> str:
-    """What a deviation says, without what was found out about its case; infinite and missing numbers included."""
+    """Represent a deviation without the notes on its case; infinite and missing numbers included."""
     return repr(d if d is None or d.got is None else replace(d, note="", ratio=None))

@@ -44,7 +44,7 @@ AGGREGATORS: dict[str, tuple[str, Make]] = {
         lambda h, n: byzfl.CenteredClipping(L=int(h["passes"]), tau=h["clip_norm"]),
     ),
 }
-"""How each is made of the hyper-parameters and the number of clients."""
+"""Constructors of aggregators from the hyper-parameters and the number of clients."""
 
 KINDS: dict[str, dict[str, Any]] = {
     "numpy": {},

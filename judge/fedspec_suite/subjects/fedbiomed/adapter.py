@@ -81,7 +81,7 @@ class StandInPlan:
         return self.rates
 
     def optimizer(self) -> StandInPlan:
-        """What knows the rate."""
+        """Stand-in for the optimizer, which knows the rate."""
         return self
 
     def get_learning_rate(self) -> dict[str, float]:
@@ -124,7 +124,7 @@ class ScaffoldSession:
         self.aggregator = Scaffold(server_lr=case.hyper["eta"], fds=StandInDatasets(len(self.e)))
 
     def train(self, client: int, steps: int, correction: Any) -> dict[str, Any]:
-        """One node's round."""
+        """Run a node's round."""
         y = {name: block.clone().requires_grad_() for name, block in self.x.items()}
         optimizer = torch.optim.SGD([*y.values()], lr=self.rate)
         for _ in range(steps):

@@ -56,7 +56,7 @@ OFFERS = (
 
 @dataclass(frozen=True)
 class Update:
-    """One client's model, with the two ids that the aggregators read."""
+    """A client's model, with the two ids that the aggregators read."""
 
     model_update_id: str
     model_id: str

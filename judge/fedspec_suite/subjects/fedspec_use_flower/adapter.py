@@ -32,7 +32,7 @@ from fedspec_use.flower import CONTROL, LOSS, TOLD, FedspecStrategy, local_train
 from fedspec_use.server import servers
 
 WHOLE = ("fedavg", "fedprox", "fednova", "scaffold", "feddyn", "diloco")
-"""Of which rows clients are judged too."""
+"""Rows whose clients are judged too."""
 
 TOGETHER = ("noloco-baseline",)
 """The readings under which a client would have to hear what others keep; ``local_train`` refuses them."""
@@ -76,7 +76,7 @@ class Run:
         return {"x": self.x, **self._shown()}
 
     def through(self, nodes: Sequence[int], reply: Callable[[Message], Message]) -> None:
-        """One round of the strategy with these nodes."""
+        """Run a round of the strategy with these nodes."""
         self.round += 1
         asked = self.strategy.configure_train(self.round, record(self.x), ConfigRecord(), StandInGrid(nodes))
         arrays, _ = self.strategy.aggregate_train(self.round, [reply(m) for m in sorted(asked, key=node_of)])
@@ -84,7 +84,7 @@ class Run:
             self.x = {n: array.numpy() for n, array in arrays.items()}
 
     def reply(self, message: Message, sent: ClientMessage) -> Message:
-        """What a node says of a change that the case gives."""
+        """Reply of a node with the change that the case gives."""
         model = {n: self.x[n] + sent.delta[n] for n in self.x}
         model |= {f"{CONTROL}{n}": a for n, a in (sent.control or {}).items()}
         numbers = {"num-examples": int(sent.weight), "steps": int(sent.steps), "a-norm": float(sent.a_norm)}
@@ -99,7 +99,7 @@ class Run:
 
 
 class Rounds(Run):
-    """The same, with clients that train by ``local_train`` on the objectives of the case."""
+    """Run with clients that train by ``local_train`` on the objectives of the case."""
 
     def __init__(self, case: Case) -> None:
         super().__init__(case)
@@ -108,7 +108,7 @@ class Rounds(Run):
         self.states: list[RecordDict] = [RecordDict() for _ in case.problem.e]
 
     def step(self, event: Event) -> Answer:
-        """One round of the participants."""
+        """Run a round of the participants."""
         if not isinstance(event, Round):
             raise ContractError(f"event: {type(event).__name__} at level round; send Round")
         steps = dict(zip(event.participants, event.steps, strict=True))

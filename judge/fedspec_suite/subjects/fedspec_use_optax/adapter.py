@@ -27,7 +27,7 @@ OFFERS = tuple(o for a in CATALOGUE.values() if isinstance(a.run, LocalSolver) f
 
 
 class Run:
-    """One model, a transformation and its state."""
+    """A model, a transformation and its state."""
 
     def __init__(self, case: Case) -> None:
         self.case, self.wide = case, case.dtype == "float64"

@@ -49,7 +49,7 @@ def shown_of(offer: Offer) -> Offer:
 
 
 def is_server(algorithm: str) -> bool:
-    """Whether the package makes an optimiser of its server."""
+    """True if the package makes an optimiser of the algorithm's server."""
     row = CATALOGUE[algorithm]
     numbers: dict[str, Any] = {n: AT_LEAST.get(n, 0.0) for n in row.numbers_at("server")}
     try:

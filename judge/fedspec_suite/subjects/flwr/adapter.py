@@ -240,7 +240,7 @@ def record(x: Mapping[str, Any]) -> Any:
 
 
 class Flower:
-    """One interface of the package, as a subject."""
+    """An interface of the package, as a subject."""
 
     def __init__(self, variant: str, session: Callable[[Case], FlowerSession]) -> None:
         self.info = SubjectInfo("flwr", version("flwr"), OFFERS, variant=variant)

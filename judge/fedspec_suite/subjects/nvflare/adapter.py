@@ -107,7 +107,7 @@ class ProximalSession:
 
 
 class StandIns:
-    """What a controller asks of NVFlare's runtime; the clients are a function."""
+    """Stand-ins for NVFlare's runtime, as a controller calls it; the clients are a function."""
 
     clients: Callable[[FLModel], list[FLModel]]
     start: dict[str, Any]
@@ -117,7 +117,7 @@ class StandIns:
         return FLModel(params=self.start, params_type=ParamsType.FULL)
 
     def sample_clients(self, num_clients: int | None = None) -> list[str]:
-        """Those of the event, whom the function knows."""
+        """List no clients: the function knows those of the event."""
         return []
 
     def send_model_and_wait(self, *, targets: list[str], data: FLModel) -> list[FLModel]:
@@ -146,7 +146,7 @@ class StandInScaffold(StandIns, Scaffold):
 
 
 def message(delta: Any, steps: int, control: Any = None) -> FLModel:
-    """What a client sends."""
+    """Make a client's message."""
     meta: dict[str, Any] = {FLMetaKey.NUM_STEPS_CURRENT_ROUND: steps}
     if control is not None:
         meta[AlgorithmConstants.SCAFFOLD_CTRL_DIFF] = control
@@ -201,7 +201,7 @@ class ServerSession:
         return answer
 
     def moments(self) -> dict[str, Any]:
-        """What FedOpt's optimizer keeps."""
+        """State of FedOpt's optimizer."""
         shown: dict[str, Any] = {}
         optimizer = getattr(self.controller, "optimizer", None)
         if optimizer is None:
@@ -243,7 +243,7 @@ class RoundSession(ServerSession):
             helper.init(model)
 
     def train(self, client: int, steps: int, received: FLModel) -> FLModel:
-        """One client's round, as NVFlare's example writes it."""
+        """Run a client's round, as NVFlare's example writes it."""
         net, helper = self.models[client], self.helpers[client]
         net.load_state_dict({name: torch.as_tensor(array) for name, array in received.params.items()})
         began = copy.deepcopy(net)

@@ -97,7 +97,7 @@ def make(kind: Any, x: Blocks, case: Case) -> Any:
 
 
 def moments(optimizer: Any, sign: int = 1) -> dict[str, Any]:
-    """What an optimizer keeps, under our names; the sign is that of m."""
+    """State of an optimizer, under our names; the sign is that of m."""
     return {
         ours: {name: (sign if ours == "m" else 1) * array for name, array in getattr(optimizer, theirs).items()}
         for ours, names in SHOWN.items()

@@ -121,7 +121,7 @@ DRIVEN = (
 
 
 class OptaxSession:
-    """One model, a transformation and its state."""
+    """A model, a transformation and its state."""
 
     def __init__(self, case: Case, driven: Driven) -> None:
         self.driven = driven

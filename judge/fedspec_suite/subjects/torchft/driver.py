@@ -13,7 +13,7 @@ from fedspec_suite.subjects.outer import Make, Model, Rounds, sgd
 
 
 class Gathered(workers.Done):
-    """What a gathering has brought."""
+    """Result of a gathering."""
 
     def __init__(self, tensors: list[torch.Tensor]) -> None:
         self.tensors = tensors
@@ -45,11 +45,11 @@ class Manager:
         return True
 
     def current_step(self) -> int:
-        """How many steps were committed; by it torchft knows whose turn it is."""
+        """Number of committed steps; by it torchft knows which fragment is next."""
         return self.committed
 
     def nothing(self, *_: Any) -> None:
-        """What only matters where workers come and go."""
+        """Ignore calls that only matter if workers come and go."""
 
     errored = start_quorum = register_state_dict_fn = allow_state_dict_read = disallow_state_dict_read = nothing
 
@@ -63,7 +63,7 @@ def entered(diloco: Any, local: torch.optim.Optimizer) -> None:
 
 
 def whole(DiLoCo: Any) -> Make:
-    """All of the model at once, one local step a round."""
+    """Synchronise the whole model at once, after one local step a round."""
     fragments = "model_fragments" in signature(DiLoCo).parameters
 
     def diloco(model: Model, local: torch.optim.Optimizer, h: Mapping[str, Any]) -> Rounds:
