@@ -24,19 +24,19 @@ Vector: TypeAlias = Float[Batched, "d"]
 """A model, a gradient or a moment as one flat vector of d coordinates."""
 
 Stack: TypeAlias = Float[Batched, "n d"]
-"""One vector for each of n clients."""
+"""A vector for each of n clients."""
 
 Stream: TypeAlias = Iterable[Float[Batched, "block d"]]
 """A stack that comes in blocks of consecutive clients and is read once."""
 
 Weights: TypeAlias = Float[Batched, "n"]
-"""One number for each of n clients."""
+"""A number for each of n clients."""
 
 Ended: TypeAlias = tuple[tuple[Stack, ...], Weights]
 """The models of a block after a run with what is handed back beside them, and the losses of the first minibatches."""
 
 Column: TypeAlias = Float[Batched, "n 1"]
-"""One number for each of n clients, ready to multiply a stack."""
+"""A number for each of n clients, ready to multiply a stack."""
 
 
 def device_named(name: str) -> torch.device:
@@ -79,7 +79,7 @@ def numbers(xs: Sequence[Any], like: Batched) -> Weights:
 
 
 def column(xs: Sequence[Any], like: Batched) -> Column:
-    """One number for each client as a column, ready to multiply a stack."""
+    """Make a column of a number for each client, ready to multiply a stack."""
     return numbers(xs, like).unsqueeze(1)
 
 

@@ -1,4 +1,4 @@
-"""What a batched round is made of: the gradients of a block of clients."""
+"""Types of a batched round: the gradients of a block of clients."""
 
 from __future__ import annotations
 

@@ -41,11 +41,11 @@ the second on, and up to 1.2 below it; with equal steps 0.9 to 1.1 below the fir
 
 
 OURS = ("fedspec.algorithms.", "fedspec_torch.")
-"""Where the functions are that weigh what clients send, once."""
+"""Packages whose functions read clients' messages once."""
 
 
 def reads_again(f: Callable[..., Any]) -> bool:
-    """Whether a function may read what clients send more than once, for all that is known of it."""
+    """True if a function may read clients' messages more than once."""
     return not f.__module__.startswith(OURS)
 
 
@@ -89,11 +89,11 @@ class Batched:
         return lasting(lambda k, x: oracle(k, x[None])[0])
 
     def owning(self, own: Making, h: Any) -> Batched:
-        """The same clients, each of which does what is made of its own record."""
+        """Population whose clients are made from hyper-parameters of their own."""
         return replace(self, client=None, own=(own, h))
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """What the function gives for every participant, in their order; vectors as a stream of blocks, or whole."""
+        """Run every participant, and return their results in order; vectors as a stream of blocks, or whole."""
         blocks = self.blocks(client, plan, x)
         first = next(blocks)
         come, n, are_vectors = begun_with(first, blocks), len(plan.participants), isinstance(first[1], Tensor)
@@ -102,7 +102,7 @@ class Batched:
         return Stream(n, come) if are_vectors and not self.whole else join_blocks(n, come)
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
-        """What the function gives for every arrival, in their order; those that take equally many steps together."""
+        """Run every arrival, those with equally many steps together, and return the results in order."""
         groups = [(self.client or client, list(range(len(arrivals))))]
         if self.own:
             own, h = self.own
@@ -141,7 +141,7 @@ class Batched:
         return found
 
     def blocks(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
-        """What the function gives for the participants, a block of them after another, each when it is asked for."""
+        """Yield the results of the participants, a block after another, each computed on demand."""
         if self.own:
             own, h = self.own
             for h_i, those in grouped(of_each(h, plan.hyper, len(plan.steps))):
@@ -175,7 +175,7 @@ class Batched:
         return lasting(found) if plain and (self.client is None or self.is_text) else found
 
     def _recorder(self, client: Client, like: Vector, steps: Sequence[int], start: Vector | None) -> Recorder | None:
-        """What records the text of clients who take so many steps; None: it is no text, or not worth it."""
+        """Tracer of the text of clients with so many steps; None: not a text, or not worth it."""
         if like.device.type != "cpu" or (self.client and not self.is_text):
             return None
         size = min(self.block or default_block(like), len(steps)) * like.numel()
@@ -232,7 +232,7 @@ def settled() -> None:
 
 
 def lasting(oracle: Oracle) -> Oracle:
-    """The same gradients for a text, which may keep one and ask for another. A view of a gradient does not last."""
+    """Gradients for a text, which may keep one and ask for another. A view of a gradient does not last."""
 
     def gradient(k: int, x: Stack) -> Stack:
         settled()
@@ -304,7 +304,7 @@ class Stream:
         return Stream(self.n, map(apply, self))
 
     def stacked(self) -> Stack:
-        """All rows at once, in their order."""
+        """Stack of all rows, in their order."""
         return join_blocks(self.n, self)
 
 
@@ -324,7 +324,7 @@ def weighed(w: Weights, rows: Stack) -> Vector:
 
 
 def default_block(x: Vector) -> int:
-    """How many clients are trained at once unless it is said.
+    """Default number of clients to train at once.
 
     On a CPU a stack [block, d] of 2 MiB, which stays in the caches near the core: no more than 200 clients, whose
     minibatches must fit too; but at least as many of up to 10 as make 8 MiB, so that a step is more than the calls that

@@ -26,7 +26,7 @@ class LossError(FedspecError):
 
 
 class Reason(StrEnum):
-    """What a refusal is for, as its message says it."""
+    """Reason of a refusal, as its message gives it."""
 
     STATISTICS = "keeps running statistics"
     """Ways that train several clients at once have one module for all, and each client has statistics of its own."""

@@ -27,7 +27,7 @@ Gradient = Callable[[int, Arrays], Arrays]
 
 @dataclass(frozen=True)
 class LocalResult:
-    """What a client has after its local steps.
+    """State of a client after its local steps.
 
     Attributes:
         model: its local model.
@@ -47,16 +47,16 @@ class OneClient:
         self.gradient, self.did = gradient, ()
 
     def __len__(self) -> int:
-        """One."""
+        """A single client."""
         return 1
 
     def each(self, client: Any, plan: Plan, x: Vector) -> Any:
-        """What the client does, as a stack of one row."""
+        """Run the client, and stack its result as a single row."""
         self.did = client(0, x, self.gradient, plan.steps[0])
         return stacked([self.did])
 
     def each_arrival(self, client: Any, arrivals: Sequence[Any], x_mu: Sequence[Vector]) -> Any:
-        """Nobody is late."""
+        """Refuse: a client of rounds is never late."""
         raise PlanError("arrival: a client that is asked in rounds sends none")
 
     def gradients(self, S: Sequence[int], t: int, X: Any) -> Any:
@@ -65,7 +65,7 @@ class OneClient:
 
 
 def keeps(chosen: Chosen) -> tuple[str, ...]:
-    """What a client keeps from round to round, by the names of the state: what has a row, or a number, for each."""
+    """Fields of the state that a client keeps between rounds: those with a row, or a number, for each client."""
     if isinstance(chosen.run, Method):
         return ()
     first = _first(chosen, np.zeros(2))
@@ -73,12 +73,12 @@ def keeps(chosen: Chosen) -> tuple[str, ...]:
 
 
 def tells(chosen: Chosen, state: Any, arrays: Arrays) -> dict[str, Any]:
-    """What of the server's state clients read beside its model, each vector as arrays FIELD/NAME."""
+    """Server state that clients read beside its model, each vector as arrays FIELD/NAME."""
     return {key: a for name in _read(chosen) for key, a in in_blocks(name, getattr(state, name), arrays).items()}
 
 
 def train(chosen: Chosen, arrays: Arrays, gradient: Gradient, steps: int, kept: Arrays, told: Arrays) -> LocalResult:
-    """One round of a client, with the solver and the memory that the row says.
+    """Run a round of a client, with the row's solver and memory.
 
     Args:
         chosen: the row, with the client's own hyper-parameters.
@@ -160,7 +160,7 @@ def _probe(k: int, x: Vector) -> Vector:
 
 
 def _read(chosen: Chosen) -> frozenset[str]:
-    """What of a server's state its clients read beside the model: seen in one round of one client."""
+    """Fields of a server's state that its clients read beside the model, found in a round of one client."""
     if isinstance(chosen.run, Method):
         return frozenset()
     first = _first(chosen, np.array([1.0, -2.0, 0.5]))
@@ -175,7 +175,7 @@ def _read(chosen: Chosen) -> frozenset[str]:
 
 
 def _together(chosen: Chosen) -> bool:
-    """Whether what a client keeps hangs on who else takes part: seen in one round of two."""
+    """True if a client's kept state depends on who else takes part, found in a round of two clients."""
     run = chosen.algorithm.run
     assert isinstance(run, Program)
     first = _first(chosen, np.array([1.0, -2.0, 0.5]), 2)
@@ -190,7 +190,7 @@ def _together(chosen: Chosen) -> bool:
 
 
 def _closed(chosen: Chosen, state: Any, named: Arrays) -> dict[str, Any]:
-    """What a client keeps, as arrays: each vector as FIELD/NAME, each count as FIELD."""
+    """Kept state of a client as arrays: each vector as FIELD/NAME, each count as FIELD."""
     out: dict[str, Any] = {}
     for field in keeps(chosen):
         (value,) = getattr(state, field)
@@ -202,7 +202,7 @@ def _closed(chosen: Chosen, state: Any, named: Arrays) -> dict[str, Any]:
 
 
 def _opened(state: Any, named: Arrays, kept: Arrays) -> dict[str, Any]:
-    """What :func:`_closed` gave, as it stands in a state of one client."""
+    """State of one client from the arrays of :func:`_closed`."""
     own = [f.name for f in fields(state) if _is_own(getattr(state, f.name))]
     vectors = [name for name in own if hasattr(getattr(state, name), "ndim")]
     wanted = {f"{field}/{name}": np.shape(a) for field in vectors for name, a in named.items()}

@@ -72,7 +72,7 @@ class Passes:
     def _stage(
         self, dtype: torch.dtype, kept: Mapping[str, Any], hyper: Mapping[str, Any]
     ) -> tuple[Stage, dict[str, Any]]:
-        """What the step computes, and the numbers of the state after it."""
+        """Compile the step, and the numbers of the state after it."""
         if self.begun is None:
             self.begun = self.rule.begin(torch.zeros(1, dtype=dtype))
         tape, known = Functions(1, dtype), dict[int, Ref]()

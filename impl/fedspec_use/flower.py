@@ -50,7 +50,7 @@ EXAMPLES, STEPS, A_NORM, LOSS = "num-examples", "steps", "a-norm", "loss-before"
 """The numbers of a reply; the first is called otherwise where the strategy has another ``weighted_by_key``."""
 
 CONTROL = "fedspec.control/"
-"""How the names begin of the change of a control variate: Flower takes replies of one record of arrays alone."""
+"""Prefix of arrays with the change of a control variate: Flower allows one record of arrays in a reply."""
 
 TOLD = "fedspec"
 """The key of the configuration under which clients find the row with its hyper-parameters, and of the record of arrays
@@ -122,7 +122,7 @@ class FedspecStrategy(FedAvg):  # type: ignore[misc]
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """One step of the row's server; a round without a reply changes nothing.
+        """Take a step of the row's server; a round without a reply changes nothing.
 
         Raises:
             UnknownNameError: nobody has replied, and a client says that it doesn't know the row.
@@ -169,7 +169,7 @@ def to_record(arrays: Arrays) -> ArrayRecord:
 
 
 def reply_of(message: Message, weighted_by_key: str = EXAMPLES) -> Reply:
-    """What a client's message says."""
+    """Parse a client's message."""
     content = message.content
     metrics = next(iter(content.metric_records.values()))
     arrays = of_record(next(iter(content.array_records.values())))

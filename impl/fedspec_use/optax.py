@@ -25,7 +25,7 @@ from fedspec_use import rules
 
 
 class LocalState(NamedTuple):
-    """What is kept between steps.
+    """State between steps.
 
     Attributes:
         count: the steps taken.
@@ -98,7 +98,7 @@ def cover_of(rule: rules.Local, params: Any) -> Any:
 
 
 def _kept(state: Any) -> dict[str, Any]:
-    """What a state holds beside the model."""
+    """Fields of a state beside the model."""
     if not is_dataclass(state):
         return {}
     return {f.name: getattr(state, f.name) for f in fields(state) if f.name != "x"}

@@ -172,7 +172,7 @@ def _alone(row: Algorithm) -> Alone | None:
 
 
 def beside_the_average(server: Server) -> list[str]:
-    """What it reads more than the average of four clients, in words; nothing: they move it as that does.
+    """List the inputs that a server reads beyond the average of four clients, in words; empty if none.
 
     Seen in steps of it. The average is exact in binary, so that a rule that asks for signs, as Yogi's, is asked the
     same both times.

@@ -67,12 +67,12 @@ class Chosen:
 
     @property
     def counts(self) -> bool:
-        """Whether the server reads how many clients there are."""
+        """True if the server reads how many clients there are."""
         return self.algorithm.has(Fact.COUNTS_ALL)
 
     @cached_property
     def reads(self) -> frozenset[str]:
-        """Of the numbers that clients send beside their models, those that move the server: seen in one step of it."""
+        """Numbers that clients send beside their models and that move the server, found in a step."""
         x, deltas = np.array([1.0, -2.0, 0.5]), np.array([[1.0, 0.25, -3.0], [0.5, -2.0, 1.0], [-4.0, 0.5, 1.25]])
         state = replace(self, clients=3).init(x)
         sent: dict[str, Any] = {"examples": [1.0, 1.0, 1.0], "steps": [1, 1, 1], "a_norms": [1.0, 1.0, 1.0]}
@@ -87,13 +87,13 @@ class Chosen:
 
     @property
     def controls(self) -> bool:
-        """Whether clients send the changes of their control variates."""
+        """True if clients send the changes of their control variates."""
         return isinstance(self.run, Served) and self.run.controls
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What one client sends after its local steps; None for a number that it does not send.
+    """Reply of a client after its local steps; None for a number that it does not send.
 
     Attributes:
         model: its local model, under the names of the model that it was sent.
@@ -202,7 +202,7 @@ def check_heard(chosen: Chosen, reasons: Iterable[str]) -> None:
 
 
 def unmet(chosen: Chosen) -> list[str]:
-    """What the reading asks of hyper-parameters and does not get, in words."""
+    """Requirements of the reading that the hyper-parameters do not meet, in words."""
     h = vars(chosen.h)
     return [r.words for r in chosen.algorithm.reading(chosen.reading).requires if not r.holds(h)]
 
@@ -249,7 +249,7 @@ def begun(chosen: Chosen, state: Any, arrays: Arrays) -> Any:
 def stepped(
     chosen: Chosen, state: Any, arrays: Arrays, replies: Sequence[Reply]
 ) -> tuple[Any, dict[str, Array], dict[str, Any]]:
-    """One round: the state, the model and what the row shows, from the model that clients were sent and their replies.
+    """Run a round: the next state, the model and the shown quantities, from the sent model and the replies.
 
     Raises:
         PlanError: nobody replied, a number of steps is none, or a reply lacks a number that the row reads.
@@ -378,7 +378,7 @@ def loaded(chosen: Chosen, told: Mapping[str, Any]) -> tuple[Any, dict[str, Arra
 
 
 def _parts(state: Any) -> dict[str, Any]:
-    """What a state holds beside the model."""
+    """Fields of a state beside the model."""
     if not is_dataclass(state):
         return {}
     return {f.name: getattr(state, f.name) for f in fields(state) if f.name != "x"}

@@ -30,7 +30,7 @@ Params = Iterable[Tensor] | Iterable[dict[str, Any]]
 
 
 def _flat(parts: Iterable[Tensor]) -> Vector:
-    """All numbers one after another, in float32 at least."""
+    """Flatten tensors into a vector, in float32 at least."""
     vector = torch.cat([p.detach().reshape(-1) for p in parts])
     return vector if vector.dtype == torch.float64 else vector.float()
 
@@ -41,7 +41,7 @@ def _row(parts: Iterable[Tensor]) -> Stack:
 
 
 class _OfARule(Optimizer):
-    """What both kinds share: the state of a group as torch saves it, and back.
+    """Base class of both optimisers: converts the state of a group to torch's saved form, and back.
 
     What is as long as the model lies in ``state`` by parameter and name; numbers and accumulators of covers lie in the
     group, under ``kept``.
@@ -69,7 +69,7 @@ class _OfARule(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """One step of every group.
+        """Take a step of every group.
 
         Raises:
             PlanError: a parameter that had a gradient at the group's first step has none, or the other way round.
@@ -297,10 +297,10 @@ def _grad(p: Tensor) -> Tensor:
 
 
 def layers_of(trained: Iterable[Tensor]) -> tuple[slice, ...]:
-    """Where each parameter lies in the flat vector."""
+    """Slices of the parameters in the flat vector."""
     return layers({str(j): tuple(p.shape) for j, p in enumerate(trained)})
 
 
 def _parts(state: Any) -> dict[str, Any]:
-    """What a state is made of; a bare model is x."""
+    """Fields of a state; a bare model is x."""
     return {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {"x": model(state)}

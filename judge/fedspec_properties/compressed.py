@@ -38,7 +38,7 @@ ROUND: tuple[Level, ...] = ("round",)
 
 @st.composite
 def _one_a_round(draw: st.DrawFn, setting: Setting) -> Scenario:
-    """One client a round, and perhaps the same one again; all of them where all must take part."""
+    """Draw rounds of a single client, perhaps the same again; of all clients if all must take part."""
     s: Scenario = draw(round_scenarios(setting, rounds=(2, 4), clients=(1, 3)))
     if "everyone" in setting.takes:
         return s
@@ -48,7 +48,7 @@ def _one_a_round(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 @dataclass(frozen=True)
 class Sending:
-    """What one client does in a round: what it would send, what it sends, and what is left of it.
+    """Compression of a client in a round: the whole change, the sent part and the rest.
 
     Attributes:
         round: the number of the round, from 0.
@@ -66,7 +66,7 @@ class Sending:
 
 
 def _sendings(bench: Bench, s: Scenario) -> Iterator[Sending]:
-    """What is sent in a run: one client a round with error memory, or all that send differences of gradients."""
+    """Yield compressions of a run: of a single client a round with error memory, or of all differences."""
     z, x = place(s), flatten(s.case.x0)
     memory: dict[int, Array] = {}
     remembers = "e_i" in bench.algorithm.shows
@@ -98,7 +98,7 @@ def _keeps_account(bench: Bench, s: Scenario) -> None:
 
 
 def _one_constant(draw: st.DrawFn, setting: Setting, sizes: tuple[int, ...], **numbers: Any) -> Scenario:
-    """One client with a constant gradient, whose entries are of few sizes, none of them 0."""
+    """Draw a client with a constant gradient, whose entries are of few sizes, none of them 0."""
     s: Scenario = draw(round_scenarios(setting, rounds=(1, 3), clients=(1, 1), everyone=True))
     d = draw(between(2, 6))
     e = np.array([[draw(st.sampled_from(sizes)) * draw(st.sampled_from((-1, 1))) for _ in range(d)]])
@@ -119,7 +119,7 @@ def _untied(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def _first_of_equals(bench: Bench, s: Scenario) -> None:
-    """Nothing is rounded here, so that equal sizes are equal."""
+    """Check the choice among equal sizes, in numbers that need no rounding."""
     problem, k = s.case.problem, s.case.hyper["kept"]
     assert problem is not None
     change = s.case.hyper["eta_l"] * problem.e[0].astype(float)
@@ -131,7 +131,7 @@ def _first_of_equals(bench: Bench, s: Scenario) -> None:
 
 
 def _at_right_angles(bench: Bench, s: Scenario) -> None:
-    """All entries sent are of one size and have the signs of what was to be sent; what is left is at right angles."""
+    """Check that sent entries have one size and the right signs, and that the rest is orthogonal to them."""
     eps = THRESHOLD * float(np.finfo(s.case.dtype).eps)
     name = "delta" if "e_i" in bench.algorithm.shows else "c_i"
     for r in _sendings(bench, s):

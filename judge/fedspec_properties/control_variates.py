@@ -67,7 +67,7 @@ def _bounds(shown: Shown, name: str, n: int) -> Array:
 
 
 def _is_mean(name: str, of: str) -> Callable[[Bench, Scenario], None]:
-    """What the server keeps is the mean of what all clients keep."""
+    """Check that the server's value is the mean of all clients' values."""
 
     def check(bench: Bench, s: Scenario) -> None:
         p = [float(p_i) for p_i in shares(s)]
@@ -115,7 +115,7 @@ def _control(m: ClientMessage) -> Array:
 
 
 def _sums(name: str, sent: Any, per_client: Any) -> Check:
-    """What the server keeps is a multiple of the sum of everything that was sent up to now."""
+    """Check that the server's value is a multiple of the sum of everything sent so far."""
 
     def check(bench: Bench, s: Scenario) -> None:
         total, want = np.array([Fraction(0)] * flatten(s.case.x0).size, dtype=object), []

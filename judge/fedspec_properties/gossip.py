@@ -104,7 +104,7 @@ def steps(s: Scenario, e: Exchange) -> Iterator[tuple[Array, Array]]:
 
 
 def exchanged(s: Scenario, e: Exchange, start: Array) -> tuple[Array, Array]:
-    """All models after an exchange, as a matrix times what ``start`` is multiplied by, and an offset."""
+    """All models after an exchange, as a matrix times the multiplier of ``start``, and an offset."""
     A, b = start, zeros(len(start))
     for A_t, b_t in steps(s, e):
         A, b = A_t @ A, A_t @ b + b_t
@@ -112,7 +112,7 @@ def exchanged(s: Scenario, e: Exchange, start: Array) -> tuple[Array, Array]:
 
 
 def votes(s: Scenario, e: Exchange) -> Array:
-    """What each client's change counts in Delta."""
+    """Weight of each client's change in Delta."""
     problem = problem_of(s)
     n = len(problem.e)
     clusters = e.clusters or (tuple(range(n)),)
@@ -144,7 +144,7 @@ def served_models(s: Scenario) -> list[Array]:
 
 
 def _heard(s: Scenario, e: Exchange, d: int) -> Array:
-    """Which coordinates of the stack begin a round at the server's model."""
+    """Mask of the coordinates of the stack that begin a round at the server's model."""
     everyone = s.case.options.get("broadcast", "all") == "all"
     heard = [everyone or i in e.senders or any(e.mixing[i, j] > 0 for j in e.senders) for i in range(size(s))]
     return np.repeat(heard, d)

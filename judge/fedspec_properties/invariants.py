@@ -1,4 +1,4 @@
-"""What has to hold for each paper's algorithms, as data: the statement, and the laws, tests and proofs that see to it.
+"""Invariants of each paper's algorithms, as data: the statement, and the laws, tests and proofs that check it.
 
 The table is ``invariants.toml``; :data:`INVARIANTS` holds it in the order of the papers and of their numbers.
 """
@@ -33,7 +33,7 @@ def rows(law: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Invariant:
-    """One statement.
+    """A statement that must hold.
 
     Attributes:
         paper: its key among ``fedspec.papers.PAPERS``.
@@ -62,7 +62,7 @@ class Invariant:
 
     @property
     def covered(self) -> bool:
-        """Whether anything looks after it, or after a part of it."""
+        """True if something checks the statement, or a part of it."""
         return bool(self.laws or self.tests or self.proofs)
 
     @property

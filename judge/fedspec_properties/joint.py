@@ -37,7 +37,7 @@ def rounds_of(s: Scenario) -> list[Round]:
 
 
 def slack_of(s: Scenario, want: Shown, name: str) -> Array:
-    """What rounding may add to an inequality."""
+    """Allowance for rounding in an inequality."""
     return THRESHOLD * float(np.finfo(s.case.dtype).eps) * bounds_of(want[name])
 
 

@@ -136,7 +136,7 @@ def _stays(bench: Bench, s: Scenario) -> None:
 
 
 def one_round(setting: Setting, zeroed: tuple[str, ...] = (), **values: float) -> st.SearchStrategy[Scenario]:
-    """One round of at least two steps with some hyper-parameters at zero or as given."""
+    """Draw a round of at least two steps with some hyper-parameters at zero or as given."""
     given = {**dict.fromkeys((n for n in zeroed if n in setting.numbers), 0.0), **values}
     return client_scenarios(setting, steps=(2, 6), rounds=(1, 1)).map(lambda s: with_hyper(s, **given))
 

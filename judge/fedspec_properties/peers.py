@@ -26,7 +26,7 @@ from fedspec_suite.measure.trace_cases import exchange_scenarios
 
 
 def _by_matrices(bench: Bench, s: Scenario) -> None:
-    """All exchanges as one affine map of the initial models."""
+    """Check all exchanges as an affine map of the initial models."""
     exact = lift(s, Fraction)
     x0 = flatten(exact.case.x0)
     A, b, want = unit(len(x0)), x0 * 0, []

@@ -21,7 +21,7 @@ from fedspec_suite.measure.scenario import Scenario, posed, problem_of, running,
 from fedspec_suite.measure.setting import Setting
 
 FAR = 64.0
-"""Of whom starts so far up a bowl no step of a round comes near its bottom."""
+"""Start so far up a bowl that no step of a round comes near its bottom."""
 
 
 @st.composite
@@ -56,7 +56,7 @@ def _follows_rays(bench: Bench, s: Scenario, swings: bool) -> None:
 
 @st.composite
 def _half_way(draw: st.DrawFn, setting: Setting) -> Scenario:
-    """One step of one client, with eps as long as its gradient."""
+    """Draw a single step of one client, with eps as long as its gradient."""
     s: Scenario = draw(round_scenarios(setting, rounds=(1, 1), clients=(1, 1), everyone=True))
     problem, x = problem_of(s), flatten(s.case.x0)
     size = draw(st.sampled_from((0.25, 0.5, 1.0)))

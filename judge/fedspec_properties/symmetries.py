@@ -143,7 +143,7 @@ def _rests(bench: Bench, s: Scenario) -> None:
 
 
 def _in_one_block(s: Scenario) -> Scenario:
-    """One vector for the model: no layers, and slices that are coordinates."""
+    """Flatten the model into one vector: no layers, and slices that are coordinates."""
 
     def flat(blocks: Any) -> dict[str, Array]:
         return {"w": flatten(blocks)}

@@ -1,4 +1,4 @@
-"""Laws choose whom they ask in the words of ``laws.applicability``, and the command ``fedspec laws`` says why and why not."""
+"""Laws choose their algorithms in the words of ``laws.applicability``; ``fedspec laws`` prints the reasons."""
 
 from __future__ import annotations
 

@@ -279,6 +279,19 @@ def saved_file(path: Path) -> Path:
     return path
 
 
+def test_records_are_found_by_their_former_names(tmp_path: Path) -> None:
+    from safetensors import safe_open
+
+    with safe_open(saved_file(tmp_path / "run.pt"), framework="pt") as opened:
+        content = opened.metadata()["content"]
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    assert checkpoints.FORMER
+    for former, now in checkpoints.FORMER.items():
+        assert now in content
+        content = content.replace(now, former)
+    assert len(resume(forged(tmp_path / "old.pt", content, tensors), quadratic()[0])) == 2
+
+
 def test_a_file_that_cannot_be_resumed_is_refused_by_name(tmp_path: Path) -> None:
     from safetensors.torch import save_file
 

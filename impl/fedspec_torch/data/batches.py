@@ -1,4 +1,4 @@
-"""Which examples a minibatch holds.
+"""Minibatches: the examples of every client at every step.
 
 Nothing is drawn from a state that moves: the order of a client's examples in a round is a function of the seed, the
 round and the client's number. So a batch does not depend on who else takes part, on how clients are put into blocks,
@@ -89,7 +89,7 @@ class Batches:
     round: int
     shuffled: bool = True
     memory: list[Tensor] = field(default_factory=list, repr=False)
-    """Where the minibatches of a step are copied to, for those of the next one to take its place."""
+    """Memory that a step's minibatches are copied to, and the next step's overwrite."""
     _known: dict[int, list[tuple[Tensor, torch.Size]]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -123,11 +123,11 @@ class Batches:
 
     @cached_property
     def ignores(self) -> bool:
-        """Whether cross-entropy leaves out an example of theirs, or of anybody's who is in memory."""
+        """True if cross-entropy ignores an example of these clients, or of any client in memory."""
         return self.pool.ignores if isinstance(self.pool, Held) else has_ignored(self._found[1])
 
     def first(self, n: int) -> Batches:
-        """Those of the first n clients alone; what is drawn for all of them is not drawn again."""
+        """Minibatches of the first n clients alone; draws for all clients are kept."""
         if n == len(self.clients):
             return self
         # What is known of all of them is known of some: nothing is checked or looked up again.
@@ -162,14 +162,14 @@ class Batches:
 
     @cached_property
     def walk(self) -> Walk:
-        """How these clients walk through their examples."""
+        """Order in which these clients walk through their examples."""
         inputs, targets, starts = self._found
         in_order = not self.shuffled or bool((self.sizes == self.counts).all())
         order = None if in_order else torch.from_numpy(self._order.astype(np.int32)).to(inputs.device)
         return Walk(self.sizes, inputs, targets, starts, self.counts, order)
 
     def _of_even_pool(self, k: int, size: int) -> Minibatch | None:
-        """Of clients here and there in their order, whose examples are whole batches: each batch is copied at once."""
+        """Copy whole batches at once, if all clients have equally many examples, a multiple of a batch."""
         pool, n = self.pool, int(self.counts[0])
         if not isinstance(pool, Held) or not pool.is_even or n % size or (self.shuffled and n != size):
             return None
@@ -219,7 +219,7 @@ def mixed(*words: Any) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Minibatches:
-    """What clients see of their examples in all rounds.
+    """Minibatches of clients in all rounds.
 
     Attributes:
         pool: where the examples come from.
@@ -234,5 +234,5 @@ class Minibatches:
     shuffled: bool
 
     def of(self, clients: tuple[int, ...], round: int, memory: list[Tensor] | None = None) -> Batches:
-        """Those of some clients in a round, copied to the memory of earlier ones where there is some."""
+        """Minibatches of some clients in a round, in the memory of earlier ones if there is some."""
         return Batches(self.pool, clients, self.size, self.seed, round, self.shuffled, [] if memory is None else memory)

@@ -25,7 +25,7 @@ from fedspec_torch.refusals import DataError
 
 PARTS = ("inputs", "targets")
 LOOKS = 8
-"""Of so many clients an example is read when a federation is made."""
+"""Most clients of which an example is read when a federation is made."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class Reader:
 
 
 def _tensor(where: str, what: str, value: Any) -> Tensor:
-    """What a Dataset gives as a tensor of the type that torch.tensor gives it."""
+    """Convert an entry of a Dataset to a tensor of torch.tensor's type."""
     try:
         if isinstance(value, Tensor):
             if kind := kind_of(value):

@@ -41,13 +41,13 @@ class Minibatch:
     statistics: Tensor | None = field(default=None, kw_only=True)
 
     def alone(self, j: int) -> Minibatch:
-        """That of one client, where it is."""
+        """Minibatch of a single client, as a view."""
         moved = None if self.statistics is None else self.statistics[j : j + 1].clone()
         pair = (part[j : j + 1] for part in (self.inputs, self.targets))
         return Minibatch(*pair, seeds=self.seeds[j : j + 1], statistics=moved)
 
     def copied(self, rows: Sequence[int]) -> Minibatch:
-        """Those of some clients, in memory of their own."""
+        """Minibatches of some clients, copied."""
         own = [part[rows].clone() for part in (self.inputs, self.targets)]
         moved = None if self.statistics is None else self.statistics[rows].clone()
         seeds = [self.seeds[r] for r in rows] if self.seeds else ()
@@ -55,7 +55,7 @@ class Minibatch:
 
 
 class Pool(Protocol):
-    """Where examples come from."""
+    """A source of examples."""
 
     @property
     def examples(self) -> Sequence[int]:
@@ -91,12 +91,12 @@ class Held:
 
     @cached_property
     def is_even(self) -> bool:
-        """Whether all clients have equally many."""
+        """True if all clients have equally many examples."""
         return len(set(self.examples)) == 1
 
     @cached_property
     def ignores(self) -> bool:
-        """Whether cross-entropy leaves out an example of a client."""
+        """True if cross-entropy ignores an example of a client."""
         return has_ignored(self._joined[1])
 
     @cached_property
@@ -105,7 +105,7 @@ class Held:
         return inputs, targets, np.cumsum([0, *self.examples[:-1]])
 
     def of(self, clients: Sequence[int]) -> tuple[Tensor, Tensor, Array]:
-        """All examples, and where those of these clients begin."""
+        """All examples, and the first index of each of these clients."""
         inputs, targets, starts = self._joined
         return inputs, targets, starts[list(clients)]
 
@@ -148,14 +148,14 @@ class GeneratedPool:
 
 
 def examples_of(pool: Pool, i: int) -> Examples:
-    """All examples of one client."""
+    """All examples of a client."""
     inputs, targets, starts = pool.of([i])
     rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
     return inputs[rows], targets[rows]
 
 
 def equal_or_nan(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are equal; what is no number, which is not equal to itself, in the same places."""
+    """True if two tensors are equal; NaN equals NaN in the same places."""
     return torch.equal(one, other) or torch.equal(one.nan_to_num(), other.nan_to_num())
 
 
@@ -179,7 +179,7 @@ def finite(part: Tensor) -> Tensor:
 
 
 def without_number(pool: Pool, who: Sequence[int]) -> str:
-    """Which clients have examples that are not finite, in words; of clients that are not in memory, these alone."""
+    """Name clients with examples that are not finite; of clients out of memory, look at these alone."""
     found: list[str] = []
     for i in range(len(pool.examples)) if isinstance(pool, Held) else who:
         inputs, targets = examples_of(pool, i)
@@ -192,14 +192,14 @@ def without_number(pool: Pool, who: Sequence[int]) -> str:
 
 
 def kind_of(part: Tensor) -> str:
-    """What keeps a tensor from being plain numbers in memory: it is nested, meta, sparse; empty: nothing."""
+    """Kind of a tensor without plain numbers in memory: nested, meta, or a sparse layout; else empty."""
     if part.layout is torch.strided and not part.is_nested and not part.is_meta:
         return ""
     return "nested" if part.is_nested else "meta" if part.is_meta else str(part.layout).removeprefix("torch.")
 
 
 def has_ignored(targets: Tensor) -> bool:
-    """Whether there is an example that cross-entropy leaves out."""
+    """True if cross-entropy ignores an example."""
     return not targets.is_floating_point() and bool((targets == IGNORED).any())
 
 

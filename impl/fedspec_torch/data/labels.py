@@ -1,4 +1,4 @@
-"""One label for each example: what splits of a data set are made by."""
+"""Labels of examples, by which data sets are split."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fedspec.arith import Array
 from fedspec.errors import ShapeError
 
 Indices: TypeAlias = Int[Array, "n_i"]
-"""Which examples a client has."""
+"""Indices of a client's examples."""
 
 Labels: TypeAlias = Shaped[Array, "n"] | Sequence[Any] | Tensor
-"""One number or name for each example."""
+"""A number or name for each example."""
 
 
 def kinds_of(what: str, labels: Labels) -> tuple[Int[Array, "n"], Shaped[Array, "kinds"]]:
-    """Of each example which label it has, as a number from 0, and the labels in their order.
+    """Number the label of each example from 0, and list the labels in order.
 
     Raises:
         ShapeError: there is not one number or name for each example.

@@ -1,4 +1,4 @@
-"""Whether data are Datasets, and who has which of their examples: what cannot be read is refused before a run."""
+"""Loading of Datasets and their splits over clients; data that cannot be read are refused before a run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Numbered(Protocol):
 
 
 def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
-    """What reads the clients' examples, if these are Datasets: one for each client, or one and who has which of it.
+    """Make the reader of clients' examples from Datasets: one for each client, or one with its split.
 
     None: they are something else.
 
@@ -71,7 +71,7 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
 
 
 def test_tensors(test: Any, keys: Any, device: torch.device) -> Any:
-    """What a model is evaluated on: a Dataset as two tensors, all of it read; what is none as it is.
+    """Read the test data: a Dataset as two tensors; anything else unchanged.
 
     Raises:
         ShapeError: it is empty, its examples differ, or cannot be asked for by number.
@@ -90,7 +90,7 @@ def test_tensors(test: Any, keys: Any, device: torch.device) -> Any:
 
 
 def _is_dataset(value: Any) -> bool:
-    """Whether it is meant as a Dataset, and not as a client's two tensors."""
+    """True if a value is meant as a Dataset, and not as a client's two tensors."""
     if isinstance(value, list):
         return not value or isinstance(value[0], tuple | Mapping)
     if isinstance(value, tuple | Mapping | Tensor | np.ndarray | str | bytes):
@@ -99,7 +99,7 @@ def _is_dataset(value: Any) -> bool:
 
 
 def _count(who: str, source: Any) -> int:
-    """How many examples a Dataset has."""
+    """Number of examples of a Dataset."""
     who = f"{who} is" if who == "data" else f"data: {who} is"
     if isinstance(source, tuple) and any(isinstance(part, Tensor) for part in source):
         raise ShapeError(f"{who} a tuple of tensors; make it a Dataset, TensorDataset(inputs, targets)")

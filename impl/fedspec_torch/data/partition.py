@@ -1,4 +1,4 @@
-"""Who has which examples: splits of a data set over clients, as one array of indices for each of them.
+"""Splits of a data set over clients: an array of indices for each client.
 
 Every function is pure: labels and an explicit generator go in, and nothing else is drawn from. Every example belongs to
 exactly one client. Nobody is empty, unless ``least=0`` asks for it where a law may leave somebody without any. Indices
@@ -28,7 +28,7 @@ def iid(n: int, clients: int, rng: np.random.Generator) -> list[Indices]:
 
 
 def dirichlet(labels: Labels, clients: int, alpha: float, rng: np.random.Generator, *, least: int = 1) -> list[Indices]:
-    """Each class is divided among the clients by shares from Dirichlet(alpha, ..., alpha).
+    """Divide each class among the clients by shares from Dirichlet(alpha, ..., alpha).
 
     So clients have unlike mixtures and unlike sizes. Whoever has fewer than ``least`` takes from whoever has most, of
     the last class of that client.
@@ -51,7 +51,7 @@ def dirichlet(labels: Labels, clients: int, alpha: float, rng: np.random.Generat
 
 
 def dirichlet_by_client(labels: Labels, clients: int, alpha: float, rng: np.random.Generator) -> list[Indices]:
-    """Each client draws a mixture of classes from Dirichlet(alpha p), where p is that of all, and then its examples.
+    """Draw a mixture of classes for each client from Dirichlet(alpha p), p being that of all, then its examples.
 
     All have equally many, up to one. So alpha is for all classes together: of ten equal ones each has alpha / 10.
     Clients draw in turns, in another order each time. Of a class that is used up nothing is drawn any more, and who
@@ -152,13 +152,13 @@ def power_law(n: int, clients: int, exponent: float, rng: np.random.Generator, *
 
 
 def natural(groups: Labels) -> list[Indices]:
-    """One client for each group, such as a writer or a hospital, in the order of their numbers or names."""
+    """Make a client of each group, such as a writer or a hospital, in the order of their numbers or names."""
     kinds, names = kinds_of("groups", groups)
     return np.split(np.argsort(kinds, kind="stable"), np.cumsum(np.bincount(kinds, minlength=len(names)))[:-1])
 
 
 def _filled(parts: list[list[int]], least: int) -> list[Indices]:
-    """Whoever has fewer than that takes the last ones of whoever has most."""
+    """Move examples to each client with fewer than ``least``: the last ones of the client with most."""
     most = [(-len(part), i) for i, part in enumerate(parts)]
     heapify(most)
     for part in parts:

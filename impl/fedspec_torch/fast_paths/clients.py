@@ -60,7 +60,7 @@ def sgd_of(h: Any) -> solvers.InPlace:
 
 
 def scaffold_changes(h: scaffold.Scaffold, state: scaffold.State) -> Client:
-    """Of :func:`fedspec.algorithms.scaffold.step` the changes of the models alone."""
+    """Clients of :func:`fedspec.algorithms.scaffold.step` that return the changes of the models alone."""
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> Stack:
         (y,) = run_in_place(solvers.along(lambda k: h.eta_l, state.c, state.c_i[i]), x, gradient, tau)
@@ -70,7 +70,7 @@ def scaffold_changes(h: scaffold.Scaffold, state: scaffold.State) -> Client:
 
 
 def scaffold_client(h: scaffold.Scaffold, state: scaffold.State) -> Client:
-    """Of :func:`fedspec.algorithms.scaffold.step`; in option II no gradient but those of the steps is computed."""
+    """Clients of :func:`fedspec.algorithms.scaffold.step`; option II computes no gradient beyond the steps'."""
     changes: Any = scaffold_changes(h, state)
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack]:
@@ -88,7 +88,7 @@ def control_change(h: scaffold.Scaffold, c: Stack, delta: Stack, tau: Tau) -> St
 
 
 def vrl_sgd_client(h: vrl_sgd.VrlSgd, state: vrl_sgd.State) -> Client:
-    """Of :func:`fedspec.algorithms.vrl_sgd.step`."""
+    """Clients of :func:`fedspec.algorithms.vrl_sgd.step`."""
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack]:
         (y,) = run_in_place(solvers.along(lambda k: h.eta_l, -state.v_i[i]), x, gradient, tau)
@@ -98,7 +98,7 @@ def vrl_sgd_client(h: vrl_sgd.VrlSgd, state: vrl_sgd.State) -> Client:
 
 
 def feddyn_client(h: feddyn.FedDyn, state: feddyn.State) -> Client:
-    """Of :func:`fedspec.algorithms.feddyn.step`."""
+    """Clients of :func:`fedspec.algorithms.feddyn.step`."""
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack]:
         lam_i: Any = state.lam_i[i]
@@ -110,13 +110,13 @@ def feddyn_client(h: feddyn.FedDyn, state: feddyn.State) -> Client:
 
 
 def directions(h: Any, y: Any, x: Any, tau: Tau, norm: Callable[[int], float]) -> tuple[Any, Any]:
-    """What FedNova's clients send, written over y: d_i, and ||a_i||_1 of each."""
+    """Messages of FedNova's clients, written over y: d_i, and ||a_i||_1 of each."""
     lengths = norm(tau) if isinstance(tau, int) else Numbers(map(norm, tau))
     return y.sub_(x).div_(each_of(lambda t: -h.eta_l * norm(t), tau, x)), lengths
 
 
 def fednova_vr_client(h: fednova_vr.FedNovaVR, state: fednova_vr.State) -> Client:
-    """Of :func:`fedspec.algorithms.fednova_vr.step`."""
+    """Clients of :func:`fedspec.algorithms.fednova_vr.step`."""
     mean: Any = state.p @ state.d
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Any]:
@@ -129,7 +129,7 @@ def fednova_vr_client(h: fednova_vr.FedNovaVR, state: fednova_vr.State) -> Clien
 
 
 def fednova_alg2_client(h: fednova_alg2.FedNovaAlg2, state: fednova_vr.State) -> Client | None:
-    """Of :func:`fedspec.algorithms.fednova_alg2.step`; the printed loop, which may be empty, as it is written."""
+    """Clients of :func:`fedspec.algorithms.fednova_alg2.step`; None for the printed loop, which may be empty."""
     if h.loop is not Loop.SHIFTED:
         return None
     mean: Any = state.p @ state.d
@@ -144,7 +144,7 @@ def fednova_alg2_client(h: fednova_alg2.FedNovaAlg2, state: fednova_vr.State) ->
 
 
 def fednova_sampled_client(h: fednova_sampled.FedNovaSampled, state: Any) -> Client:
-    """Of :func:`fedspec.algorithms.fednova_sampled.step`."""
+    """Clients of :func:`fedspec.algorithms.fednova_sampled.step`."""
     solver = solvers.fednova(h.solver, eta_l=h.eta_l, mu=h.mu, rho=h.rho, gamma=h.gamma)
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Any]:
@@ -154,7 +154,7 @@ def fednova_sampled_client(h: fednova_sampled.FedNovaSampled, state: Any) -> Cli
 
 
 def fednova_solvers_client(h: fednova_solvers.FedNovaSolvers, state: Any) -> Client:
-    """Of :func:`fedspec.algorithms.fednova_solvers.step`."""
+    """Clients of :func:`fedspec.algorithms.fednova_solvers.step`."""
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau, strategy: str) -> tuple[Stack, Any]:
         own = choice(Solver, "strategies", strategy)
@@ -183,19 +183,19 @@ def diloco_client(h: diloco.DiLoCo, state: diloco.State) -> Client:
 
 
 def fed_sgd_client(h: fedsgd.FedSgd, state: Any) -> Client:
-    """Of :func:`fedspec.algorithms.fedsgd.step`."""
+    """Clients of :func:`fedspec.algorithms.fedsgd.step`."""
     return lambda i, x, gradient, tau: run_in_place(sgd_of(h), x, gradient, tau)[0]
 
 
 def dp_fedavg_client(h: private.DpFedAvg, state: Any) -> Client | None:
-    """Of :func:`fedspec.algorithms.private.step`; where gradients are clipped, as it is written."""
+    """Clients of :func:`fedspec.algorithms.private.step`; None if gradients are clipped."""
     if h.clipped is Clipped.GRADIENTS:
         return None
     return lambda i, x, gradient, tau: clip(run_in_place(sgd_of(h), x, gradient, tau)[0].sub_(x), clip_norm=h.clip_norm)
 
 
 def late_client(h: Any, state: Any) -> Client:
-    """Of Client-Centric's Algorithm 3 and of :func:`fedspec.algorithms.fedbuff.step`."""
+    """Clients of Client-Centric's Algorithm 3 and of :func:`fedspec.algorithms.fedbuff.step`."""
 
     def client(i: Any, x_mu: Any, gradient: Any, K: int) -> Stack:
         change = run_in_place(sgd_of(h), x_mu, gradient, K)[0].sub_(x_mu)
@@ -205,7 +205,7 @@ def late_client(h: Any, state: Any) -> Client:
 
 
 def fedasync_client(h: fedasync.FedAsync, state: Any) -> Client:
-    """Of :func:`fedspec.algorithms.fedasync.step`."""
+    """Clients of :func:`fedspec.algorithms.fedasync.step`."""
     return lambda i, x_mu, gradient, K: run_in_place(solvers.proximal(h.eta_l, h.mu), x_mu, gradient, K)[0]
 
 

@@ -192,7 +192,7 @@ def mean_change(X: Stack, x: Any, rows: list[int]) -> Any:
 
 
 def descend(eta_l: float, X: Stack, clients: Clients, S: list[int], t: int, rows: list[int] | None = None) -> None:
-    """One step of SGD of some clients, a block at a time; their rows are those of their numbers, or these."""
+    """Take a step of SGD at some clients, a block at a time; their rows are their numbers, or these."""
     size = default_block(X[0])
     places = S if rows is None else rows
     for begin in range(0, len(S), size):

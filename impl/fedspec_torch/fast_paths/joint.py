@@ -72,7 +72,7 @@ def decaying(solver: solvers.InPlace, rate: solvers.Rate, wd: float) -> solvers.
 
 
 def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
-    """Of :func:`fedspec.algorithms.fedada2.step`; with Adam clients, or sets other than axes, as it is written."""
+    """Clients of :func:`fedspec.algorithms.fedada2.step`; None for Adam, or sets other than axes."""
     cover: Any = state.cover
     if h.client is Adaptivity.ADAM or h.cover is not CoverName.AXES:
         return None
@@ -81,14 +81,14 @@ def fedada2_client(h: fedada2.FedAda2, state: Covered) -> Client | None:
 
 
 def joint_local_client(h: joint_local.JointLocal, state: Adaptive) -> Client:
-    """Of :func:`fedspec.algorithms.joint_local.step`."""
+    """Clients of :func:`fedspec.algorithms.joint_local.step`."""
     if h.client is Adaptivity.ADAM:
         return changed_by(adaptive_solvers.adam(rate_of(h), beta1=h.beta1_l, beta2=h.beta2_l, eps=h.eps))
     return changed_by(adaptive_solvers.adagrad(rate_of(h), eps=h.eps))
 
 
 def joint_direct_client(h: joint_direct.JointDirect, state: Adaptive) -> Client:
-    """Of :func:`fedspec.algorithms.joint_direct.step`.
+    """Clients of :func:`fedspec.algorithms.joint_direct.step`.
 
     Where what was sent is taken out of v again, (v - beta2^t v_0) / (1 - beta2^t) is what v from 0 is corrected to.
     """
@@ -109,7 +109,7 @@ def joint_direct_client(h: joint_direct.JointDirect, state: Adaptive) -> Client:
 
 
 def fedadaadagrad_client(h: fedadaadagrad.FedAdaAdagrad, state: Adaptive) -> Client:
-    """Of :func:`fedspec.algorithms.fedadaadagrad.step`."""
+    """Clients of :func:`fedspec.algorithms.fedadaadagrad.step`."""
     return changed_by(delayed_adagrad(h))
 
 
@@ -119,7 +119,7 @@ def delayed_adagrad(h: fedadaadagrad.FedAdaAdagrad) -> solvers.InPlace:
 
 
 def fedadaadam_client(h: fedadaadam.FedAdaAdam, state: Adaptive) -> Client | None:
-    """Of :func:`fedspec.algorithms.fedadaadam.step`; where a short step clears the momentum, as it is written."""
+    """Clients of :func:`fedspec.algorithms.fedadaadam.step`; None if a short step clears the momentum."""
     return changed_by(delayed_adam(h)) if h.dead_zone is DeadZone.STEP else None
 
 
@@ -130,9 +130,9 @@ def delayed_adam(h: Any) -> solvers.InPlace:
 
 
 def dp_joint_client(h: joint_private.DpJoint, state: Covered) -> Client | None:
-    """Of :func:`fedspec.algorithms.joint_private.step`.
+    """Clients of :func:`fedspec.algorithms.joint_private.step`.
 
-    With clipped gradients, Adam over sets, or sets other than axes, as it is written.
+    None with clipped gradients, Adam over sets, or sets other than axes: then the text runs as written.
     """
     cover: Any = state.cover
     sent: Any = state.server.v
@@ -152,9 +152,9 @@ def dp_joint_client(h: joint_private.DpJoint, state: Covered) -> Client | None:
 
 
 def fedblended_client(h: fedblended.FedBlended, state: Covered) -> Client | None:
-    """Of :func:`fedspec.algorithms.fedblended.step`; Adam over sets is run by its rule.
+    """Clients of :func:`fedspec.algorithms.fedblended.step`; the rule itself runs Adam over sets.
 
-    With sets other than axes, or SGD with a dead zone, as it is written.
+    None with sets other than axes, or SGD with a dead zone: then the text runs as written.
     """
     cover: Any = state.cover
     if h.cover is not CoverName.AXES or h.eps_s != 0:
@@ -179,7 +179,7 @@ def fedblended_client(h: fedblended.FedBlended, state: Covered) -> Client | None
 
 
 def normalised_client(h: normalised.FedAvgNormalised, state: Any) -> Client:
-    """Of :func:`fedspec.algorithms.normalised.step`."""
+    """Clients of :func:`fedspec.algorithms.normalised.step`."""
     return changed_by(adaptive_solvers.normalised(h.eta_l, eps=h.eps))
 
 

@@ -30,7 +30,7 @@ from fedspec_torch.local.solvers import InPlace, Step
 
 
 def is_plain(h: local_ams.FedAms) -> bool:
-    """Whether the options are those of the canonical reading, with any memory of one index, correction and count."""
+    """True for options of the canonical reading, with any memory of one index, correction and count."""
     shared = (
         h.gradient is LocalGradient.FRESH
         and h.memory is not ClientMemory.TWO_INDEX
@@ -56,7 +56,7 @@ LEAST_DECAY = 2.0**-10
 
 
 def decay_interval(beta2: float) -> int:
-    """How many steps v decays for at once; it depends on nothing else, so that a client is what it is alone."""
+    """Steps that v decays for at once; a function of beta2 alone, so that a client's numbers are its own."""
     return max(1, int(math.log(LEAST_DECAY) / math.log(beta2))) if beta2 > 0 else 1
 
 
@@ -96,7 +96,7 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
         before, (ys, ms, vs, qs) = block, parts_of(block, y, m, v, q)
 
         def finish(taken: int, left: int) -> None:
-            """Of clients that have taken so many steps, those beyond the first few are done."""
+            """Decay v of clients that are done after so many steps, except that of the first few clients."""
             for v_l in vs if taken % p else ():
                 v_l[left:].mul_(h.beta2 ** (taken % p - p))
 
@@ -127,7 +127,7 @@ def solver(h: local_ams.FedAms, state: State, own: Any, most: int) -> InPlace:
 def in_two_passes(
     h: fedlamb.FedLamb, state: State, inverse: Tensor, m: Tensor, v: Tensor, corrected: Callable[[int], Tensor]
 ) -> Step:
-    """The same in compiled loops; v decays at every step, in the pass that adds to it."""
+    """Step of LAMB in compiled loops; v decays at every step, in the pass that adds to it."""
     stepped: Any = import_module("fedspec_torch.layers.compiled_lamb").stepped
     layers = np.array([(l.start, l.stop) for l in state.layers])
 
@@ -171,7 +171,7 @@ def quotients(xs: Sequence[Tensor], qs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def lamb_client(h: local_ams.FedAms, state: State) -> Client | None:
-    """Of :func:`fedspec.algorithms.local_ams.run`; under options that are not plain, as it is written."""
+    """Clients of :func:`fedspec.algorithms.local_ams.run`; None under options that are not plain."""
     if not is_plain(h):
         return None
 

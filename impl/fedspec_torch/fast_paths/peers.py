@@ -39,7 +39,7 @@ class Two:
         self._first = True
 
     def turn(self) -> None:
-        """What was written is read from now on."""
+        """Swap the stacks, so that the written one is read from now on."""
         spare = torch.empty_like(self.next) if self._first else self.now
         self.now, self.next, self._first = self.next, spare, False
 

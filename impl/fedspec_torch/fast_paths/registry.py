@@ -43,7 +43,7 @@ FAST: dict[Callable[..., Any], Callable[..., Any]] = {
     local.local_run: local_run,
     fedprox.local: local_proximal,
 }
-"""What is run in place of a function of the specification; it takes clients of unequal numbers of steps at once."""
+"""Fast versions by function of the specification; they take clients of unequal numbers of steps at once."""
 
 UNDIVIDED: dict[Callable[..., Any], Callable[..., Any]] = {
     afga.step: fast_gossip.step,
@@ -53,10 +53,10 @@ UNDIVIDED: dict[Callable[..., Any], Callable[..., Any]] = {
     peers.gossip_pga: fast_peers.gossip_pga,
     dadam.dadam: fast_peers.dadam,
 }
-"""What is run in place of the steps of programs, where one rank has all clients."""
+"""Fast steps of programs, if one rank has all clients."""
 
 CLIENTS = fast_clients.CLIENTS | fast_joint.CLIENTS | fast_lamb.CLIENTS
-"""What makes the clients of a program, whose step is otherwise as it is written.
+"""Fast clients by the step of a program, whose other parts run as written.
 
 Recorded in their place (:mod:`fedspec_torch.tracing.clients`), or on tensors where they cannot be, each text took more
 than 1.03 of the form's time in one of four cases at least: 20 clients, 784-10 and 64-128-10, 5 and 1 to 8 steps.
@@ -64,6 +64,6 @@ than 1.03 of the form's time in one of four cases at least: 20 clients, 784-10 a
 
 
 def client_of(program: Program, h: Any, state: Any) -> Client | None:
-    """What a client does in place of what the program's text says; None: the text is run."""
+    """Fast client of a program; None: the program's text is run."""
     make = CLIENTS.get(program.step)
     return make(h, state) if make else None

@@ -35,7 +35,7 @@ HALF = 0.5**0.5
 Server = Callable[..., tuple[Any, dict[str, Any]]]
 
 Begins: TypeAlias = Callable[[], None] | None
-"""Who is told when clients are done and the state is written over next."""
+"""Callback for the moment when clients are done and the state is written over next."""
 
 
 def adagrad_(state: Adaptive, delta: Vector, *, eta: float, beta1: float, tau: float) -> Adaptive:
@@ -126,7 +126,7 @@ def compiled(name: str, *vectors: Vector, numbers: tuple[float, ...]) -> None:
 
 
 def chunks(*vectors: Vector) -> Iterator[tuple[Vector, ...]]:
-    """The same coordinates of some vectors, on a CPU a cache's worth at a time; all of them on a GPU."""
+    """Yield chunks of the same coordinates of some vectors: a cache's worth on a CPU, all of them on a GPU."""
     size = CHUNK if vectors[0].device.type == "cpu" else len(vectors[0])
     yield from zip(*(vector.split(size) for vector in vectors), strict=True)
 
@@ -190,4 +190,4 @@ IN_PLACE: dict[Any, Server] = {
     ams.fedamsgrad: fedamsgrad,
     ams.fedams: fedams,
 }
-"""What runs in place of a server where nobody else has its state."""
+"""Fast servers by function of the specification, for states that nobody else holds."""

@@ -110,7 +110,7 @@ def at_every_step(parts: Sequence[Part], rate: Rate, eps: float, v0: float, bloc
 
 
 def in_one_pass(parts: Sequence[Part], rate: Rate, eps: float, mu: Sequence[Sequence[Tensor]]) -> Step:
-    """The same, of vectors and matrices, in compiled loops."""
+    """Step of SM3 on vectors and matrices in compiled loops."""
     stepped: Any = import_module("fedspec_torch.layers.compiled_sm3").stepped
     room = mu[0][0].new_empty(2 * max(max(shape) for _, shape in parts)).numpy()
 

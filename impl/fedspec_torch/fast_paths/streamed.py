@@ -53,7 +53,7 @@ Remember: TypeAlias = Callable[[list[int], Any], Stack]
 
 
 def streamed(clients: Batched, plan: Plan, x: Vector, remember: Remember) -> Stream:
-    """What is added up of every participant, trained when it is asked for."""
+    """Stream of the summands of every participant, which is trained when its summand is needed."""
     plan.check_clients(range(len(clients)))
     assert clients.client
 
@@ -192,7 +192,7 @@ def fednova_alg2_step(h: fednova_alg2.FedNovaAlg2, state: fednova_vr.State, clie
 
 
 def directions(who: list[int], made: tuple[Any, Any]) -> Stack:
-    """Of clients that remember nothing what they send."""
+    """Messages of clients that remember nothing."""
     d: Stack = made[0]
     return d
 

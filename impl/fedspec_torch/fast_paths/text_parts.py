@@ -1,4 +1,4 @@
-"""Which parts of an algorithm's text a run enters as they stand, and which it runs in another form."""
+"""Parts of an algorithm's text: those that a run enters as written, and those that it replaces by fast versions."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ RECORDED = (
     "recorded, and computed in one pass a step (fedspec_torch.tracing.clients), on a CPU in blocks of 2^16 numbers or "
     "more, 2^13 where steps are unequal; else, and where it looks at numbers, on tensors"
 )
-"""What is done with the text of a client that has no other form."""
+"""Treatment of a client's text without a fast version."""
 
 TENSORS = "on tensors, a stack of clients at once"
-"""What is done with a text that cannot be recorded."""
+"""Treatment of a text that cannot be traced."""
 
 COUNTING = f"{TENSORS}: it counts the steps of each client, which no recording does"
 

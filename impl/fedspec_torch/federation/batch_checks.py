@@ -1,4 +1,4 @@
-"""Whether a module and a loss can be trained as they are: what is seen on a first minibatch, and on later ones.
+"""Checks of a module and a loss on the first minibatch, and on later ones: can they be trained as they are?
 
 A run is a function of model, minibatches and numbers alone; what draws at random, or keeps something from one call to
 the next, would make it one of the order of calls too, and no saved run could go on as if it had not been stopped.
@@ -145,7 +145,7 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
 
 @contextmanager
 def explaining_watched(network: Network, inputs: Tensor, targets: Tensor) -> Iterator[None]:
-    """What fails only while operators are watched is told so: CTC of lengths on the CPU, of scores on a GPU.
+    """Explain errors that only occur while operators are watched: CTC of lengths on the CPU, of scores on a GPU.
 
     Raises:
         ModuleError: in place of torch's error.
@@ -168,7 +168,7 @@ def explaining_watched(network: Network, inputs: Tensor, targets: Tensor) -> Ite
 def naming_owner(
     whose: str, examples: Callable[[], tuple[Tensor, Tensor]], client: int | None = None
 ) -> Iterator[None]:
-    """What model and loss do not take is told with whose it is and what is in it.
+    """Name the owner and content of a minibatch that the model or the loss does not take.
 
     Raises:
         ModuleError: in place of torch's error.
@@ -192,7 +192,7 @@ def naming_owner(
 
 @contextmanager
 def naming_clients(who: Sequence[int], batches: Sequence[Minibatch]) -> Iterator[None]:
-    """What is not taken of the last of these minibatches is told with the clients."""
+    """Name the clients if the last of these minibatches is not taken."""
     some = ", ".join(map(str, who[:5])) + (", ..." if len(who) > 5 else "")
     one = who[0] if len(who) == 1 else None
     with naming_owner(f"client{'s' * (len(who) > 1)} {some}", lambda: (batches[-1].inputs, batches[-1].targets), one):
@@ -201,7 +201,7 @@ def naming_clients(who: Sequence[int], batches: Sequence[Minibatch]) -> Iterator
 
 @contextmanager
 def naming_culprit(network: Network, who: Sequence[int], x: Stack, batches: Sequence[Minibatch]) -> Iterator[None]:
-    """The same, with the one client whose minibatch plain autograd does not take, whichever way it was found in.
+    """Name the client whose minibatch plain autograd does not take, whichever way found it.
 
     Raises:
         ModuleError: in place of torch's error.
@@ -259,7 +259,7 @@ def _draws(network: Network, inputs: Tensor, targets: Tensor, device: torch.devi
 
 
 def _moves(state: Callable[[], list[bytes]], call: Callable[[], object]) -> bool:
-    """Whether a generator moves with every call: it may be another thread of the program that drew from it."""
+    """True if a generator moves with every call; another thread may have drawn from it."""
     if threading.active_count() == 1:
         return True
     for _ in range(LOOKS):

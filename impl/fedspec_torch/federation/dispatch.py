@@ -1,4 +1,4 @@
-"""Which way the gradients of a block take, and which its whole runs: looked at, and measured, before any is taken."""
+"""Dispatch of blocks: the way to gradients and to whole runs, checked and measured before it is taken."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Ways:
 
     @property
     def is_first(self) -> bool:
-        """Whether nothing was looked at yet."""
+        """True if nothing was looked at yet."""
         return not self._first
 
     def known(self, n: int) -> str | None:
-        """How the gradients of a block of n clients are computed; None: the first of about that size shows it."""
+        """Way to the gradients of a block of n clients; None until the first block of about that size."""
         found = self.choices.get(n.bit_length())
         name = self._named or (found.name if found else None)
         return name if name in self._agreed else None
@@ -57,7 +57,7 @@ class Ways:
         return "layered" if self.way == "fused" else self.way
 
     def for_block(self, x: Stack, batch: Minibatch, ignored: str = "") -> str:
-        """How the gradients of a block are computed, looked at and measured when the first of about its size comes by.
+        """Way to the gradients of a block, checked and measured on the first block of about its size.
 
         Args:
             x: the models.
@@ -169,7 +169,7 @@ class Ways:
             self.take_for(2**bits - 1, n)
 
     def run_for(self, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str]) -> tuple[str, Run]:
-        """How a block takes all its steps of plain SGD, measured when the first block of about its size comes by.
+        """Way to all steps of plain SGD of a block, measured on the first block of about its size.
 
         Args:
             x: where the clients begin.

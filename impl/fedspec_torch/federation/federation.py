@@ -131,7 +131,7 @@ class Federation:
 
     @cached_property
     def modes(self) -> dict[nn.Module, bool]:
-        """Which parts of the module are in their training mode."""
+        """Training mode of each part of the module."""
         return {part: part.training for part in self.model.modules()}
 
     @cached_property
@@ -141,12 +141,12 @@ class Federation:
 
     @cached_property
     def reader(self) -> Reader | None:
-        """What reads the examples from Datasets, if there are any."""
+        """Reader of the examples, if the data are Datasets."""
         return reader(self.data, self.parts, self.keys)
 
     @cached_property
     def pool(self) -> Pool:
-        """Where the examples come from."""
+        """Source of the examples."""
         if self.reader is not None:
             made = GeneratedPool(self.reader, self.reader.examples, self.x0.device, "its Dataset")
             self.reader.look()
@@ -158,7 +158,7 @@ class Federation:
 
     @cached_property
     def ways(self) -> Ways:
-        """How gradients are computed."""
+        """Dispatch of gradients."""
         return Ways(self.network, self.way, self.choices, self.x0)
 
     @cached_property
@@ -168,7 +168,7 @@ class Federation:
 
     @cached_property
     def stated(self) -> GradientOptions | None:
-        """What is done to every gradient; None: nothing."""
+        """Options applied to every gradient; None: none."""
         found = GradientOptions(self.clip, self.weight_decay, self.accumulate)
         return None if found == GradientOptions() else found
 
@@ -179,12 +179,12 @@ class Federation:
 
     @cached_property
     def own(self) -> Fingerprint:
-        """What module and loss computed with beside the parameters when the federation was made."""
+        """Fingerprint of module and loss beside the parameters, when the federation was made."""
         return fingerprint_of(self.model, self.loss)
 
     @cached_property
     def setup(self) -> Setup:
-        """What algorithms ask before the first round."""
+        """Setup that algorithms ask for before the first round."""
         return Setup(tuple(self.pool.examples), self.network.shapes)
 
     def __len__(self) -> int:
@@ -223,7 +223,7 @@ class Federation:
 
     @contextmanager
     def in_its_modes(self) -> Iterator[None]:
-        """Each part of the module trains in the mode that it had when the federation was made; afterwards as it was."""
+        """Put each part of the module into the mode that it had when the federation was made; restore it afterwards."""
         with modes_kept(self.model):
             for part in self.model.modules():
                 part.training = self.modes.get(part, part.training)
@@ -247,10 +247,10 @@ class Federation:
                     part.momentum = momentum
 
     def not_taken(self, client: int | None, test: Examples | None = None) -> str:
-        """Which of a client's examples, or of the test set, module or loss do not take by itself, in words.
+        """Name an example of a client, or of the test set, that module or loss does not take by itself.
 
-        Nothing where that is true of none or of all, which is no matter of one, and on a GPU, where an index outside a
-        table breaks off every later call.
+        Empty if that is true of none or of all examples; also on a GPU, where an index outside a table breaks every
+        later call.
         """
         if self.x0.device.type != "cpu":
             return ""
@@ -302,7 +302,7 @@ class Federation:
 
 
 def on(federation: Federation, device: torch.device | str) -> Federation:
-    """The same federation with module and data on another device."""
+    """Move a federation, with module and data, to another device."""
     given: dict[str, Any] = {}
     if isinstance(pool := federation.pool, Held):
         data = [(inputs.to(device), targets.to(device)) for inputs, targets in pool.data]

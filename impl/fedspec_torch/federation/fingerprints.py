@@ -1,4 +1,4 @@
-"""What a module and a loss compute with beside what is trained: it has to be the same for a run to go on.
+"""Fingerprints of everything that a module and a loss compute with beside trained parameters.
 
 It is read when a federation is made. What forward leaves in the module later, such as a table that it makes at its
 first call, is no part of it: what forward reads again and changes is refused elsewhere.
@@ -25,7 +25,7 @@ from fedspec_torch.federation.side_effects import content
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a module and a loss compute with beside the parameters that are trained.
+    """Fingerprint of a module and a loss beside the parameters that are trained.
 
     Attributes:
         digests: of all of it, by what it is of.
@@ -37,7 +37,7 @@ class Fingerprint:
 
 
 def fingerprint_of(module: nn.Module, loss: Any) -> Fingerprint:
-    """What they compute with now."""
+    """Compute the fingerprint of a module and a loss now."""
     text = re.sub("0x[0-9a-f]+", "", repr(module))
     lines = {f"line {n}": line.strip() for n, line in enumerate(text.splitlines(), 1)}
     of_loss, of_module = (digested(external_values(part)) for part in (loss, module))
@@ -52,7 +52,7 @@ def fingerprint_of(module: nn.Module, loss: Any) -> Fingerprint:
 
 
 Piece: TypeAlias = tuple[str, str, bytes]
-"""Where something stands, its value if that is short, and its bytes."""
+"""Path of a piece, its value if that is short, and its bytes."""
 
 
 def digested(pieces: Iterable[Piece]) -> tuple[str, dict[str, str]]:
@@ -65,7 +65,7 @@ def digested(pieces: Iterable[Piece]) -> tuple[str, dict[str, str]]:
 
 
 def differing(there: Mapping[str, Any], here: Mapping[str, Any], most: int = 3) -> str:
-    """What is other in two mappings, with both values; of many the first few."""
+    """Describe the differences of two mappings, with both values; of many, the first few."""
 
     def said(name: str) -> str:
         was = f"was {there[name]}" if name in there else "was not there"
@@ -76,7 +76,7 @@ def differing(there: Mapping[str, Any], here: Mapping[str, Any], most: int = 3) 
 
 
 def external_values(value: Any, depth: int = 6, where: str = "") -> Iterator[Piece]:
-    """What a module or a loss computes with beside the parameters that are trained.
+    """Yield everything that a module or a loss computes with beside the parameters that are trained.
 
     Frozen parameters, buffers, numbers in attributes; of a function those that its text, its defaults, its closure and
     its module's globals hold.
@@ -146,11 +146,11 @@ FEW, SHORT = 4, 40
 """Numbers of a tensor, and letters of a value, that are told as they are."""
 
 NUMBERS = (int, float, complex, Tensor, np.ndarray)
-"""Of what a function's module holds, these; others are functions and modules with names of their own."""
+"""Types that count among a function's globals; others are functions and modules with names of their own."""
 
 
 def digest(pieces: Iterable[bytes]) -> str:
-    """Of some bytes, short."""
+    """Short digest of bytes."""
     found = sha256()
     for piece in pieces:
         found.update(piece)

@@ -1,4 +1,4 @@
-"""What training scripts do to a gradient before a step is taken: accumulation, clipping, weight decay.
+"""Options that training scripts apply to a gradient before a step: accumulation, clipping, weight decay.
 
 A local step then is along ``clip(mean of A minibatches' gradients) + lambda y``, in this order, whichever solver takes
 it: an algorithm asks for stochastic gradients and does not say whence they come. What would change an algorithm itself,
@@ -17,7 +17,7 @@ from fedspec_torch.arith import Stack, check_whole
 
 @dataclass(frozen=True)
 class GradientOptions:
-    """What is done to every gradient.
+    """Options applied to every gradient.
 
     Attributes:
         clip: the largest length of a client's gradient: longer ones are shortened to it; None: none is.

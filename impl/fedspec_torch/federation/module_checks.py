@@ -1,4 +1,4 @@
-"""Whether a module can be trained as it is, as far as its parts and its parameters show it before anything runs."""
+"""Checks of a module's parts and parameters, before anything runs: can it be trained as it is?"""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def warn_of_evaluation(module: nn.Module) -> None:
 
 
 def _trains_otherwise(part: nn.Module) -> bool:
-    """Whether a part of torch's does something else in its training mode."""
+    """True if a part of torch's behaves differently in its training mode."""
     match part:
         case _NormBase():
             return bool(part.track_running_stats)

@@ -1,4 +1,4 @@
-"""All local steps of plain SGD of a block of clients, in each of the ways that there are.
+"""Whole runs of plain SGD for a block of clients, in each of several ways.
 
 * ``compiled``: one client after another in compiled loops (:mod:`fedspec_torch.layers.loops`);
 * ``fused``: a program for each client on a GPU (:mod:`fedspec_torch.gradients.fused`);
@@ -32,13 +32,13 @@ from fedspec_torch.local.solvers import InPlace
 
 
 def is_plain(solver: InPlace) -> bool:
-    """Whether a solver is plain SGD: a step is y - rate(k) g and nothing else."""
+    """True if a solver is plain SGD: a step is y - rate(k) g and nothing else."""
     return solver.rate is not None and solver.begin is None and not (solver.parts or solver.kept)
 
 
 @dataclass(frozen=True)
 class ClientExtras:
-    """What clients have beside their models.
+    """State of clients beside their models.
 
     Attributes:
         seed: of a client's draws at a local step; None: it draws nothing.
@@ -58,7 +58,7 @@ def descend_alone(
     own: ClientExtras | None = None,
     form: torch.memory_format = torch.preserve_format,
 ) -> Tensor:
-    """One client's steps y - rate(k) grad F(y; batch k), written over its model; the loss where it begins."""
+    """Take a client's steps y - rate(k) grad F(y; batch k) in place, and return the first loss."""
     first: Tensor = y.new_empty(())
     own = own or ClientExtras()
     with network.lying_in(y, form=form) as parameters:

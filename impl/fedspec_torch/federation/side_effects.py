@@ -1,4 +1,4 @@
-"""What a module or a loss does beside its output: what it writes to, and what it keeps in its attributes."""
+"""Side effects of a module or a loss: what it writes to, and what it keeps in its attributes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class WriteWatcher(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def held_values(module: nn.Module, loss: Any) -> dict[str, Hashable]:
-    """What the parts of a module, and a loss, have in their attributes and closures, by where it is.
+    """Values in the attributes and closures of a module's parts and of a loss, by path.
 
     Parameters and buffers, which are looked at elsewhere, are left out; so is what is not known to have a value.
     """
@@ -79,7 +79,7 @@ def held_values(module: nn.Module, loss: Any) -> dict[str, Hashable]:
 
 
 HELD = frozenset(vars(nn.Module()))
-"""What every module has."""
+"""Attributes of every module."""
 
 
 def value_of(thing: Any) -> Hashable:
@@ -144,7 +144,7 @@ def _of_tensor(tensor: Tensor) -> Hashable:
 
 
 def content(cell: CellType) -> Any:
-    """What a closure holds; None: nothing yet."""
+    """Content of a closure's cell; None if it is empty."""
     try:
         return cell.cell_contents
     except ValueError:

@@ -18,7 +18,7 @@ from fedspec.errors import PlanError
 
 
 class Reading(StrEnum):
-    """What becomes of the running statistics of those who took part."""
+    """Treatment of the participants' running statistics."""
 
     AVERAGED = "averaged"
     """Sent and averaged as the models are by FedAvg, by sample sizes: b = sum_i n_i b_i / sum_i n_i."""
@@ -28,7 +28,7 @@ class Reading(StrEnum):
     shift as well."""
 
     LAST = "last"
-    """Those of the participant that stands last: what comes of one module that is lent to one after another."""
+    """Statistics of the last participant, as if one module is lent to one client after another."""
 
     RECOMPUTED = "recomputed"
     """Thrown away; where the model is evaluated or given out, they are those of one pass of it over all examples of

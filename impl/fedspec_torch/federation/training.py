@@ -93,7 +93,7 @@ class Training:
         return found
 
     def seed(self, i: int, k: int) -> int:
-        """What torch's generator is seeded with before local step k of a client, where the module draws."""
+        """Seed of torch's generator before local step k of a client, if the module draws."""
         return seed_of(self.minibatches.seed, self.round, i, k)
 
     def dressed(self, batch: Minibatch, k: int, who: Sequence[int]) -> Minibatch:
@@ -163,7 +163,7 @@ class Trained:
         return taken
 
     def memory(self, x: Stack, name: str) -> Stack:
-        """Where a solver keeps something of each client: other clients write over it."""
+        """Memory for a solver's vectors of each client; later clients write over it."""
         return self.training.ways.network.vector_of(x, name)
 
     def run_in_place(self, solver: InPlace, x: Stack, tau: Sequence[int]) -> tuple[Stack, ...] | None:
@@ -194,7 +194,7 @@ class Trained:
         return self.layered(solver, x, tau) if not self.training.stated and self.is_layered(solver, x) else None
 
     def _runs(self, solver: InPlace, x: Stack) -> dict[str, Run | str]:
-        """All ways to a whole run of plain SGD; the one in place is by the way to the gradients."""
+        """Ways to a whole run of plain SGD; the one in place uses the way to the gradients."""
         who = self.batches.clients
 
         def in_place(tau: Sequence[int]) -> Ended:
@@ -217,7 +217,7 @@ class Trained:
         return {IN_PLACE: in_place, **found}
 
     def is_layered(self, solver: InPlace, x: Stack) -> bool:
-        """Whether a solver takes all its steps in layers that are written out."""
+        """True if a solver takes all its steps in layers that are written out."""
         if len(self._sizes) > 1 or self._way(len(x)) != "layered":
             return False
         return not solver.parts or [at for at, _ in solver.parts] == [
@@ -253,7 +253,7 @@ class Trained:
         run: Callable[[Stack, Callable[[int, int], Minibatch]], Ended],
         held: object,
     ) -> Ended | None:
-        """What a run in this memory gives, in one launch; None: it was not recorded."""
+        """Run in this memory, replayed in one launch; None: it was not recorded."""
         ways, walk, b = self.training.ways, self.batches.walk, self._sizes[0]
         if ways.way or x.device.type not in graphs.RECORDS:
             return None
@@ -357,7 +357,7 @@ class Trained:
         return f"targets of {IGNORED}, which cross-entropy leaves out, are {Reason.NOT_WRITTEN_OUT}"
 
     def _aside(self, way: str | None) -> bool:
-        """Whether these clients are looped over, where others are trained in a way that is written out.
+        """True if these clients are looped over, while others are trained in a way that is written out.
 
         Raises:
             LayersError: that way is asked for by name.

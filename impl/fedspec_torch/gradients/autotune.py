@@ -1,4 +1,4 @@
-"""Which way to the gradients is taken, and which to whole runs of SGD: the one that is measured to be fastest."""
+"""Choice of the fastest way to the gradients, and to whole runs of SGD, by measuring."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _tried(way: Way, network: Network, x: Stack, batch: Minibatch) -> object:
 
 
 def choose_run(choice: Choice, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str], repeat: int = 3) -> Choice:
-    """How whole runs of plain SGD are taken: in the way that is fastest and comes to the models of that in place.
+    """Choose the fastest way to whole runs of plain SGD among those that give the models of the run in place.
 
     Args:
         choice: the way to the gradients.
@@ -181,7 +181,7 @@ def _found(choice: Choice, run: str, measured: str, refused: Mapping[str, str]) 
 
 
 def differs(x: Stack, tau: Sequence[int], run: Run, in_place: Run) -> str:
-    """What a way to a run shows that the run in place does not; nothing if they come to the same models."""
+    """Describe the difference of a run from the run in place; empty if they give the same models."""
     few = [min(t, FEW) for t in tau]
     (models, *_), losses = in_place(few)
     want = models.clone(), losses
@@ -241,5 +241,5 @@ def _wait(x: Tensor) -> None:
 
 
 def first_line(error: Any) -> str:
-    """What an error says first."""
+    """First line of an error."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:100]

@@ -38,12 +38,12 @@ TILE = 2**12
 
 
 def is_at_hand(x: Tensor) -> bool:
-    """Whether tensors are where a kernel may run: on a GPU, or anywhere where Triton interprets."""
+    """True for tensors that a kernel may run on: on a GPU, or anywhere if Triton interprets."""
     return x.device.type == "cuda" or interpreted()
 
 
 def interpreted() -> bool:
-    """Whether Triton is told to interpret kernels."""
+    """True if Triton is set to interpret kernels."""
     return os.environ.get("TRITON_INTERPRET", "").lower() in ("1", "true", "on", "yes", "y")
 
 
@@ -131,7 +131,7 @@ def padded(size: int) -> int:
 
 
 def places(chain: Chain) -> dict[str, int]:
-    """Where weights and biases stand in the vector of a model; -1: there are none."""
+    """Offsets of weights and biases in the vector of a model; -1: there are none."""
     first, last = chain.stages[0].linear, chain.stages[-1].linear
 
     def at(part: slice | None) -> int:

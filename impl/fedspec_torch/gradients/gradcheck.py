@@ -1,4 +1,4 @@
-"""Whether a way trains what it was given: its losses and gradients beside plain autograd's on the caller's own module.
+"""Gradient check: a way's losses and gradients against plain autograd's on the caller's own module.
 
 A way that is written out, or that hands its own tensors to the module, may see something else than the module with its
 parameters set does: a replaced ``forward``, parameters in a closure, a penalty on ``model.parameters()`` in the loss, a
@@ -23,7 +23,7 @@ from fedspec_torch.layers.chains import LayersError, cross_entropy, hooked
 from fedspec_torch.refusals import ModuleError, Reason
 
 BESIDE = 1e-2
-"""How far beside, as a share of a parameter and of all parameters' root mean square."""
+"""Distance of the checked models, as a share of a parameter and of all parameters' root mean square."""
 
 ROUNDINGS = 64
 """By so many units in the last place two ways may differ, where plain autograd is not itself less exact."""
@@ -89,7 +89,7 @@ class Look:
         return x.new_empty(1, 0), loss.detach()[None]
 
     def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:
-        """What a way shows that is not plain autograd; nothing if it is, up to rounding.
+        """Describe the difference of a way from plain autograd; empty if it is none, up to rounding.
 
         Raises:
             Exception: what the way does not bear.
@@ -113,7 +113,7 @@ class Look:
 
     @cached_property
     def _unit(self) -> float:
-        """What a product is rounded to."""
+        """Rounding unit of a product."""
         if self.network.precision:
             return float(2**-8)
         if self.about.dtype == torch.float32 and self.about.device.type == "cuda":
@@ -128,7 +128,7 @@ class Look:
         return float(min(self.rounding + 16 * largest_error(moved, want), max(self.rounding, self._unit**0.5)))
 
     def _saturated(self, name: str, x: Stack, found: Sequence[Tensor], want: Sequence[Tensor]) -> bool:
-        """Whether a way that is written out is as near as cross-entropy is exact.
+        """True if a way that is written out is as near as cross-entropy is exact.
 
         Where a class is all but certain, p - 1 is the difference of two numbers near 1, and rounded as these are. So
         gradients are apart by roundings of those that outputs would have which are sent back whole.

@@ -92,12 +92,12 @@ class Recording:
 
 @dataclass(frozen=True, eq=False)
 class Recordings:
-    """Those of one network, the latest last; None for a run that was seen once, a text for one that cannot be had."""
+    """Recordings of a network, the latest last; None for a run seen once, a text if it cannot be recorded."""
 
     known: dict[Hashable, Recording | str | None] = field(default_factory=dict)
 
     def run(self, key: Hashable, x: Stack, rows: Callable[[], Tensor], body: Body, held: object) -> Ended | None:
-        """What a run gives, by its recording; models and losses stay until the next run. None: step by step is the way.
+        """Replay a run from its recording, valid until the next run; None: take it step by step.
 
         Args:
             key: what it is made of.
@@ -143,7 +143,7 @@ class UnknownPartError(TypeError):
 
 
 def run_key(part: Any) -> Hashable:
-    """What tells two runs apart: numbers by their values, tensors by where they lie, functions by what they close over.
+    """Key of a run: numbers by value, tensors by address, functions by what they close over.
 
     Raises:
         UnknownPartError: it has a part that is none of these.

@@ -83,7 +83,7 @@ class Network:
 
     @cached_property
     def parameters(self) -> dict[str, nn.Parameter]:
-        """What is trained, by name, each once however often the module uses it; what holds no number is not."""
+        """Trained parameters by name, each once however often the module uses it; empty ones are left out."""
         return {name: p for name, p in self.module.named_parameters() if p.requires_grad and p.numel()}
 
     @cached_property
@@ -98,7 +98,7 @@ class Network:
 
     @property
     def draws(self) -> bool:
-        """Whether module or loss draws, for all that was seen at the first call."""
+        """True if module or loss drew random numbers at the first call."""
         return module_state.RANDOM in self.asked
 
     @property
@@ -126,12 +126,12 @@ class Network:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """How many numbers each of them holds."""
+        """Number of entries of each parameter."""
         return [prod(shape) for shape in self.shapes.values()]
 
     @cached_property
     def places(self) -> dict[str, tuple[str, ...]]:
-        """Where each of them stands in the module: a parameter may be used by several of its parts.
+        """Paths of each parameter in the module: several of its parts may share one.
 
         A part that has several names is entered by one of them: torch 2.13 leaves the last call's tensors in it
         otherwise.
@@ -158,7 +158,7 @@ class Network:
 
     @cached_property
     def is_written_out(self) -> bool:
-        """Whether the way ``layered`` is open."""
+        """True if the way ``layered`` is open."""
         try:
             _ = self.written_out
         except layers.LayersError:
@@ -166,17 +166,17 @@ class Network:
         return True
 
     def buffer(self, x: Stack) -> Stack:
-        """Where gradients of such a block are written, the same at every step of this thread."""
+        """Buffer for the gradients of such a block, the same at every step of this thread."""
         return self._kept("g", x, (), lambda: x.new_empty(x.shape))[: len(x)]
 
     def workspace(self, x: Stack, b: int) -> Workspace:
-        """Where such a block with minibatches of b is passed forward and backward, the same for this thread."""
+        """Workspace for such a block with minibatches of b, the same for this thread."""
         found: Workspace = self._kept("work", x, b, lambda: Workspace.of(self.written_out[0], x, b))
         return found.first(len(x))
 
     @cached_property
     def turn(self) -> threading.RLock:
-        """Who has it may call the module: no other thread does, be it for another federation."""
+        """Lock for calls of the module, shared with other federations and threads."""
         with _asked:
             return _turns.setdefault(self.module, threading.RLock())
 
@@ -298,7 +298,7 @@ class Network:
         return found
 
     def vector_of(self, x: Stack, name: str) -> Stack:
-        """Where a solver keeps something of each client of such a block, the same at every run of this thread."""
+        """Buffer for a solver's vectors of each client of such a block, the same at every run of this thread."""
         return self._kept(f"vector {name}", x, (), lambda: x.new_empty(x.shape))[: len(x)]
 
     def recordings(self, x: Stack) -> Recordings:
@@ -307,7 +307,7 @@ class Network:
         return found
 
     def _kept(self, name: str, x: Stack, more: Any, make: Callable[[], Any]) -> Any:
-        """What was made for blocks of that type that were no smaller, or is made and kept in its place."""
+        """Cached value for blocks of that type that were no smaller; else a new one, kept in its place."""
         held, key = vars(self._memory), (x.dtype, x.device, more)
         if name not in held or held[name][0] != key or held[name][1] < len(x):
             held[name] = None
@@ -315,7 +315,7 @@ class Network:
         return held[name][2]
 
     def run(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
-        """What the module makes of a minibatch with these parameters; what nobody trains it reads as it is."""
+        """Output of the module on a minibatch with these parameters; other parameters are read as they are."""
         given = {place: parameters[name] for name, places in self.places.items() for place in places}
         output: Tensor = functional_call(self.module, given, (inputs,), tie_weights=False)
         return output
@@ -360,7 +360,7 @@ class Network:
 
 
 def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """All clients forward at once, one backward pass of the sum of their losses."""
+    """Pass all clients forward at once, and backward once from the sum of their losses."""
     leaf = x.detach().requires_grad_()
     with torch.enable_grad(), network.turn, guard(network.asked), attending(x.device):
         losses = vmap(network.value)(network.named(leaf), batch.inputs, batch.targets)
@@ -392,7 +392,7 @@ def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
 def looped(
     network: Network, x: Stack, batch: Minibatch, form: torch.memory_format = KEPT, out: Stack | None = None
 ) -> tuple[Stack, Weights]:
-    """One client after another.
+    """Differentiate a client after another.
 
     Args:
         network: module and loss.
@@ -428,7 +428,7 @@ def looped(
 
 
 def channels_last(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """One client after another, images and the weights of convolutions in that format.
+    """Differentiate a client after another, with images and weights of convolutions in that format.
 
     Raises:
         ModuleError: the module has changed its parameters.
@@ -479,7 +479,7 @@ def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) 
 
 
 def compiled(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
-    """The same in compiled loops.
+    """Differentiate layers in compiled loops.
 
     Raises:
         LayersError: they do not take the module, the loss, the precision, the models or the minibatch.
@@ -504,7 +504,7 @@ CHANNELS_LAST = "channels_last"
 
 
 ALONE = {"looped": "alone", CHANNELS_LAST: CHANNELS_LAST}
-"""Those that take one client after another, by plain autograd on the module itself, and their whole runs of SGD."""
+"""Ways that take a client after another by plain autograd, and their whole runs of SGD."""
 
 WRITTEN_OUT = ("compiled", "layered")
-"""Those that look into the module."""
+"""Ways that look into the module."""

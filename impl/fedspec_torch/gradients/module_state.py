@@ -1,4 +1,4 @@
-"""What a module has beside its parameters while it trains: running statistics, and what it draws.
+"""State of a module beside its parameters while it trains: running statistics and random draws.
 
 A client's step is a function of its model, its minibatch, and a seed: torch's generator is seeded with it before each
 call of a module that draws. Running statistics move with every call and change no gradient, which is tried before they
@@ -19,14 +19,14 @@ from torch.nn.modules.batchnorm import _NormBase
 from fedspec_torch.data.batches import mixed
 
 RANDOM = "random numbers"
-"""What is noted among what a module asked torch for."""
+"""Note that a module asked torch for random numbers."""
 
 _drawing = threading.RLock()
 """torch's generator is one for all threads."""
 
 
 def tracks(part: nn.Module) -> TypeGuard[_NormBase]:
-    """Whether a part moves running statistics when it is called."""
+    """True if a part moves running statistics when it is called."""
     return isinstance(part, _NormBase) and part.track_running_stats and part.training
 
 
@@ -56,7 +56,7 @@ def write_buffers(buffers: Mapping[str, Tensor], values: Tensor) -> None:
 
 
 def seed_of(seed: int, round: int, client: int, step: int) -> int:
-    """What torch's generator is seeded with before a local step of a client, where the module draws."""
+    """Seed of torch's generator before a local step of a client, if the module draws."""
     # An older NumPy shifts no unsigned number by a Python one.
     return int(mixed(seed, round, client, step, 1)) >> 1
 

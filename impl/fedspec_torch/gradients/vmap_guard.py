@@ -1,4 +1,4 @@
-"""What a module asks torch for that torch's vmap answers otherwise and in silence, and a guard for some of it.
+"""Guard against operators that torch's vmap silently answers otherwise than for one client.
 
 Tables of many clients lie one below the other under vmap, so that an index outside of one is inside its neighbour's.
 And a stack that is passed forward says that nobody wants its gradient. Both are seen at the first call: where no such
@@ -23,13 +23,13 @@ INDEXED = frozenset({"embedding", "embedding_bag", "one_hot", "index_fill", "ind
 """Functions that check what they are given, but not under vmap."""
 
 PADDED = "padding_idx"
-"""Of stacked embeddings torch's backward pass leaves out the padding row of the first client only."""
+"""Option that breaks stacked embeddings: torch's backward pass ignores the first client's padding row alone."""
 
 GRAPH = frozenset({"is_leaf", "grad_fn", "register_post_accumulate_grad_hook"})
-"""What a parameter of one client says, and a row of a stack does not."""
+"""Attributes that a parameter of one client has, and a row of a stack has not."""
 
 FORWARD = frozenset({"requires_grad", "register_hook"})
-"""What an output says while one client is differentiated, and not while all clients are passed forward."""
+"""Attributes that an output has while one client is differentiated, and not in a stacked forward pass."""
 
 
 SCRIPTED = "script"
@@ -71,7 +71,7 @@ class Guarding(TorchFunctionMode):
 
 
 def guard(asked: set[str]) -> AbstractContextManager[Any]:
-    """What is on while all clients are passed forward at once."""
+    """Context of a forward pass of all clients at once."""
     return Guarding() if asked & INDEXED else nullcontext()
 
 
@@ -88,14 +88,14 @@ def asks(module: nn.Module, loss: Any, asked: set[str], name: str) -> str:
 
 
 SCRIPTS = (torch.jit.ScriptModule, torch.jit.ScriptFunction)
-"""What torch runs by itself."""
+"""Types that torch runs by itself."""
 
 UNSEEN = INDEXED | {"requires_grad"}
-"""What a script may ask."""
+"""Requests that a script may make unseen."""
 
 
 def _is_torchs_own() -> bool:
-    """Whether it is torch's own code that calls a function that a mode was asked about."""
+    """True if torch's own code calls the function that a mode sees."""
     frame: Any = sys._getframe(2)
     # A method of tensors that is written in Python asks the mode itself.
     while frame.f_back and frame.f_globals.get("__name__") in ("torch.overrides", "torch._tensor"):
@@ -104,14 +104,14 @@ def _is_torchs_own() -> bool:
 
 
 def _name(func: Any) -> str:
-    """Of a function of torch, an operator's or a property's."""
+    """Name of a function of torch, from an operator or a property."""
     name: str = getattr(func, "__name__", "")
     name = func.__self__.__name__ if name == "__get__" else name.split(".", maxsplit=1)[0]
     return name.removeprefix("_") if name.startswith("_embedding_bag") else name
 
 
 def _is_padded(func: Any, args: Any, kwargs: Any) -> bool:
-    """Whether an embedding has a padding row: in nn.functional None is none, in an operator a negative number."""
+    """True if an embedding has a padding row: not None in nn.functional, not negative in an operator."""
     place = {"embedding": 2, "embedding_bag": 10 if type(func) is FunctionType else 8}.get(_name(func), len(args))
     row = args[place] if place < len(args) else kwargs.get(PADDED)
     return row is not None and (type(func) is FunctionType or row >= 0)

@@ -35,13 +35,13 @@ ENGINES: dict[str, tuple[str, int | None, int, str | None]] = {
     "engine in two shards": ("looped", None, 2, None),
     "engine in bf16": ("stacked", None, 1, "bf16"),
 }
-"""How gradients are computed, how many clients at once, in how many shards, how precisely: variants of the mirror.
+"""Variants of the engine: way to the gradients, clients at once, shards, and precision.
 
 Shards are those of one rank here; that two ranks compute the same numbers is tested in tests/test_mirror/test_ranks.py.
 """
 
 OFFERED = ("engine stacked", "engine looped singly")
-"""Those that obey every law. Shards do not, in the last bits: another client divides the population in another way.
+"""Variants that obey every law. Shards do not, in the last bits: another client changes the division.
 
 bfloat16 obeys none that compares numbers; docs/precision.md says how far off it is.
 """
@@ -76,7 +76,7 @@ def the_output(output: Tensor, target: Tensor) -> Tensor:
 
 
 def with_constant(output: Tensor, target: Tensor) -> Tensor:
-    """The same, and F_i(0) is the target."""
+    """Output whose gradient is the plain one, with F_i(0) equal to the target."""
     return (output + target).mean()
 
 

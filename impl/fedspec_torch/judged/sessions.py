@@ -1,4 +1,4 @@
-"""One case of the judge, computed by the rules and rounds of the mirror.
+"""Sessions of the judge's cases, computed by the rules and rounds of the mirror.
 
 The environment variable ``FEDSPEC_DEVICE`` says where: ``cpu`` (the default), ``cuda``, ``cuda:1``.
 """
@@ -46,7 +46,7 @@ def device() -> torch.device:
 
 
 class CaseSession:
-    """What all sessions share: the case, and the way between its arrays and tensors."""
+    """Base class of sessions: the case, and conversions between its arrays and tensors."""
 
     def __init__(self, algorithm: Algorithm, case: Case) -> None:
         if case.dtype not in ("float32", "float64"):
@@ -59,7 +59,7 @@ class CaseSession:
         return torch.tensor(np.asarray(array, dtype=self.case.dtype), device=self.device)
 
     def vector(self, blocks: Blocks) -> Vector:
-        """All blocks as one vector, in the order of the case's x0 whatever order they came in.
+        """Flatten blocks into a vector, in the order of the case's x0.
 
         Raises:
             ContractError: their names or shapes differ from those of x0.
@@ -76,7 +76,7 @@ class CaseSession:
 
 
 def model_like(state: Any) -> dict[str, Tensor]:
-    """What a state holds for every coordinate, by name; a bare model is x. SM3's mu has an entry for each set."""
+    """Tensors of a state with an entry for every coordinate, by name; a bare model is x, and SM3's mu is left out."""
     if not is_dataclass(state):
         return {"x": state}
     values = {f.name: getattr(state, f.name) for f in fields(state)}

@@ -23,7 +23,7 @@ from fedspec_torch.local.blocks import Part
 from fedspec_torch.refusals import Reason
 
 OTHERWISE = "name way='looped', which takes any module, or no way"
-"""What to do where a way does not take what it was asked for."""
+"""Remedy if a way does not take a module."""
 
 
 class LayersError(FedspecError):
@@ -57,7 +57,7 @@ class Chain:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """Where weights and biases stand in the vector of all parameters, and their shapes, in its order."""
+        """Slices and shapes of weights and biases in the vector of all parameters, in its order."""
         found: list[Part] = []
         for l in (stage.linear for stage in self.stages):
             found.append((l.weight, (l.outputs, l.inputs)))
@@ -131,7 +131,7 @@ def _chain(part: nn.Module) -> Iterator[nn.Module]:
 
 
 def hooked(part: nn.Module) -> bool:
-    """Whether something else is called with a part, or with the gradient of one of its parameters."""
+    """True if a hook is called with a part, or with the gradient of one of its parameters."""
     kinds = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     on_all = (vars(modules)[f"_global{kind}"] for kind in kinds)
     on_parameters = (
@@ -143,7 +143,7 @@ def hooked(part: nn.Module) -> bool:
 
 
 def is_torchs_own(part: nn.Module) -> bool:
-    """Whether a call of a part does what its type says: no hook, no method of its own, plain parameters."""
+    """True if a call of a part does what its type says: no hook, no method of its own, plain parameters."""
     plain = all(type(p) is nn.Parameter for p in part.parameters(recurse=False))
     return plain and not hooked(part) and vars(part).keys() & {"forward", "__call__", "_call_impl"} == set()
 
@@ -207,5 +207,5 @@ def written_out(loss: Any) -> Loss:
 
 
 def _is_other(got: Any, want: Any) -> bool:
-    """Whether an option is not as it is by default; a tensor never is."""
+    """True if an option differs from its default; a tensor always does."""
     return isinstance(got, Tensor) or got != want

@@ -153,7 +153,7 @@ def _forward(layers: Array, x: Array, examples: Array, memory: Array, room: Arra
 
 @compiled
 def _cross_entropy(z: Array, classes: Array, rows: Array, dz: Array, scale: float, loss: Array, room: Array) -> None:
-    """Of softmax(z) less one at the class, times scale / b; the mean loss, if it has a place."""
+    """Gradient of cross-entropy, softmax(z) less one at the class, times scale / b; and the mean loss."""
     outputs, b = z.shape
     top, total = room[:b], room[b : 2 * b]
     top[:] = z[0]
@@ -200,7 +200,7 @@ def _exp(t: float) -> float:
 
 @compiled
 def _mean_square(z: Array, targets: Array, rows: Array, dz: Array, scale: float, loss: Array) -> None:
-    """Of the errors, times 2 scale / (outputs b); the mean of their squares, if it has a place."""
+    """Gradient of the mean square, the errors times 2 scale / (outputs b); and the mean of their squares."""
     outputs, b = z.shape
     value, each = 0.0, z.dtype.type(2 * scale / z.size)
     for k in range(b):

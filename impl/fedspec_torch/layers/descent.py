@@ -33,7 +33,7 @@ from fedspec_torch.local.solvers import InPlace
 Biases: TypeAlias = Sequence[Tensor | None]
 
 Change: TypeAlias = Callable[[int, Tensor, Tensor, float], object]
-"""What is done with the gradient of layer j: it is a factor times dz [n, outputs, b] h^T, h^T the second tensor."""
+"""Consumer of the gradient of layer j: a factor times dz [n, outputs, b] h^T, h^T the second tensor."""
 
 
 def gradients(

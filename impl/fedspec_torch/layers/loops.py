@@ -28,7 +28,7 @@ from fedspec_torch.data.batches import Walk
 from fedspec_torch.layers.chains import Chain, Loss, cross_entropy
 
 NEEDED = ("numba", "scipy", "threadpoolctl")
-"""What the loops are compiled with, where their products come from, and what keeps a product to one thread."""
+"""Packages of the loops: the compiler, the products, and the limit of a product to one thread."""
 
 ROOM = 2**14
 """Entries of products that wait to be added: they stay in the cache nearest to the core."""
@@ -37,7 +37,7 @@ CODES: dict[tuple[str, ...], int] = {(): 0, ("relu",): 1, ("tanh",): 2}
 """Activations of a layer, as the loops have them."""
 
 Memory: TypeAlias = tuple[Array, ...]
-"""What one thread writes to; see the compiled function."""
+"""Arrays that a thread writes to; see the compiled function."""
 
 
 class NoClassError(IndexError):
@@ -70,13 +70,13 @@ def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
 
 
 def is_compiled(x: Any) -> bool:
-    """Whether compiled loops take such numbers here."""
+    """True if compiled loops take such numbers here."""
     return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64) and not missing_packages()
 
 
 @cache
 def missing_packages() -> tuple[str, ...]:
-    """Of those that the loops need."""
+    """Packages that the loops need and that are missing."""
     return tuple(name for name in NEEDED if find_spec(name) is None)
 
 
@@ -173,7 +173,7 @@ _lent: ContextVar[int] = ContextVar("lent", default=0)
 
 
 def threads() -> int:
-    """How many the loops have: as many as torch has, or had when it lent them."""
+    """Number of threads of the loops: as many as torch has, or had when it lent them."""
     return _lent.get() or torch.get_num_threads()
 
 
@@ -200,7 +200,7 @@ def lent() -> Iterator[None]:
 
 
 def shares(tau: Sequence[int]) -> list[slice]:
-    """Which clients, one after another, each thread trains: about as many steps for each."""
+    """Slices of consecutive clients for each thread, with about as many steps for each."""
     parts = min(len(tau), threads())
     if parts == 1:
         return [slice(0, len(tau))]
@@ -210,7 +210,7 @@ def shares(tau: Sequence[int]) -> list[slice]:
 
 
 def run_parallel(work: Callable[[slice], Any], parts: list[slice]) -> list[Any]:
-    """What the work gives for each part, as many of them at the same time as there are threads."""
+    """Run the work on each part, as many at the same time as there are threads."""
     if len(parts) == 1:
         return [work(parts[0])]
     workers, products = _pool(os.getpid(), threads())

@@ -69,7 +69,7 @@ class Workspace:
 
 
 def is_narrow(chain: Chain, b: int) -> bool:
-    """Whether the first layer has fewer outputs than a batch has examples."""
+    """True if the first layer has fewer outputs than a batch has examples."""
     return chain.stages[0].linear.outputs < b
 
 

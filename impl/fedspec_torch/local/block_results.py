@@ -1,4 +1,4 @@
-"""What blocks of clients have made, put together in the participants' order while it comes."""
+"""Results of blocks of clients, joined in the participants' order as they come."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def begun_with(first: Block, rest: Iterator[Block]) -> Iterator[Block]:
 
 
 class Numbers(tuple[Any, ...]):
-    """One number for each client, where others are rows."""
+    """A number for each client, beside results with rows."""
 
 
 def join_blocks(n: int, blocks: Iterable[Block]) -> Any:
@@ -42,7 +42,7 @@ def join_blocks(n: int, blocks: Iterable[Block]) -> Any:
 
 @dataclass(frozen=True)
 class Whole:
-    """Where the rows of blocks are put together.
+    """Collector of the rows of blocks.
 
     Attributes:
         take: puts the rows of a block to their places.

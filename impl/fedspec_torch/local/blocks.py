@@ -22,7 +22,7 @@ from torch import Tensor
 from fedspec_torch.arith import Stack
 
 Part: TypeAlias = tuple[slice, tuple[int, ...]]
-"""Where a parameter stands in the vector of all of them, and its shape."""
+"""Slice of a parameter in the vector of all parameters, and its shape."""
 
 
 def parts_of(shapes: Iterable[Sequence[int]]) -> tuple[Part, ...]:
@@ -51,7 +51,7 @@ class Block:
     memory: Callable[[str], Tensor]
 
     def first(self, left: int) -> Block:
-        """The same memory, with fewer clients who have steps left."""
+        """View of the block with fewer clients, those with steps left."""
         return self if left == self.left else replace(self, left=left)
 
     def zeros(self, name: str) -> Tensor:
@@ -67,7 +67,7 @@ class Block:
         return v[begin : begin + self.left * size].view(self.left, *shape)
 
     def together(self, *vectors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-        """The same coordinates of some vectors, each without gaps: in one piece while all clients have steps left."""
+        """Contiguous pieces of the same coordinates: a single one while all clients have steps left."""
         if not self.layerwise or self.left == self.n:
             yield tuple(v if self.layerwise else v[: self.left] for v in vectors)
             return

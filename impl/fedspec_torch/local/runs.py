@@ -1,4 +1,4 @@
-"""All local steps of a block of clients by a solver that writes over what it has."""
+"""Local runs of a block of clients by a solver that works in place."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def run_in_place(solver: InPlace, x: Stack, gradient: Oracle, tau: int | Sequenc
 
 
 def by_gradients(solver: InPlace, x: Stack, gradient: Oracle, steps: Sequence[int]) -> tuple[Stack, ...]:
-    """The same, a step of all clients after another."""
+    """Run a solver, a step of all clients after another."""
     n, d = x.shape
     vectors: dict[str, Tensor] = {}
     kept = getattr(gradient, "memory", lambda x, name: torch.empty_like(x, memory_format=torch.contiguous_format))

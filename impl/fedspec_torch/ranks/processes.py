@@ -30,7 +30,7 @@ from fedspec.errors import FedspecError
 T = TypeVar("T")
 
 REASON = "fedspec/reason"
-"""Where the first rank that knows why the group cannot go on writes it, in the store that the group was made with."""
+"""Key in the group's store for the reason why the group cannot go on, written by the first rank that knows it."""
 
 PATIENCE = 2.0
 """Seconds to find out which rank is gone, once a connection is closed."""
@@ -54,7 +54,7 @@ class Ranks:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of ranks."""
         return len(self.members)
 
     def swap(self, send: Mapping[int, Tensor], take: Mapping[int, Tensor]) -> None:
@@ -72,7 +72,7 @@ class Ranks:
             self._tried(lambda: [work.wait() for work in dist.batch_isend_irecv([dist.P2POp(*op) for op in out])])
 
     def told(self, value: T) -> list[T]:
-        """What every rank tells, a small object each, in their order.
+        """Gather a small object from every rank, in their order.
 
         Raises:
             RankError: one of them is gone.
@@ -84,7 +84,7 @@ class Ranks:
         return heard
 
     def said(self, value: T, rank: int = 0) -> T:
-        """What one rank says to all others, a small object.
+        """Broadcast a small object from a rank to all others.
 
         Raises:
             RankError: one of them is gone.
@@ -137,7 +137,7 @@ class Ranks:
         return reason
 
     def _why(self) -> str:
-        """Which ranks of this host are no more running, unless another rank has found a reason; empty: nothing is."""
+        """Name ranks of this host that stopped, unless another rank has found a reason; empty: none."""
         host, until = self.members[self.rank][0], time.monotonic() + PATIENCE
         while time.monotonic() < until:
             gone = [q for q, (there, pid) in enumerate(self.members) if there == host and not running(pid)]
@@ -150,7 +150,7 @@ class Ranks:
 
 
 def _answered(ask: Callable[[Any], T], otherwise: T) -> T:
-    """What the store says in time; it may have been on the rank that is gone, or on a machine that has vanished."""
+    """Ask the store, with a timeout: it may have been on the rank that is gone, or on a lost machine."""
     answers: list[T] = []
 
     def wait() -> None:
@@ -169,7 +169,7 @@ def _store() -> Any:
 
 
 def running(pid: int) -> bool:
-    """Whether a process of this host still runs; one that has ended and that nobody has waited for does not."""
+    """True if a process of this host still runs; a zombie does not."""
     try:
         os.kill(pid, 0)
     except PermissionError:

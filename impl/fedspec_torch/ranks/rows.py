@@ -64,12 +64,12 @@ class Rows(Tensor):
         return f"Rows({tuple(self.shape)}, {self.dtype}, shards {[*self.parts]})"
 
     def __iter__(self) -> Iterator[Vector]:
-        """One row after another, each sent to all ranks when its turn comes."""
+        """Iterate over rows, each sent to all ranks when its turn comes."""
         return (self[k] for k in range(len(self)))
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
-        """What torch does to the stack, where its rows are."""
+        """Run an operator of torch on the stack, each row on its own rank."""
         kwargs = kwargs or {}
         packet = func.overloadpacket
         if (packet is aten.view or packet is aten._unsafe_view) and (seen := _reshaped(args[0], args[1])) is not None:
@@ -93,14 +93,14 @@ class Rows(Tensor):
         return Rows({s: stack[layout.places[s]] for s in layout.shards.held}, layout)
 
     def row(self, k: int) -> Vector:
-        """One row, on every rank."""
+        """Send a row to every rank."""
         shards, s = self.rows_of.shards, int(self.rows_of.of[k])
         own = s in self.parts
         out: Tensor = self.parts[s][int(self.rows_of.within[k])].clone() if own else self._empty(1)[0]
         return shards.ranks.same(out, shards.rank(s))
 
     def gathered(self, only: int | None = None) -> Tensor | None:
-        """All rows in their order, on every rank, or on one only."""
+        """Gather all rows in their order, on every rank, or on one only."""
         shards = self.rows_of.shards
         ranks = shards.ranks
         places = {q: [k for s in _shards_of(shards, q) for k in self.rows_of.places[s]] for q in range(ranks.size)}
@@ -278,4 +278,4 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     aten.mm: _product,
     aten.clone: lambda x, **more: x if x.kept else None,
 }
-"""What is done to the rows other than to each by itself; None: this case of it is not."""
+"""Operators on rows that are not elementwise; None: this case is not implemented."""

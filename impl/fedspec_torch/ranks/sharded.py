@@ -32,7 +32,7 @@ class Elsewhere(Exception):
 
 
 def is_copied(func: Any, args: Any, clients: int) -> bool:
-    """Whether a call stacks one vector for every client."""
+    """True if a call stacks the same vector for every client."""
     return (
         func is torch.stack and len(args[0]) == clients and len({id(x) for x in args[0]}) == 1 and args[0][0].ndim == 1
     )
@@ -94,7 +94,7 @@ class Sharded(Batched):
             yield block
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """What the function gives for every participant, in their order: a stream of blocks, or stacks of rows."""
+        """Run every participant, and return their results in order: a stream of blocks, or stacks of rows."""
         layout, shards = Layout.by_client(self.shards, plan.participants), self.shards
         busy = {s: plan.part(at) for s, at in layout.places.items() if at}
         blocks: dict[int, Iterator[Block]] = {
@@ -112,7 +112,7 @@ class Sharded(Batched):
         return self._rows(layout, {s: stream.stacked() for s, stream in streams.items()})
 
     def _emptied(self, busy: Iterable[int], first: Block | None, like: Vector) -> Any:
-        """What a client makes, without any rows: a rank none of whose clients takes part hears of it from another."""
+        """Result of a client without rows: a rank without a participant receives its form from another rank."""
         ranks, who = self.shards.ranks, {self.shards.rank(s) for s in busy}
         # A view would keep the rows.
         empty = first and each_tensor(lambda rows: rows[:0].clone(), first[1])
@@ -120,7 +120,7 @@ class Sharded(Batched):
         return each_tensor(lambda rows: rows.to(like.device), said)
 
     def _rows(self, layout: Layout, made: dict[int, Any]) -> Any:
-        """What the shards have made, a stack for each part of it; numbers of the clients are told to all."""
+        """Join the results of shards into stacks; numbers of the clients are sent to all ranks."""
         first = next(iter(made.values()))
         if isinstance(first, Tensor):
             return Rows(made, layout)
@@ -133,7 +133,7 @@ class Sharded(Batched):
         return tuple(self._rows(layout, {s: m[j] for s, m in made.items()}) for j in range(len(first)))
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
-        """What the function gives for every arrival, in their order, on rank 0; the others have done their part.
+        """Run every arrival and return the results in order, on rank 0; other ranks do their part and leave.
 
         Raises:
             Elsewhere: on every rank but the first.
@@ -217,7 +217,7 @@ class ShardedStream:
         return ShardedStream(self.layout, mapped)
 
     def stacked(self) -> Stack:
-        """All rows at once, in their order, each where its client is."""
+        """Stack of all rows in their order, each on the rank of its client."""
         return Rows({s: stream.stacked() for s, stream in self.streams.items()}, self.layout)
 
 
@@ -238,7 +238,7 @@ def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:
 
 
 def unchanged(new: Any, old: Any) -> bool:
-    """Whether each_tensor has put nothing else in."""
+    """True if each_tensor has replaced nothing."""
     if isinstance(new, tuple) and isinstance(old, tuple):
         return all(map(unchanged, new, old))
     return new is old

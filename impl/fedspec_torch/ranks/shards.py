@@ -132,7 +132,7 @@ def _added(low: int, high: int, part: Callable[[int], Tensor]) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where the rows of a stack are.
+    """Placement of the rows of a stack.
 
     Attributes:
         shards: whose clients they are.
@@ -144,14 +144,14 @@ class Layout:
 
     @staticmethod
     def by_client(shards: Shards, clients: Sequence[int]) -> Layout:
-        """One row for each of these clients."""
+        """Layout with a row for each of these clients."""
         return Layout(shards, np.searchsorted(shards.starts, np.array(clients, dtype=np.int64), side="right") - 1)
 
     def __len__(self) -> int:
         return len(self.of)
 
     def same(self, other: Layout) -> bool:
-        """Whether row k of both is in the same shard, for every k."""
+        """True if row k of both layouts is in the same shard, for every k."""
         return self is other or np.array_equal(self.of, other.of)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What rows were that a round writes over, so that a round that breaks off can be undone."""
+"""Undo log of rows that a round writes over, for a round that breaks off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each paper's claim as a recipe: a task, algorithms with their tuned values, and what must come out.
+"""Recipes of the papers' claims: a task, algorithms with their tuned values, and the expected result.
 
 * ``names``, ``recipe``: those that come along, and one of them; ``read``: one from a file.
 * ``play``: all runs of one, at a size.

@@ -1,4 +1,4 @@
-"""What came out of a recipe's checks, seed by seed, and the sentence that says it."""
+"""Results of a recipe's checks, seed by seed, and a sentence on them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Finding:
 
 
 def judge(recipe: Recipe, records: Sequence[Record]) -> list[Finding]:
-    """What came out, check by check; trials are compared on the same seeds."""
+    """Evaluate the checks one by one; trials are compared on the same seeds."""
     return [_found(recipe, check, records) for check in recipe.checks]
 
 
 def verdict(findings: Sequence[Finding]) -> str:
-    """Whether the claim appears here."""
+    """Verdict on the claim: it appears here, in part, or not."""
     held = sum(f.holds for f in findings)
     if held == len(findings):
         return "Appears here"
@@ -45,7 +45,7 @@ def verdict(findings: Sequence[Finding]) -> str:
 
 
 def sentence(findings: Sequence[Finding]) -> str:
-    """Whether the claim appears here, and by how much."""
+    """Verdict on the claim, with the measured amounts."""
     return f"{verdict(findings)}: {'; '.join(f.words for f in findings)}."
 
 

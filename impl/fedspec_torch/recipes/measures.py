@@ -1,4 +1,4 @@
-"""What is measured of a run: a closed list, so that a recipe can claim nothing that is not looked at."""
+"""Measures of a run: a closed list, so that a recipe can claim nothing that is not measured."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from fedspec_torch.tasks import model_of
 SIZES = ("small", "large")
 
 LATER = ("absent", "eager")
-"""What a setting says since runs were stored."""
+"""Settings that were added after the first runs were stored."""
 
 
 class RecipeError(FedspecError):
@@ -60,7 +60,7 @@ def read(file: str | Path) -> Recipe:
 
 
 def digests(recipe: Recipe, size: str, *, grids: bool = False) -> dict[str, str]:
-    """What the runs of each trial depend on, in short: stored runs of a trial that was another one are none of its.
+    """Digest of everything that the runs of each trial depend on: stored runs count only if it is the same.
 
     Args:
         recipe: whose trials.
@@ -160,7 +160,7 @@ KINDS: dict[str, Any] = {
     "Normal": dict,
     "Mapping": dict,
 }
-"""What a value is in TOML, by what its field is annotated with; lists were made tuples."""
+"""TOML types by the annotation of a field; lists were made tuples."""
 
 WORDS = {"int": "a whole number", "float": "a number", "str": "a word", "bool": "true or false", "tuple": "a list"}
 

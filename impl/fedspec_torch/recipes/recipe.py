@@ -19,7 +19,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a run takes place.
+    """Setting of a run: data, model, clients and local work.
 
     Attributes:
         data: as ``fedspec simulate --data`` has it.
@@ -93,7 +93,7 @@ class Fall:
 
 @dataclass(frozen=True)
 class Size:
-    """How much of it is run.
+    """Size of the runs of a recipe.
 
     Attributes:
         rounds: of each run.
@@ -110,7 +110,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Check:
-    """What must come out: one relation between the measures of two trials, or of several in a row.
+    """Expected relation between the measures of two trials, or of several in a row.
 
     Attributes:
         measure: a name of ``MEASURES``.

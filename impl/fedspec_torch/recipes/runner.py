@@ -25,7 +25,7 @@ POINTS = 100
 """At most so often a run is evaluated, after equally many rounds each time."""
 
 TUNING_SEEDS = (1000, 1001)
-"""Those that grids are tried on; no result is of one of them."""
+"""Seeds of tuning runs; no result comes from them."""
 
 
 def play(recipe: Recipe, size: str, done: Callable[[str, int], bool] = lambda trial, seed: False) -> Iterator[Record]:
@@ -53,7 +53,7 @@ def best(recipe: Recipe, trial: Trial, found: Sequence[tuple[dict[str, Any], flo
 
 
 def played(recipe: Recipe, size: str, trial: Trial, hyper: Mapping[str, Any], seed: int) -> Record:
-    """One run to its end, or to where it diverged.
+    """Play a run to its end, or until it diverges.
 
     Returns:
         trial, seed and hyper-parameters; by column what was known after some rounds (``round``, ``loss``,

@@ -1,4 +1,4 @@
-"""How many local steps a recipe's clients take, and who of them comes: what schedules of its own draw."""
+"""Schedules of a recipe: its clients' numbers of local steps, and the clients of each round."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fedspec_torch.run.schedules import Arrivals, Schedule, arrivals, cohorts
 from fedspec_torch.tasks import plan
 
 SALT = 0x5EC
-"""What sets these draws apart from those of cohorts of the same seed."""
+"""Salt that separates these draws from those of cohorts of the same seed."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Willing:
 
     @property
     def largest_delay(self) -> int:
-        """How late an update may be."""
+        """Largest delay of an update."""
         return self.plan.largest_delay
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Arrival, ...]:
@@ -62,7 +62,7 @@ def shares_of(setting: Setting) -> tuple[float, ...]:
 
 
 def schedule(row: Algorithm, setting: Setting, examples: tuple[float, ...], seed: int) -> Schedule:
-    """Who takes part when, with how many steps."""
+    """Make the schedule of clients and their numbers of steps."""
     own = isinstance(setting.steps, Normal) or isinstance(setting.epochs, tuple)
     if setting.redraw and own:
         return Fresh(setting.cohort, setting, seed)

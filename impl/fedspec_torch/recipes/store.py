@@ -1,4 +1,4 @@
-"""What has been run of a recipe, in a file that grows by every run, so that nothing is lost when it is broken off."""
+"""Store of a recipe's runs: a file that grows by every run, so that an interrupt loses nothing."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class Stored:
     grids: dict[str, list[tuple[dict[str, Any], float]]] = field(default_factory=dict)
 
     def has(self, trial: str, seed: int) -> bool:
-        """Whether that run is among them."""
+        """True if the store has that run."""
         return any(r["trial"] == trial and r["seed"] == seed for r in self.runs)
 
     def add(self, record: Record) -> None:
-        """One run more."""
+        """Add a run."""
         self.runs.append(record)
         self.date = datetime.now(UTC).date().isoformat()
 
 
 def versions() -> dict[str, str]:
-    """Of what numbers depend on."""
+    """Versions that numbers depend on."""
     return {
         "fedspec": fedspec.__version__,
         "python": platform.python_version(),
@@ -67,7 +67,7 @@ def versions() -> dict[str, str]:
 
 
 def opened(recipe: Recipe, size: str, file: Path) -> Stored:
-    """What the file has of this recipe, under these versions; else nothing.
+    """Open the store of this recipe under these versions; an empty one if the file has others.
 
     Raises:
         RecipeError: the file is there and cannot be read.

@@ -32,19 +32,19 @@ def head(recipe: Recipe) -> list[str]:
 
 
 def values(trial: Trial) -> str:
-    """What a trial was run with; tuned values that lie at an end of their grid are marked."""
+    """Values of a trial; tuned values at an end of their grid are marked."""
     fixed = [f"{name}={_plain(value)}" for name, value in trial.set.items()]
     sought = [f"{name}={_plain(value)}{_edge(trial, name)}" for name, value in trial.tuned.items()]
     return " ".join([trial.algorithm, *([trial.reading] if trial.reading else []), *fixed, *sought])
 
 
 def grid(trial: Trial) -> str:
-    """What was tried of each tuned value."""
+    """Tried values of each tuned hyper-parameter."""
     return ", ".join(f"{name} in {{{', '.join(map(_plain, tried))}}}" for name, tried in trial.grid.items())
 
 
 def asked(check: Check) -> str:
-    """What a check asks for, in words."""
+    """Requirement of a check, in words."""
     words = MEASURES[check.measure].words
     if check.relation == "falls":
         return f"Asked for: {words} falls along {', '.join(check.along)}"
@@ -67,7 +67,7 @@ def _plain(value: Any) -> str:
 
 
 def tuned(trial: Trial, won: Mapping[str, Any]) -> str:
-    """What a grid was won by, beside what the recipe has."""
+    """Winner of a grid, beside the values of the recipe."""
     found = ", ".join(f"{name}={_plain(value)}" for name, value in won.items())
     same = all(trial.tuned[name] == value for name, value in won.items())
     return f"{trial.name}: {found}" + (

@@ -1,4 +1,4 @@
-"""What the ranks of a run have to agree on: where it begins, how gradients are computed, and the loss of a round."""
+"""Agreement of the ranks of a run on its start, the way to the gradients, and the loss of a round."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ def take_one_way(federation: Federation, shards: Shards, block: int | None) -> N
 
 
 def same_run(choice: Choice) -> str:
-    """How all ranks take whole runs with that way to the gradients."""
+    """Way of all ranks to whole runs, given the way to the gradients."""
     return {"compiled": "compiled", **ALONE}.get(choice.name, IN_PLACE)
 
 
 def fingerprint(federation: Federation) -> dict[str, Any]:
-    """What has to be the same of a federation for a run to go on."""
+    """Fingerprint of a federation, which must be the same for a run to go on."""
     return described(federation)[0]
 
 
 def described(federation: Federation) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
-    """The same, and what its digests are of, part by part, so that it can be said which differs."""
+    """Fingerprint, and the parts of each digest, so that an error can name the part that differs."""
     x, (data, ends) = federation.x0, _data(federation)
     sizes = {f"client {i}": f"{federation.pool.examples[i]}" for i in _some(federation)}
     found = {
@@ -110,11 +110,11 @@ def described(federation: Federation) -> tuple[dict[str, Any], dict[str, dict[st
 
 
 NAMED = {"sizes' digest": "examples of each client", "data's digest": "data", "module's digest": "module"}
-"""What is told of by its digest, in words."""
+"""Names of the digests in errors."""
 
 
 def federation_differences(found: Mapping[str, Any], federation: Federation) -> list[str]:
-    """What is other of a federation than of that which a run was saved with, by name and with both values."""
+    """Describe the differences of a federation from that of a saved run, by name and with both values."""
     said, (ours, parts) = [], described(federation)
     for what, there in found["federation"].items():
         here: Any = ours.get(what)
@@ -134,11 +134,11 @@ def federation_differences(found: Mapping[str, Any], federation: Federation) -> 
 
 
 SAMPLED = 64
-"""How many clients' data are looked at to tell one federation from another."""
+"""Most clients whose data are read to tell one federation from another."""
 
 
 def unlike(there: Any, here: Any) -> str:
-    """What is other in two records, by name and with both values."""
+    """Describe the differences of two records, by name and with both values."""
     if type(there) is not type(here) or not is_dataclass(there):
         return f"was {there}, here it is {here}"
     was, now = ({f.name: getattr(record, f.name) for f in fields(record)} for record in (there, here))

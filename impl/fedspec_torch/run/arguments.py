@@ -1,4 +1,4 @@
-"""What a run is asked for: an algorithm of the catalogue, its hyper-parameters and options."""
+"""Arguments of a run: an algorithm of the catalogue, its hyper-parameters and options."""
 
 from __future__ import annotations
 

@@ -30,6 +30,8 @@ from fedspec.parsing import parse_json
 from fedspec_torch.arith import bytes_of
 from fedspec_torch.ranks.processes import running
 
+FORMER = {".".join(("fedspec_torch", "gradients", "choosing", "Choice")): "fedspec_torch.gradients.autotune.Choice"}
+"""Dotted names of records in files of earlier versions, with today's."""
 FORMAT = "3"
 """The version of the layout: 3 has steps that are drawn once, and records where their files now are."""
 
@@ -83,7 +85,7 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
 def read(
     file: Path, device: torch.device | str = "cpu", entries: Mapping[str, type | UnionType] | None = None
 ) -> dict[str, Any]:
-    """What was written.
+    """Read a file of tensors and records.
 
     Args:
         file: the file.
@@ -122,7 +124,7 @@ def read(
 
 
 def digest(told: str, tensors: Mapping[str, Tensor]) -> str:
-    """Of the header's text and of each tensor's name, type, shape and bytes: whatever was edited is noticed."""
+    """Digest of the header's text and of each tensor's name, type, shape and bytes, which reveals every edit."""
     found = sha256(told.encode())
     for name in sorted(tensors):
         tensor = tensors[name].cpu()
@@ -132,7 +134,7 @@ def digest(told: str, tensors: Mapping[str, Tensor]) -> str:
 
 
 def _beside(file: Path) -> str:
-    """How the names begin of what this process writes beside a file before it takes the file's place."""
+    """Prefix of the temporary files that this process writes beside a file before it replaces the file."""
     return f".{file.name}.{platform.node()}-{os.getpid()}-"
 
 
@@ -197,7 +199,7 @@ def _name(value: Any) -> str:
 
 
 def _looked_up(module: str) -> bool:
-    """Whether a module is fedspec's own, or says a row of the catalogue."""
+    """True for a module of fedspec's own, or one that defines a row of the catalogue."""
     return module.split(".", maxsplit=1)[0] in OWN or any(
         getattr(a.run, "init", a).__module__ == module for a in CATALOGUE.values()
     )
@@ -205,7 +207,7 @@ def _looked_up(module: str) -> bool:
 
 def _own(name: str, kind: type) -> Any:
     """A record or reading of fedspec's own, or of a row's file, by its dotted name; nothing else is ever looked up."""
-    module, _, cls = name.rpartition(".")
+    module, _, cls = FORMER.get(name, name).rpartition(".")
     if not _looked_up(module) or (module.startswith(PLUGINS) and module not in sys.modules):
         raise ValueError(f"{name} is none of fedspec's records; if it is of an own algorithm, name its file (--plugin)")
     found = getattr(sys.modules.get(module) or import_module(module), cls)

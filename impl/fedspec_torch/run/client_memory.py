@@ -1,4 +1,4 @@
-"""What clients remember between rounds: a row for each of them, written where it is, in memory or in a file.
+"""Clients' state between rounds: a row for each client, written in place, in memory or in a file.
 
 As the text has it, a round makes a copy of all rows in which those of its participants are new. For 100,000 clients of
 650 float32 numbers that is 0.26 GB to move for the sake of a hundred rows. So a run, which alone has its state, gives
@@ -100,7 +100,7 @@ def remembered(state: Any, clients: int, folder: str | Path | None = None) -> An
 
 
 def may_be_written(state: Any, clients: int) -> bool:
-    """Whether a round may write to the rows of its clients before it is done: all that there are, are kept."""
+    """True if a round may write to the rows of its clients before it is done, since all rows are kept."""
     found: list[bool] = []
 
     def look(tensor: Tensor) -> Tensor:
@@ -112,7 +112,7 @@ def may_be_written(state: Any, clients: int) -> bool:
 
 
 def is_written_over(state: Any) -> bool:
-    """Whether a state has rows that the next round writes over."""
+    """True if a state has rows that the next round writes over."""
     found: list[bool] = []
 
     def look(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What a run is trained with, in a few words each: who takes part, local work, minibatches, rates by round."""
+"""Short descriptions of a run: participation, local work, minibatches, rates by round."""
 
 from __future__ import annotations
 

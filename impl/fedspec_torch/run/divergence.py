@@ -1,4 +1,4 @@
-"""What becomes of a run whose numbers are none any more."""
+"""Divergence: errors for a run with numbers that are not finite."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from fedspec.errors import FedspecError
 
 DIVERGED = "the model has diverged (a smaller eta_l or eta may help)"
-"""What to think of numbers that are none after some steps."""
+"""Explanation of numbers that are not finite after some steps."""
 
 
 class DivergedError(FedspecError):
@@ -38,7 +38,7 @@ def check_losses(losses: Mapping[int, float], round: int, unclean: Callable[[], 
 
 
 def explain_non_finite(unclean: str, round: int = 1) -> str:
-    """What to think of numbers that are none, and what to do."""
+    """Explain numbers that are not finite, with a remedy."""
     if unclean:
         return f"examples of {unclean} are not finite: leave them out, or fill them"
     return DIVERGED if round else "look for numbers that are not finite in the data, the model or the loss itself"

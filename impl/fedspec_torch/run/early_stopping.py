@@ -1,4 +1,4 @@
-"""How who is told of every round ends a run early."""
+"""Early stopping by a callback that sees every round."""
 
 from __future__ import annotations
 

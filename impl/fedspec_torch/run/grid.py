@@ -1,4 +1,4 @@
-"""What is to be tried of an algorithm: the values of a grid, and what all its runs are asked for beside."""
+"""Grids of a tuning: the values to try, and everything else that its runs are given."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Rates: TypeAlias = Mapping[str, Rate] | Callable[[Mapping[str, Any]], Mapping[st
 """Rates by round, or a function that makes them from a combination's numbers, as where a schedule's first is tuned."""
 
 OF_FEDERATIONS = ("batch_size", "clip", "weight_decay", "accumulate")
-"""What a grid may have of the federation, beside what the algorithm has."""
+"""Settings of the federation that a grid may have, beside those of the algorithm."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """What is to be tried of an algorithm, and all else that its runs are asked for.
+    """Values to try for an algorithm, and everything else that its runs are given.
 
     Attributes:
         row: the algorithm.
@@ -53,11 +53,11 @@ class Grid:
 
     @property
     def combinations(self) -> list[dict[str, Any]]:
-        """All of them."""
+        """All combinations of the grid."""
         return combinations(self.values)
 
     def settings(self, combination: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, Rate]]:
-        """What a combination gives ``simulate``: numbers and options, and rates by round."""
+        """Numbers and options of a combination for ``simulate``, and its rates by round."""
         numbers = {n: v for n, v in {**self.given, **combination}.items() if n not in OF_FEDERATIONS}
         if not callable(self.rates):
             return numbers, self.rates or {}
@@ -106,7 +106,7 @@ def combinations(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 def of_federation(combination: Mapping[str, Any]) -> dict[str, Any]:
-    """What a combination says of the federation."""
+    """Part of a combination that belongs to the federation."""
     return {n: v for n, v in combination.items() if n in OF_FEDERATIONS}
 
 

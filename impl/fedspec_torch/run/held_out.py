@@ -1,4 +1,4 @@
-"""What rates are tuned by: a part of the clients' data that no run of the tuning trains on.
+"""Held-out data for tuning: a part of the clients' data that no run of the tuning trains on.
 
 Where it can be, some clients are held out, since a model is for clients that were never asked. Some examples of every
 client are held out instead where a smaller population would be another task: in a graph, which clients cannot leave;
@@ -30,7 +30,7 @@ from fedspec_torch.run.simulation import begun
 
 CLIENTS, EXAMPLES = "clients", "examples"
 FEW = 20
-"""Of fewer clients none is held out: a fifth of them says little about the others."""
+"""Fewest clients of which some are held out: a fifth of fewer says little about the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ def _remember(row: Algorithm, h: Any, federation: Federation) -> bool:
 
 
 def count_of(clients: int, share: float) -> int:
-    """How many clients are held out."""
+    """Number of clients to hold out."""
     return min(max(1, round(share * clients)), clients - 1)
 
 
@@ -147,7 +147,7 @@ def without_examples(federation: Federation, share: float, seed: int, why: str =
 
 
 def _rows(n: int, share: float, seed: int, client: int) -> tuple[Array, Array]:
-    """Which of a client's examples it keeps, and which are held out: the share of them on average."""
+    """Split a client's examples into those kept and those held out: the share of them on average."""
     rng = np.random.default_rng([seed, 6, client])
     out = min(int(share * n + rng.random()), n - 1)
     order = rng.permutation(n)

@@ -1,4 +1,4 @@
-"""How many local steps clients take: the same for all, drawn for each of them, by epochs, or said one by one.
+"""Numbers of clients' local steps: equal, drawn for each client, by epochs, or given one by one.
 
 What is drawn once is a function of the seed and the client's number alone: whoever takes part again takes as many steps
 again, as clients of unequal speed and unequal data do.
@@ -149,7 +149,7 @@ def _for_each(what: str, said: tuple[N, ...], examples: Sequence[float]) -> tupl
 
 
 SALT = 0x7A75
-"""What sets these draws apart from those of minibatches of the same seed."""
+"""Salt that separates these draws from those of minibatches of the same seed."""
 
 
 def common(steps: Steps) -> int:

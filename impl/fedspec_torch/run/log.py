@@ -74,7 +74,7 @@ def log_of(file: str | Path | None) -> Log | None:
 
 
 def flat(round: Any) -> dict[str, Any]:
-    """What is known of a round, its metrics beside the rest."""
+    """Flatten the record of a round, with its metrics beside the other fields."""
     told = asdict(round)
     metrics: dict[str, Any] = told.pop("metrics")
     return told | metrics

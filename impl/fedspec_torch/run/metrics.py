@@ -1,4 +1,4 @@
-"""What else a run measures on its test set."""
+"""Metrics of a run on its test set, beside loss and accuracy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is looked at by: test examples, metrics on them, and who is told of every round."""
+"""Monitoring of a run: test examples, metrics on them, and callbacks for every round."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedspec_torch.run.runs import Round
 def check_monitoring(
     federation: Federation, test: Any, metrics: Any, on_round: Any, log: Any
 ) -> tuple[Examples | None, dict[str, Metric], tuple[Told, ...]]:
-    """What a run is evaluated on and by, and who is told of its rounds, the log first.
+    """Check the test examples, metrics and callbacks of a run; the log comes first.
 
     Raises:
         ShapeError: the test examples are no pair of tensors, or a Dataset whose examples do not fit together.
@@ -85,7 +85,7 @@ def checked_metrics(metrics: Any, test: Any, taken: Sequence[str]) -> dict[str, 
 
 
 def checked_callbacks(on_round: Any) -> tuple[Told, ...]:
-    """Who is told of every round, as it was given: one function or several.
+    """Callbacks for every round, given as one function or several.
 
     Raises:
         PlanError: one is no function.

@@ -34,7 +34,7 @@ AHEAD = 10**5
 
 @dataclass(frozen=True)
 class Numbers:
-    """One hyper-parameter by round, or by round and client."""
+    """A hyper-parameter by round, or by round and client."""
 
     name: str
     at: Callable[..., Any]
@@ -62,11 +62,11 @@ class Rated:
 
     @property
     def largest_delay(self) -> int | None:
-        """How late an update may be, where the schedule says it."""
+        """Largest delay of an update, if the schedule gives it."""
         return getattr(self.plan, "largest_delay", None)
 
     def events(self, algorithm: Algorithm, h: Any, setup: Setup, x: Vector, round: int) -> tuple[Event, ...]:
-        """Those of the schedule, with the numbers of their round; what they say themselves stays."""
+        """Events of the schedule, with the numbers of their round; numbers that they have stay."""
         events = self.plan.events(algorithm, h, setup, x, round)
         said = [{**self.said(event, round), **event.hyper} for event in events]
         try:
@@ -77,7 +77,7 @@ class Rated:
             raise ParameterError(f"rates: round {round}: {error}") from error
 
     def said(self, event: Event, round: int) -> dict[str, Any]:
-        """What an event of that round says: of a late client the numbers of the round that it began in."""
+        """Numbers of an event in that round; for a late client, those of the round that it began in."""
         match event:
             case Plan(participants=who):
                 return {n.name: tuple(n.of(round, i) for i in who) if n.each else n.of(round) for n in self.rates}
@@ -142,7 +142,7 @@ def check_held(hyper: Mapping[str, Any], dtype: torch.dtype) -> None:
 
 
 def numbers_of(name: str, rate: Rate, rounds: int, clients: int) -> Numbers:
-    """One hyper-parameter as it was given.
+    """Make the numbers of a hyper-parameter from its function or table.
 
     Raises:
         ParameterError: it is neither a function of the round, or of round and client, nor an array of that many; or a
@@ -190,7 +190,7 @@ def check_ahead(name: str, table: Float[np.ndarray, "rounds ..."], by: str = "")
 
 
 def _takes_client(name: str, rate: Callable[..., Any]) -> bool:
-    """Whether a function takes the client's number beside the round's."""
+    """True if a function takes the client's number beside the round's."""
     try:
         told = inspect.signature(rate)
     except (TypeError, ValueError):

@@ -39,11 +39,10 @@ from fedspec_torch.run import checkpoints, client_memory, late_updates
 from fedspec_torch.run.agreement import described, first_losses, mean_loss
 from fedspec_torch.run.divergence import DivergedError, check_losses, explain_non_finite
 from fedspec_torch.run.early_stopping import Stop, notify
-from fedspec_torch.run.events import check_events, steps_in
 from fedspec_torch.run.metrics import Metric, Told, measured
 from fedspec_torch.run.rates import Rated
 from fedspec_torch.run.rounds import run_round, run_step
-from fedspec_torch.run.schedules import Event, Schedule
+from fedspec_torch.run.schedules import Event, Schedule, check_events, steps_in
 
 Moved: TypeAlias = tuple[Vector | None, dict[int, Vector], tuple[int, ...]]
 """Running statistics of the server and of clients, and who took part."""
@@ -55,7 +54,7 @@ UNDOING = "another interrupt came while it was undone"
 
 @dataclass(frozen=True)
 class Round:
-    """What is known of a round once it is done.
+    """Record of a round once it is done.
 
     Attributes:
         round: its number, from 0; where updates arrive, that of the server's step.
@@ -122,7 +121,7 @@ class Run:
     told: tuple[Told, ...] = ()
     times: list[float] = field(default_factory=list)
     client_steps: int = field(default=0, init=False)
-    """How many local steps clients have taken since the run began here."""
+    """Number of local steps that clients have taken since the run began here."""
     broken: str = field(default="", init=False)
     """Why the state is half written: nothing, unless a round was broken off that could not be undone."""
 
@@ -150,7 +149,7 @@ class Run:
 
     @property
     def whole(self) -> bool:
-        """Whether the state is that after the last round of the history: the run may be saved and gone on with."""
+        """True if the state is that after the last round of the history: the run may be saved and continued."""
         return not self.broken
 
     @property
@@ -159,7 +158,7 @@ class Run:
         return self.shards.ranks if self.shards else Ranks()
 
     def __len__(self) -> int:
-        """How many rounds are left."""
+        """Number of rounds left."""
         return max(0, self.rounds - len(self.history))
 
     def __iter__(self) -> Iterator[Round]:
@@ -178,7 +177,7 @@ class Run:
 
     @property
     def _x(self) -> Vector:
-        """The same, maybe the vector that the next round writes over."""
+        """Model; maybe the vector that the next round writes over."""
         return self._model(self.state)
 
     def _model(self, state: Any, client: int | None = None) -> Vector:
@@ -306,7 +305,7 @@ class Run:
         return replace(done, test_loss=test_loss, accuracy=known, metrics=values), failed
 
     def _by_example(self, error: ModuleError, test: Examples | None = None) -> ModuleError:
-        """The same refusal, with the example that it is of, where it is of one."""
+        """Refusal with the example that it is about, if it is about one."""
         example = self.federation.not_taken(error.client, test)
         return ModuleError(f"{error}; {example}") if example else error
 
@@ -360,7 +359,7 @@ class Run:
         return server
 
     def sent(self, events: tuple[Event, ...]) -> int:
-        """How many floats are sent in a round, by the formulas of the algorithm's row."""
+        """Number of floats sent in a round, by the formulas of the algorithm's row."""
         shapes = self.federation.network.shapes
         sizes = {"d": sum(self.federation.network.sizes), "n": len(self.federation), "m": len(events)}
         # Fragments take turns, and are made of every P-th parameter of the module.

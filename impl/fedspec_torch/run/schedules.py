@@ -1,4 +1,4 @@
-"""Who takes part when: schedules that make the event of every round from its number.
+"""Schedules: the participants of every round, as events made from the round's number.
 
 A schedule is a value. What it draws is a function of its seed and the round's number alone, so that a run can be
 resumed anywhere.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from fedspec_torch.arith import Vector, check_whole
 from fedspec_torch.run.local_work import Steps, checked_steps, steps_of
 
 Event: TypeAlias = Plan | Exchange | Arrival
-"""What an algorithm of the catalogue takes at a time."""
+"""Event that an algorithm of the catalogue takes."""
 
 SEED = "what is drawn depends on a number"
 
@@ -255,3 +255,28 @@ def drawn_in_each(rng: np.random.Generator, groups: Sequence[Sequence[int]], siz
     parts = np.diff(np.linspace(0, size, len(groups) + 1).astype(int)).tolist()
     drawn = (rng.choice(group, m, replace=False).tolist() for group, m in zip(groups, parts, strict=True))
     return tuple(i for some in drawn for i in sorted(some))
+
+
+def steps_in(events: tuple[Event, ...]) -> int:
+    """Total number of local steps in a round."""
+    match events[0]:
+        case Plan(steps=steps):
+            return sum(steps)
+        case Exchange(computing=sets):
+            return sum(map(len, sets))
+    return sum(arrival.steps for arrival in cast("tuple[Arrival, ...]", events))
+
+
+def check_events(events: Any, algorithm: Algorithm, round: int) -> None:
+    """Refuse what a schedule of the user's own gives other than events that the algorithm takes.
+
+    Raises:
+        PlanError: with the round, and what is wanted.
+    """
+    kind = {"round": Plan, "exchange": Exchange, "arrival": Arrival}[algorithm.event or "round"]
+    some = isinstance(events, tuple | list) and len(events) > 0 and all(isinstance(event, kind) for event in events)
+    if not some or (kind is not Arrival and len(events) > 1):
+        count = "one or more" if kind is Arrival else "one"
+        raise PlanError(
+            f"plan: round {round}: its events are {events!r}; {algorithm.id} takes a tuple of {count} {kind.__name__}"
+        )

@@ -1,4 +1,4 @@
-"""How a run begins: at the federation's model, or where a saved one has stopped."""
+"""Start of a run: ``simulate`` at the federation's model, ``resume`` at a saved run."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ ENTRIES: Mapping[str, type | UnionType] = {
     "choices": dict,
     "federation": dict,
 }
-"""What every saved run holds, and of which kind it is; a file may have been made by anybody."""
+"""Entries of every saved run, and their types; anybody may have made the file."""
 
 
 def resume(

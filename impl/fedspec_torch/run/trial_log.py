@@ -1,4 +1,4 @@
-"""What a tuning has tried, in a file that is written after each trial: it is gone on with, or found as it was."""
+"""Log of a tuning's trials: a file written after each trial, which a later tuning continues or reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class Trial:
-    """One combination of a grid, trained and judged.
+    """A combination of a grid, trained and judged.
 
     Attributes:
         settings: the values of the grid.
@@ -42,7 +42,7 @@ class Trial:
 
 @dataclass
 class Trials:
-    """What was tried so far of one question.
+    """Trials of a question so far.
 
     Attributes:
         question: all that an answer depends on, as :func:`question_record` has it.
@@ -116,7 +116,7 @@ def read(file: Path, question: Mapping[str, Any]) -> list[Trial]:
 def question_record(
     question: Mapping[str, Any], plan: Any, federation: Federation, examples: Examples
 ) -> dict[str, Any]:
-    """All that the answer of a tuning depends on, as JSON has it.
+    """Everything that the result of a tuning depends on, as JSON data.
 
     Args:
         question: what is asked, in words and numbers.

@@ -48,7 +48,7 @@ BY = ("loss", "accuracy")
 
 @dataclass(frozen=True)
 class Tuning:
-    """What was tried, and what came out best.
+    """Trials of a tuning, and the best of them.
 
     Attributes:
         algorithm: its id.
@@ -80,13 +80,13 @@ class Tuning:
 
     @property
     def hyper(self) -> dict[str, Any]:
-        """What ``simulate`` takes to train with the choice beside ``rates=``: it and what was given."""
+        """Hyper-parameters and options to train with the choice, for ``simulate``, beside ``rates=``."""
         beside = {*self.rates, *self.stated}
         return {n: v for n, v in {**self.given, **self.choice}.items() if n not in beside}
 
     @property
     def stated(self) -> dict[str, Any]:
-        """What was chosen of the federation, for ``dataclasses.replace(federation, **found.stated)``."""
+        """Chosen settings of the federation, for ``dataclasses.replace(federation, **found.stated)``."""
         return of_federation(self.choice)
 
     @property
@@ -205,7 +205,7 @@ def tune(
 
 
 def _apart(asked: Grid, h: Any, federation: Federation, held_out: Any, of: str | None, seed: int) -> HeldOut:
-    """What is trained, and what it is judged on."""
+    """Split a federation into the data to train on and the data to judge on."""
     if of not in (None, CLIENTS, EXAMPLES):
         raise UnknownNameError(f"of: got {of!r}; known: {CLIENTS}, {EXAMPLES}")
     if not isinstance(held_out, int | float):

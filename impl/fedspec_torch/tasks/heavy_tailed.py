@@ -1,4 +1,4 @@
-"""One quadratic for all clients, and noise with heavy tails in its gradient: the toy problems of FedAda2's App. A.
+"""A quadratic that all clients share, with heavy-tailed gradient noise: the toy problems of FedAda2's App. A.
 
     F_i(x, xi) = |x|^2 / 2 + xi' x,    gradient x + xi,    f(x) = |x|^2 / 2,    x* = 0
 

@@ -14,7 +14,7 @@ from fedspec_torch.tasks.models import MODELS, initialised
 from fedspec_torch.tasks.task import Asked, Kind, Task, federated, tensors
 
 HELD_OUT = 5
-"""One in so many examples is for the test."""
+"""Test share: an example in so many."""
 
 
 def digits() -> tuple[Array, Array]:
@@ -36,11 +36,11 @@ def breast_cancer() -> tuple[Array, Array]:
 DATA: dict[str, Callable[[], tuple[Array, Array]]] = {"digits": digits, "breast-cancer": breast_cancer}
 
 Split = Callable[[Array, Asked, np.random.Generator], list[Array]]
-"""Who has which examples, from their labels."""
+"""Split of examples over clients, from their labels."""
 
 
 def by_label(labels: Array, asked: Asked, rng: np.random.Generator) -> list[Array]:
-    """Each class is divided by shares from Dirichlet(alpha)."""
+    """Divide each class by shares from Dirichlet(alpha)."""
     return partition.dirichlet(labels, asked.clients, asked.alpha, rng)
 
 

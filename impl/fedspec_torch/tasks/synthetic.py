@@ -25,7 +25,7 @@ from fedspec_torch.tasks.task import Asked, Kind, Pair, Task, federated, tensors
 FEATURES, CLASSES = 60, 10
 
 HELD_OUT = 10
-"""One in so many of a client's examples is for the test."""
+"""Test share: an example in so many of a client's."""
 
 
 def synthetic(asked: Asked) -> Task:

@@ -1,4 +1,4 @@
-"""What a task is, what is asked of one, and how its federation is made from arrays."""
+"""Tasks, their settings, and federations made from arrays."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a task is asked for.
+    """Settings of a task.
 
     Attributes:
         model: by its name.

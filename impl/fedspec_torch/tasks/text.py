@@ -17,13 +17,13 @@ from fedspec_torch.tasks.models import initialised
 from fedspec_torch.tasks.task import Asked, Kind, Pair, Task, federated, tensors
 
 DIGEST = "6061bdb5e47e53fb"
-"""Of the text that recipes were run on, that of Python 3.11.7."""
+"""Digest of the text that recipes were run on, that of Python 3.11.7."""
 
 ALPHABET = "\n" + "".join(map(chr, range(32, 127)))
 """The characters; whatever else there is is one more."""
 
 HELD_OUT = 10
-"""One in so many characters of a topic, its last ones, is for the test."""
+"""Test share: the last characters of a topic, one in so many."""
 
 
 @cache
@@ -44,12 +44,12 @@ def topics() -> dict[str, str]:
 
 @cache
 def digest() -> str:
-    """What tells texts apart, in short."""
+    """Short digest of the text."""
     return hashlib.sha256(repr(sorted(topics().items())).encode()).hexdigest()[:16]
 
 
 def other_text() -> str:
-    """What to say where the text is another one than recipes were run on."""
+    """Warning if the text differs from the one that recipes were run on."""
     if digest() == DIGEST:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""What a client's text does, run for a block of clients from its recording.
+"""Clients of a block run from the trace of a client's text.
 
 A text is entered once a round for each number of steps, not once a block, and computes nothing then. What it asked for
 becomes a local solver that writes over what it has (:mod:`fedspec_torch.tracing.stages`): clients of unequal numbers
@@ -33,7 +33,7 @@ LOOPS = 6
 """Structures of steps up to which they are compiled: a text whose steps grow would be compiled at every one."""
 
 KEPT = 64
-"""How many recordings' stages are kept."""
+"""Number of traces whose stages are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ _seeing = Lock()
 
 
 def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> Recorder:
-    """What gives a client's text for some numbers of steps as a function of a block of clients; None: it runs as it is.
+    """Make a tracer of a client's text, a function of a block of clients by numbers of steps.
 
     Args:
         client: what a client does.
@@ -149,14 +149,14 @@ def tried(make: Callable[[Tape, Text, int], Stages | None], tape: Tape, text: Te
 
 
 def follows(tape: Tape, stages: Stages, text: Text, long: Text) -> bool:
-    """Whether a text's gradients are those of the long one, and what it returns is computed from what is kept."""
+    """True if a text's gradients are those of the long one, and its results come from kept values."""
     tau = len(text.asked)
     rest = tape.cone(expressions(text.made), stages.after[tau])
     return text.asked == long.asked[:tau] and not any(tape.nodes[node][0] == "gradient" for node in rest)
 
 
 def is_known(made: Any) -> bool:
-    """Whether a text returns vectors of its own and numbers, in tuples and records, and nothing else."""
+    """True if a text returns vectors of its own and numbers, in tuples and records, and nothing else."""
     parts = parts_of(made)
     return isinstance(made, Expression | float | int) if parts is None else all(map(is_known, parts))
 
@@ -164,7 +164,7 @@ def is_known(made: Any) -> bool:
 def trained(
     recording: TracedClient, who: Sequence[int], x: Stack, gradient: Oracle, tau: Sequence[int], more: Mapping[str, Any]
 ) -> Any:
-    """What the clients of a block return; those with most steps come first.
+    """Run the clients of a block, those with most steps first, and return their results.
 
     Args:
         recording: of their text.

@@ -1,4 +1,4 @@
-"""What a client's text asks of the vectors of a block of clients: it is run on expressions, which compute nothing.
+"""Symbolic expressions: a client's text runs on them and computes nothing, which records its operations.
 
 A text that is run on them says what it does. One that looks at numbers, takes a row alone, or calls what is not below
 is not recorded, and runs on tensors.
@@ -19,7 +19,7 @@ from fedspec_torch.tracing.tape import BINARY, UNARY, Tape, UnrecordedError
 
 
 class Clients:
-    """How many clients there are: a text that asks is not recorded, since a recording serves blocks of every size."""
+    """Number of clients: a text that asks is not traced, since a trace serves blocks of every size."""
 
     def __repr__(self) -> str:
         return "n"
@@ -62,7 +62,7 @@ class Expression:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of its numbers."""
+        """Type of its numbers."""
         return self.tape.dtype
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:

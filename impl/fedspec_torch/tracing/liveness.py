@@ -1,4 +1,4 @@
-"""How long the values of a recording live: from which step on each is there, and for which it is kept."""
+"""Liveness of the values of a trace: the step that computes each, and the step that it is kept for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedspec_torch.tracing.tape import Tape
 
 
 def levels(tape: Tape) -> list[int]:
-    """Of every node, how many gradients must be known before it is."""
+    """Number of gradients that must be known before each node."""
     found: list[int] = []
     for number, node in enumerate(tape.nodes):
         if node[0] == "gradient":
@@ -20,7 +20,7 @@ def levels(tape: Tape) -> list[int]:
 
 
 def again(tape: Tape, level: Sequence[int], nodes: Sequence[int], asked: Sequence[int]) -> set[int]:
-    """What a stage may compute again, of the next model and of one vector at most, rather than read it.
+    """Nodes that a stage may compute again, from the next model and at most one vector, rather than read.
 
     That vector is kept instead: rho u is no more than u. So what is kept is alike from step to step.
     """
@@ -41,7 +41,7 @@ def again(tape: Tape, level: Sequence[int], nodes: Sequence[int], asked: Sequenc
 
 
 def numeric(tape: Tape, nodes: Sequence[int]) -> set[int]:
-    """What is computed of numbers alone: from step to step it may become a vector."""
+    """Nodes computed from numbers alone; in another step such a value may be a vector."""
     found: set[int] = set()
     for node in nodes:
         args = tape.arguments(node)

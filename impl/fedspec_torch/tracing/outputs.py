@@ -1,4 +1,4 @@
-"""What the clients of a block return once their recorded steps are done, written over what is no longer read."""
+"""Results of the clients of a block after their traced steps, written over vectors that are no longer read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AT_ONCE = 2**18
 
 @dataclass(frozen=True)
 class Ending:
-    """What is made once all steps are done.
+    """Plan of the results once all steps are done.
 
     Attributes:
         read: the vectors of the block that it is made of, beside y.
@@ -42,7 +42,7 @@ class Ending:
 
 
 def ending(tape: Tape, texts: Mapping[int, Text], after: Mapping[int, Mapping[int, str]]) -> Ending:
-    """How what the texts return is made from what their steps leave."""
+    """Plan how to compute the texts' results from the vectors that their steps leave."""
     nodes = {tau: [*expressions(text.made)] for tau, text in texts.items()}
     read: set[str] = set()
     for tau, known in after.items():
@@ -77,7 +77,7 @@ def _stage(tape: Tape, nodes: Sequence[int], after: Mapping[int, str], names: Se
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """What expressions of some clients begin with.
+    """Initial values of some clients' expressions.
 
     Attributes:
         tape: what was recorded.
@@ -121,7 +121,7 @@ class Leaves:
 def compute_outputs(
     end: Ending, texts: Mapping[int, Text], leaves: Leaves, tau: Sequence[int], held: dict[str, Tensor]
 ) -> Any:
-    """What the clients return; those with most steps come first.
+    """Compute the results of the clients, those with most steps first.
 
     Args:
         end: how it is made.
@@ -157,12 +157,12 @@ def compute_outputs(
 
 
 def kind(stage: Stage | None, tau: int) -> object:
-    """What clients have in common whose results are computed at once: a program, else their number of steps."""
+    """Key of clients whose results are computed at once: a program, else their number of steps."""
     return (stage.program, stage.vectors) if stage else tau
 
 
 def stacks(stage: Stage, leaves: Leaves, some: slice) -> Iterator[tuple[str, Tensor]]:
-    """What a stage reads beside the vectors of the block: rows of the text's stacks."""
+    """Inputs of a stage beside the vectors of the block: rows of the text's stacks."""
     for name in stage.program.names:
         if name == "x":
             yield name, leaves.x[some]
@@ -171,7 +171,7 @@ def stacks(stage: Stage, leaves: Leaves, some: slice) -> Iterator[tuple[str, Ten
 
 
 def put_together(made: Sequence[Any], sizes: Sequence[int], out: Iterator[Tensor]) -> Any:
-    """What groups of clients return as one: vectors come from a list, numbers that differ are one for each client."""
+    """Join the results of groups of clients: vectors come from a list, differing numbers are one for each client."""
     first = made[0]
     if isinstance(first, Expression):
         return next(out)

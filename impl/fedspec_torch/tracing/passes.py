@@ -125,7 +125,7 @@ def _table(parts: tuple[tuple[int, int], ...], n: int, layerwise: bool) -> Any:
 
 
 def table_of(block: Block) -> Any:
-    """Of every part where its rows begin in a vector of the block, how long each is, and where it begins in [d]."""
+    """Table of parts: where its rows begin in a vector of the block, their length, and where it begins in [d]."""
     return _table(tuple((at.start, at.stop) for at, _ in block.parts), block.n, block.layerwise)
 
 
@@ -192,7 +192,7 @@ def pieces(
 
 @cache
 def ends(program: Program) -> dict[int, str]:
-    """Which results are written where they go at once: nobody reads what was there afterwards."""
+    """Results that may be written to their place at once, since the old value is not read afterwards."""
     found: dict[int, str] = {}
     for name, (kind, which) in program.outs:
         old = ("slot", name)

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 from fedspec_torch.tracing.tape import Tape, UnrecordedError
 
 Ref: TypeAlias = tuple[str, Any]
-"""What an instruction reads: the result of another one, a vector of the block by name, one that all clients have in
-common, or a number."""
+"""Operand of an instruction: the result of another one, a vector of the block or of all clients, or a number."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Stage:
 
 
 def compiled(tape: Tape, known: Mapping[int, Ref], outs: Mapping[str, int]) -> Stage:
-    """What computes some nodes from known ones."""
+    """Compile a stage that computes some nodes from known ones."""
     instructions: list[tuple[str, tuple[Ref, ...]]] = []
     numbers, vectors, refs = list[float](), list[int](), dict(known)
 

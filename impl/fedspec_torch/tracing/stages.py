@@ -74,9 +74,9 @@ def staged(tape: Tape, text: Text, steps: int) -> Stages:
 
 
 def places(text: Text, steps: int, level: Sequence[int]) -> list[int]:
-    """Where the gradients of the first few steps are taken, and what the last of them leaves.
+    """Nodes of the gradients of the first few steps, and of the value that the last of them leaves.
 
-    It is read off the step after it where there is one, else off what is returned; -1: nothing is.
+    That value is read off the next step if there is one, else off the results; -1: there is none.
     """
     asked = [*text.asked[: steps + 1]]
     if len(asked) == steps:
@@ -85,7 +85,7 @@ def places(text: Text, steps: int, level: Sequence[int]) -> list[int]:
 
 
 def rated(tape: Tape, text: Text, steps: int) -> Stages | None:
-    """The same where every step begins with y - rate g: then no gradient need be written. None: they do not.
+    """Compile steps that begin with y - rate g, so that no gradient need be written. None: they do not.
 
     What is left of a step knows g no more, and what is alike in all steps is computed before the first one.
     """
@@ -122,7 +122,7 @@ def rated(tape: Tape, text: Text, steps: int) -> Stages | None:
 
 
 def begun(tape: Tape, nodes: Mapping[str, int]) -> dict[str, tuple[int, Stage | None]]:
-    """How vectors that are there before the first step are made: where one stack is read, of its rows, in place."""
+    """Initial vectors and how to make them: in place, from the rows of a single stack, if possible."""
     found: dict[str, tuple[int, Stage | None]] = {}
     for slot, node in nodes.items():
         inner = tape.cone([node], {})

@@ -24,11 +24,11 @@ REDUCED = ("sum", "max")
 """Along a vector: a column with a number for each client."""
 
 LEAVES = ("x", "vector", "rows", "column", "number", "constant", "gradient")
-"""Where the clients begin; a vector that all have in common; rows that a stack has for them, and numbers in a column; a
-number; a stack of one number; the gradient at step k, whose one argument is where it is taken."""
+"""Leaves of a trace: the clients' initial models; a vector that they share; their rows of a stack, and their numbers in
+a column; a number; a stack of one number; the gradient at step k, whose argument is the node where it is taken."""
 
 AXES = {**dict.fromkeys(("x", "vector", "rows", "gradient"), 2), **dict.fromkeys(("column", *REDUCED), 1)}
-"""Of what is a vector 2, of what is a column 1; numbers have none, and the rest as many as its arguments."""
+"""Number of axes by kind: 2 for vectors, 1 for columns; numbers have none, other kinds as many as their arguments."""
 
 
 class UnrecordedError(TypeError):
@@ -100,7 +100,7 @@ class Tape:
         self._constants = 0
 
     def is_length(self, number: int) -> bool:
-        """Whether a node is known to be no less than 0, as the length of a vector is."""
+        """True if a node is known to be at least 0, as the length of a vector is."""
         kind, *args = self.nodes[number]
         match kind:
             case "sqrt" | "abs":
@@ -141,7 +141,7 @@ class Tape:
         return sorted(found)
 
     def by_use(self, nodes: Iterable[int], known: Mapping[int, Any]) -> list[int]:
-        """The same in the order of a walk that begins at these nodes: alike wherever the expressions are."""
+        """Sort nodes by a walk that begins at these nodes: alike for equal expressions."""
         found: dict[int, None] = {}
         left = [(node, False) for node in [*nodes][::-1]]
         while left:

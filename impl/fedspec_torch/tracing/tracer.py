@@ -1,4 +1,4 @@
-"""What a client's text does in tau steps: the gradients that it asks for, and what it returns, in expressions."""
+"""Tracer of a client's text over tau steps: its gradients and its results, as expressions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Recording(TorchFunctionMode):
 
 @dataclass(frozen=True)
 class Text:
-    """What a client does in tau steps.
+    """Trace of a client's tau steps.
 
     Attributes:
         asked: where the gradient at each step is taken.
@@ -67,7 +67,7 @@ class Text:
 
 
 def text_of(tape: Functions, client: Callable[..., Any], start: int, tau: int, more: Mapping[str, Any]) -> Text:
-    """What a client's text does in tau steps from a node.
+    """Trace a client's text over tau steps from a node.
 
     Raises:
         UnrecordedError: it asks for gradients otherwise than at step 0, 1, ..., tau - 1, each at one place, the first

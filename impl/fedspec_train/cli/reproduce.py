@@ -17,7 +17,7 @@ from fedspec_train.cli.training import PlaceError
 from fedspec_train.report import recipe_picture
 
 SMALL = "Size small decides nothing, --size large does: seeds are too few and runs too short. "
-"""What a sentence about small runs begins with: of two seeds one may come out for a claim and one against it."""
+"""Caveat before a sentence about small runs: of two seeds one may support a claim and one may not."""
 
 
 def mount(app: typer.Typer) -> None:

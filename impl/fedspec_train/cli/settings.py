@@ -1,4 +1,4 @@
-"""What ``fedspec simulate`` is told: hyper-parameters to set or to try, local steps, the clients of a round."""
+"""Parsers of ``fedspec simulate``'s options: hyper-parameters, local steps, the clients of a round."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Shape: TypeAlias = Callable[[float], Any]
 def set_and_tried(
     setting: Sequence[str], tuning: Sequence[str], rows: Sequence[Algorithm]
 ) -> tuple[Settings, Settings]:
-    """What is set of each algorithm, and what is tried; what is said of it alone goes before what is said of all.
+    """Values to set and values to try for each algorithm; those given for it alone go before those for all.
 
     Raises:
         ParameterError: one cannot be read, is known to nobody, or is set and tried alike.
@@ -36,7 +36,7 @@ def set_and_tried(
 
 
 def local_work(text: str | None, redraw: bool, passes: float | None, batch: int, accumulate: int) -> Any:
-    """What clients do in a round: ``10`` steps, ``2-8`` drawn once for each or in every round, or so many epochs.
+    """Parse local work: ``10`` steps, ``2-8`` drawn once for each client or in every round, or epochs.
 
     Raises:
         ParameterError: it is no whole number >= 1, and not two of them, the smaller first; or two things are asked.
@@ -82,7 +82,7 @@ def cohort_of(asked: int | None, clients: int) -> int:
 
 
 def shape_of(schedule: str | None, decay: float, warm_up: int, rounds: int) -> Shape | None:
-    """How eta_l changes from round to round; None: it does not.
+    """Parse the course of eta_l over rounds; None: it is constant.
 
     Args:
         schedule: ``cosine``, ``cosine:least=0.001``, ``steps:50,75``, ``steps:50,75,factor=0.5``; None: it stays.

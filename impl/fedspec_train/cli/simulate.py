@@ -250,7 +250,7 @@ def _tell(
 
 @contextmanager
 def _said_once(ranks: Any, of_ranks: type[FedspecError]) -> Iterator[None]:
-    """Of an error that all ranks have alike rank 0 speaks; of a rank that is gone, all others."""
+    """Let rank 0 alone report an error that all ranks have; let all others report a rank that is gone."""
     try:
         yield
     except FedspecError as error:

@@ -28,7 +28,7 @@ Records = list[dict[str, Any]]
 
 
 OTHERS = (".jpg", ".jpeg", ".gif", ".eps", ".ps", ".tif", ".tiff", ".webp", ".bmp")
-"""How those of kinds end that are not written; any other ending is a part of the name, as in ``eta-0.1``."""
+"""Suffixes of picture formats that are refused; other suffixes are part of the name, as in ``eta-0.1``."""
 
 
 class PlaceError(FedspecError):
@@ -37,7 +37,7 @@ class PlaceError(FedspecError):
 
 @dataclass(frozen=True)
 class Places:
-    """Where the command writes, and what it goes on with.
+    """Files that the command writes and resumes from.
 
     Attributes:
         out: of the picture, if it ends as pictures do, or of the record; else without a suffix, of both.
@@ -68,7 +68,7 @@ class Places:
         return file.with_stem(f"{file.stem}-{algorithm}-{seed}") if self.several else file
 
     def check_resumed(self, asked: Iterable[tuple[str, int]]) -> list[str]:
-        """Which of several runs, algorithm and seed, have no file to go on with, in words.
+        """Name runs, by algorithm and seed, that have no file to resume from.
 
         Raises:
             PlaceError: none has.
@@ -154,7 +154,7 @@ def begun(mirror: Any, places: Places, run: Any, seed: int, *, tuned: bool = Fal
 
 
 Ended = FedspecError | KeyboardInterrupt | None
-"""What ended the runs early, if anything did."""
+"""Error or interrupt that ended the runs early."""
 
 
 class DivergedRunsError(FedspecError):
@@ -208,7 +208,7 @@ def _play_one(run: Any, own: dict[str, Any], seed: int, places: Places, pace: Pa
 
 
 def whole(record: dict[str, Any]) -> bool:
-    """Whether a run was played to its end."""
+    """True if a run was played to its end."""
     return len(record["rounds"]) == int(record["asked"])
 
 
@@ -301,7 +301,7 @@ def write(
 
 
 def plain(value: Any) -> Any:
-    """The same with null in the place of what is no finite number, which JSON has not."""
+    """Replace numbers that are not finite by null, since JSON has none."""
     match value:
         case dict():
             return {n: plain(v) for n, v in value.items()}
@@ -347,6 +347,6 @@ def _last(values: Sequence[float]) -> float:
 
 
 def span(values: Sequence[float], form: str) -> str:
-    """One value, or the least and the greatest of several."""
+    """Format a value, or the least and the greatest of several."""
     low, high = format(min(values), form), format(max(values), form)
     return low if low == high else f"{low} to {high}"

@@ -19,7 +19,7 @@ from fedspec_train.report.progress import Pace
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be tried of an algorithm, and how it is then trained.
+    """Tuning of an algorithm, and its training afterwards.
 
     Attributes:
         row: the algorithm.
@@ -45,7 +45,7 @@ class Question:
 
 
 def found(mirror: Any, asked: Question, federation: Any, plan: Any, places: Places, pace: Pace) -> Any:
-    """What the mirror finds, or had found when what is resumed was begun.
+    """Run the tuning, or read the result of the run that is resumed.
 
     Raises:
         PlaceError: the record of what was tried is gone, or cannot be written.
@@ -92,12 +92,12 @@ def found(mirror: Any, asked: Question, federation: Any, plan: Any, places: Plac
 
 
 def _record(file: Path, algorithm: str) -> Path:
-    """Where it is kept what was tried, beside the saved runs."""
+    """File of the trials, beside the saved runs."""
     return file.with_name(f"{file.stem}-{algorithm}-tuning.json")
 
 
 def tuning_record(tuning: Any) -> dict[str, Any]:
-    """What was found, as the record of the command has it."""
+    """Result of a tuning, for the command's record."""
     found = {name: value for name, value in asdict(tuning).items() if name != "rates"}
     return found | {"at_edge": list(tuning.at_edge)}
 
@@ -126,7 +126,7 @@ def mark(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any]) -> None:
 
 
 def summed_up(runs: Sequence[dict[str, Any]], findings: Mapping[str, Any], sources: Collection[str] = ()) -> str:
-    """What the settings of the runs are, in words.
+    """Describe the sources of the runs' settings.
 
     Args:
         runs: as the record has them.

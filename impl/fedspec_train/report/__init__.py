@@ -1,1 +1,1 @@
-"""What is printed and drawn of runs."""
+"""Printed and drawn reports of runs."""

@@ -1,4 +1,4 @@
-"""What stands under a picture of runs, and the names in it."""
+"""Captions of pictures of runs, and the names in them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALIKE = {
     "accumulate": "gradients of {} minibatches",
     "said": "{}",
 }
-"""What is said of a task, by the names in its record; of what it has not, or where that is None, nothing."""
+"""Phrases about a task, by the names in its record; None or missing fields are left out."""
 
 
 def band(seeds: int) -> tuple[float, float]:
@@ -31,7 +31,7 @@ def band(seeds: int) -> tuple[float, float]:
 
 
 def name(algorithm: str, of: Collection[str], tuned: Collection[str]) -> str:
-    """What stands at a line: the id, and beside lines of tuned settings whether its own are not."""
+    """Label of a line: the id, and beside lines of tuned settings, whether its own are not tuned."""
     mixed = algorithm not in tuned and any(other in tuned for other in of)
     return f"{algorithm} (not tuned)" if mixed else algorithm
 
@@ -42,7 +42,7 @@ def caption(
     against: Sequence[str],
     tuned: Collection[str],
 ) -> str:
-    """What was held constant, what lines and bands are, and what is measured in which unit.
+    """Caption: constants, the meaning of lines and bands, and the measured quantities with units.
 
     Args:
         task: what the runs have in common.
@@ -74,7 +74,7 @@ def _alike(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _own(of: Mapping[str, Sequence[Mapping[str, Any]]], told: Collection[str]) -> Iterator[str]:
-    """Of each algorithm the settings that are not alike for all; of a seed for which another was chosen they differ."""
+    """Yield the settings of each algorithm that differ, or that differ between seeds."""
     shared = {*_alike([run for some in of.values() for run in some]), *told}
     for algorithm, some in of.items():
         found: dict[str, list[Any]] = {}
@@ -140,7 +140,7 @@ def wrapped(text: str, size: float, width: float) -> str:
 
 
 def length(text: str, size: float) -> float:
-    """How long a line of text is, in points."""
+    """Width of a line of text, in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 

@@ -36,10 +36,10 @@ AGAINST: Mapping[str, tuple[str, Callable[[Run], list[float]]]] = {
     "floats": ("floats sent", _floats),
     "seconds": ("seconds", _seconds),
 }
-"""What stands on the axis across: its words, and its numbers of each round."""
+"""Horizontal axes: words, and numbers of each round."""
 
 PANELS = {"loss": "training loss", "test_loss": "test loss", "accuracy": "test accuracy"}
-"""What stands on the axis up, by its name in a round."""
+"""Vertical axes, by name in a round."""
 
 
 def chosen(option: str, text: str, known: Collection[str]) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ class Curve:
 
 
 def value(done: Mapping[str, Any], up: str) -> float | None:
-    """What a round tells under a name of PANELS, or as a metric; None: nothing."""
+    """Value of a round under a name of PANELS, or a metric; None: it has none."""
     told: float | None = done[up] if up in PANELS else done["metrics"].get(up)
     return told
 

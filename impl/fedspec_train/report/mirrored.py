@@ -1,4 +1,4 @@
-"""What ``fedspec show --mirror`` prints: the parts of an algorithm's text that run as they stand, and the others."""
+"""Output of ``fedspec show --mirror``: the parts of an algorithm's text that run as written, and the others."""
 
 from __future__ import annotations
 

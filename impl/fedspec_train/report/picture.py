@@ -13,19 +13,19 @@ from fedspec_train.report import captions
 from fedspec_train.report.curves import AGAINST, PANELS, Curve, Run, curve
 
 WIDTH = {1: 6.0, 2: 9.0, 3: 12.0}
-"""Of a picture with so many panels side by side, in inches."""
+"""Width of a picture by its panels side by side, in inches."""
 
 LETTERS = 12.2
 """Points: 18 where two panels side by side fill a slide 13.33 inches wide, 8.8 where they fill 6.5 inches of a page."""
 
 SMALL, SPACING, MARGIN = 9.0, 1.2, 8.0
-"""Of the caption: points, times which a line takes 1.2, and points around it."""
+"""Size of the caption in points, line height in sizes, and margin in points."""
 
 HEIGHT = 3.1
-"""Of a row of panels, in inches."""
+"""Height of a row of panels, in inches."""
 
 HANDLE = 4.0
-"""How long the pieces of line in a legend are, in letters: dashes can be told apart."""
+"""Length of a legend's lines, in letters: long enough to tell dashes apart."""
 
 DPI = 150
 
@@ -33,7 +33,7 @@ LOSSES = ("loss", "test_loss")
 """The panels of which a share of what is left is what counts."""
 
 KINDS = (".png", ".svg", ".pdf")
-"""How files of pictures end."""
+"""Suffixes of picture files."""
 
 
 def draw(
@@ -121,7 +121,7 @@ def _panels(
 
 
 def _legend(figure: Any, ends: Mapping[Any, Sequence[line_labels.End]], below: float) -> None:
-    """All names between the panels and the caption, for which the picture becomes higher."""
+    """Put all names between the panels and the caption, and make the picture higher for them."""
     names = {line.get_label(): line for axes in ends for line in axes.get_lines()}
     width, height = figure.get_size_inches()
     columns, deep = _columns([*names], 72 * width)
@@ -133,7 +133,7 @@ def _legend(figure: Any, ends: Mapping[Any, Sequence[line_labels.End]], below: f
 
 
 def _below(told: str) -> float:
-    """How high a caption is with the margins around it, in inches."""
+    """Height of a caption with its margins, in inches."""
     return (SMALL * 1.05 * SPACING * (told.count("\n") + 1) + 2 * MARGIN) / 72
 
 
@@ -194,5 +194,5 @@ def _logarithmic(scale: Callable[[str], None], axis: Any) -> None:
 
 
 def _apart(values: Sequence[float], times: float) -> bool:
-    """Whether numbers read better on a logarithmic axis: all are positive, and some so many times others."""
+    """True if numbers read better on a logarithmic axis: all positive, and some so many times others."""
     return min(values, default=0) > 0 and max(values) >= times * min(values)

@@ -1,4 +1,4 @@
-"""How far the training of a command has come, how fast it goes, and how long the rest may take."""
+"""Progress of a command's training: its share, its speed, and the time left."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Pace:
 
     @property
     def said(self) -> str:
-        """How far all of it is, in words."""
+        """Progress of all runs, in words."""
         seconds = max(self.clock() - self.since, 1e-9)
         left = (self.rounds - self.done) * seconds / max(1, self.played)
         speed = f"{self.steps / seconds:,.0f} client steps/s"

@@ -16,7 +16,7 @@ FIRST = {"distance": AWAY, "accuracy": "accuracy", "test_loss": "test_loss"}
 
 
 BATCHES = {"quadratics": None, "heavy-tailed": 1}
-"""Of data that say themselves how many examples a gradient has: all of them, or one."""
+"""Batch sizes of data that fix them: all examples, or one."""
 
 
 def draw(recipe: Any, records: Sequence[Mapping[str, Any]], size: str, file: Path) -> None:

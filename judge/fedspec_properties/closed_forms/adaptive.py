@@ -22,7 +22,7 @@ AMSGRAD = "amsgrad"
 
 
 def second_moment(kind: str, rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """What the step divides by the root of, corrected where moments are."""
+    """Second moment whose root divides the step, corrected if moments are."""
     squares = [row * row for row in _squared(rows, h, o)]
     beta2, start = h.get("beta2", 0), rows[0] * 0 + h.get("v0", 0)
     fix = [1 - beta2**s if o.get("bias_correction") == "moments" else 1 for s in range(1, len(rows) + 1)]

@@ -28,7 +28,7 @@ Change = Callable[[Arrival, Array], Array]
 
 
 def buffer_of(s: Scenario) -> int:
-    """How many updates the server of a scenario waits for."""
+    """Number of updates that the server of a scenario waits for."""
     return int(s.case.hyper.get("buffer", 1))
 
 
@@ -68,7 +68,7 @@ def discount(s: Scenario, delay: int) -> Any:
 
 
 def step(rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """What the server's step is eta times of, after all aggregates so far: plain, with momentum, or adaptive."""
+    """Direction of the server's step, after all aggregates so far: plain, with momentum, or adaptive."""
     if "beta" in h:
         v = np.asarray(average(h["beta"], rows))
         return v if o["momentum_sum"] == "average" else v / (1 - h["beta"])
@@ -110,18 +110,18 @@ MOVES: dict[str, Move] = dict.fromkeys(("cc-fedavg", "cc-fedsgd", "cc-fedavgm", 
 """The last move of a server with a buffer, from the means of all buffers so far."""
 
 AT_ONCE: dict[str, Move] = {"delayed-nesterov": _delayed}
-"""That of a server that takes every change as it comes, from all changes so far."""
+"""Moves of a server that takes every change as it comes, from all changes so far."""
 
 LATE: dict[str, Callable[[Any, int, Any, Any], Any]] = {"fadas": _slowed}
-"""That of a server with a buffer which reads how late the latest update of the last buffer was."""
+"""Moves of a server with a buffer that reads the delay of the latest update in the last buffer."""
 
 MIXES = ("fedasync",)
-"""Those that take every model as it comes, and no means of changes."""
+"""Algorithms that mix in every model as it comes, and no means of changes."""
 
 
 @cache
 def moves() -> dict[str, Move]:
-    """Those of fedspec, and what plugins say of rows whose events are arrivals."""
+    """Moves of fedspec's algorithms, and of plugins whose events are arrivals."""
     return (
         MOVES
         | AT_ONCE

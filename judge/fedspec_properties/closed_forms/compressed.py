@@ -18,7 +18,7 @@ from fedspec_properties.closed_forms.round_matrices import Place
 from fedspec_suite.measure.scenario import Scenario, lift
 
 PLAIN = "fedavg"
-"""Whose clients move alike and send all."""
+"""Algorithm whose clients move alike and send everything."""
 
 
 def decimal(x: Fraction) -> Decimal:
@@ -34,7 +34,7 @@ def place(s: Scenario) -> Place:
 
 
 def change(z: Place, i: int, x: Array, tau: int) -> Array:
-    """What tau steps of SGD from x change at client i."""
+    """Change of client i by tau steps of SGD from x."""
     moved: Array = -(z.reach(i, tau) @ (z.problem.H[i] @ x - z.problem.e[i]))
     return moved
 

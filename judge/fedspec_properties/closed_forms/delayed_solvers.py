@@ -17,13 +17,13 @@ from fedspec_properties.closed_forms.sums import each, total
 Sets = Sequence[Sequence[int]]
 
 AVERAGING = {"admu", "sm3-adam"}
-"""Those with momentum and averages; the others sum."""
+"""Solvers with momentum and averages; other solvers sum."""
 
 NAMES = {"agdu", "sm3-i-delayed", "sm3-ii-delayed", *AVERAGING}
 
 
 def updating(steps: int, z: int, epoch: int) -> list[int]:
-    """Which of the steps 0, 1, ... update: those of every z-th epoch."""
+    """List the updating steps among 0, 1, ...: those of every z-th epoch."""
     return [k for e in range(0, steps, z * epoch) for k in range(e, min(e + epoch, steps))]
 
 
@@ -38,7 +38,7 @@ def _powers(beta: Any, n: int) -> list[Any]:
 
 
 def second_moment(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, idle: str = "carried") -> Array:
-    """What the step divides by the root of, after all gradients of a round so far."""
+    """Second moment whose root divides the step, after all gradients of a round so far."""
     z, epoch = h.get("z", 1), h.get("epoch", 1)
     at = updating(len(rows), z, epoch)
     squares = [rows[k] * rows[k] for k in at]
@@ -77,7 +77,7 @@ def first_moment(rows: Sequence[Array], beta1: Any, forgotten: int, m0: Any = 0)
 
 
 def steps(name: str, rows: Sequence[Array], sets: Sets, h: Numbers, o: Options) -> list[Array]:
-    """What each step of a round takes eta_l of; 0 where the dead zone holds the model."""
+    """Direction of each step of a round, before the factor eta_l; 0 if the dead zone holds the model."""
     out, forgotten = [], 0
     for k in range(1, len(rows) + 1):
         past = rows[:k]

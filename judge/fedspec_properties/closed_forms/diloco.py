@@ -24,7 +24,7 @@ Log = list[tuple[Any, int, Array]]
 """The gradients that a client's moments hold, each with its weight among them and the number of steps since."""
 
 KNOWN = ("diloco",)
-"""Whose rounds are written here."""
+"""Algorithms whose rounds this file computes."""
 
 
 def outer(past: Sequence[Array], rates: Sequence[Any], h: Numbers, o: Options) -> Array:
@@ -60,7 +60,7 @@ def servers(s: Scenario) -> Iterator[Array]:
 
 
 def _ratio(log: Log, T: int, h: Numbers) -> Array:
-    """What AdamW takes eta_l of at its step T, its moments being sums over these gradients."""
+    """Direction of AdamW's step T, with moments as sums over these gradients."""
     m = total((1 - h["beta1"]) * w * h["beta1"] ** age * g for w, age, g in log) / (1 - h["beta1"] ** T)
     v = total((1 - h["beta2"]) * w * h["beta2"] ** age * g * g for w, age, g in log) / (1 - h["beta2"] ** T)
     ratio: Array = m / (sqrt(v) + h["eps"])
@@ -68,7 +68,7 @@ def _ratio(log: Log, T: int, h: Numbers) -> Array:
 
 
 def local(s: Scenario, i: int, x: Array, steps: int, log: Log, seen: int) -> tuple[Array, Log]:
-    """Where client i ends that has seen so many gradients, and what its moments hold then."""
+    """Final model of client i, which has seen so many gradients, and the gradients in its moments."""
     h, problem = s.case.hyper, problem_of(s)
     b, ratios, end = 1 - h["eta_l"] * h["wd"], list[Array](), x
     for k in range(1, steps + 1):
@@ -102,7 +102,7 @@ def rounds(s: Scenario) -> Iterator[Array]:
 
 
 STREAMING = ("streaming-diloco",)
-"""Whose exchanges are written here."""
+"""Algorithms whose exchanges this file computes."""
 
 OUTER = {"momentum": "nesterov", "momentum_sum": "sum", "rated": "step"}
 """DiLoCo's outer step in the canonical reading."""

@@ -34,7 +34,7 @@ def raised(base: Any, q: Any) -> Any:
 
 
 def move(F: Sequence[Any], rows: Sequence[Array], h: Numbers) -> Array:
-    """What the model moves by."""
+    """Change of the model."""
     most = greatest(F)
     parts = [raised(F_i / most, h["q"]) for F_i in F]
     p = [part / total(parts) for part in parts]
@@ -65,4 +65,4 @@ def models(s: Scenario) -> list[Array]:
 
 
 KNOWN = frozenset({"q-fedavg"})
-"""What it is a closed form of."""
+"""Algorithms of this closed form."""

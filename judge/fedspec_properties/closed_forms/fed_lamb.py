@@ -24,7 +24,7 @@ Log = list[tuple[int, Array]]
 
 
 def each_layer(s: Scenario) -> list[slice]:
-    """Where the blocks of a scenario's model lie in its flat view."""
+    """Slices of the blocks of a scenario's model in its flat view."""
     ends = np.cumsum([0, *(prod(a.shape) for a in s.case.x0.values())]).tolist()
     return [slice(a, b) for a, b in itertools.pairwise(ends)]
 

@@ -34,7 +34,7 @@ RULE = {
 CORRECTED = {"bias_correction": "moments"}
 
 NORMALISED = "normalised"
-"""What is no strategy of blended optimisation: a step over the length of its gradient."""
+"""A step over the length of its gradient; not a strategy of blended optimisation."""
 
 
 def strategy(s: Scenario, place: int, e: Round) -> str:
@@ -68,7 +68,7 @@ def clients_own(h: Numbers) -> dict[str, Any]:
 
 
 def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: Numbers, o: Options) -> Array:
-    """What the last of the steps with these gradients takes eta_l of."""
+    """Direction of the last of the steps with these gradients, before the factor eta_l."""
     g = rows[-1]
     match kind:
         case _ if kind == NORMALISED:
@@ -83,7 +83,7 @@ def last_step(kind: str, rows: Sequence[Array], sets: delayed_solvers.Sets, h: N
 
 
 def received_step(rows: Sequence[Array], h: Numbers, received: str) -> Array:
-    """What the last step of a client's Adam takes eta_l of, its second moment begun at what was sent."""
+    """Direction of the last step of a client's Adam, whose second moment began at the server's."""
     if received == Received.WITHOUT_START:
         return direction("adam", rows, {**h, "v0": 0}, CORRECTED, h["eps"])
     if received == Received.CORRECTED:
@@ -93,7 +93,7 @@ def received_step(rows: Sequence[Array], h: Numbers, received: str) -> Array:
 
 
 def sent(o: Options) -> bool:
-    """Whether the server's second moment goes to the clients."""
+    """True if the server's second moment goes to the clients."""
     return "received" in o or o.get("preconditioner") == Preconditioner.SENT
 
 
@@ -104,7 +104,7 @@ def shortened(row: Array, c: Any) -> Array:
 
 
 def read(g: Array, h: Numbers, o: Options) -> Array:
-    """What a client's solver sees of a gradient."""
+    """Gradient as a client's solver sees it."""
     return shortened(g, h["clip_norm"]) if o.get("clipped") == Clipped.GRADIENTS else g
 
 
@@ -146,7 +146,7 @@ def aggregate(s: Scenario, e: Round, changes: Sequence[Array]) -> Array:
 
 @dataclass(frozen=True)
 class Server:
-    """What a server has after all changes so far: the direction of its next step and its second moment."""
+    """State of a server after all changes so far: the direction of its next step and its second moment."""
 
     step: Array
     v: Array

@@ -31,11 +31,11 @@ ODD: dict[str, tuple[tuple[str, str, str], ...]] = {
 """The coefficients of s, s^3 and s^5, as they are printed."""
 
 Turned = Callable[[Array, Numbers, Options], Array]
-"""What a step makes of a matrix."""
+"""Function that a step applies to a matrix."""
 
 
 def newton_schulz(s: Any, h: Numbers, o: Options, number: Callable[[str], Any]) -> Any:
-    """Where singular values, over the norm, end: Horner's rule in s^2, so many times."""
+    """Iterate singular values, over the norm: Horner's rule in s^2, so many times."""
     known = ODD[o["coefficients"]]
     for k in range(int(h["ns_steps"])):
         a, b, c = map(number, known[min(k, len(known) - 1)])
@@ -44,7 +44,7 @@ def newton_schulz(s: Any, h: Numbers, o: Options, number: Callable[[str], Any]) 
 
 
 def momentum_matrix(past: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """What is orthogonalised: a sum over the history, in which the last gradient may count once more."""
+    """Matrix to orthogonalise: a sum over the history, in which the last gradient may count once more."""
     T, rho = len(past), h["rho"]
     ahead = o["ahead"] == "nesterov"
     u: Array = total(rho ** (T - s + ahead) * g for s, g in enumerate(past, 1))

@@ -105,7 +105,7 @@ def _k_gt(s: Scenario) -> list[Array]:
 
 
 def _led(s: Scenario) -> list[Array]:
-    """Where local steps end by powers of matrices; the dual is the sum of what exchanges have changed these ends by."""
+    """Ends of local steps by powers of matrices; the dual sums the changes of these ends by exchanges."""
     s = lift(s, Fraction)
     problem, eta_l = s.case.problem, s.case.hyper["eta_l"]
     assert problem is not None
@@ -136,7 +136,7 @@ def _d2(s: Scenario) -> list[Array]:
 
 
 def _sent(p: Array, kept: Any) -> Array:
-    """Of one vector: the largest entries by their order, or its signs where no number of them is given."""
+    """Compress a vector: the largest entries in order, or signs if no number of entries is given."""
     if kept is None:
         size = sum(abs(a) for a in p) / len(p)
         return np.array([size if a > 0 else -size if a < 0 else size * 0 for a in p], dtype=object)
@@ -200,7 +200,7 @@ MEANS: dict[str, Step] = {
 
 @cache
 def steps() -> dict[str, Step]:
-    """Those of fedspec, and what plugins say of rows without a server."""
+    """Steps of fedspec's algorithms, and of plugins without a server."""
     return MEANS | {name: step for name, step in plugin_tables.table("STEPS").items() if "peers" in find(name).takes}
 
 

@@ -14,7 +14,7 @@ from fedspec.catalogue import Algorithm, LocalSolver, Method, rows_of
 from fedspec.errors import PluginError
 
 TABLES = {"STEPS": ("past", "h", "o"), "MOVES": ("p", "changes", "h", "o"), "MAPS": ("z", "e")}
-"""What an entry of each is called with; docs/own-algorithms.md says what that holds."""
+"""Arguments of the entries of each table; see docs/own-algorithms.md."""
 
 
 def table(name: str) -> dict[str, Callable[..., Any]]:

@@ -33,12 +33,12 @@ def shares(case: Case, e: Round) -> list[Fraction]:
 
 
 def length(eta_l: Any, mu: Any, tau: int) -> Any:
-    """How far tau proximal steps lead along -g: a geometric sum of the pulls, eta_l tau without one."""
+    """Length of tau proximal steps along -g: a geometric sum of the pulls, eta_l tau without a pull."""
     return total(eta_l * (1 - eta_l * mu) ** k for k in range(tau))
 
 
 def buffered(rho: Any, tau: int) -> Any:
-    """How many gradients tau steps with momentum sum up: the buffer after k + 1 steps holds rho^0 + ... + rho^k."""
+    """Number of gradients that tau steps with momentum sum up: the buffer holds rho^0 + ... + rho^k after k + 1."""
     return total(rho**j for k in range(tau) for j in range(k + 1))
 
 
@@ -76,7 +76,7 @@ def _slowmo(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
 
 
 def _mifa(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
-    """What is remembered is a sum of gradients, at whatever rate; the step has the rate of its round."""
+    """Moves of MIFA: it remembers a sum of gradients, at any rate; the step has the rate of its round."""
     steps: dict[int, int] = {}
     moves = []
     for e in events:
@@ -101,7 +101,7 @@ def _mime(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
 
 
 def _fedcm(case: Case, events: Sequence[Any], g: Array) -> list[Array]:
-    """Of a gradient a round takes as many steps as its own, at its own rate; of a change a share, whatever its rate."""
+    """Moves of FedCM: a round takes each gradient by its own steps and rate, and a share of the last change."""
     moves, D, averages = [], 0 * g[0], case.options.get("direction") != "change"
     for e in events:
         p, n, (eta,) = shares(case, e), len(e.participants), said(case, e, "eta")

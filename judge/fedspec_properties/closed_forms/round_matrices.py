@@ -221,7 +221,7 @@ MAPS: dict[str, Map] = {
 
 @cache
 def maps() -> dict[str, Map]:
-    """Those of every closed form's file, and of plugins."""
+    """Maps of every closed form's file, and of plugins."""
     return {
         name: form
         for table in (*said(__package__, "MAPS"), plugin_tables.table("MAPS"))

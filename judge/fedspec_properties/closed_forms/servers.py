@@ -68,7 +68,7 @@ def further(p: Sequence[Any], rows: Sequence[Array], h: Numbers) -> Array:
 
 
 def winners(m: int, rows: Sequence[Array], h: Numbers, o: Options) -> tuple[int, ...]:
-    """Those m of which all together are nearest to others of their own; of several such, those that come first."""
+    """Indices of the m changes nearest to others of their own; of several such sets, the first."""
     n = len(rows)
     several = max(1, n - h["f"] - (1 if o["neighbours"] == "n-f-1" else 2))
 
@@ -85,14 +85,14 @@ def winners(m: int, rows: Sequence[Array], h: Numbers, o: Options) -> tuple[int,
 
 
 def krum_mean(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """What they change on average."""
+    """Mean change of the winners."""
     kept = winners(int(h["keep"]), rows, h, o)
     mean: Array = total(p[i] * rows[i] for i in kept) / total(p[i] for i in kept)
     return mean
 
 
 def incremental_average(p: Sequence[Any], rows: Sequence[Array], h: Numbers, o: Options) -> Array:
-    """Where passes lead that take one change after another into a mean by its share in what it holds so far."""
+    """Result of several passes of incremental averaging."""
 
     def taken(z: Array, weights: Sequence[Any]) -> Array:
         held, mean = weights[0], rows[0]
@@ -198,19 +198,19 @@ NOVA: dict[str, Step] = {
     "fednova-momentum": lambda past, h, o: decayed(h["beta"], past),
     "fednova-adaptive": lambda past, h, o: h["eta"] * direction(o["server"], past, h, o, h["tau"]),
 }
-"""The same from FedNova's changes of all rounds so far."""
+"""Steps from FedNova's changes of all rounds so far."""
 
 
 @cache
 def _steps() -> dict[str, Step]:
-    """Those of every closed form's file, and of plugins."""
+    """Steps of every closed form's file, and of plugins."""
     tables = (*said(__package__, "STEPS"), plugin_tables.table("STEPS"))
     return {name: step for table in tables for name, step in table.items()}
 
 
 @cache
 def _moves() -> dict[str, Move]:
-    """Those of servers that read every change, and of plugins."""
+    """Moves of servers that read every change, and of plugins."""
     return {**MOVES, **plugin_tables.table("MOVES")}
 
 

@@ -49,7 +49,7 @@ def each(values: Iterable[Any]) -> Array:
 
 
 def counts(options: Mapping[str, str], examples: Sequence[Any], steps: Sequence[int]) -> list[Any]:
-    """One number for each participant: its examples, its local steps, or 1."""
+    """Number for each participant that its weight is proportional to: its examples, its local steps, or 1."""
     kinds = {"examples": examples, "steps": [Fraction(tau) for tau in steps], "uniform": [Fraction(1)] * len(examples)}
     return list(kinds[options.get("weights", "examples")])
 

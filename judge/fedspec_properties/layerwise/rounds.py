@@ -58,7 +58,7 @@ def compare(bench: Bench, s: Scenario, want: list[Array], name: str = "x") -> No
 
 
 def rounds_of(s: Scenario) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """What the sum over each round's clients is divided by, and who takes how many steps in it."""
+    """Yield the divisor of each round's sum over clients, and each participant's number of steps."""
     n = len(problem_of(s).H)
     for e in events_of(Round, s):
         all_of_them = s.case.options.get("averaged") == "all"
@@ -161,7 +161,7 @@ def _scaled(s: Scenario, length: float) -> float:
 
 
 def _has_length(bench: Bench, s: Scenario) -> None:
-    """One client, one step: every layer moves by eta_l phi of its own length."""
+    """Check that in a single step of a client, every layer moves by eta_l phi of its own length."""
     scale, before = bench.expect(s), [flatten(s.case.x0), *(w["x"] for w in bench.expect(s))]
     for k, (x, y) in enumerate(_moves(s, bench.play(s))):
         bench.finite("x", y, f"round {k + 1}")

@@ -36,7 +36,7 @@ def zero_layers(draw: st.DrawFn, setting: Setting) -> Scenario:
 
 
 def _first_step(g: Array, s: Scenario) -> Array:
-    """Where a layer at zero is after one gradient: at the length that its reading gives it, or along the whole ratio.
+    """Value of a zero layer after one gradient: at the length that its reading gives it, or along the whole ratio.
 
     After one gradient the averages are shares of g and of g^2, and a correction takes the shares away.
     """

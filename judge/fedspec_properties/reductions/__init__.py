@@ -30,7 +30,7 @@ _FIRST = (
 
 
 class _Own(Edge):
-    """What a plugin says: its law is asked, and nothing else has looked at it."""
+    """Edge of a plugin: its law is asked, and no other test has checked it."""
 
     exact = "floats"
     symbolic = "its law alone"

@@ -44,7 +44,7 @@ def _in_buffers(s: Scenario) -> Scenario:
 
 
 def _times_K(name: str) -> Callable[[Any, Any], Any]:
-    """What is added to a root, or inside it to its square."""
+    """Addend of a root, or of its square inside the root."""
     return lambda h, o: h["K"] ** (2 if o["epsilon"] == "inside" else 1) * h[name]
 
 
@@ -63,7 +63,7 @@ def _single_steps(s: Scenario) -> Scenario:
 
 
 def _late_at_most(s: Scenario) -> Scenario:
-    """Nothing is later than tau_c."""
+    """Set tau_c so that no update is later."""
     return with_hyper(s, tau_c=max([0, *(e.delay for e in s.events if isinstance(e, Arrival))]))
 
 

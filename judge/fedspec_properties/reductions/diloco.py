@@ -20,18 +20,18 @@ from fedspec_suite.measure.setting import Setting
 
 
 def _in_single_steps(s: Scenario) -> Scenario:
-    """The same local steps, each in a round of its own."""
+    """Split rounds so that each local step is a round of its own."""
     events = (replace(e, steps=(1,)) for e in s.events if isinstance(e, Round) for _ in range(e.steps[0]))
     return replace(s, events=tuple(events))
 
 
 def _last_of_round(s: Scenario, k: int) -> int:
-    """Which round of single steps ends where round k does."""
+    """Index of the round of single steps that ends with round k."""
     return sum(e.steps[0] for e in s.events[: k + 1] if isinstance(e, Round)) - 1
 
 
 def _elsewhere(h: Any, o: Any) -> str:
-    """Where the rate is otherwise."""
+    """The other place of the rate."""
     return Rated.BUFFER.value if o["rated"] == Rated.STEP.value else Rated.STEP.value
 
 

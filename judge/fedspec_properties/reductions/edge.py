@@ -38,10 +38,10 @@ Change = Callable[[Scenario], Scenario]
 Narrow = Callable[[st.DrawFn, Setting, Scenario], Scenario]
 
 ABSENT = {"eta": 1, "v0": 0.0, "v_hat0": 0.0, "weights": "uniform"}
-"""What a target is told of what its source has not: a server that does nothing, nothing at first, clients alike."""
+"""Values for a target's parameters that its source lacks: an idle server, zero starts, equal clients."""
 
 COLUMNS = ("strategies", "scales", "noise", "draws", "clusters")
-"""What an event carries for some algorithms, and what a target that does not take it is not told."""
+"""Columns of an event that some algorithms read; a target that does not read them gets none."""
 
 SYMBOLS = {"v0": "v_0", "v_hat0": "v_hat_0"}
 """Hyper-parameters whose symbol is not their name."""
@@ -61,7 +61,7 @@ def _each(s: Scenario, k: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """One algorithm under a restriction is another.
+    """A reduction: an algorithm under a restriction equals another one.
 
     Attributes:
         id: stable slug, also that of the law.
@@ -111,7 +111,7 @@ class Edge:
 
     @property
     def symbolic(self) -> str:
-        """What is known of it for every value of the symbols of a small instance."""
+        """Kind of symbolic proof on a small instance, for every value of the symbols."""
         return "points" if self.undecided else "identity"
 
     @property
@@ -121,7 +121,7 @@ class Edge:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Where it is a law."""
+        """Levels at which the edge is a law."""
         return (self.level, *self.also)
 
     def under(
@@ -232,7 +232,7 @@ def reduces(
 
 
 rooted = partial(reduces, roots=True)
-"""The same, of an edge that takes roots."""
+"""Define an edge that takes roots."""
 
 
 def translated(

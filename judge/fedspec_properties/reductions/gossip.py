@@ -52,7 +52,7 @@ def _in_rounds(s: Scenario) -> Scenario:
 
 
 def _of_the_mean(s: Scenario) -> Scenario:
-    """One client whose objective is everybody's mean."""
+    """Replace all clients by a single one with the mean of their objectives."""
     p = problem_of(s)
     events = (Round((0,), (len(e.computing),)) for e in s.events if isinstance(e, Exchange))
     mean = Quadratics(p.H.mean(axis=0)[None], p.e.mean(axis=0)[None], np.ones(1))

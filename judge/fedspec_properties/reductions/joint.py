@@ -27,7 +27,7 @@ def _unweighted(s: Scenario) -> Scenario:
 
 
 def _distinct(s: Scenario) -> Scenario:
-    """Nobody is drawn twice, which other algorithms refuse."""
+    """Remove repeated participants, which other algorithms refuse."""
 
     def once(column: tuple[Any, ...], e: Round) -> tuple[Any, ...]:
         first = [e.participants.index(i) for i in dict.fromkeys(e.participants)]

@@ -58,7 +58,7 @@ def _last_step(s: Scenario, k: int) -> int:
 
 
 def _last_of_all(s: Scenario, k: int) -> int:
-    """The same, where no round begins anew."""
+    """Index of a run's last step, if no round begins again."""
     return _last_step(s, k) - (k + 1)
 
 

@@ -14,7 +14,7 @@ from fedspec_suite.measure.scenario import Scenario, posed, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 NEARLY_HALF = 0.4375
-"""Of four or three messages it leaves one out at either end, of two or one none: what is left is the middle."""
+"""Share to trim: of three or four messages, one at either end is left out; of one or two, none."""
 BEYOND = 1024.0
 """Farther than changes of small cases are from each other."""
 MANY = 16
@@ -39,7 +39,7 @@ def _without_losses(s: Scenario) -> Scenario:
 
 
 def _all_kept(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    """Nobody is left out: as many are kept as the largest round has clients, or one more, or more than anybody has."""
+    """Keep every message: the number kept is the largest round's clients, one more, or more than any."""
     most = max(len(e.messages if isinstance(e, Messages) else cast("Round", e).participants) for e in s.events)
     return with_hyper(s, keep=draw(st.sampled_from((most, most + 1, MANY))))
 

@@ -64,7 +64,7 @@ FOUR: dict[str, Any] = {"clients": (4, 4), "everyone": True}
 
 
 def size(s: Scenario) -> int:
-    """How many clients there are."""
+    """Number of clients."""
     return len(problem_of(s).H)
 
 
@@ -101,7 +101,7 @@ def one_cluster(e: Exchange) -> Exchange:
 
 
 def evened(e: Exchange) -> Exchange:
-    """One sender in each cluster."""
+    """Keep a single sender in each cluster."""
     return replace(e, senders=tuple(next(i for i in e.senders if i in V) for V in e.clusters))
 
 

@@ -26,7 +26,7 @@ EQUAL = "FedNova, eqs. (5)-(6)"
 
 
 def _equal_steps(draw: st.DrawFn, setting: Setting, s: Scenario) -> Scenario:
-    """All participants of all rounds take equally many steps, or send the same norm."""
+    """Give all participants of all rounds equally many steps, or equal norms."""
     tau = draw(st.integers(1, 4))
     a = tau if setting.steps_only else draw(st.integers(1, 16)) / 4
 

@@ -1,0 +1,69 @@
+"""Docstrings begin with the noun that the thing is or the verb that it does; the exceptions of each root only fall."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_judge.words import DATA
+
+ROOT = Path(__file__).resolve().parents[2]
+COUNTS: dict[str, int] = DATA["docstrings"]
+PRONOUN = re.compile(
+    r"(What|Whatever|One|Of|Where|Whether|Who|Whose|Whoever|That|Those|These|How|Which|The same|They|Nobody|Nothing)\b"
+)
+"""Beginnings without a noun or a verb: 'Whether x' is 'True if x', 'How many x' is 'Number of x'."""
+
+
+def docstrings(tree: ast.AST) -> Iterator[str]:
+    """Yield the docstrings of modules, classes and functions, and the strings below assignments."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            for before, statement in zip([None, *body], body, strict=False):
+                if documented if before is None else isinstance(before, ast.Assign | ast.AnnAssign):
+                    match statement:
+                        case ast.Expr(value=ast.Constant(value=str(text))):
+                            yield text
+
+
+def without_noun(text: str) -> list[str]:
+    """List the docstrings of a file that begin with a pronoun."""
+    return [doc for doc in docstrings(ast.parse(text)) if PRONOUN.match(doc)]
+
+
+def count(folder: str) -> int:
+    """Number of such docstrings below a folder."""
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    assert paths, folder
+    return sum(len(without_noun(path.read_text(encoding="utf-8"))) for path in paths)
+
+
+def test_a_pronoun_at_the_beginning_is_found() -> None:
+    text = '''"""What it does."""
+A = 1
+"""How many there are."""
+class B:
+    """The number."""
+    def f(self):
+        """Whether it holds."""
+        "What is no docstring."
+'''
+    assert without_noun(text) == ["What it does.", "How many there are.", "Whether it holds."]
+    assert without_noun('"""Offers of a package."""\ndef f():\n    """True if it holds."""\n') == []
+
+
+def test_every_source_root_is_counted() -> None:
+    roots = ("spec", "judge", "impl", "proofs_check", "benchmarks", "site", "vectors", "scripts", "tests", "examples")
+    assert {folder.partition("/")[0] for folder in COUNTS} == set(roots)
+
+
+@pytest.mark.parametrize("folder", COUNTS)
+def test_docstrings_only_get_better(folder: str) -> None:
+    found = count(folder)
+    assert found <= COUNTS[folder], f"{found} docstrings of {folder} begin with a pronoun, {COUNTS[folder]} did"
+    assert found == COUNTS[folder], f"write {found} for {folder} in words.toml: it got better"
