@@ -35,7 +35,7 @@ def defaults_of(function: FunctionType) -> dict[str, Any]:
 
 
 class Deciding:
-    """What a reading decides within one function.
+    """Decisions of a reading within one function.
 
     Attributes:
         known: the parameters and local names whose value it decides.

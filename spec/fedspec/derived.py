@@ -48,7 +48,7 @@ class ReadOff(Generic[T]):
 
 
 def entered(functions: Iterable[Function], options: Mapping[str, Any] | None = None) -> Read:
-    """What some functions enter, one after another, under options of which some may be left at ``UNKNOWN``.
+    """Return what functions enter, one after another, under options of which some may be left at ``UNKNOWN``.
 
     A function that is no rule takes the record of hyper-parameters and options first.
     """

@@ -262,15 +262,12 @@ def outside(value: Any, domain: Domain) -> bool:
 
 
 def all_finite(values: object) -> bool:
-    """Whether they are an array of finite numbers; False where they must be looked at one by one."""
+    """True if the values are an array of finite numbers; if False, look at each."""
     return isinstance(values, np.ndarray) and values.dtype.kind == "f" and bool(np.isfinite(values).all())
 
 
 def all_nonnegative(values: Sequence[Any] | np.ndarray[Any, Any]) -> bool:
-    """Whether they are plain finite numbers >= 0; what a round asks of every client is answered at once.
-
-    False where they must be looked at one by one.
-    """
+    """True if the values are plain finite numbers >= 0; if False, look at each."""
     if isinstance(values, np.ndarray):
         return all_finite(values) and bool((values >= 0).all())
     kinds = {*map(type, values)}

@@ -31,7 +31,7 @@ RECORD: Any = object()
 
 @dataclass(eq=False)
 class Read:
-    """What a function enters.
+    """The rules that a function enters, and the names that it returns.
 
     Attributes:
         rules: the functions that print equations, in the order in which they are entered.
@@ -59,7 +59,7 @@ def bare(function: Function) -> FunctionType:
 
 @cache
 def read(f: Function, known: tuple[tuple[str, Any], ...], options: tuple[tuple[str, Any], ...]) -> Read:
-    """What a function enters in a call that decides some of its parameters; itself, last, if it prints equations."""
+    """Return what a function enters if some parameters are decided; the function comes last, if it is a rule."""
     return _Reading(f, dict(known), dict(options)).found
 
 
@@ -85,7 +85,7 @@ def _made(f: FunctionType) -> Counter[str]:
 
 
 class _Reading(Deciding, ast.NodeVisitor):
-    """One function, read as it runs."""
+    """Reads one function as it runs."""
 
     def __init__(self, function: Function, known: dict[str, Any], options: Mapping[str, Any]) -> None:
         self.function, self.f, self.found = function, bare(function), Read()

@@ -106,7 +106,7 @@ LEFT_OPEN = {
 
 
 class _Function(Deciding, ast.NodeTransformer):
-    """One function under a reading."""
+    """A function under a reading."""
 
     def __init__(self, of: Folding, function: FunctionType, known: Known) -> None:
         self.of, self.function, self.space, self.options = of, function, function.__globals__, of.options

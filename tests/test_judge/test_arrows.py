@@ -272,8 +272,8 @@ def test_no_two_files_import_each_other(folder: Path) -> None:
 
 JUDGE = ROOT / "judge"
 GENERIC = ("../fedspec_properties", "measure", "laws", "diagnosis", "judge", "kills", "report", "cli")
-ONE_BY_ONE = (PROPERTIES / "closed_forms", PROPERTIES / "reductions")
-"""Closed forms and edges are data of single algorithms."""
+ONE_BY_ONE = tuple(PROPERTIES / name for name in ("closed_forms", "reductions", "layerwise"))
+"""Closed forms and edges are data of single algorithms, and layers are Fed-LAMB's."""
 
 
 def ids(tree: ast.AST) -> Iterator[str]:

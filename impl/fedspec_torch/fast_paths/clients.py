@@ -169,7 +169,7 @@ def fednova_solvers_client(h: fednova_solvers.FedNovaSolvers, state: Any) -> Cli
 
 
 def diloco_client(h: diloco.DiLoCo, state: diloco.State) -> Client:
-    """Of :func:`fedspec.algorithms.diloco.step`."""
+    """Clients of :func:`fedspec.algorithms.diloco.step`."""
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack, Stack]:
         if h.inner is InnerState.RESET:

@@ -59,7 +59,7 @@ class Look:
         return cls(network, x[ends], batch.copied(ends), seed)
 
     def of_first(self) -> Look:
-        """The same of the first client alone."""
+        """Look at the first client alone."""
         return replace(self, about=self.about[:1], batch=self.batch.alone(0))
 
     def plain(self, tried: int = 0) -> tuple[Stack, Stack, Weights]:
@@ -73,9 +73,9 @@ class Look:
         return nearby_models(self.about, self.seed + tried, BESIDE ** (1 + tried), out)
 
     def seen(self, plain: tuple[Stack, Stack, Weights] | None = None) -> tuple[Stack, Weights]:
-        """What is compared with later of the first client: every so many entries of its gradient, its length, its loss.
+        """Return what a later look compares: some entries of the first client's gradient, its length, and its loss.
 
-        Of a large model the loss alone, which takes a forward pass and no gradient.
+        For a large model, the loss alone: it takes a forward pass and no gradient.
         """
         if not self.network.is_large:
             _, g, losses = plain or self.plain()

@@ -55,7 +55,7 @@ KEPT = torch.preserve_format
 """The format in memory that parameters and images have."""
 
 LYING = "in a vector"
-"""How parameters are lent that lie in a vector."""
+"""Marks parameters that are lent while they lie in a vector."""
 
 _turns: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
 _asked = threading.Lock()
@@ -78,7 +78,7 @@ class Network:
     precision: str | None = None
     asked: set[str] = field(default_factory=set, init=False, repr=False)
     lies: bool = field(default=False, init=False)
-    """Whether parameters may lie in a vector: a view of one, in the module or a closure, would not follow it there."""
+    """True if parameters may lie in a vector; a view of one, in the module or a closure, would not follow it."""
     _memory: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     @cached_property

@@ -19,7 +19,7 @@ FOLLOWS = "x follows the claimed reading"
 SMALL = "x follows the claimed reading in small cases"
 SOME = "x follows the claimed reading in some cases"
 CLAIMED = "the claimed rule, to "
-"""How the sentence begins of a subject that is right to some decimals."""
+"""Beginning of the sentence about a subject that is right to some decimals."""
 
 INSIDE = "as if it computed in {} somewhere inside"
 AT_ONCE = "from the first event on"
@@ -86,7 +86,7 @@ LATER = re.compile(r"from (?P<what>.+?) (?P<number>\d+) on(?:, in \d+ of \d+ sam
 
 
 def not_before(d: Diagnosis, seen: Iterable[str]) -> Diagnosis:
-    """The same without an event from which on it deviates, where a law saw it deviate in an earlier one."""
+    """Drop the event from which a subject deviates, if a law saw it deviate earlier."""
     earlier = {(what, int(number)) for what, _, number in (w.rpartition(" ") for w in seen) if number.isdigit()}
 
     def late(said: str) -> bool:
@@ -124,7 +124,7 @@ def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
 
 
 def as_data(d: Diagnosis) -> list[dict[str, Any]]:
-    """The same for a program: an object for each variant found, or one for what is fitted; none where it follows."""
+    """Return a diagnosis as JSON objects: one for each variant found, or one for what is fitted."""
     if d.found:
         return [
             {

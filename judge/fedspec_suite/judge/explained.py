@@ -78,7 +78,7 @@ def _properties(subject: Subject, offer: Offer) -> dict[str, str]:
 
 
 def _course(subject: Subject, offer: Offer, o: Obligation) -> Course | None:
-    """How the deviation goes on that is looked at first, where a small case shows it."""
+    """Follow the deviation that the report shows first through a small case, if one shows it."""
     setting = setting_of(offer, o.dtype if o.dtype in offer.dtypes else "")
     # Every case may run into the time limit of a subject that hangs.
     return followed(bench_of(subject, offer, setting), setting, samples_of(setting)[:COURSES], about(o))

@@ -244,11 +244,11 @@ def _simple(tree: ast.Module) -> list[ast.stmt]:
 
 
 def _holds(node: ast.stmt | ast.keyword, here: tuple[int, int]) -> bool:
-    """Whether a place of the text, line and column, is inside of a node."""
+    """True if a place of the text, line and column, is inside a node."""
     end = (node.end_lineno or 0, node.end_col_offset or 0)
     return (node.lineno, node.col_offset) <= here < end
 
 
 def _fields(s: ast.stmt) -> list[ast.keyword]:
-    """Of a record that is returned its fields."""
+    """Fields of the record that a statement returns."""
     return s.value.keywords if isinstance(s, ast.Return) and isinstance(s.value, ast.Call) else []

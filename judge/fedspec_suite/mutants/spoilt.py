@@ -53,7 +53,7 @@ def moved(value: Any) -> Any:
 
 
 def tilted(value: Any) -> Any:
-    """The same sum, half of the last entry now in the first."""
+    """Move half of the last entry to the first, which keeps the sum."""
     return _changed(value, _tilt)
 
 
@@ -83,7 +83,7 @@ def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _names(e: Equation) -> set[str]:
-    """What the rule may call the left side of an equation."""
+    """Names that the rule may give the left side of an equation."""
     tail, left = e.id.rpartition(".")[2], _LEFT.match(e.text)
     said = {n.strip() for n in left[1].split(",")} if left else set()
     return said | ({"x"} if tail == "step" else {tail})

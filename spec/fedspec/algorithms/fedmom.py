@@ -54,7 +54,7 @@ class State:
 def fed_mom(
     state: State, delta: Vector, *, eta: Scalar, beta: Scalar, momentum: MomentumForm = MomentumForm.NESTEROV
 ) -> State:
-    """One server step of FedMom.
+    """Server step of FedMom.
 
         y_new = x + eta Delta                              fedmom.y
         x = x + eta Delta + beta (y_new - y)               fedmom.step
