@@ -184,7 +184,7 @@ def test_a_verdict_stands_where_its_explanation_fails(monkeypatch: pytest.Monkey
     def fails(*_: Any) -> Any:
         raise KeyError("a bug of the diagnosis")
 
-    monkeypatch.setattr(check, "explanation", fails)
+    monkeypatch.setattr("fedspec_suite.judge.explained.explanation", fails)
     subject = Behind("fedavg", "server", case=hyper(eta=lambda v: 2 * v))
     offer = subject.info.offers[0]
     found = result_of(subject, offer, judge_offer(InProcess(subject), offer, profile="quick", law="follows-x"))

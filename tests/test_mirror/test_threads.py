@@ -79,7 +79,7 @@ import torch
 from fedspec_torch.gradients import heap
 
 if sys.argv[1:]:
-    print(heap.kept(), end=" ")
+    print(heap.keep_freed_memory(), end=" ")
 
 def step():
     return sum(float(part.sum()) for part in [torch.ones(25_000) for _ in range(160)])
