@@ -185,9 +185,8 @@ vectors-wheel: venv ## Build the vectors as a wheel that needs Python alone (dis
 
 .PHONY: test
 test: venv ## What must pass before a commit: lint, types, quick claims, tests
-	@# Side by side: types take one core at a time.
-	@$(MAKE) --no-print-directory -j $(JOBS) -O lint types recheck UPTO=1
-	@$(MAKE) --no-print-directory tests
+	@# Side by side: the types and the last tests take one core at a time.
+	@$(MAKE) --no-print-directory -j 4 -Oline lint types recheck tests UPTO=0.3
 
 .PHONY: outside
 outside: venv ## What needs published packages, a browser or an empty environment, what is slow, more cases, every claim

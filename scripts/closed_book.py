@@ -32,9 +32,8 @@ from fedspec_suite.mutants import MUTANTS, Mutated
 STORED = Path(__file__).with_name("closed_book.jsonl")
 
 
-def rows(count: int) -> Iterator[dict[str, Any]]:
-    """What the diagnosis says of each mutant of the sample."""
-    sample = random.Random(7).sample(sorted(MUTANTS), count)
+def rows(sample: list[str]) -> Iterator[dict[str, Any]]:
+    """Diagnose each mutant of a sample."""
     mutants = {name: MUTANTS[name] for name in sample}
     variants.MUTANTS = {}  # type: ignore[attr-defined]
     for name in sorted(sample):
@@ -60,7 +59,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--count", type=int, default=60)
     given = parser.parse_args()
-    found = [*rows(given.count)]
+    before = {r["mutant"]: r for r in map(json.loads, STORED.read_text(encoding="utf-8").splitlines())}
+    # A check takes the stored sample: one that is drawn is another when a mutant joins.
+    found = [*rows([*before] if given.check else random.Random(7).sample(sorted(MUTANTS), given.count))]
     print(
         f"{sum(map(bool, (r['found'] for r in found)))} of {len(found)} named, "
         f"{sum(r['seconds'] for r in found) / len(found):.1f} s of processor each"
@@ -68,7 +69,6 @@ def main() -> int:
     if not given.check:
         STORED.write_text("".join(f"{json.dumps(r)}\n" for r in found), encoding="utf-8")
         return 0
-    before = {r["mutant"]: r for r in map(json.loads, STORED.read_text(encoding="utf-8").splitlines())}
     other = [r for r in found if r["found"] != before[r["mutant"]]["found"]]
     for r in other:
         print(f"{r['mutant']}: was {before[r['mutant']]['found']}, is {r['found']}")
