@@ -68,9 +68,9 @@ FILLS = {"cpu": 2**23}
 """Bytes of a model that is work enough for a device by itself; 2**27 elsewhere."""
 
 
-def fills_device(x: Tensor) -> bool:
-    """True if one client's model is so large that training several clients at once gains nothing."""
-    return x.shape[-1] * x.element_size() > FILLS.get(x.device.type, 2**27)
+def fills_device(d: int, like: Tensor) -> bool:
+    """True if a model of d numbers is so large that training several clients at once gains nothing."""
+    return d * like.element_size() > FILLS.get(like.device.type, 2**27)
 
 
 def numbers(xs: Sequence[Any], like: Batched) -> Weights:

@@ -330,7 +330,7 @@ def default_block(x: Vector) -> int:
     minibatches must fit too; but at least as many of up to 10 as make 8 MiB, so that a step is more than the calls that
     start its products; and that for each thread. Elsewhere 256 MiB. One, if a client's model fills the device.
     """
-    if fills_device(x):
+    if fills_device(x.numel(), x):
         return 1
     size = x.numel() * x.element_size()
     few: int = (

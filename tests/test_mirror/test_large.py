@@ -111,7 +111,9 @@ class Late(nn.Module):
         return output
 
 
-@pytest.mark.parametrize(("name", "clamps"), [("scaffold", True), ("fedavg", False), ("scaffold", False)])
+@pytest.mark.parametrize(
+    ("name", "clamps"), [("fedavg", True), ("scaffold", True), ("fedavg", False), ("scaffold", False)]
+)
 @pytest.mark.usefixtures("large")
 def test_what_shows_late_is_refused(name: str, clamps: bool) -> None:
     module = Late(clamps)

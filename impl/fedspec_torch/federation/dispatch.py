@@ -82,9 +82,9 @@ class Ways:
             self.choices[len(x).bit_length()] = Choice("looped", why, run)
             self._agreed.add("looped")
         plain = here.plain()
-        if not self._first and self.network.is_large:
-            self._let_lie(here, plain)
         if not self._first:
+            if self.network.is_large:
+                self._let_lie(here, plain)
             # One client is enough of what is seen again later.
             self._first.append((here.of_first(), here.seen(plain)))
         size = len(x).bit_length()
@@ -108,14 +108,12 @@ class Ways:
     def _let_lie(self, here: Look, plain: Plain) -> None:
         """Let a large model's parameters lie in its clients' vectors, if plain autograd comes to the same there."""
         x, *want = plain
-        recurrent = any(isinstance(part, nn.RNNBase) for part in self.network.module.modules())
         # cuDNN wants the weights of recurrent parts side by side.
-        self.network.lies = x.device.type == "cpu" or not recurrent
-        self.network.lies = (
-            self.network.lies and largest_error(looped(self.network, x, here.batch), want) <= here.rounding
-        )
+        if x.device.type == "cpu" or not any(isinstance(part, nn.RNNBase) for part in self.network.module.modules()):
+            self.network.lies = True
+            self.network.lies = largest_error(looped(self.network, x, here.batch), want) <= here.rounding
 
-    def _look(self, name: str, here: Look, plain: Plain | None, *, advised: bool = True) -> None:
+    def _look(self, name: str, here: Look, plain: Plain, *, advised: bool = True) -> None:
         try:
             look(self.network, name, here, plain)
         except LayersError as error:
@@ -153,8 +151,12 @@ class Ways:
                     f"changed since; make it a function of its inputs, and another federation of another module"
                 )
         others = sorted({*ways} - {"looped", ALONE["looped"]})
+        if self.network.is_large and not others:
+            # The new model may be written to where the first was not.
+            here.seen()
+            return
         # What plain autograd does not take, no way is to blame for.
-        plain = here.plain() if others else None
+        plain = here.plain()
         for name in others:
             self._look(name, here, plain)
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from fedspec_torch.arith import Stack, Weights
 from fedspec_torch.data.examples import Minibatch
-from fedspec_torch.gradients.methods import ALONE, CHANNELS_LAST, WAYS, WRITTEN_OUT, Network, looped
+from fedspec_torch.gradients.methods import ALONE, CHANNELS_LAST, WAYS, WRITTEN_OUT, Network, looped, unwritten
 from fedspec_torch.gradients.vmap_guard import asks
 from fedspec_torch.layers.chains import LayersError, cross_entropy, hooked
 from fedspec_torch.refusals import ModuleError, Reason
@@ -84,8 +84,9 @@ class Look:
         if plain:
             return plain[2].new_empty(1, 0), plain[2]
         x = self._model()
-        with self.network.lying_in(x[0]), self.network.of_client(self.batch, 0), torch.enable_grad():
-            loss = self.network.value_of(self.network.module, self.batch.inputs[0], self.batch.targets[0])
+        with self.network.lying_in(x[0]) as parameters, self.network.of_client(self.batch, 0), torch.enable_grad():
+            with unwritten(parameters):
+                loss = self.network.value_of(self.network.module, self.batch.inputs[0], self.batch.targets[0])
         return x.new_empty(1, 0), loss.detach()[None]
 
     def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:

@@ -122,7 +122,7 @@ class Network:
     def is_large(self) -> bool:
         """True if one client's model fills the device: clients are trained one after another, as a plain loop does."""
         first, *_ = self.parameters.values()
-        return fills_device(first.detach().new_empty(()).expand(sum(self.sizes)))
+        return fills_device(sum(self.sizes), first)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -408,13 +408,8 @@ def looped(
     losses = x.new_empty(len(x))
     if network.lies:
         for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
-            # Versions show whether a large model was written to: it is read no more often than a step reads it.
-            with network.lying_in(x[j], g[j], form) as parameters, network.of_client(batch, j):
-                versions = [p._version for p in parameters]
+            with network.lying_in(x[j], g[j], form) as parameters, network.of_client(batch, j), unwritten(parameters):
                 losses[j] = network.backward(*pair, form)
-                for p, version in zip(parameters, versions, strict=True):
-                    if p._version != version:
-                        raise was_written(p)
         return g, losses
     with network.lent(form) as parameters:
         for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
@@ -445,6 +440,20 @@ def copied(to: Sequence[Tensor], values: Sequence[Tensor]) -> None:
     """Write tensors over others, in one call."""
     write: Any = torch._foreach_copy_
     write(to, values)
+
+
+@contextmanager
+def unwritten(parameters: Sequence[Tensor]) -> Iterator[None]:
+    """Refuse a call that writes to parameters, by their versions: so a large model is read no more often.
+
+    Raises:
+        ModuleError: a parameter was written to.
+    """
+    versions = [p._version for p in parameters]
+    yield
+    for p, version in zip(parameters, versions, strict=True):
+        if p._version != version:
+            raise was_written(p)
 
 
 def check_unwritten(p: Tensor, was: Tensor) -> None:
