@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from fedspec import arrays
 from fedspec.deciding import UNKNOWN, defaults_of, options_of
-from fedspec.entering import RECORD, Function, Read, bare, read
+from fedspec.entering import RECORD, Function, Read, unwrapped, read
 from fedspec.rules import printed
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ def entered(functions: Iterable[Function], options: Mapping[str, Any] | None = N
     """
     found, chosen = Read(), options or {}
     for function in functions:
-        f = bare(function)
+        f = unwrapped(function)
         own = {n: v for n in options_of(f) if (v := chosen.get(n, UNKNOWN)) is not UNKNOWN}
         record = {} if printed(f) else dict.fromkeys([*defaults_of(f)][:1], RECORD)
         found.add(read(function, tuple((own | record).items()), tuple(chosen.items())))
@@ -63,8 +63,8 @@ def entered(functions: Iterable[Function], options: Mapping[str, Any] | None = N
 
 def shown(begin: Function | None, steps: Iterable[Function], event: str = "round") -> tuple[str, ...]:
     """The names under which some steps return something, and the fields of the state that ``begin`` says it makes."""
-    note = bare(begin).__annotations__.get("return") if begin else None
-    state = bare(begin).__globals__.get(note) if begin and isinstance(note, str) else note
+    note = unwrapped(begin).__annotations__.get("return") if begin else None
+    state = unwrapped(begin).__globals__.get(note) if begin and isinstance(note, str) else note
     kinds = (*SHOWN_FIELDS[event], *(getattr(arrays, kind) for kind in SHOWN_FIELDS[event]))
     there = [g.name for g in fields(state) if g.type in kinds] if is_dataclass(state) else []
     return tuple(dict.fromkeys(n for n in (*entered(steps).keys, *there) if n != "x"))

@@ -50,7 +50,7 @@ class Read:
         self.attributes |= other.attributes
 
 
-def bare(function: Function) -> FunctionType:
+def unwrapped(function: Function) -> FunctionType:
     """A function without what is wrapped around it."""
     f = inspect.unwrap(function)
     assert isinstance(f, FunctionType), f
@@ -88,7 +88,7 @@ class _Reading(Deciding, ast.NodeVisitor):
     """Reads one function as it runs."""
 
     def __init__(self, function: Function, known: dict[str, Any], options: Mapping[str, Any]) -> None:
-        self.function, self.f, self.found = function, bare(function), Read()
+        self.function, self.f, self.found = function, unwrapped(function), Read()
         self.space, self.known, self.options = self.f.__globals__, known, options
         self.later, self.own = defaultdict[str, list[ast.AST]](list), dict[str, None]()
         code = self.f.__code__
@@ -233,7 +233,7 @@ class _Reading(Deciding, ast.NodeVisitor):
         if isinstance(func, ast.Name) and self.space.get(func.id) is partial and args:
             func, args = args[0], args[1:]
         f = self._function(func)
-        named = dict(zip(defaults_of(bare(f)), args, strict=False)) if f else {}
+        named = dict(zip(defaults_of(unwrapped(f)), args, strict=False)) if f else {}
         named |= {k.arg: k.value for k in node.keywords if k.arg and f}
         # A function that is handed over runs where the one that is called reads it.
         handed = {n: self._alone(a) for n, a in named.items() if self._names_function(a)}
@@ -254,18 +254,18 @@ class _Reading(Deciding, ast.NodeVisitor):
 
     def _left_out(self, f: Function, call: ast.Call) -> dict[str, Any]:
         """The parameters of a function at the values that they have if a call does not name them."""
-        left = dict(defaults_of(bare(f)))
+        left = dict(defaults_of(unwrapped(f)))
         for k in call.keywords:
             match k:
                 case ast.keyword(arg=None, value=ast.Call(func=ast.Attribute(attr="of"), args=[of])):
                     held = self._function(of)
-                    left |= {n: self.options[n] for n in keywords(bare(held)) if n in self.options} if held else {}
+                    left |= {n: self.options[n] for n in keywords(unwrapped(held)) if n in self.options} if held else {}
                 case ast.keyword(arg=None):
                     left = {}
         return {} if any(isinstance(a, ast.Starred) for a in call.args) else left
 
     def _enter(self, f: Function, values: Mapping[str, Any]) -> None:
-        inner = bare(f)
+        inner = unwrapped(f)
         if inner is self.f:
             return
         options = {n for n in options_of(inner) if values.get(n) not in (None, UNKNOWN, inspect.Parameter.empty)}
@@ -286,5 +286,5 @@ class _Reading(Deciding, ast.NodeVisitor):
                 return None
         if not isinstance(f, FunctionType) or f.__name__ == "<lambda>":
             return None
-        module = bare(f).__module__
+        module = unwrapped(f).__module__
         return f if module.startswith(WHERE) or module == self.f.__module__ or is_own(module) else None

@@ -82,8 +82,6 @@ def adamw(
     *, eta_l: float, beta1: float, beta2: float, eps: float, wd: float, m: Stack, v: Stack, t: Sequence[int]
 ) -> InPlace:
     """:func:`fedspec.client.adamw.adamw` by torch's kernel, from the moments and the counts that clients have kept."""
-    more = dict(lr=eta_l, beta1=beta1, beta2=beta2, weight_decay=wd, eps=eps, amsgrad=False, maximize=False)
-    run: Any = torch._fused_adamw_
 
     def begin(block: Block, y: Tensor) -> Step:
         moments = written(block, "m", m), written(block, "v", v)
@@ -95,8 +93,8 @@ def adamw(
             else:
                 parts = [[block.part(u, j) for u in vectors] for j in range(len(block.parts))]
                 together = [(t[i], tuple(u[i] for u in some)) for some in parts for i in range(block.left)]
-            for count, (y_, g_, m_, v_) in together:
-                run([y_], [g_], [m_], [v_], [], [torch.full((), count + k + 1.0, device=y.device)], **more)
+            for count, some in together:
+                fused(*some, step=count + k + 1.0, lr=eta_l, beta1=beta1, beta2=beta2, eps=eps, wd=wd)
 
         return step
 

@@ -107,13 +107,14 @@ def fused(
     v_hat: Vector | None = None,
     *,
     step: float = float("inf"),
+    wd: float = 0.0,
     **more: float,
 ) -> None:
-    """Torch's Adam in one pass; it corrects moments by 1 - beta^step, which is 1 where step is infinite."""
+    """Torch's AdamW in one pass; it corrects moments by 1 - beta^step, which is 1 where step is infinite."""
     most = [] if v_hat is None else [v_hat]
     count = torch.full((), step, device=x.device)
-    run: Any = torch._fused_adam_
-    run([x], [g], [m], [v], most, [count], weight_decay=0, amsgrad=bool(most), maximize=False, **more)
+    run: Any = torch._fused_adamw_
+    run([x], [g], [m], [v], most, [count], weight_decay=wd, amsgrad=bool(most), maximize=False, **more)
 
 
 def compiled(name: str, *vectors: Vector, numbers: tuple[float, ...]) -> None:

@@ -71,6 +71,12 @@ def written(rows: Any, who: list[int], new: Stack) -> None:
     rows[neighbours(who) or who] = new
 
 
+def counts_after(t: tuple[int, ...], plan: Plan) -> tuple[int, ...]:
+    """The steps that each client has taken, those of the round included."""
+    taken = dict(zip(plan.participants, plan.steps, strict=True))
+    return tuple(count + taken.get(i, 0) for i, count in enumerate(t))
+
+
 def zeros(like: Any) -> Any:
     """A sum that nothing has been added to."""
     return torch.zeros_like(like)
@@ -148,9 +154,7 @@ def diloco_step(h: diloco.DiLoCo, state: diloco.State, clients: Batched, plan: P
     p = shares(plan.examples, state.x, h.weights, plan.steps)
     delta = weighted_mean(streamed(clients, plan, state.x, remember), p)
     outer = outer_momentum(ServerMomentum(x=state.x, v=state.v), delta, **h.of(outer_momentum))
-    taken = dict(zip(plan.participants, plan.steps, strict=True))
-    t = tuple(count + taken.get(i, 0) for i, count in enumerate(state.t))
-    return replace(state, x=outer.x, v=outer.v, t=t), {}
+    return replace(state, x=outer.x, v=outer.v, t=counts_after(state.t, plan)), {}
 
 
 def feddyn_step(h: feddyn.FedDyn, state: feddyn.State, clients: Batched, plan: Plan) -> Result:
@@ -241,9 +245,7 @@ def lamb_step(h: local_ams.FedAms, state: local_ams.State, clients: Batched, pla
 
     x = model_mean(streamed(clients, plan, state.x, remember), clients=n)
     v_hat = moment_maximum(state.v_hat, one(total)[0], clients=n)
-    taken = dict(zip(plan.participants, plan.steps, strict=True))
-    t = tuple(count + taken.get(i, 0) for i, count in enumerate(state.t))
-    return replace(state, x=x, v_hat=v_hat, t=t), {}
+    return replace(state, x=x, v_hat=v_hat, t=counts_after(state.t, plan)), {}
 
 
 STREAMED: dict[Callable[..., Any], Callable[..., Result]] = {

@@ -84,9 +84,9 @@ class Look:
         if plain:
             return plain[2].new_empty(1, 0), plain[2]
         x = self._model()
-        with self.network.lying_in(x[0]) as parameters, self.network.of_client(self.batch, 0), torch.enable_grad():
-            with unwritten(parameters):
-                loss = self.network.value_of(self.network.module, self.batch.inputs[0], self.batch.targets[0])
+        lying, client = self.network.lying_in(x[0]), self.network.of_client(self.batch, 0)
+        with lying as parameters, client, torch.enable_grad(), unwritten(parameters):
+            loss = self.network.value_of(self.network.module, self.batch.inputs[0], self.batch.targets[0])
         return x.new_empty(1, 0), loss.detach()[None]
 
     def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:
