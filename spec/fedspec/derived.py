@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from fedspec import arrays
 from fedspec.deciding import UNKNOWN, defaults_of, options_of
-from fedspec.entering import RECORD, Function, Read, unwrapped, read
+from fedspec.entering import RECORD, Function, Read, read, unwrapped
 from fedspec.rules import printed
 
 T = TypeVar("T")
