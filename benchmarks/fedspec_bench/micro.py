@@ -22,7 +22,6 @@ from torch.profiler import ProfilerActivity, profile
 
 from fedspec.catalogue import find
 from fedspec.mixing.topology import ring
-from fedspec.mixing.weighted import weighted_mean
 from fedspec.plan import Exchange
 from fedspec.readings import Epsilon
 from fedspec_bench.job import Job
@@ -33,7 +32,8 @@ from fedspec_bench.targets import HOLDING
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.fast_paths.gossip import links
 from fedspec_torch.fast_paths.servers import adagrad_, adam_, amsgrad_
-from fedspec_torch.population import Stream, default_block
+from fedspec_torch.population import default_block
+from fedspec_torch.sums.running import weighed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -91,7 +91,7 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
     rows, w = X.cpu().numpy(), p.cpu().numpy()
     works: dict[str, Callable[[], object]] = {
         "gemv": (lambda: w @ rows) if place.type == "cpu" else (lambda: p @ X),
-        "mean": lambda: weighted_mean(stacked_once(X), p),
+        "mean": lambda: weighed(p, X),
         "gemm": lambda: torch.mm(dense, X, out=out),
         "dense": lambda: links(Exchange((), ((),), dense), 100).times(X, out),
         "ring": lambda: links(Exchange((), ((),), sparse), 100).mixed(X, out),
@@ -102,11 +102,6 @@ def mixing(device: str = "cpu", cores: int = 1) -> dict[str, float]:
         for name, work in works.items():
             times[name].append(1e3 * seconds(work, device=place, least=0.1, repeats=3))
     return {name: median(found) for name, found in times.items()}
-
-
-def stacked_once(X: torch.Tensor) -> Stream:
-    """A stack as the server sees the changes of a round."""
-    return Stream(len(X), [(list(range(len(X))), X)])
 
 
 def population(device: str = "cpu", cores: int = 1, large: int = 10**6) -> dict[str, float]:

@@ -7,30 +7,26 @@ time, however many clients take part (and what the clients' own gradients need).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 from typing import Any
 from weakref import ref
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from fedspec.arith import array
-from fedspec.errors import PlanError, ShapeError
+from fedspec.errors import PlanError
 from fedspec.plan import Arrival
 from fedspec.population import Client
 from fedspec.varying import Making, of_each, of_round
-from fedspec_torch.arith import Stack, Vector, Weights, column, fills_device
+from fedspec_torch.arith import Stack, Vector, column, fills_device
 from fedspec_torch.layers.loops import threads
-from fedspec_torch.local.block_results import Block, begun_with, join_blocks
-from fedspec_torch.plan import Clients, Oracle, Plan, neighbours
+from fedspec_torch.local.block_results import Block, join_blocks
+from fedspec_torch.plan import Clients, Oracle, Plan
 from fedspec_torch.tracing.clients import Recorder, recorder
-
-AT_ONCE = 2**16
-"""Entries of a block that a function of its rows is applied to at once."""
 
 LEAST, UNEQUAL = 2**16, 2**13
 """Entries of a block from which on a text is recorded, where all take equally many steps, and where they do not.
@@ -38,15 +34,6 @@ LEAST, UNEQUAL = 2**16, 2**13
 Own algorithms on linear models of 210 to 2010 coordinates, 1 to 20 steps, took 0.3 to 0.65 of the time on tensors from
 the second on, and up to 1.2 below it; with equal steps 0.9 to 1.1 below the first (one core of a Xeon).
 """
-
-
-OURS = ("fedspec.algorithms.", "fedspec_torch.")
-"""Packages whose functions read clients' messages once."""
-
-
-def reads_again(f: Callable[..., Any]) -> bool:
-    """True if a function may read clients' messages more than once."""
-    return not f.__module__.startswith(OURS)
 
 
 @dataclass(frozen=True)
@@ -62,7 +49,6 @@ class Batched:
         client: what a client does, in place of what the algorithm's text says that it does.
         is_text: whether that is a text too, which may be recorded.
         own: where clients have hyper-parameters of their own, what makes one of a record; and the record of the others.
-        whole: whether what clients return is one stack, which may be read again, and not a stream of blocks.
 
     Raises:
         PlanError: a block holds no client.
@@ -73,7 +59,6 @@ class Batched:
     ragged: bool = False
     client: Client | None = None
     own: tuple[Making, Any] | None = None
-    whole: bool = False
     is_text: bool = False
 
     def __post_init__(self) -> None:
@@ -93,13 +78,8 @@ class Batched:
         return replace(self, client=None, own=(own, h))
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """Run every participant, and return their results in order; vectors as a stream of blocks, or whole."""
-        blocks = self.blocks(client, plan, x)
-        first = next(blocks)
-        come, n, are_vectors = begun_with(first, blocks), len(plan.participants), isinstance(first[1], Tensor)
-        # Held by nobody else, the first block is gone once it was read.
-        del first
-        return Stream(n, come) if are_vectors and not self.whole else join_blocks(n, come)
+        """Run every participant, and return the results in order."""
+        return join_blocks(len(plan.participants), self.blocks(client, plan, x))
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
         """Run every arrival, those with equally many steps together, and return the results in order."""
@@ -251,78 +231,6 @@ def grouped(records: Sequence[Any]) -> Iterator[tuple[Any, list[int]]]:
     return iter(places.items())
 
 
-class Stream:
-    """Rows that come in blocks, whatever their order, and are read once."""
-
-    def __init__(self, n: int, blocks: Iterable[Block]) -> None:
-        self.n, self.blocks = n, blocks
-
-    def __len__(self) -> int:
-        return self.n
-
-    def __iter__(self) -> Iterator[Block]:
-        return iter(self.blocks)
-
-    def weigh(self, w: Weights) -> Vector:
-        """The sum of w_i times row i.
-
-        Raises:
-            ShapeError: there is not one weight for each row.
-        """
-        if len(w) != self.n:
-            raise ShapeError(f"weigh: {len(w)} weights for {self.n} rows; give one weight for each row")
-        total: Vector | None = None
-        for places, rows in self:
-            some = w[neighbours(places) or places]
-            total = weighed(some, rows) if total is None else total.addmv_(rows.T, some)
-            # Gone before the next block is made.
-            del rows
-        return total
-
-    def sum(self, axis: int = 0) -> Vector:
-        """The sum of the rows."""
-        total: Vector | None = None
-        for _, rows in self:
-            total = rows.sum(axis) if total is None else total.add_(rows.sum(axis))
-            del rows
-        return total
-
-    def map(self, f: Callable[..., Stack], *numbers: Weights) -> Stream:
-        """A function of each row and of its entry of each list of numbers, applied when the row comes by.
-
-        What it makes is written over the rows, a few of them at a time, so that no second stack is made.
-        """
-
-        def apply(block: Block) -> Block:
-            places, rows = block
-            few = max(1, AT_ONCE // max(1, rows.shape[1]))
-            columns = [x[places][:, None].split(few) for x in numbers]
-            for some, *entries in zip(rows.split(few), *columns, strict=True):
-                some.copy_(f(some, *entries))
-            return block
-
-        return Stream(self.n, map(apply, self))
-
-    def stacked(self) -> Stack:
-        """Stack of all rows, in their order."""
-        return join_blocks(self.n, self)
-
-
-def weighed(w: Weights, rows: Stack) -> Vector:
-    """The sum of w_i times row i; of rows in a CPU's memory by NumPy's BLAS.
-
-    100 rows of 2e5 took it 1.9 ms and torch's MKL 2.6 ms on one core of an EPYC; in the cache, where blocks after the
-    first are, both take as long. Where torch has several threads, they would wait for NumPy's in its way.
-    """
-    known = rows.device.type == "cpu" and rows.dtype in (torch.float32, torch.float64)
-    if not known or torch.get_num_threads() > 1:
-        total: Vector = w @ rows
-        return total
-    out = rows.new_empty(rows.shape[1])
-    np.dot(w.numpy(), rows.numpy(), out=out.numpy())
-    return out
-
-
 def default_block(x: Vector) -> int:
     """Default number of clients to train at once.
 
@@ -337,8 +245,3 @@ def default_block(x: Vector) -> int:
         max(min(2**21 // size, 200), min(2**23 // size, 10)) * threads() if x.device.type == "cpu" else 2**28 // size
     )
     return max(1, few)
-
-
-def stacked(vectors: Sequence[Vector]) -> Stream:
-    """Rows that are there already, such as the messages of a round, as a stream of one block."""
-    return Stream(len(vectors), [(list(range(len(vectors))), torch.stack(list(vectors)))])

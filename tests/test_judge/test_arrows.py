@@ -72,6 +72,7 @@ MIRROR_ROOMS = (
         "layers",
         "tracing",
         "population",
+        "sums",
         "fast_paths",
         "ranks",
         "gradients",

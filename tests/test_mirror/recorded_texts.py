@@ -50,7 +50,7 @@ def both(text: Callable[[Any, Any], Any], steps: tuple[int, ...], block: int = 3
     plan = Plan((4, 0, 1, 5, 2)[: len(steps)], steps, (1,) * len(steps))
     c, c_i, x = dyadic(3, D), dyadic(4, N, D), dyadic(5, D)
     clients = Some(torch_=True)
-    at_once = Batched(clients, block, whole=True)
+    at_once = Batched(clients, block)
     got = each(text(torch.tensor(c), torch.tensor(c_i)), at_once, plan, torch.tensor(x))
     return got, each(text(c, c_i), Some(torch_=False), plan, x), clients
 

@@ -20,7 +20,7 @@ from fedspec_torch.fast_paths import servers
 from fedspec_torch.federation.training import Training
 from fedspec_torch.ranks import undo
 from fedspec_torch.ranks.rows import Rows
-from fedspec_torch.run import client_memory, rounds, runs
+from fedspec_torch.run import client_memory, runs, text_clients
 from fedspec_torch.run.client_memory import InPlaceStack, is_written_over
 
 pytestmark = pytest.mark.table(10)
@@ -49,9 +49,9 @@ def with_copies(row: Algorithm, reading: str | None = None) -> Any:
 
 
 @pytest.fixture
-def as_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The text on rows that are written where they are; :mod:`test_mirror.test_streamed` has a block after another."""
-    monkeypatch.setattr(rounds, "STREAMED", {})
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the text on all rows; :mod:`test_mirror.test_sums` has a block after another."""
+    monkeypatch.setattr(text_clients, "sums_of", lambda *args, **kwargs: None)
 
 
 def rows_of(run: Any) -> list[Tensor]:
@@ -77,7 +77,7 @@ def test_who_remembers() -> None:
     assert "fedavg" not in found and "fedada2" not in found
 
 
-@pytest.mark.usefixtures("as_written")
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize(("row", "reading"), READINGS, ids=lambda v: v if isinstance(v, str) else v.id)
 def test_the_numbers_are_those_with_copies(row: Algorithm, reading: str) -> None:
     run, plain = ended(run_of(row, reading)), with_copies(row, reading)
@@ -85,7 +85,7 @@ def test_the_numbers_are_those_with_copies(row: Algorithm, reading: str) -> None
     assert run.history == plain.history
 
 
-@pytest.mark.usefixtures("as_written")
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("row", [row for row in REMEMBERING if row.event == "round"], ids=lambda row: row.id)
 def test_of_neighbours_too(row: Algorithm, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose rows are read where they are: the text reads them before it writes them."""

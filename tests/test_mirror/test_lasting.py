@@ -51,7 +51,7 @@ def test_a_gradient_that_is_held_stays_what_it_was(way: str | None, text: Any, p
     ends = []
     for one in (way, "looped"):
         fed = federation(one)
-        ends.append(Batched(fed.in_round(0), whole=True).each(text, plan, fed.x0))
+        ends.append(Batched(fed.in_round(0)).each(text, plan, fed.x0))
     torch.testing.assert_close(*ends, rtol=1e-12, atol=1e-13)
 
 
@@ -59,10 +59,10 @@ def test_a_gradient_that_is_held_stays_what_it_was(way: str | None, text: Any, p
 def test_gradients_that_a_text_asks_for_itself_stay_too(way: str | None) -> None:
     """Of all clients, over steps, rounds and what clients do; and of one client."""
     fed = federation(way)
-    clients, X = Batched(fed.in_round(0), whole=True), fed.x0.repeat(3, 1)
+    clients, X = Batched(fed.in_round(0)), fed.x0.repeat(3, 1)
     asked: list[Callable[[], object]] = [
         lambda: clients.gradients((0, 1, 2), 1, X + 1),
-        lambda: Batched(fed.in_round(1), whole=True).gradients((0, 1, 2), 0, X + 2),
+        lambda: Batched(fed.in_round(1)).gradients((0, 1, 2), 0, X + 2),
         lambda: clients.each(of_one_step, PLANS[1], fed.x0),
         lambda: clients[1](0, fed.x0 + 1),
     ]

@@ -105,7 +105,7 @@ def test_a_text_is_what_it_is_one_by_one(
 def test_clients_that_begin_elsewhere_each_are_recorded_too(text: Any, plain: bool, made: list[Any]) -> None:
     c, c_i, x = dyadic(3, D), dyadic(4, N, D), [dyadic(seed, D) for seed in (5, 6, 7)]
     come = [Arrival(client, steps, delay) for client, steps, delay in ((4, 3, 0), (0, 3, 2), (1, 2, 1), (0, 3, 0))]
-    batched = Batched(Some(torch_=True), 2, whole=True)
+    batched = Batched(Some(torch_=True), 2)
     got = each_arrival(text(torch.tensor(c), torch.tensor(c_i)), batched, come, [*map(torch.tensor, x)])
     client, alone = text(c, c_i), Some(torch_=False)
     for row, arrival in enumerate(come):
@@ -159,7 +159,7 @@ def test_threads_change_no_bit(
     ends = []
     for count in (1, 2, 3):
         threads(count)
-        clients = Batched(Wide(torch_=True), 6, whole=True)
+        clients = Batched(Wide(torch_=True), 6)
         ends.append(each(adagrad_like(c, c_i), clients, Plan(tuple(range(n)), steps, (1,) * n), x))
     assert all(made) and all(torch.equal(y, z) for end in ends[1:] for y, z in zip(end, ends[0], strict=True))
 

@@ -8,14 +8,12 @@ from typing import Any
 import pytest
 import torch
 from test_mirror.federations import hyper
-from test_mirror.support import HYPER, D, by_id, dyadic
+from test_mirror.support import HYPER
 
 from fedspec.catalogue import CATALOGUE, Algorithm, Method, find
 from fedspec.errors import PlanError, ShapeError
-from fedspec.mixing.weighted import weighted_mean
-from fedspec.plan import Messages, Plan, Setup
+from fedspec.plan import Plan, Setup
 from fedspec_torch.plan import rows
-from fedspec_torch.population import Stream
 from fedspec_torch.problems import QuadraticClients
 from fedspec_torch.run.rounds import run_round
 
@@ -48,18 +46,6 @@ def prepared(algorithm: Algorithm, options: dict[str, str]) -> tuple[Method, Any
     return method, method.hyper(**{n: HYPER[n] for n in numbers}, **options)
 
 
-@pytest.mark.parametrize("algorithm", [a for a in METHODS if prepared(a, {})[0].whole], ids=by_id)
-def test_what_says_that_it_needs_a_stack_does(algorithm: Algorithm) -> None:
-    method, h = prepared(algorithm, {})
-    blocks = Stream(N, [([2, 3], torch.ones(2, D).double()), ([0, 1], torch.zeros(2, D).double())])
-    with pytest.raises(ShapeError, match="deltas: got Stream"):
-        method.server(
-            h,
-            method.init(h, torch.tensor(dyadic(0, D))),
-            Messages(blocks, (1,) * N, (1,) * N, (1,) * N, losses=lambda: (1.0,) * N),
-        )
-
-
 def test_consecutive_clients_are_not_copied() -> None:
     stack = torch.arange(10.0).view(5, 2)
     assert rows(stack, (1, 2, 3)).data_ptr() == stack[1].data_ptr()
@@ -67,11 +53,6 @@ def test_consecutive_clients_are_not_copied() -> None:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize("rows", [1, 3])
-    def test_one_row_for_each_weight(self, rows: int) -> None:
-        with pytest.raises(ShapeError, match="one weight for each row"):
-            weighted_mean(Stream(rows, [([i], torch.zeros(1, 3)) for i in range(rows)]), torch.tensor([0.5, 0.5]))
-
     @pytest.mark.parametrize(("participants", "block"), [((0, 9), None), ((0, 1), 0)])
     def test_plan(self, participants: tuple[int, ...], block: int | None) -> None:
         method, h = prepared(CATALOGUE["fedavg"], {})

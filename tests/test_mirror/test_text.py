@@ -91,19 +91,18 @@ def test_the_command_says_what_runs_and_what_holds_it() -> None:
     said = " ".join(shown("fedadam").split())
     assert "fast_paths.servers.fedadam" in said and "from the second round on" in said and "fedopt.fedadam" in said
     (row,) = json.loads(shown("scaffold", "--json"))
-    first = row["mirror"][0]
-    assert first["by"] == "fedspec_torch.fast_paths.streamed.scaffold_step" and first["held_by"] == [
-        text_parts.BLOCKS,
-        text_parts.RUNS,
-    ]
+    first, second = row["mirror"]
+    assert first["by"] == "" and first["held_by"] == [text_parts.RUNS]
+    assert (
+        second["by"] == "fedspec_torch.fast_paths.clients.scaffold_client" and second["held_by"][0] == text_parts.STEPS
+    )
     assert "the mirror steps a stack of clients" in " ".join(shown("adam").split())
 
 
 def test_the_command_says_what_a_server_holds() -> None:
-    """Of two that average, one reads the changes again; no part that is no server says anything of it."""
-    held = {name: [p["holds"] for p in json.loads(shown(name, "--json"))[0]["mirror"]] for name in ("fedavg", "fedexp")}
-    again = f"{text_parts.STACK}, which the text reads more than once"
-    assert held == {"fedavg": ["", "", text_parts.SUM], "fedexp": ["", "", again]}
+    """Of two servers one sorts the changes; no part that is no server says anything of it."""
+    held = {name: [p["holds"] for p in json.loads(shown(name, "--json"))[0]["mirror"]] for name in ("fedavg", "median")}
+    assert held == {"fedavg": ["", "", text_parts.SUM], "median": ["", "", text_parts.STACK]}
     assert f"holds {text_parts.STACK}" in " ".join(shown("median").split())
 
 

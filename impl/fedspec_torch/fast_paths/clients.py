@@ -40,7 +40,7 @@ from fedspec.readings import Clipped, Control, InnerState, Loop, Normalise, Solv
 from fedspec_torch.arith import Stack, column
 from fedspec_torch.fast_paths import adaptive
 from fedspec_torch.local import solvers
-from fedspec_torch.local.block_results import Numbers
+from fedspec_torch.local.block_results import Computed, Numbers
 from fedspec_torch.local.runs import run_in_place
 
 Made: TypeAlias = Callable[[Any, Any], Client | None]
@@ -59,32 +59,29 @@ def sgd_of(h: Any) -> solvers.InPlace:
     return solvers.along(lambda k: h.eta_l)
 
 
-def scaffold_changes(h: scaffold.Scaffold, state: scaffold.State) -> Client:
-    """Clients of :func:`fedspec.algorithms.scaffold.step` that return the changes of the models alone."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: Tau) -> Stack:
-        (y,) = run_in_place(solvers.along(lambda k: h.eta_l, state.c, state.c_i[i]), x, gradient, tau)
-        return y.sub_(x)
-
-    return client
-
-
 def scaffold_client(h: scaffold.Scaffold, state: scaffold.State) -> Client:
     """Clients of :func:`fedspec.algorithms.scaffold.step`; option II computes no gradient beyond the steps'."""
-    changes: Any = scaffold_changes(h, state)
 
     def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack]:
+        c_i: Any = state.c_i[i]
         # The next block's may be written to the same buffer, and so may the changes.
         control = None if h.control is Control.MEAN_GRADIENT else gradient(0, x).clone()
-        delta = changes(i, x, gradient, tau)
-        return delta, state.c_i[i] + control_change(h, state.c, delta, tau) if control is None else control
+        (y,) = run_in_place(solvers.along(lambda k: h.eta_l, state.c, c_i), x, gradient, tau)
+        delta = y.sub_(x)
+        return delta, mean_gradients(h, c_i, state.c, delta, tau) if control is None else control
 
     return client
 
 
-def control_change(h: scaffold.Scaffold, c: Stack, delta: Stack, tau: Tau) -> Stack:
-    """c_i^+ - c_i in option II: -c - Delta_i / (eta_l tau_i)."""
-    return torch.addcdiv(c, delta, each_of(lambda t: delta.new_tensor(h.eta_l * t), tau, delta)).neg_()
+def mean_gradients(h: scaffold.Scaffold, c_i: Any, c: Any, delta: Any, tau: Tau) -> Computed:
+    """c_i^+ of option II: c_i - c - Delta_i / (eta_l tau_i)."""
+    divisor = each_of(lambda t: delta.new_tensor(h.eta_l * t), tau, delta)
+
+    def part(rows: slice, at: slice) -> Stack:
+        own = divisor[rows] if divisor.ndim else divisor
+        return torch.addcdiv(c[at], delta[rows, at], own).neg_().add_(c_i[rows, at])
+
+    return Computed(delta, part)
 
 
 def vrl_sgd_client(h: vrl_sgd.VrlSgd, state: vrl_sgd.State) -> Client:
@@ -104,7 +101,7 @@ def feddyn_client(h: feddyn.FedDyn, state: feddyn.State) -> Client:
         lam_i: Any = state.lam_i[i]
         (y,) = run_in_place(solvers.proximal(h.eta_l, h.mu, -lam_i), x, gradient, tau)
         delta = y.sub_(x)
-        return delta, torch.sub(lam_i, delta, alpha=h.mu)
+        return delta, Computed(delta, lambda rows, at: torch.sub(lam_i[rows, at], delta[rows, at], alpha=h.mu))
 
     return client
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+
 from fedspec.algorithms import (
     afga,
     diloco,
@@ -22,17 +24,17 @@ from fedspec.algorithms import (
     streaming_diloco,
 )
 from fedspec.catalogue import ADDED, Algorithm, LocalSolver, Method
+from fedspec.plan import Messages
+from fedspec.usual import needed, usual
 from fedspec_torch.fast_paths.registry import CLIENTS, FAST, UNDIVIDED
 from fedspec_torch.fast_paths.servers import IN_PLACE
-from fedspec_torch.fast_paths.streamed import STREAMED
-from fedspec_torch.population import reads_again
+from fedspec_torch.sums.asking import sums_of
 
 RUNS = "test_runs.py::test_a_run_on_a_module_is_the_specification_on_its_objectives"
 """Holds runs of every row, all of their parts together, to the specification in NumPy."""
 
 STEPS = "test_in_place.py::test_on_layers_and_by_gradients_as_the_text_has_it"
 SERVERS = "test_fast.py::test_servers_in_place_are_the_text"
-BLOCKS = "test_streamed.py::test_a_block_after_another_as_the_text_has_it"
 GOSSIP = "test_fast.py::test_gossip_in_two_stacks_is_the_text"
 AFGA = "test_fast.py::test_afga_in_two_stacks_is_the_text"
 
@@ -68,6 +70,7 @@ UNRECORDED: dict[Callable[..., Any], str] = {
 """The steps whose clients' texts are of that kind and have no other form, and why."""
 
 SUM = "the changes' weighted sum: those of a block are gone before the next is trained"
+SUMS_IF = "the changes' weighted sum if its text takes no more of them, else every change at once"
 STACK = "every change at once, a stack with a row for each participant"
 
 
@@ -101,26 +104,27 @@ def parts(row: Algorithm) -> tuple[Part, ...]:
 
     How a federation finds gradients is no part of the text: ``Federation.choices`` says it.
     """
-    found = _parts(row.run)
+    found = _parts(row)
     if row.id in ADDED:
         # The tests of whole runs run the catalogue's own rows; those of forms hold whoever has the same text.
         return tuple(replace(p, held_by=tuple(t for t in p.held_by if t not in {RUNS, TEXTS})) for p in found)
     return tuple(found)
 
 
-def _parts(run: Any) -> Iterator[Part]:
+def _parts(row: Algorithm) -> Iterator[Part]:
+    run = row.run
     if isinstance(run, LocalSolver):
         return
     if isinstance(run, Method):
         part = _part("local training", run.local, FAST, "", "" if run.local is local.local_sgd else STEPS)
         yield part if part.by else replace(part, how=RECORDED)
         yield _part("||a_i||_1", run.norm, {}, "", "")
-        yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=_held(run))
+        yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=_held(row, run))
     elif run.step in UNDIVIDED:
         held_by = {afga.step: AFGA, afga.gossip_fedamsgrad: RUNS}.get(run.step, GOSSIP)
         yield _part("round", run.step, UNDIVIDED, ALONE, held_by)
     else:
-        yield _part("round", run.step, STREAMED, ALONE, BLOCKS)
+        yield _part("round", run.step, {}, "", "")
         if run.step in CLIENTS:
             steps = "" if run.event == "arrival" else STEPS
             yield _part("what a client does", run.step, CLIENTS, "", steps)
@@ -130,10 +134,21 @@ def _parts(run: Any) -> Iterator[Part]:
             yield Part("what a client does", _named(run.step), how=how or RECORDED, held_by=texts)
 
 
-def _held(run: Method) -> str:
-    if run.whole:
-        return f"{STACK}, which the text reads more than once"
-    return f"{STACK}, which it may read more than once" if reads_again(run.server) else SUM
+def _held(row: Algorithm, run: Method) -> str:
+    """Describe what a server holds of the changes; found by running its text on changes without numbers."""
+    options, x = row.resolve(row.readings[0].name, {}), torch.zeros(3)
+    numbers = usual(row)
+    if not {*needed(row, options)} <= {*numbers}:
+        return SUMS_IF
+    h, two = run.hyper(**{**numbers, **options}), (1, 1)
+
+    def text(state: Any, deltas: Any) -> tuple[Any, Any]:
+        messages = Messages(deltas, two, two, (1.0, 1.0), losses=lambda: (1.0, 1.0))
+        found: tuple[Any, Any] = run.server(h, state, messages)
+        return found
+
+    begun = run.init(h, x)  # type: ignore[arg-type]
+    return SUM if sums_of(text, begun, (0, 1), 0, x[None], looked_at=False) else STACK
 
 
 def _part(what: str, text: Callable[..., Any], forms: Mapping[Any, Any], when: str, held_by: str) -> Part:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from fedspec_torch.plan import neighbours
 
@@ -24,6 +26,42 @@ def begun_with(first: Block, rest: Iterator[Block]) -> Iterator[Block]:
 
 class Numbers(tuple[Any, ...]):
     """A number for each client, beside results with rows."""
+
+
+class Computed(Tensor):
+    """Rows that are computed when they are read: some of them, at some coordinates.
+
+    What they are made of must be as it was until they are read for the last time.
+
+    Attributes:
+        part: computes those of some clients at some coordinates.
+    """
+
+    part: Callable[[slice, slice], Tensor]
+
+    @staticmethod
+    def __new__(cls, like: Tensor, part: Callable[[slice, slice], Tensor]) -> Computed:
+        """A tensor without memory, of the shape of another."""
+        made: Computed = Tensor._make_wrapper_subclass(cls, like.shape, dtype=like.dtype, device=like.device)
+        made.part = part
+        return made
+
+    def whole(self) -> Tensor:
+        """All rows."""
+        return self.part(slice(None), slice(None))
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.__getitem__ and isinstance(args[1], tuple) and all(isinstance(at, slice) for at in args[1]):
+            return args[0].part(*args[1])
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        """Result of an operator of torch on all rows."""
+        bare: Any = tree_map(lambda x: x.whole() if isinstance(x, Computed) else x, (args, kwargs or {}))
+        return func(*bare[0], **bare[1])
 
 
 def join_blocks(n: int, blocks: Iterable[Block]) -> Any:
@@ -87,3 +125,39 @@ def room_for(n: int, first: Any) -> Whole:
         numbers.update(zip(at, each, strict=False))
 
     return Whole(note, lambda: Numbers(numbers[r] for r in range(n)))
+
+
+def each_part(change: Callable[[Any], Any], value: Any) -> Any:
+    """A tuple or record with a function of each tensor, number and tuple of clients' numbers in its place."""
+    if isinstance(value, tuple) and not isinstance(value, Numbers):
+        return tuple(each_part(change, part) for part in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        old = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        new = {name: each_part(change, part) for name, part in old.items()}
+        changed = {name: part for name, part in new.items() if not unchanged(part, old[name])}
+        return replace(value, **changed) if changed else value
+    return change(value)
+
+
+def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:
+    """A tuple or record of tensors with a function of each in its place; what holds none is as it was."""
+    return each_part(lambda part: change(part) if isinstance(part, Tensor) else part, value)
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """The tensors in a tuple or record, in their order."""
+    found: list[Tensor] = []
+
+    def note(part: Tensor) -> Tensor:
+        found.append(part)
+        return part
+
+    each_tensor(note, value)
+    return found
+
+
+def unchanged(new: Any, old: Any) -> bool:
+    """True if each_part has replaced nothing."""
+    if isinstance(new, tuple) and isinstance(old, tuple):
+        return all(map(unchanged, new, old))
+    return new is old

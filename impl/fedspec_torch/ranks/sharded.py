@@ -16,15 +16,16 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from fedspec.entry import Program
-from fedspec.errors import ParameterError, ShapeError
+from fedspec.errors import ParameterError
 from fedspec.plan import Arrival, Plan
 from fedspec.population import Client
-from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.local.block_results import Block, Numbers, begun_with
+from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.local.block_results import Block, Numbers, begun_with, each_tensor, join_blocks
 from fedspec_torch.plan import Clients
-from fedspec_torch.population import Batched, Stream, lasting, reads_again
+from fedspec_torch.population import Batched, lasting
 from fedspec_torch.ranks.rows import Rows, whole
 from fedspec_torch.ranks.shards import Layout, Shards
+from fedspec_torch.sums.running import Running
 
 
 class Elsewhere(Exception):
@@ -94,7 +95,20 @@ class Sharded(Batched):
             yield block
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """Run every participant, and return their results in order: a stream of blocks, or stacks of rows."""
+        """Run every participant, and return the results in order, as stacks of rows."""
+        return self.trained(client, plan, x, lambda made: None)[0]()
+
+    def trained(
+        self, client: Client, plan: Plan, x: Vector, ask: Callable[[Any], Running | None]
+    ) -> tuple[Callable[[], Any], Running | None]:
+        """Train every participant: what they return, as stacks of rows, or the sums that a text takes of it.
+
+        Args:
+            client: what a client does.
+            plan: who takes part.
+            x: where they begin.
+            ask: finds the sums that the text takes, from what a client returns.
+        """
         layout, shards = Layout.by_client(self.shards, plan.participants), self.shards
         busy = {s: plan.part(at) for s, at in layout.places.items() if at}
         blocks: dict[int, Iterator[Block]] = {
@@ -106,10 +120,24 @@ class Sharded(Batched):
             blocks[s] = begun_with(first, blocks[s])
         empty = self._emptied(busy, first, x)
         del first
-        streams = {s: Stream(len(layout.places[s]), blocks.get(s, [([], empty)])) for s in shards.held}
-        if isinstance(empty, Tensor) and not self.whole:
-            return ShardedStream(layout, streams)
-        return self._rows(layout, {s: stream.stacked() for s, stream in streams.items()})
+        running = ask(empty)
+        # Rows that a text keeps are on other ranks too.
+        if running and running.summed and not running.targets:
+            running.split(shards.total(lambda s: self._summed(running, blocks.get(s, ()), layout.places[s], x)))
+            for numbers in shards.ranks.told(running.numbers):
+                running.numbers.update(numbers)
+            return running.told, running
+        made = {s: join_blocks(len(layout.places[s]), blocks.get(s, [([], empty)])) for s in shards.held}
+        rows = self._rows(layout, made)
+        return (lambda: rows), None
+
+    def _summed(self, running: Running, blocks: Iterable[Block], at: Sequence[int], like: Vector) -> Tensor:
+        """The sums over a shard, end to end."""
+        running.totals = []
+        for places, made in blocks:
+            running.add([at[r] for r in places], made)
+            del made
+        return running.flat(like)
 
     def _emptied(self, busy: Iterable[int], first: Block | None, like: Vector) -> Any:
         """Result of a client without rows: a rank without a participant receives its form from another rank."""
@@ -186,64 +214,6 @@ class Sharded(Batched):
         return [told[int(s)][k] for s, k in zip(layout.of, layout.within, strict=True)]
 
 
-class ShardedStream:
-    """Rows that come in blocks, shard by shard, and are read once."""
-
-    def __init__(self, layout: Layout, streams: dict[int, Stream]) -> None:
-        self.layout, self.streams = layout, streams
-
-    def __len__(self) -> int:
-        return len(self.layout)
-
-    def weigh(self, w: Weights) -> Vector:
-        """The sum of w_i times row i, on every rank.
-
-        Raises:
-            ShapeError: there is not one weight for each row.
-        """
-        if len(w) != len(self):
-            raise ShapeError(f"weigh: {len(w)} weights for {len(self)} rows; give one weight for each row")
-        places = self.layout.places
-        return self.layout.shards.total(lambda s: self.streams[s].weigh(w[places[s]]))
-
-    def sum(self, axis: int = 0) -> Vector:
-        """The sum of the rows, on every rank."""
-        return self.layout.shards.total(lambda s: self.streams[s].sum(axis))
-
-    def map(self, f: Callable[..., Stack], *numbers: Weights) -> ShardedStream:
-        """A function of each row and of its entry of each list of numbers, applied when the row comes by."""
-        places = self.layout.places
-        mapped = {s: stream.map(f, *(x[places[s]] for x in numbers)) for s, stream in self.streams.items()}
-        return ShardedStream(self.layout, mapped)
-
-    def stacked(self) -> Stack:
-        """Stack of all rows in their order, each on the rank of its client."""
-        return Rows({s: stream.stacked() for s, stream in self.streams.items()}, self.layout)
-
-
-def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:
-    """A tuple or record of tensors with a function of each in its place; what holds none is as it was."""
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, Numbers):
-        return value
-    if isinstance(value, tuple):
-        return tuple(each_tensor(change, part) for part in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        old = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-        new = {name: each_tensor(change, part) for name, part in old.items()}
-        changed = {name: part for name, part in new.items() if not unchanged(part, old[name])}
-        return replace(value, **changed) if changed else value
-    return value
-
-
-def unchanged(new: Any, old: Any) -> bool:
-    """True if each_tensor has replaced nothing."""
-    if isinstance(new, tuple) and isinstance(old, tuple):
-        return all(map(unchanged, new, old))
-    return new is old
-
-
 def spread(state: Any, shards: Shards) -> Any:
     """A state of which every rank has all, with the rows of the clients in their shards."""
 
@@ -290,17 +260,10 @@ def population(
     *,
     ragged: bool = False,
     client: Client | None = None,
-    read_by: Callable[..., Any] | None = None,
-    whole: bool = False,
 ) -> Iterator[Batched]:
-    """The clients in blocks, and in shards where there are any, while an algorithm runs on them.
-
-    What reads their changes once, as most functions of the catalogue do, gets them as a stream. Those of it that say
-    that they need the whole of them get that, and so does any other function, which may read them again.
-    """
-    whole = whole or (read_by is not None and reads_again(read_by))
+    """The clients in blocks, and in shards where there are any, while an algorithm runs on them."""
     if shards is None:
-        yield Batched(clients, block, ragged, client, whole=whole)
+        yield Batched(clients, block, ragged, client)
         return
     with Copies(shards) as copies:
-        yield Sharded(clients, block, ragged, client, whole=whole, shards=shards, copies=copies)
+        yield Sharded(clients, block, ragged, client, shards=shards, copies=copies)

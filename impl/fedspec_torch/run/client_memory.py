@@ -19,9 +19,10 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from fedspec.errors import PlanError
+from fedspec_torch.local.block_results import each_tensor
 from fedspec_torch.plan import neighbours
 from fedspec_torch.ranks.rows import Rows
-from fedspec_torch.ranks.sharded import each_tensor, is_copied
+from fedspec_torch.ranks.sharded import is_copied
 from fedspec_torch.ranks.undo import UndoLog
 
 AT_ONCE = 2**22

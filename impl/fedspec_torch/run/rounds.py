@@ -1,10 +1,17 @@
-"""The specification's rounds on a batched population."""
+"""The specification's rounds on a batched population.
+
+A round runs the step's text until it hands its clients over. The clients are trained here, a block at a time, and the
+text goes on with what they returned: with sums that were added up block by block if it reads nothing else of them
+(:mod:`fedspec_torch.sums`), else with all rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+
+from torch import Tensor
 
 import fedspec.algorithms.synchronous as spec
 from fedspec.algorithms.synchronous import Trace
@@ -13,10 +20,20 @@ from fedspec.plan import Plan
 from fedspec.returned import keeping
 from fedspec.varying import begun, stepped
 from fedspec_torch.fast_paths.registry import FAST, UNDIVIDED, client_of
-from fedspec_torch.fast_paths.streamed import STREAMED
+from fedspec_torch.local.block_results import (
+    Computed,
+    Numbers,
+    begun_with,
+    each_part,
+    join_blocks,
+)
 from fedspec_torch.plan import Clients
-from fedspec_torch.ranks.sharded import population, spread
+from fedspec_torch.population import Batched
+from fedspec_torch.ranks.sharded import Sharded, population, spread
 from fedspec_torch.ranks.shards import Shards
+from fedspec_torch.run.text_clients import Answer, Answering, Asking, HandedOver, Lent, Text, owned
+from fedspec_torch.sums.deferred import Rows, Sums
+from fedspec_torch.sums.running import Running, kept_by
 
 
 def run_round(
@@ -28,6 +45,8 @@ def run_round(
     *,
     block: int | None = None,
     shards: Shards | None = None,
+    server: Callable[..., Any] | None = None,
+    own: bool = False,
 ) -> Trace:
     """The specification's round, its local training in a fast form where there is one.
 
@@ -39,37 +58,39 @@ def run_round(
         plan: who takes part, with how many steps and examples.
         block: the number of clients that are trained at once; None: as many as fit the cache.
         shards: how the clients are divided over ranks; None: they are not.
+        server: what runs in place of the server's text once the changes are known, and may write over the state.
+        own: whether nobody looks at what the round shows.
 
     Raises:
         PlanError: the plan names a client that does not exist, or a block holds no client.
     """
     h, plan = begun(h, plan)
-    local, fast = method.local, FAST.get(method.local)
+    fast = FAST.get(method.local)
+    local, norm, client = method.local, method.norm, None
     if plan.hyper:
         # Each client's own numbers: the fast form is made of each record, and so is the norm.
-        with population(
-            clients, block, shards, ragged=bool(fast), read_by=method.server, whole=method.whole
-        ) as each_of_them:
-            return spec.run_round(
-                h, state, each_of_them, plan, local=fast or local, norm=method.norm, server=keeping(method.server)
-            )
+        local = fast or local
+    else:
+        # Many clients take as many steps as another does.
+        lengths = {tau: method.norm(h, tau) for tau in {*plan.steps}}
 
-    # Many clients take as many steps as another does.
-    lengths = {tau: method.norm(h, tau) for tau in {*plan.steps}}
+        def norm(h: Any, tau: int) -> Any:
+            return lengths[tau]
 
-    def norm(h: Any, tau: int) -> Any:
-        return lengths[tau]
+        def change(i: Any, x: Any, gradient: Any, tau: Any) -> Any:
+            # The models are a stack of their own, and no second one is made for the changes.
+            assert fast
+            return fast(h, x, gradient, tau).sub_(x)
 
-    def change(i: Any, x: Any, gradient: Any, tau: Any) -> Any:
-        # The models are a stack of their own, and no second one is made for the changes.
-        assert fast
-        return fast(h, x, gradient, tau).sub_(x)
+        client = change if fast else None
 
-    client = change if fast else None
-    with population(
-        clients, block, shards, ragged=bool(fast), client=client, read_by=method.server, whole=method.whole
-    ) as all_of_them:
-        return spec.run_round(h, state, all_of_them, plan, local=local, norm=norm, server=keeping(method.server))
+    def text(by: Callable[..., Any], state: Any, clients: Any) -> tuple[Any, Any]:
+        trace = spec.run_round(h, state, clients, plan, local=local, norm=norm, server=keeping(by))
+        return trace.state, trace.values
+
+    with population(clients, block, shards, ragged=bool(fast), client=client) as everyone:
+        asking, telling = partial(text, method.server), partial(text, server or method.server)
+        return Trace(*answered(asking, state, everyone, telling=telling, looked_at=not own))
 
 
 def run_step(
@@ -93,7 +114,7 @@ def run_step(
         block: the number of clients that are trained at once; None: as many as fit the cache.
         shards: how the clients are divided over ranks; None: they are not.
         own: whether rows that are written where they are may be written before the round is done, and nobody looks at
-            what it shows: then no more than a block of it is held, where one rank has all clients.
+            what it shows: then no more than a block of it is held.
     """
     if len(events) == 1:
         h, event = begun(h, events[0])
@@ -101,10 +122,97 @@ def run_step(
     client = client_of(program, h, state)
     step: Callable[..., Any] = program.step
     if shards is None and not events[0].hyper:
-        streamed = STREAMED.get(step) if own and client else None
-        step = streamed or UNDIVIDED.get(step) or step
-    ragged = client is not None
-    with population(clients, block, shards, ragged=ragged, client=client, read_by=program.step) as all_of_them:
-        form = partial(client_of, program, state=state) if client else None
-        state, values = stepped(keeping(step), h, state, all_of_them, *events, form=form)
+        step = UNDIVIDED.get(step) or step
+    form = partial(client_of, program, state=state) if client else None
+
+    def text(state: Any, clients: Any) -> tuple[Any, Any]:
+        found: tuple[Any, Any] = stepped(keeping(step), h, state, clients, *events, form=form)
+        return found
+
+    with population(clients, block, shards, ragged=client is not None, client=client) as everyone:
+        run = direct if step is not program.step or program.event == "exchange" else answered
+        state, values = run(text, state, everyone, remember=len(everyone), looked_at=not own)
         return spread(state, shards) if shards else state, values
+
+
+def answered(
+    text: Text,
+    state: Any,
+    clients: Batched,
+    *,
+    telling: Text | None = None,
+    remember: int = 0,
+    looked_at: bool,
+) -> tuple[Any, Any]:
+    """The state after a step and what it shows; whenever its text hands its clients over, they are trained.
+
+    Args:
+        text: the step.
+        state: its state.
+        clients: those that are trained.
+        telling: what runs in place of the text once all is known; None: the text.
+        remember: the number of rows of a stack that is what the clients remember; 0: they remember nothing.
+        looked_at: whether anybody looks at what the text shows.
+    """
+    answers: list[Answer] = []
+    running: list[Running] = []
+    # What a text makes of its clients' memory for what they do is not needed where a fast form does it.
+    unread = remember and clients.client is not None and not clients.is_text and not isinstance(clients, Sharded)
+    kept = kept_by(Sums(range(remember), Rows([], [])), state, remember) if unread else state
+    while True:
+        for sums in running:
+            kept = sums.begin(state, remember)
+        try:
+            after, shown = (telling or text)(kept, Answering(clients, answers, iter([*answers])))
+            break
+        except HandedOver as handed_over:
+            those = handed_over
+        # An error of training has nothing to do with this one.
+        answers = [answer.lasting() if isinstance(answer, Lent) else answer for answer in answers]
+        asking = Asking(those.clients, answers, remember, looked_at=looked_at)
+        answer, found = train(those, partial(asking.sums, text, state, those.plan.participants))
+        answers += [answer, *asking.more]
+        running += [found] if found else []
+        kept = state
+    for sums in running:
+        after = sums.finished(after)
+    return owned(after, answers), owned(shown, answers) if looked_at else {}
+
+
+def direct(text: Text, state: Any, clients: Batched, **more: Any) -> tuple[Any, Any]:
+    """Run the text of a step that asks for gradients alone, at every step of its clients."""
+    return text(state, clients)
+
+
+def train(those: HandedOver, ask: Callable[[Any], Running | None]) -> tuple[Answer, Running | None]:
+    """Train the clients that a text hands over: what they return, or the sums that the text takes of it.
+
+    Args:
+        those: the clients.
+        ask: finds the sums that the text takes, from what a client returns.
+    """
+    if isinstance(those.clients, Sharded):
+        return those.clients.trained(those.client, those.plan, those.x, ask)
+    n = len(those.plan.participants)
+    blocks = those.clients.blocks(those.client, those.plan, those.x)
+    first = next(blocks)
+    if first[0] == [*range(n)]:
+        return Lent(each_part(partial(_whole, n), first[1])), None
+    running = ask(first[1]) if len(first[0]) < n else None
+    come = begun_with(first, blocks)
+    # Held by nobody else, a block is gone once it was read.
+    del first
+    if not running:
+        whole = join_blocks(n, come)
+        return (lambda: whole), None
+    for places, made in come:
+        running.add(places, made)
+        del made
+    return running.told, running
+
+
+def _whole(n: int, x: Any) -> Any:
+    """A part of what the clients of the only block have returned: all rows, or a number for each."""
+    if isinstance(x, Computed):
+        return x.whole()
+    return x if isinstance(x, Tensor | Numbers) else Numbers([x] * n)

@@ -330,11 +330,10 @@ class Run:
             (plan,) = events
             assert isinstance(plan, Plan)
             # The first state shares the model that the federation began with.
-            in_place = IN_PLACE.get(run.server)
-            if self.history and in_place:
-                run = replace(run, server=self._told_of(in_place))
-            done = run_round(run, self.h, self.state, clients, plan, block=self.block, shards=self.shards)
-            return done.state
+            in_place = IN_PLACE.get(run.server) if self.history else None
+            server = self._told_of(in_place) if in_place else None
+            more: dict[str, Any] = {"block": self.block, "shards": self.shards, "server": server, "own": True}
+            return run_round(run, self.h, self.state, clients, plan, **more).state
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
             client = client_of(run, self.h, self.state)

@@ -97,11 +97,11 @@ def primal_average(
     External: Zhang et al. (2021), Algorithm 2; 564612540/FedPD, Fed_PD.m.
     """
     check_pull(mu)
-    duals: Any = sum(lam_i)
+    duals: Any = lam_i.sum(axis=0)
     if dual_added is DualAdded.TO_SERVERS:
         beside: Vector = x + duals / mu / len(lam_i)
         return beside
-    mean: Vector = (sum(x_i) + duals / mu) / len(lam_i)
+    mean: Vector = (x_i.sum(axis=0) + duals / mu) / len(lam_i)
     return mean
 
 

@@ -38,7 +38,8 @@ def server_dual(h: Vector, deltas: Stack, *, mu: Scalar, clients: int) -> Vector
 
     External: Acar et al. (2021), Algorithm 1.
     """
-    return h - mu * sum(deltas) / clients
+    dual: Vector = h - mu * deltas.sum(axis=0) / clients
+    return dual
 
 
 @rule
@@ -53,4 +54,5 @@ def dynamic_average(Y: Stack, h: Vector, *, mu: Scalar) -> Vector:
     External: Acar et al. (2021), Algorithm 1.
     """
     check_pull(mu)
-    return sum(Y) / len(Y) - h / mu
+    x: Vector = Y.sum(axis=0) / len(Y) - h / mu
+    return x

@@ -1,0 +1,188 @@
+"""Clients as a step's text sees them: the text is run several times, and its questions are answered in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from torch import Tensor
+
+from fedspec.plan import Arrival, Plan
+from fedspec.population import Client
+from fedspec.varying import Making
+from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.local.block_results import each_tensor, tensors
+from fedspec_torch.plan import Oracle
+from fedspec_torch.population import Batched
+from fedspec_torch.sums.asking import sums_of, trained_later
+from fedspec_torch.sums.gradients import seen
+from fedspec_torch.sums.running import Running
+
+Text: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
+"""A step's text, from its state and its clients to the state after it and what it shows."""
+
+
+class HandedOver(Exception):
+    """A text hands its clients over, which have not been trained."""
+
+    def __init__(self, clients: Batched, client: Client, plan: Plan, x: Vector) -> None:
+        super().__init__()
+        self.clients, self.client, self.plan, self.x = clients, client, plan, x
+
+
+Answer: TypeAlias = Callable[[], Any]
+"""Gives what a text has asked for."""
+
+
+@dataclass(frozen=True)
+class Lent:
+    """Results of the only block, in memory that the next block overwrites."""
+
+    made: Any
+
+    def __call__(self) -> Any:
+        """Return the results."""
+        return self.made
+
+    def lasting(self) -> Lent:
+        """Results in memory of their own."""
+        return Lent(each_tensor(Tensor.clone, self.made))
+
+
+def owned(result: Any, answers: Sequence[Answer]) -> Any:
+    """A state with memory of its own wherever it has that of a block."""
+    lent = {x.untyped_storage().data_ptr() for a in answers if isinstance(a, Lent) for x in tensors(a.made)}
+
+    def own(x: Tensor) -> Tensor:
+        return x.clone() if type(x) is Tensor and x.untyped_storage().data_ptr() in lent else x
+
+    if isinstance(result, Mapping):
+        return {name: each_tensor(own, value) for name, value in result.items()} if lent else result
+    return each_tensor(own, result) if lent else result
+
+
+@dataclass
+class Answering:
+    """Clients of a text that is run again and again: what it asks for is given in its order, or found.
+
+    Attributes:
+        clients: those that are trained.
+        answers: what was found so far.
+        left: what of it the text has not asked for yet.
+        done: whether the text was left, and what is asked now is asked by clients that are made anew.
+    """
+
+    clients: Batched
+    answers: list[Answer]
+    left: Iterator[Answer]
+    done: bool = False
+
+    def __len__(self) -> int:
+        return len(self.clients)
+
+    def __getitem__(self, i: int) -> Oracle:
+        return self.clients[i]
+
+    @property
+    def own(self) -> Any:
+        """Maker of each client, if clients have hyper-parameters of their own."""
+        return self.clients.own
+
+    def owning(self, own: Making, h: Any) -> Answering:
+        """Make each client of hyper-parameters of its own."""
+        return replace(self, clients=self.clients.owning(own, h))
+
+    def each(self, client: Client, plan: Plan, x: Vector) -> Any:
+        """Return the results of the participants.
+
+        Raises:
+            HandedOver: they have not been trained.
+        """
+        if answer := next(self.left, None):
+            return answer()
+        self.done = True
+        raise HandedOver(self.clients, client, plan, x)
+
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """The gradients of the clients of S, each at its row of X."""
+        if answer := next(self.left, None):
+            again: Stack = answer()
+            return again
+        rows = self.clients.gradients(S, t, X)
+        if self.done or type(rows) is not Tensor:
+            return rows
+        found, note = seen(rows)
+        self.answers.append(note)
+        return found
+
+    def values(self, S: Sequence[int], x: Vector) -> Sequence[float]:
+        """The losses of the clients of S at a model."""
+        found: Sequence[float] = self.found(lambda: self.clients.values(S, x))
+        return found
+
+    def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
+        """Train late clients, and return their results."""
+        return self.clients.each_arrival(client, arrivals, x_mu)
+
+    def found(self, find: Callable[[], Any]) -> Any:
+        """Return what an earlier run of the text has found, or find it now."""
+        if answer := next(self.left, None):
+            return answer()
+        value = find()
+        if not self.done:
+            self.answers.append(lambda: value)
+        return value
+
+
+@dataclass(frozen=True)
+class Asking:
+    """Finder of the sums that a text takes of what its clients return.
+
+    Attributes:
+        clients: those that are trained.
+        answers: what the text asked for before.
+        remember: the number of rows of a stack that is what the clients remember.
+        looked_at: whether anybody looks at what the text shows.
+        more: what the text asks for afterwards and is known already.
+    """
+
+    clients: Batched
+    answers: list[Answer]
+    remember: int
+    more: list[Answer] = field(default_factory=list)
+    looked_at: bool = field(kw_only=True)
+
+    def sums(self, text: Text, state: Any, who: Sequence[int], made: Any) -> Running | None:
+        """The sums; None: the text needs all rows."""
+
+        def asked(state: Any, form: Any) -> tuple[Any, Any]:
+            known = [*self.answers, lambda: form, *self.more]
+            later = Later(self.clients, self.more, iter(known), form=form)
+            return text(state, later)
+
+        return sums_of(asked, state, who, self.remember, made, looked_at=self.looked_at)
+
+
+@dataclass
+class Later(Answering):
+    """Clients of a text that is asked for its sums: those that are trained afterwards return stacks without rows.
+
+    Attributes:
+        form: what the clients return whose sums are asked for.
+    """
+
+    form: Any = None
+
+    def each(self, client: Client, plan: Plan, x: Vector) -> Any:
+        """Return stacks without rows."""
+        if answer := next(self.left, None):
+            return answer()
+        return trained_later(self.form, len(plan.participants), x)
+
+    def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
+        """The gradients of the clients of S, each at its row of X."""
+        if answer := next(self.left, None):
+            again: Stack = answer()
+            return again
+        return trained_later(self.form, len(S), X)

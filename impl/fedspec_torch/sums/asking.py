@@ -1,0 +1,111 @@
+"""A step's text is asked which sums it takes of its clients' rows, and which rows it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+from fedspec_torch.arith import Vector
+from fedspec_torch.local.block_results import Numbers, each_part, tensors
+from fedspec_torch.sums.deferred import Asked, Each, Kept, NotSummedError, Recipe, Rows, Sums, is_never_known
+from fedspec_torch.sums.running import Running, Target, kept_by
+
+Text: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
+"""A step's text, from its state and what its clients have returned to the state after it and what it shows."""
+
+
+def sums_of(text: Text, state: Any, who: Sequence[int], clients: int, made: Any, *, looked_at: bool) -> Running | None:
+    """Sums that a step's text takes of what its clients return; None: it needs all rows at once.
+
+    Args:
+        text: the step.
+        state: its state, the rows of which all clients remember some.
+        who: the participants.
+        clients: the number of all clients.
+        made: what some client returned; its rows are not read.
+        looked_at: whether anybody looks at what the text shows, which then may hold no rows.
+    """
+    counted = any(not isinstance(x, Tensor) for x in parts(made))
+    found = []
+    # What clients return beside their tensors is not known yet: no sum may depend on it, as one of equal numbers would.
+    for number in (1, 2) if counted else (1,):
+        try:
+            found.append(_asked(text, state, who, clients, made, number, looked_at=looked_at))
+        except Exception:
+            # What is wrong with a text is said when it is run on all rows.
+            return None
+    first, last = ([a for a in running.sums.asked if isinstance(a, Asked)] for running in (found[0], found[-1]))
+    return found[0] if len(first) == len(last) and all(a.same(b) for a, b in zip(first, last, strict=True)) else None
+
+
+def trained_later(form: Any, n: int, x: Vector) -> Each:
+    """Rows like a model of clients that are trained, or say gradients, after those of a form.
+
+    Raises:
+        NotSummedError: the clients remember something, which may have changed meanwhile.
+    """
+    sums = next(t.of for t in tensors(form) if isinstance(t, Each))
+    if sums.remembers:
+        raise NotSummedError("clients that remember are trained twice")
+    return Each(sums, torch.empty(0, *x.shape[-1:], dtype=x.dtype, device=x.device), Recipe(None), n)
+
+
+def parts(made: Any) -> list[Any]:
+    """The tensors and numbers in what a client returns, in their order."""
+    found: list[Any] = []
+
+    def note(part: Any) -> Any:
+        found.append(part)
+        return part
+
+    each_part(note, made)
+    return found
+
+
+def _asked(
+    text: Text, state: Any, who: Sequence[int], clients: int, made: Any, number: int, *, looked_at: bool
+) -> Running:
+    # A view would keep the rows of a block.
+    sums = Sums(who, Rows([], [x.new_empty(0, *x.shape[1:]) for x in tensors(made)]))
+    leaves = iter(range(len(sums.empty.made)))
+
+    def deferred(x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return Numbers(1 + place * number for place in range(len(who)))
+        k = next(leaves)
+        return Each(sums, sums.empty.made[k], Recipe(lambda rows: rows.made[k], returned=frozenset({k}), leaf=k))
+
+    form = each_part(deferred, made)
+    kept = kept_by(sums, state, clients)
+    sums.remembers = kept is not state
+    after, shown = text(kept, form)
+    if looked_at and any(isinstance(x, Each | Kept) for x in tensors(tuple(shown.values()))):
+        raise NotSummedError("rows are looked at")
+    return Running(sums, form, [*_targets(sums, tensors(state), tensors(after))])
+
+
+def _targets(sums: Sums, before: Sequence[Tensor], after: Sequence[Tensor]) -> Iterator[Target]:
+    """Find the places to which rows of a new state are written."""
+    written: set[int] = set()
+    for k, x in enumerate(after):
+        if is_never_known(x):
+            raise NotSummedError("a number of a row is kept")
+        made = x.becomes if isinstance(x, Kept) else x
+        if not isinstance(made, Each):
+            continue
+        if made.recipe.make is None:
+            raise NotSummedError("rows are kept of clients that are trained later")
+        old = x.stack if isinstance(x, Kept) else before[k] if len(before) == len(after) else None
+        again = old is not None and old.shape == x.shape and (isinstance(x, Kept) or [*sums.who] == [*range(sums.n)])
+        # A stack that is written where it is gives itself for a copy.
+        stack = old.clone() if again and old is not None else torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        if not made.recipe.late:
+            written.add(stack.data_ptr())
+        yield Target(stack, sums.who if isinstance(x, Kept) else range(sums.n), made.recipe)
+    made_of = [x.becomes if isinstance(x, Kept) else x for x in after]
+    reads = [stack for y in made_of if isinstance(y, Each) and y.recipe.late for stack in y.recipe.reads]
+    if any(stack.data_ptr() in written for stack in reads):
+        raise NotSummedError("rows are read once the sums are known that were written before")

@@ -1,0 +1,90 @@
+"""Gradients that a text asks for before it hands its clients over: their sums are noted for its next runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import array_api_compat.torch
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_map
+
+from fedspec_torch.arith import Stack, Vector
+from fedspec_torch.sums.deferred import PRODUCTS, Each, Recipe, Rows, Sums
+
+
+class Seen(Tensor):
+    """Gradients that a text has asked for, whose weighted sums are noted.
+
+    Attributes:
+        note: keeps what is asked of them.
+        rows: the gradients.
+    """
+
+    note: Gradients
+    rows: Stack
+
+    @staticmethod
+    def __new__(cls, note: Gradients, rows: Stack) -> Seen:
+        """A tensor without memory of its own."""
+        made: Seen = Tensor._make_wrapper_subclass(cls, rows.shape, dtype=rows.dtype, device=rows.device)
+        made.note, made.rows = note, rows
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in PRODUCTS and args[0].ndim == 1 and isinstance(args[1], Seen):
+            seen = args[1]
+            total = args[0] @ seen.rows
+            seen.note.sums.append(total)
+            return total
+        with torch._C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        """Result of an operator of torch on the rows."""
+
+        def bare(x: Any) -> Any:
+            if not isinstance(x, Seen):
+                return x
+            x.note.whole = True
+            return x.rows
+
+        return func(*tree_map(bare, list(args)), **tree_map(bare, kwargs or {}))
+
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        return array_api_compat.torch
+
+
+@dataclass(eq=False)
+class Gradients:
+    """Gradients that a text asks for whenever it is run: their weighted sums if it reads nothing else, else the rows.
+
+    Attributes:
+        rows: the gradients; None once the text has been run, if their sums are enough.
+        like: none of their rows.
+        n: the number of rows.
+        sums: their weighted sums, in the text's order.
+        whole: whether the text reads the rows.
+    """
+
+    rows: Stack | None
+    like: Stack
+    n: int
+    sums: list[Vector] = field(default_factory=list)
+    whole: bool = False
+
+    def __call__(self) -> Any:
+        """The gradients, for a text that is run again."""
+        if self.rows is not None and self.whole:
+            return self.rows
+        self.rows = None
+        return Each(Sums((), Rows([], []), known=self.sums), self.like, Recipe(None), self.n)
+
+
+def seen(rows: Stack) -> tuple[Seen, Gradients]:
+    """Gradients for a text that is run for the first time, and for the same text that is run again."""
+    note = Gradients(rows, rows.new_empty(0, *rows.shape[1:]), len(rows))
+    return Seen(note, rows), note
