@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
@@ -32,6 +32,9 @@ NEEDED = ("numba", "scipy", "threadpoolctl")
 
 ROOM = 2**14
 """Entries of products that wait to be added: they stay in the cache nearest to the core."""
+
+WAKING = 2**12
+"""Entries of a model from which on BLAS may take its products in several threads."""
 
 CODES: dict[tuple[str, ...], int] = {(): 0, ("relu",): 1, ("tanh",): 2}
 """Activations of a layer, as the loops have them."""
@@ -163,7 +166,11 @@ class Loops:
             return found
 
         parts = shares(tau)
-        for part, wrong in zip(parts, run_parallel(some, parts), strict=True):
+        # BLAS has threads of its own; large products would wake them where torch was told to have one.
+        limited = threads() == 1 and x.shape[1] > WAKING
+        with _pool(os.getpid(), 1)[1].limit(limits=1) if limited else nullcontext():
+            found = run_parallel(some, parts)
+        for part, wrong in zip(parts, found, strict=True):
             if wrong >= 0:
                 raise NoClassError(part.start + wrong, int(self.table[-1, 3]))
         return losses
