@@ -362,19 +362,20 @@ class Network:
 def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
     """Pass all clients forward at once, and backward once from the sum of their losses."""
     leaf = x.detach().requires_grad_()
-    with torch.enable_grad(), network.turn, guard(network.asked), attending(x.device):
+    with torch.enable_grad(), network.turn, guard(network.asked), attending():
         losses = vmap(network.value)(network.named(leaf), batch.inputs, batch.targets)
         (g,) = torch.autograd.grad(losses.sum(), leaf)
     return g, losses.detach()
 
 
-def attending(device: torch.device) -> AbstractContextManager[Any]:
-    """While it is on, attention on a GPU is two products and a softmax.
+def attending() -> AbstractContextManager[Any]:
+    """While it is on, attention is two products and a softmax.
 
     Of a hundred clients' transformers torch's kernels for it were refused under vmap (``stacked``), or took three times
-    as long (``vmapped``), on an H200 with torch 2.11.
+    as long (``vmapped``), on an H200 with torch 2.11. On a CPU vmap calls them for one client after another.
     """
-    return sdpa_kernel(SDPBackend.MATH) if device.type == "cuda" else nullcontext()
+    found: AbstractContextManager[Any] = sdpa_kernel(SDPBackend.MATH)
+    return found
 
 
 def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
@@ -383,7 +384,7 @@ def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
     def one(row: Vector, inputs: Tensor, targets: Tensor) -> Tensor:
         return network.value(network.named(row), inputs, targets)
 
-    with network.turn, guard(network.asked), attending(x.device):
+    with network.turn, guard(network.asked), attending():
         g, losses = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
     # What the loss holds beside may want gradients of its own.
     return g.detach(), losses.detach()
