@@ -17,17 +17,10 @@ from torch import Tensor
 from fedspec.errors import FedspecError
 from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.federation.federation import on
-from fedspec_torch.gradients import autotune
 from fedspec_torch.gradients.methods import WAYS
 
 if DEVICE != "cpu" and not torch.cuda.is_available():
     pytest.skip(f"torch {torch.__version__} finds no CUDA device here", allow_module_level=True)
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each way has one turn when it is measured: any of them may be found the fastest."""
-    monkeypatch.setattr(autotune, "_by_turns", lambda *asked: [])
 
 
 def made_there(kind: Kind) -> tuple[torch.nn.Module, Any, list[tuple[Tensor, Tensor]]]:

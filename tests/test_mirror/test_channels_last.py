@@ -105,6 +105,7 @@ def test_view_is_left_out_of_every_block_of_unequal_work(monkeypatch: pytest.Mon
     Pictures of one channel have both formats, so that the weights alone say which it is.
     """
     first = WAYS["channels_last"]
+    monkeypatch.setattr(autotune, "MEASURED", {})
     monkeypatch.setattr(autotune, "_seconds", lambda work, x: 0.0 if work.args[0] is first else 1.0)
 
     def begun(way: str | None) -> Federation:

@@ -77,15 +77,6 @@ def test_a_missing_package_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPat
     assert choice.name != "compiled" and "compiled refused (numba not installed" in choice.why
 
 
-def test_the_fastest_run_is_taken_and_said() -> None:
-    federation = CASES["mlp"].federation(None)
-    run = simulate("fedavg", federation, plan=cohorts(None, steps=3), rounds=1, eta_l=0.1)
-    list(run)
-    (choice,) = federation.choices.values()
-    assert choice.run in ("compiled", "alone", "in place")
-    assert "a run of 3 steps: " in choice.why and "compiled " in choice.why and "in place " in choice.why
-
-
 class Opaque(nn.Module):
     """A module that nobody can look into, with a parameter used twice, one that is frozen and one that is not seen."""
 

@@ -19,7 +19,6 @@ from fedspec.catalogue import find
 from fedspec.errors import FedspecError, ParameterError
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec_torch import Federation, simulate
-from fedspec_torch.gradients import autotune
 from fedspec_torch.gradients.methods import WAYS
 from fedspec_torch.refusals import Reason
 
@@ -47,12 +46,6 @@ EQUAL = (STEPS,) * 3
 """Of the three clients."""
 EVERY_WAY = (*WAYS, "fused")
 SAID = tuple(reason.value for reason in Reason)
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each way has one turn when it is measured, and not five to fifteen: any of them may be found the fastest."""
-    monkeypatch.setattr(autotune, "_by_turns", lambda *asked: [])
 
 
 @dataclass(frozen=True)

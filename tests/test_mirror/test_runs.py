@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,9 @@ def test_a_run_goes_on_for_longer_than_it_was_begun_for(algorithm: str, tmp_path
 
 def test_the_seconds_of_all_rounds_are_kept_with_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(0, 1000, 3))
-    monkeypatch.setattr("fedspec_torch.run.runs.time.perf_counter", lambda: float(next(now)) ** 2)
+    clock = SimpleNamespace(perf_counter=lambda: float(next(now)) ** 2)
+    monkeypatch.setattr("fedspec_torch.run.runs.time", clock)
+    monkeypatch.setattr("fedspec_torch.run.runs.setup_time", SimpleNamespace(seconds=lambda: 0.0))
     federation, *_ = quadratic(way="looped")
     run = simulate("fedavg", federation, plan=cohorts(4), rounds=4, eta_l=0.125)
     run.step(), run.step()

@@ -18,6 +18,7 @@ from fedspec_torch.gradients.gradcheck import Look, largest_error, look, nearby_
 from fedspec_torch.gradients.methods import ALONE, WRITTEN_OUT, Network, looped
 from fedspec_torch.layers.chains import OTHERWISE, LayersError
 from fedspec_torch.refusals import ModuleError, Reason
+from fedspec_torch.setup_time import setting_up
 
 Plain: TypeAlias = tuple[Stack, Stack, Weights]
 """Models, and the gradients and losses of plain autograd there."""
@@ -47,10 +48,17 @@ class Ways:
         return not self._first
 
     def known(self, n: int) -> str | None:
-        """Way to the gradients of a block of n clients; None until the first block of about that size."""
-        found = self.choices.get(n.bit_length())
-        name = self._named or (found.name if found else None)
+        """Way to the gradients of a block of n clients; None until the first block of about that size, or a larger."""
+        size = self._size(n)
+        name = self._named or (self.choices[size].name if size in self.choices else None)
         return name if name in self._agreed else None
+
+    def _size(self, n: int) -> int:
+        """Size of the blocks whose choice a block of n takes: the least that is no smaller; if there is none, its own.
+
+        What fewer clients gain is not worth a measurement of their own.
+        """
+        return min((size for size in self.choices if size >= n.bit_length()), default=n.bit_length())
 
     @property
     def _named(self) -> str | None:
@@ -73,6 +81,10 @@ class Ways:
         known = self.known(len(x))
         if known:
             return known
+        with setting_up():
+            return self._chosen(x, batch, ignored)
+
+    def _chosen(self, x: Stack, batch: Minibatch, ignored: str) -> str:
         check_same_parameters(self.network)
         here = Look.at(self.network, self.x0.expand(x.shape) if self.network.is_large else x, batch)
         if not self._first:
@@ -87,7 +99,7 @@ class Ways:
                 self._let_lie(here, plain)
             # One client is enough of what is seen again later.
             self._first.append((here.of_first(), here.seen(plain)))
-        size = len(x).bit_length()
+        size = self._size(len(x))
         if self._named:
             self._look(self._named, here, plain)
             return self._named
@@ -98,7 +110,7 @@ class Ways:
                     raise LayersError(f"{name}: {ignored}")
                 self._look(name, here, plain, advised=False)
 
-            found = choose(self.network, x, batch, self.network.ways, agrees=agrees)
+            found = choose(self.network, x, batch, agrees)
             words = filter(None, [self.network.by_itself, found.why])
             self.choices[size] = replace(found, why="; ".join(words))
         elif self.choices[size].name not in self._agreed:
@@ -165,11 +177,6 @@ class Ways:
         if like.bit_length() in self.choices:
             self.choices.setdefault(n.bit_length(), self.choices[like.bit_length()])
 
-    def take_for_fewer(self, n: int) -> None:
-        """Take for blocks of fewer than n clients the way that was measured for n, unless there is one."""
-        for bits in range(n.bit_length()):
-            self.take_for(2**bits - 1, n)
-
     def run_for(self, x: Stack, tau: Sequence[int], runs: Mapping[str, Run | str]) -> tuple[str, Run]:
         """Way to all steps of plain SGD of a block, measured on the first block of about its size.
 
@@ -181,12 +188,13 @@ class Ways:
         Raises:
             LayersError: the way is asked for by name and does not take this.
         """
-        size = len(x).bit_length()
+        size = self._size(len(x))
         if self.way:
             name = ALONE.get(self.way, self.way if self.way in runs else IN_PLACE)
         else:
             if not self.choices[size].run:
-                self.choices[size] = choose_run(self.choices[size], x, tau, runs)
+                with setting_up():
+                    self.choices[size] = choose_run(self.choices[size], x, tau, runs)
             name = self.choices[size].run
         # A saved run may go on where its way is not offered.
         if name not in runs or (isinstance(runs[name], str) and not self.way):

@@ -26,7 +26,7 @@ from fedspec_torch.federation.batch_checks import naming_clients
 from fedspec_torch.federation.statistics import Moving
 from fedspec_torch.gradients import fused, module_state
 from fedspec_torch.gradients.autotune import Run
-from fedspec_torch.gradients.methods import ALONE, Network, form_of
+from fedspec_torch.gradients.methods import ALONE, WRITTEN_OUT, Network, form_of
 from fedspec_torch.layers import loops
 from fedspec_torch.local.solvers import InPlace
 
@@ -142,9 +142,8 @@ def runs(
     found: dict[str, Run | str] = {}
     if way == "fused" or fused.is_at_hand(x):
         found["fused"] = ignored or fused.refusal(network, x, walk) or in_one_kernel
-    if x.device.type == "cpu" and network.is_written_out and (way or not network.is_large):
+    if way == "compiled" or (known in WRITTEN_OUT and x.device.type == "cpu"):
         found["compiled"] = ignored or loops.refusal(*network.written_out, x, walk) or in_loops
-    if way in ALONE or (known in ALONE if x.device.type != "cpu" else found.get("compiled") is not in_loops):
-        offered = [known] if known in ALONE else network.ways
-        found |= {ALONE[name]: partial(alone, form=form_of(name)) for name in offered if name in ALONE}
+    if known in ALONE:
+        found[ALONE[known]] = partial(alone, form=form_of(known))
     return found

@@ -31,6 +31,7 @@ from fedspec_torch.local.runs import by_gradients
 from fedspec_torch.local.solvers import InPlace
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import Reason
+from fedspec_torch.setup_time import setting_up
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +176,7 @@ class Trained:
         self._begin(x)
         if not ways.known(len(x)):
             # The first minibatch is what the ways are measured on.
-            with self.training.moving.tried() if self.training.moving else nullcontext():
+            with setting_up(), self.training.moving.tried() if self.training.moving else nullcontext():
                 self(0, x)
         known = ways.known(len(x))
         if self._aside(known):
@@ -187,8 +188,7 @@ class Trained:
             self.tell(self.batches.clients, losses)
             return found
         if known in ALONE:
-            # Nothing is measured while the module is lent; one client after another takes as long in any block.
-            ways.take_for_fewer(len(x))
+            # Nothing is measured while the module is lent: fewer clients take the way of more.
             with nullcontext() if ways.network.lies else ways.network.lent(form_of(known)):
                 return by_gradients(solver, x, self, tau)
         return self.layered(solver, x, tau) if not self.training.stated and self.is_layered(solver, x) else None
@@ -329,8 +329,12 @@ class Trained:
     def _begin(self, x: Stack) -> None:
         """Look at a way that is asked for by name, before it is taken; where none is, they are measured as well."""
         ways = self.training.ways
-        if not (ways.way or ways.network.is_large) or ways.known(len(x)):
-            return
+        if (ways.way or ways.network.is_large) and not ways.known(len(x)):
+            with setting_up():
+                self._look_first(x)
+
+    def _look_first(self, x: Stack) -> None:
+        ways = self.training.ways
         check_same_parameters(ways.network)
         self._aside({"fused": "layered"}.get(ways.way or "", ways.way))
         try:

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 
 from fedspec.arith import Array
+from fedspec_torch.setup_time import numba
 
 RELU, TANH = 1, 2
 """Activations, in a table of layers; 0: none."""
@@ -32,7 +32,7 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 def compiled(function: Loop) -> Loop:
     """Compile a function once for each type, without Python's lock."""
-    make: Any = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+    make: Any = numba().njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
     made: Loop = make(function)
     return made
 

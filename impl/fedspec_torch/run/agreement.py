@@ -16,8 +16,7 @@ from fedspec_torch.data.examples import Held
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.fingerprints import Piece, differing, digest, digested
 from fedspec_torch.federation.training import Training
-from fedspec_torch.gradients.autotune import IN_PLACE, Choice
-from fedspec_torch.gradients.methods import ALONE
+from fedspec_torch.gradients.autotune import run_of
 from fedspec_torch.population import default_block
 from fedspec_torch.ranks.processes import RankError, Ranks, here
 from fedspec_torch.ranks.shards import Shards
@@ -69,14 +68,9 @@ def take_one_way(federation: Federation, shards: Shards, block: int | None) -> N
     choices = shards.ranks.said(federation.choices)
     if shards.ranks.size > 1:
         # Each would measure whole runs on its own blocks, and come to other last bits than the rest.
-        choices = {size: replace(choice, run=choice.run or same_run(choice)) for size, choice in choices.items()}
+        choices = {size: replace(choice, run=choice.run or run_of(choice)) for size, choice in choices.items()}
     if choices:
         federation.choices.update(dict.fromkeys(range(64), choices[max(choices)]) | choices)
-
-
-def same_run(choice: Choice) -> str:
-    """Way of all ranks to whole runs, given the way to the gradients."""
-    return {"compiled": "compiled", **ALONE}.get(choice.name, IN_PLACE)
 
 
 def fingerprint(federation: Federation) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from fedspec.errors import PlanError
 from fedspec.hyper import NOT_GIVEN
 from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
+from fedspec_torch import setup_time
 from fedspec_torch.arith import Vector
 from fedspec_torch.data.examples import Examples, without_number
 from fedspec_torch.fast_paths.registry import client_of
@@ -95,7 +96,8 @@ class Run:
         took: who took part in the last round.
         metrics: functions of output and targets of the test set, by name.
         told: who is told of every round that is done, with the run; an error of theirs leaves the run as it is then.
-        times: the seconds of each round of the history, measured, with evaluation; no other run has the same.
+        times: the seconds of each round of the history, measured, with evaluation and without imports, compiling and
+            choosing ways; no other run has the same.
         usual: the hyper-parameters that were not given, at their usual values (:mod:`fedspec.usual`).
         lends: whether torch lends its threads to compiled loops in the next round, because all clients of this one were
             trained in them.
@@ -243,7 +245,7 @@ class Run:
                 raise
 
     def _step(self) -> Round:
-        since = time.perf_counter()
+        since = time.perf_counter() - setup_time.seconds()
         check_mode(f"round {len(self.history)}", self.federation.x0.device.type)
         number, before = len(self.history), self.history[-1].floats_sent if self.history else 0
         events = self.plan.events(self.algorithm, self.h, self.federation.setup, self.federation.x0, number)
@@ -277,7 +279,7 @@ class Run:
         # All together: a round that breaks off before is undone, and may be run again.
         self.state, (self.b, self.own_b, self.took), self.broken = state, moved, ""
         self.history.append(done)
-        self.times.append(time.perf_counter() - since)
+        self.times.append(time.perf_counter() - setup_time.seconds() - since)
         self.client_steps += steps_in(events)
         if failed:
             raise failed

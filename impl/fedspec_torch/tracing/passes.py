@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from torch import Tensor
 
 from fedspec_torch.layers.loops import is_compiled, run_parallel, shares
 from fedspec_torch.local.blocks import Block
+from fedspec_torch.setup_time import numba
 from fedspec_torch.tracing.programs import Program, Ref, Stage
 
 AT_ONCE = 2**18
@@ -134,7 +134,7 @@ def loop_of(program: Program, dtype: torch.dtype) -> Callable[..., None]:
     """The compiled loop of a structure."""
     known: dict[str, Any] = {"sqrt": math.sqrt}
     exec(source(program), known)
-    made: Callable[..., None] = import_module("numba").njit(nogil=True, error_model="numpy")(known["loop"])
+    made: Callable[..., None] = numba().njit(nogil=True, error_model="numpy")(known["loop"])
     return made
 
 

@@ -1,0 +1,172 @@
+"""Choice of a way: what sizes decide isn't measured, what is measured is measured once, and no round's time has it."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from fedspec_torch import Federation, cohorts, setup_time, simulate
+from fedspec_torch.federation import dispatch
+from fedspec_torch.gradients import autotune
+from fedspec_torch.gradients.methods import WAYS, looped
+from fedspec_torch.layers import loops
+from fedspec_torch.refusals import Reason
+
+
+class Opaque(nn.Module):
+    """A module that nobody can look into."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Linear(5, 6), nn.Linear(6, 3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Both layers."""
+        out: Tensor = self.two(self.one(inputs).tanh())
+        return out
+
+
+def federation(module: nn.Module, clients: int = 4) -> Federation:
+    """With eight examples for each client, whose minibatches have four."""
+    data = [(torch.randn(8, 5), torch.randint(3, (8,))) for _ in range(clients)]
+    return Federation(module, nn.functional.cross_entropy, data, batch_size=4)
+
+
+def chosen(module: nn.Module, clients: int = 4) -> autotune.Choice:
+    """Choice of a run of one round in which all clients are one block."""
+    fed = federation(module, clients)
+    list(simulate("fedavg", fed, plan=cohorts(None, steps=2), rounds=1, eta_l=0.1))
+    (choice,) = fed.choices.values()
+    return choice
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each way is timed, in a process that has measured nothing yet; vmapped is the slowest."""
+    found: Counter[str] = Counter()
+    names = {way: name for name, way in WAYS.items()}
+
+    def seconds(work: Any, x: Any) -> float:
+        name = names[work.args[0]]
+        found[name] += 1
+        return 1.0 if name in ("vmapped", "stacked") else 1e-4
+
+    monkeypatch.setattr(autotune, "_seconds", seconds)
+    monkeypatch.setattr(autotune, "MEASURED", {})
+    return found
+
+
+def chain() -> nn.Module:
+    """Layers that are written out."""
+    return nn.Sequential(nn.Linear(5, 4), nn.ReLU(), nn.Linear(4, 3))
+
+
+def test_layers_are_measured_beside_loops_alone(measured: Counter[str]) -> None:
+    choice = chosen(chain())
+    assert set(measured) == {"compiled", "layered"} and (choice.name, choice.run) == ("layered", "compiled")
+    measured.clear()
+    assert chosen(chain()) == choice and not measured
+
+
+def test_layers_without_loops_are_not_measured(monkeypatch: pytest.MonkeyPatch, measured: Counter[str]) -> None:
+    monkeypatch.setattr(loops, "missing_packages", lambda: ("numba",))
+    choice = chosen(chain())
+    assert not measured and (choice.name, choice.run) == ("layered", "in place")
+
+
+def test_a_second_federation_of_the_same_kind_measures_nothing(measured: Counter[str]) -> None:
+    first = chosen(Opaque())
+    assert measured == {"looped": 2, "vmapped": 1} and first.name == "looped"
+    measured.clear()
+    assert chosen(Opaque()) == first and not measured
+    chosen(Opaque().double().float(), clients=8)
+    assert measured, "a block of another size"
+    measured.clear()
+    other = Opaque()
+    other.two = nn.Linear(6, 3, bias=False)
+    chosen(other)
+    assert measured, "a module of another text"
+
+
+def test_a_choice_of_another_federation_is_still_looked_at(
+    monkeypatch: pytest.MonkeyPatch, measured: Counter[str]
+) -> None:
+    monkeypatch.setattr(autotune, "_seconds", lambda work, x: 1e-6 if work.args[0] is WAYS["vmapped"] else 1e-3)
+    assert chosen(Opaque()).name == "vmapped"
+    hooked = Opaque()
+    hooked.one.register_forward_hook(lambda part, inputs, output: None)
+    choice = chosen(hooked)
+    assert choice.name == "looped" and f"vmapped refused (one (Linear) {Reason.HOOKED}" in choice.why
+
+
+@pytest.mark.parametrize("name", ["SMALL", "HEAVY"])
+def test_clients_who_gain_nothing_at_once_are_not_tried_so(
+    monkeypatch: pytest.MonkeyPatch, measured: Counter[str], name: str
+) -> None:
+    monkeypatch.setattr(autotune, name, 0)
+    choice = chosen(Opaque())
+    assert choice.name == "looped" and set(measured) == {"looped"} and "vmapped and stacked not tried" in choice.why
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_way_that_is_only_tried_prints_no_warning(
+    monkeypatch: pytest.MonkeyPatch, measured: Counter[str], taken: bool
+) -> None:
+    def warning(network: Any, x: Any, batch: Any) -> Any:
+        warnings.warn("There is a performance drop", UserWarning, stacklevel=1)
+        return looped(network, x, batch)
+
+    monkeypatch.setitem(WAYS, "vmapped", warning)
+    seconds = {warning: 1e-6 if taken else 1.0}
+    monkeypatch.setattr(autotune, "_seconds", lambda work, x: seconds.get(work.args[0], 1e-3))
+    with warnings.catch_warnings(record=True) as printed:
+        warnings.simplefilter("always")
+        assert chosen(Opaque()).name == ("vmapped" if taken else "looped")
+    assert bool(printed) == taken
+
+
+def test_times_of_rounds_leave_out_choosing(monkeypatch: pytest.MonkeyPatch, measured: Counter[str]) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+
+    def slow(choose: Any, *given: Any, **more: Any) -> Any:
+        clock[0] += 1000
+        return choose(*given, **more)
+
+    def forward(part: Any, inputs: Any) -> None:
+        clock[0] += 1
+
+    monkeypatch.setattr(dispatch, "choose", partial(slow, dispatch.choose))
+    module = Opaque()
+    module.one.register_forward_pre_hook(forward)
+    run = simulate("fedavg", federation(module), plan=cohorts(None, steps=2), rounds=2, eta_l=0.1)
+    list(run)
+    # Four clients take two steps; after the last round two of them are looked at, and the first one again.
+    assert run.times == [8.0, 8.0 + 3.0] and clock[0] > 1000
+
+
+def test_compiling_inside_of_choosing_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(100))
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    before = setup_time.seconds()
+    with setup_time.setting_up():
+        with setup_time.setting_up():
+            pass
+        with setup_time.setting_up():
+            pass
+    assert setup_time.seconds() - before == 1
+
+
+def test_what_numba_compiles_is_counted() -> None:
+    numba, before = setup_time.numba(), setup_time.seconds()
+    double = numba.njit(lambda x: 2 * x)
+    assert setup_time.seconds() == before
+    assert double(2) == 4 and setup_time.seconds() > before
+    after = setup_time.seconds()
+    assert double(3) == 6 and setup_time.seconds() == after
