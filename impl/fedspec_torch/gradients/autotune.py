@@ -62,7 +62,7 @@ with 1e6, and down to 0.2 with 1e4 (torch 2.13, one core of an EPYC).
 TINY, GAIN_TINY = 2**14, 0.85
 """Parameters of a model up to which the loops gain at that share: logistic regression took 0.8, and its rounds 0.9."""
 
-HEAVY, HEAVY_IMAGES = 0.008, 0.003
+HEAVY, HEAVY_IMAGES = 0.008, 0.002
 """Seconds of a step of one client from which on it is its operators' own work that takes a core's time.
 
 At 1.3 ms a CNN gained 4.5 times from 50 clients at once, at 4.3 ms nothing; a GRU gained 3.5 times at 3 to 5 ms, and a
