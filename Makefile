@@ -124,6 +124,10 @@ bench: venv ## Measure ours and its peers side by side (ARGS='--quick': three mi
 TRITON_PIN := triton==3.9.0
 FUSED := out/$(subst ==,-,$(TRITON_PIN))
 
+.PHONY: scale
+scale: venv ## Measure ours over a plain loop, by parameters and clients; goes on where it stopped (ARGS='--help')
+	OMP_NUM_THREADS=1 $(BIN)/python -m fedspec_bench.scale $(ARGS)
+
 .PHONY: fused
 fused: $(FUSED)/.installed ## Hold the fused GPU kernel to the specification in Triton's interpreter (installs Triton)
 	PYTHONPATH=$(FUSED) $(BIN)/pytest tests/test_mirror/test_fused.py $(ARGS)

@@ -1,0 +1,184 @@
+"""Five algorithms as a plain loop of torch over the clients: one module, autograd, an optimiser, sums as they come."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from fedspec_bench.peers.torch_optim.adaptive import AdaGrad, Sm3
+
+Data: TypeAlias = Callable[[int], tuple[Tensor, Tensor]]
+"""Examples of a client."""
+
+Round: TypeAlias = Callable[[], None]
+"""Train one round; the module then has the server's model."""
+
+
+class Clients:
+    """The clients of a loop, who train one module in turn.
+
+    Attributes:
+        module: what is trained.
+        data: of each client, in minibatches one after another.
+        steps: how many each client takes.
+        batch: examples of a minibatch.
+    """
+
+    def __init__(self, module: nn.Module, data: Data, steps: Sequence[int], batch: int) -> None:
+        self.module, self.data, self.steps, self.batch = module, data, steps, batch
+        self.parameters = [*module.parameters()]
+
+    def train(self, i: int, step: Callable[[], object]) -> None:
+        """Take a client's steps: a minibatch's gradients, then the step."""
+        inputs, targets = self.data(i)
+        for k in range(self.steps[i]):
+            some = slice(k * self.batch, (k + 1) * self.batch)
+            for p in self.parameters:
+                p.grad = None
+            loss: Any = nn.functional.cross_entropy(self.module(inputs[some]), targets[some])
+            loss.backward()
+            step()
+
+    @torch.no_grad()
+    def put(self, values: Iterable[Tensor]) -> None:
+        """Set the module's parameters."""
+        for p, value in zip(self.parameters, values, strict=True):
+            p.copy_(value)
+
+    def vector(self) -> Tensor:
+        """The module's parameters as one vector."""
+        return nn.utils.parameters_to_vector(self.parameters).detach()
+
+    def mean_change(
+        self, x: Sequence[Tensor], trained: Callable[[int], object], scale: Sequence[float]
+    ) -> list[Tensor]:
+        """Sum of the clients' changes, each times its scale; the module is left at x."""
+        total = [torch.zeros_like(p) for p in x]
+        for i, share in enumerate(scale):
+            self.put(x)
+            trained(i)
+            with torch.no_grad():
+                for t, p, begun in zip(total, self.parameters, x, strict=True):
+                    t.add_(p - begun, alpha=share)
+        self.put(x)
+        return total
+
+
+def fedavg(clients: Clients, h: dict[str, Any]) -> Round:
+    """The mean of the clients' models after SGD."""
+    sgd = torch.optim.SGD(clients.parameters, lr=h["eta_l"])
+    n = len(clients.steps)
+
+    def round() -> None:
+        x = [p.detach().clone() for p in clients.parameters]
+        total = clients.mean_change(x, lambda i: clients.train(i, sgd.step), [1 / n] * n)
+        clients.put(p + t for p, t in zip(x, total, strict=True))
+
+    return round
+
+
+def fednova(clients: Clients, h: dict[str, Any]) -> Round:
+    """Changes over their numbers of steps, times the mean number of steps."""
+    sgd, n = torch.optim.SGD(clients.parameters, lr=h["eta_l"]), len(clients.steps)
+    scale = [sum(clients.steps) / n / n / tau for tau in clients.steps]
+
+    def round() -> None:
+        x = [p.detach().clone() for p in clients.parameters]
+        total = clients.mean_change(x, lambda i: clients.train(i, sgd.step), scale)
+        clients.put(p + t for p, t in zip(x, total, strict=True))
+
+    return round
+
+
+def scaffold(clients: Clients, h: dict[str, Any]) -> Round:
+    """Gradients less the client's control and plus the server's."""
+    n, parameters = len(clients.steps), clients.parameters
+    c = [torch.zeros_like(p) for p in parameters]
+    own: dict[int, list[Tensor]] = {}
+
+    @torch.no_grad()
+    def step(c_i: list[Tensor]) -> None:
+        for p, mine, all_of_them in zip(parameters, c_i, c, strict=True):
+            assert p.grad is not None
+            p.sub_(p.grad.sub_(mine).add_(all_of_them), alpha=h["eta_l"])
+
+    def round() -> None:
+        x, moved = [p.detach().clone() for p in parameters], [torch.zeros_like(p) for p in parameters]
+
+        def trained(i: int) -> None:
+            c_i = own.setdefault(i, [torch.zeros_like(p) for p in parameters])
+            clients.train(i, lambda: step(c_i))
+            with torch.no_grad():
+                for p, begun, mine, server, change in zip(parameters, x, c_i, c, moved, strict=True):
+                    new = mine - server - (p - begun) / (h["eta_l"] * clients.steps[i])
+                    change.add_(new - mine, alpha=1 / n)
+                    mine.copy_(new)
+
+        total = clients.mean_change(x, trained, [1 / n] * n)
+        clients.put(p + h["eta"] * t for p, t in zip(x, total, strict=True))
+        for server, change in zip(c, moved, strict=True):
+            server.add_(change)
+
+    return round
+
+
+def fedada2(clients: Clients, h: dict[str, Any]) -> Round:
+    """SM3 at the clients, anew in each round; AdaGrad with momentum on the server."""
+    served, n = AdaGrad(h["eta"], h["beta1"], h["tau"], h["v0"]), len(clients.steps)
+
+    def round() -> None:
+        x = [p.detach().clone() for p in clients.parameters]
+
+        def trained(i: int) -> None:
+            clients.train(i, Sm3(clients.parameters, h["eta_l"], h["eps"]).step)
+
+        total = clients.mean_change(x, trained, [1 / n] * n)
+        change = torch.cat([t.flatten() for t in total])
+        nn.utils.vector_to_parameters(served(clients.vector(), change), clients.parameters)
+
+    return round
+
+
+def diloco(clients: Clients, h: dict[str, Any]) -> Round:
+    """AdamW at the clients, who keep its state; Nesterov's momentum on the server."""
+    betas, n = (h["beta1"], h["beta2"]), len(clients.steps)
+    adamw = torch.optim.AdamW(clients.parameters, lr=h["eta_l"], betas=betas, eps=h["eps"], weight_decay=h["wd"])
+    own: dict[int, Any] = {}
+    v = [torch.zeros_like(p) for p in clients.parameters]
+
+    def round() -> None:
+        x = [p.detach().clone() for p in clients.parameters]
+
+        def trained(i: int) -> None:
+            adamw.state = own.setdefault(i, defaultdict(dict))
+            clients.train(i, adamw.step)
+
+        total = clients.mean_change(x, trained, [1 / n] * n)
+        for moment, t in zip(v, total, strict=True):
+            moment.mul_(h["beta"]).add_(t)
+        clients.put(p + h["eta"] * (t + h["beta"] * m) for p, t, m in zip(x, total, v, strict=True))
+
+    return round
+
+
+LOOPS: dict[str, Callable[[Clients, dict[str, Any]], Round]] = {
+    "fedavg": fedavg,
+    "scaffold": scaffold,
+    "fednova": fednova,
+    "fedada2": fedada2,
+    "diloco": diloco,
+}
+"""By the id of the algorithm."""
+
+HYPER: dict[str, dict[str, Any]] = {
+    "fedavg": {"eta_l": 0.05},
+    "scaffold": {"eta_l": 0.05, "eta": 1.0},
+    "fednova": {"eta_l": 0.05},
+    "fedada2": {"eta_l": 0.01, "eta": 0.05, "beta1": 0.9, "tau": 1e-3, "v0": 1e-6, "eps": 1e-2},
+    "diloco": {"eta_l": 1e-3, "beta1": 0.9, "beta2": 0.99, "eps": 1e-2, "wd": 0.1, "eta": 0.7, "beta": 0.9},
+}
+"""Their values, which nobody tuned. A small eps makes steps signs, which a rounding turns."""

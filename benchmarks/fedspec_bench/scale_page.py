@@ -1,0 +1,94 @@
+"""The rows of ``make scale`` in the documents: two pictures and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = {
+    "rate": (ROOT / "docs/pictures/scale-steps.svg", "client-steps a second over the loop's"),
+    "bytes": (ROOT / "docs/pictures/scale-memory.svg", "peak memory over the loop's"),
+}
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+"""Okabe and Ito's."""
+
+SEEN = 10**6
+"""Parameters of all clients together from which on memory is that of models, and not the process's own."""
+
+
+def ratio(row: dict[str, Any], what: str) -> float | None:
+    """A figure of ours over the loop's; None if the row is void, or too small to show memory."""
+    if row["void"] or (what == "bytes" and row["parameters"] * row["clients"] < SEEN):
+        return None
+    return float(row["ours"][what] / max(row["loop"][what], 1))
+
+
+def drawn(rows: Sequence[dict[str, Any]], what: str, label: str, file: Path) -> None:
+    """Write a picture: a panel for each algorithm, parameters across, a line for each number of clients."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    algorithms = [*dict.fromkeys(row["algorithm"] for row in rows)]
+    numbers = sorted({row["clients"] for row in rows})
+    figure = Figure(figsize=(2.5 * len(algorithms) + 1, 3), layout="constrained")
+    axes = figure.subplots(1, len(algorithms), sharey=True, squeeze=False)[0]
+    for axis, algorithm in zip(axes, algorithms, strict=True):
+        for n, colour in zip(numbers, COLOURS, strict=False):
+            of = {
+                row["parameters"]: ratio(row, what)
+                for row in rows
+                if (row["algorithm"], row["clients"]) == (algorithm, n)
+            }
+            seen = sorted((d, share) for d, share in of.items() if share)
+            if seen:
+                axis.plot(
+                    *zip(*seen, strict=True), "o-", color=colour, label=f"{n:,} client{'s' * (n > 1)}", markersize=3
+                )
+        axis.axhline(1, color="gray", linewidth=0.8)
+        axis.set(title=algorithm, xscale="log", yscale="log", xlabel="parameters")
+    axes[0].set_ylabel(label)
+    # A line has its name once, whichever panels it is in.
+    named = {name: line for axis in axes for line, name in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(named.values(), named.keys(), loc="outside right center")
+    with mpl.rc_context({"svg.hashsalt": "fedspec"}):
+        figure.savefig(file, metadata={"Date": None, "Creator": None})
+
+
+def table(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Lines of a table: client-steps, and memory if it shows, of each algorithm over the loop's."""
+    algorithms = [*dict.fromkeys(row["algorithm"] for row in rows)]
+    of = {(row["parameters"], row["clients"], row["algorithm"]): row for row in rows}
+
+    def told(row: dict[str, Any] | None) -> str:
+        if row is None:
+            return ""
+        steps, memory = ratio(row, "rate"), ratio(row, "bytes")
+        return "void" if steps is None else f"{steps:.2g}" + (f", {memory:.2g}" if memory else "")
+
+    lines = [f"| parameters | clients | {' | '.join(algorithms)} |", "|---|---|" + "---|" * len(algorithms)]
+    for d, n in sorted({(d, n) for d, n, _ in of}):
+        lines.append(f"| {d:,} | {n:,} | {' | '.join(told(of.get((d, n, a))) for a in algorithms)} |")
+    return lines
+
+
+def publish(rows: Sequence[dict[str, Any]]) -> None:
+    """Write the pictures, and the section of the page between its marks, from a CPU's rows."""
+    from fedspec_bench.machine import described
+
+    machine, rows = described(), [row for row in rows if row["device"] == "cpu"]
+    for what, (file, label) in PICTURES.items():
+        drawn(rows, what, label, file)
+    dates = sorted({row["date"] for row in rows})
+    torch = ", ".join(sorted({row["torch"] for row in rows}))
+    where = f"{machine['processor']}, one core of {machine['cores']}, {machine['memory_gib']} GiB"
+    lines = [
+        f"Measured on {' and '.join(dates)}: {where}; fedspec {machine['versions']['fedspec']}, torch {torch}.",
+        "",
+    ]
+    page = ROOT / "docs/benchmarks.md"
+    before, mark, rest = page.read_text(encoding="utf-8").partition("<!-- scale -->\n")
+    _, end, after = rest.partition("<!-- end of scale -->\n")
+    text = "\n".join([*lines, *table(rows)])
+    page.write_text(f"{before}{mark}\n{text}\n\n{end}{after}", encoding="utf-8")
