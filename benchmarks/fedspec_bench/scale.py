@@ -116,7 +116,7 @@ def measured(who: str, algorithm: str, d: int, n: int, device: str) -> dict[str,
 
 def rounds_of(d: int, n: int) -> int:
     """Rounds of a row: of short ones more."""
-    return 8 if d * n <= 10**6 else 3 if d * n <= 2 * 10**7 else 2
+    return 8 if d * n <= 10**6 or n == 1 else 3 if d * n <= 2 * 10**7 else 2
 
 
 def apart(who: str, *row: Any) -> dict[str, Any]:
