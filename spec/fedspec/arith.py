@@ -272,6 +272,12 @@ def _order(x: Array) -> Array:
     return places
 
 
+def _numpy_reads(x: Array) -> bool:
+    """True if NumPy can read the numbers of an array where they lie: they are on the CPU, and not of half precision."""
+    on_cpu = str(getattr(x, "device", "cpu")) == "cpu" and not getattr(x, "requires_grad", False)
+    return on_cpu and has_values(x) and x.dtype.itemsize >= np.dtype(np.float32).itemsize
+
+
 def keep_largest(x: Vector, k: int) -> Vector:
     """A vector with nothing but its k entries that are largest in size; of a stack each row.
 
@@ -281,8 +287,26 @@ def keep_largest(x: Vector, k: int) -> Vector:
         rows = [scalars.keep_largest([*row], k) for row in x.reshape(-1, x.shape[-1])]
         return np.array(rows, dtype=object).reshape(x.shape)
     xp: Any = namespace(x)
-    places = _order(_order(-xp.abs(x)))
-    kept: Vector = xp.where(places < k, x, xp.zeros_like(x))
+    sizes = xp.abs(x)
+    if _numpy_reads(sizes):
+        # To sort 10^7 numbers twice takes 4 s, and to find the k-th largest of them 0.02 s.
+        kept = xp.asarray(_foremost_sizes(np.asarray(sizes), k))
+    else:
+        kept = _order(_order(-sizes)) < k
+    chosen: Vector = xp.where(kept, x, xp.zeros_like(x))
+    return chosen
+
+
+def _foremost_sizes(sizes: Array, k: int) -> Array:
+    """True at the k largest of some sizes, of equal ones the first, a NaN being the smallest; of a stack in each row."""
+    if not 0 < k < sizes.shape[-1]:
+        return np.full(sizes.shape, k > 0)
+    sizes = np.where(sizes >= 0, sizes, -1)
+    least = np.partition(sizes, -k, axis=-1)[..., -k, None]
+    kept = sizes >= least
+    for row in np.ndindex(sizes.shape[:-1]):
+        equal = np.flatnonzero(sizes[row] == least[row])
+        kept[row][equal[len(equal) + k - np.count_nonzero(kept[row]) :]] = False
     return kept
 
 

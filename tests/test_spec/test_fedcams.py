@@ -45,10 +45,19 @@ def test_of_equal_sizes_the_first_are_kept_in_every_arithmetic() -> None:
             want = [x if j in order[:k] else 0 for j, x in enumerate(numbers)]
             assert keep_largest(vec(*numbers), k).tolist() == want
             assert keep_largest(np.array([numbers] * 2, dtype=np.float32), k).tolist() == [want] * 2
-            assert keep_largest(torch.tensor([numbers, numbers], dtype=torch.float64), k).tolist() == [want] * 2
+            for dtype in (torch.float64, torch.bfloat16):
+                assert keep_largest(torch.tensor([numbers, numbers], dtype=dtype), k).tolist() == [want] * 2
             if k in symbolic:
                 at = dict(zip((a, b, c), numbers, strict=True))
                 assert [x.subs(at) for x in symbolic[k]] == want
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_nan_is_kept_last(dtype: torch.dtype) -> None:
+    """Torch sorts a NaN behind every number, and so does NumPy, which finds the k-th number in single precision."""
+    p = torch.tensor([float("nan"), -2, float("-inf"), 1, float("nan")], dtype=dtype)
+    for k, kept in enumerate([[], [2], [1, 2], [1, 2, 3], [0, 1, 2, 3], [0, 1, 2, 3, 4]]):
+        assert torch.nonzero(keep_largest(p, k) != 0).flatten().tolist() == kept
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
