@@ -48,8 +48,10 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
 
     Raises:
         CheckpointError: its folder does not exist, or it is one.
+        OSError: it cannot be written, for example since the disk is full.
     """
-    from safetensors.torch import save
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
 
     if not file.parent.is_dir():
         raise CheckpointError(f"{file}: {file.parent} is no folder; make it first")
@@ -68,15 +70,17 @@ def write(file: Path, content: Mapping[str, Any]) -> None:
     # The format wants one tensor at least.
     tensors = tensors or {"empty": torch.zeros(0)}
     header = {"fedspec": FORMAT, "content": told, "digest": digest(told, tensors)}
-    data = save(tensors, metadata=header)
     sweep(file)
     handle, beside = tempfile.mkstemp(dir=file.parent, prefix=_beside(file))
     try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
+        with os.fdopen(handle, "rb") as written:
+            # From where the tensors lie: bytes of the whole file would be a second copy of the state.
+            save_file(tensors, beside, metadata=header)
+            os.fsync(written.fileno())
         Path(beside).replace(file)
+    except SafetensorError as error:
+        Path(beside).unlink(missing_ok=True)
+        raise OSError(f"{file}: {error}") from error
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise
@@ -150,9 +154,13 @@ def sweep(file: Path) -> None:
 def _told(value: Any, tensors: dict[str, Tensor]) -> Any:
     """A value as JSON; its tensors go to the body."""
     if isinstance(value, Tensor | np.ndarray):
-        name = str(len(tensors))
-        # A copy each: the format refuses tensors that share memory.
-        tensors[name] = torch.as_tensor(value).detach().clone().contiguous()
+        name, tensor = str(len(tensors)), torch.as_tensor(value).detach()
+        # The format refuses tensors with gaps, and those that share memory.
+        alone = tensor.is_contiguous() and tensor.untyped_storage().nbytes() == tensor.nbytes
+        held = {known.untyped_storage().data_ptr() for known in tensors.values()}
+        if not alone or tensor.untyped_storage().data_ptr() in held:
+            tensor = tensor.clone(memory_format=torch.contiguous_format)
+        tensors[name] = tensor
         return {"tensor": name, "numpy": isinstance(value, np.ndarray)}
     if isinstance(value, StrEnum):
         return {"enum": _name(value), "value": str(value)}
