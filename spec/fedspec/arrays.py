@@ -223,8 +223,9 @@ def constant(value: Scalar, like: Vector, size: int | None = None) -> Array:
         out = np.empty(shape, like.dtype)
         out.fill(value)
         return out
-    made: Array = xp.zeros_like(like if size is None else xp.broadcast_to(like[..., :1], shape)) + value
-    return made
+    nothing: Array = xp.zeros_like(like if size is None else xp.broadcast_to(like[..., :1], shape))
+    # A sum is a second vector.
+    return nothing if isinstance(value, int) and value == 0 else nothing + value
 
 
 def zeros(like: Vector, size: int | None = None) -> Array:
