@@ -204,6 +204,16 @@ def table(known: dict[str, Any]) -> str:
     machine = described()
     versions = f"torch {torch.__version__}, NumPy {np.__version__}"
     said = f"{datetime.now(UTC):%Y-%m-%d}, one core of {machine['processor']}, {versions}, processor time"
+    most = max(map(int, counts))
+    single = [(n, case) for (kind, n, d), case in cases.items() if kind == "mirror" and int(d) == most > large]
+    if single:
+        steps_told = "round, s | save, s | resume, s | round, models"
+        lines += ["", f"| mirror, {most:.0e} parameters | {steps_told} | round from {large:.0e} |"]
+        lines += ["| --- | --- | --- | --- | --- | --- |"]
+    for n, case in single:
+        shown = (f"{case[step]:.1f}" for step in ("round 2", "save", "resume", "round 2 models"))
+        grown = case["round 2"] / cases["mirror", n, str(large)]["round 2"]
+        lines.append(f"| `{n}` | {' | '.join(shown)} | {grown:.1f} times |")
     return "\n".join([f"Measured on {said}.", "", *lines, ""])
 
 
