@@ -164,6 +164,13 @@ def stack(xs: Sequence[Vector]) -> Stack:
     return rows
 
 
+def repeated(x: Vector, n: int) -> Stack:
+    """One vector n times as a stack, which has the memory of one."""
+    xp: Any = namespace(x)
+    rows: Stack = xp.broadcast_to(x, (n, *x.shape))
+    return rows
+
+
 def concatenate(xs: Sequence[Vector]) -> Vector:
     """Vectors end to end; stacks of the same clients side by side."""
     xp: Any = namespace(xs[0])

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedspec import phrases
-from fedspec.arith import Scalar, Vector, Weights, numbered, numbers, stack, zeros
+from fedspec.arith import Scalar, Vector, Weights, numbered, numbers, repeated, zeros
 from fedspec.client.mimicked import mimicked_sgd
 from fedspec.costs import Costs
 from fedspec.entry import Algorithm, Basis, Family, Program, Reading
@@ -73,7 +73,7 @@ def mean_at(x: Vector, clients: Clients, plan: Plan, p: Weights) -> Vector:
     for t in range(max(plan.steps)):
         there = numbered((place for place, steps in enumerate(plan.steps) if steps > t), p)
         S = [plan.participants[place] for place in there]
-        g_x = gradient_at_x(g_x, gradients(clients, S, t, stack([x] * len(S))), p[there], tau[there])
+        g_x = gradient_at_x(g_x, gradients(clients, S, t, repeated(x, len(S))), p[there], tau[there])
     return g_x
 
 
