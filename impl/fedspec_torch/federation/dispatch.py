@@ -54,10 +54,12 @@ class Ways:
         return name if name in self._agreed else None
 
     def _size(self, n: int) -> int:
-        """Size of the blocks whose choice a block of n takes: the least that is no smaller; if there is none, its own.
+        """Size of the blocks whose choice a block of n takes: its own if layers are written out, whose step is short.
 
-        What fewer clients gain is not worth a measurement of their own.
+        Of another module, the least size that is no smaller: fewer clients gain less than a measurement costs.
         """
+        if self.network.is_written_out:
+            return n.bit_length()
         return min((size for size in self.choices if size >= n.bit_length()), default=n.bit_length())
 
     @property
