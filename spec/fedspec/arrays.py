@@ -181,9 +181,6 @@ def concatenate(xs: Sequence[Vector]) -> Vector:
 def put(rows: Stack, places: Sequence[int], new: Stack) -> Stack:
     """A copy of a stack in which the rows at some places are new."""
     it: Any = rows
-    if hasattr(new, "stacked"):
-        # Rows that come in blocks: all are needed at once.
-        new = new.stacked()
     if hasattr(it, "at"):
         return it.at[numbered(places, it)].set(new)  # type: ignore[no-any-return]
     copy = it.copy() if hasattr(it, "copy") else it.clone()

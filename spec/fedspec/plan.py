@@ -266,7 +266,7 @@ class Messages:
     """What the participants of a round send, one entry for each.
 
     Attributes:
-        deltas: their changes as a stack [n, d], or in blocks (:class:`fedspec.population.Blocks`).
+        deltas: their changes as a stack [n, d].
         examples: their sample sizes n_i.
         steps: their numbers of local steps tau_i.
         a_norms: ||a_i||_1 of their solvers; tau_i for plain SGD.

@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-import numpy as np
-
 from fedspec.arith import Scalar, Stack, Vector, Weights, array, compiling, namespace, stack
 from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Oracle, Plan, Valued
@@ -46,27 +44,6 @@ class Population(Protocol):
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
         """The gradients of the clients of S at local step t, each at its row of X."""
-        ...
-
-
-@runtime_checkable
-class Blocks(Protocol):
-    """The rows of a stack, a few at a time; they can be weighed once and are not kept."""
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        ...
-
-    def weigh(self, w: Weights) -> Vector:
-        """The sum of w_i times row i."""
-        ...
-
-    def sum(self, axis: int = 0) -> Vector:
-        """The sum of the rows."""
-        ...
-
-    def map(self, f: Callable[..., Stack], *numbers: Weights) -> Blocks:
-        """A function of each row and of its entry of each list of numbers, applied when the row comes by."""
         ...
 
 
@@ -209,14 +186,7 @@ def stacked(rows: Sequence[Any]) -> Any:
     return tuple(rows) if xp is None else xp.stack(rows)
 
 
-def weigh(w: Weights, rows: Stack | Blocks) -> Vector:
-    """The sum of w_i times row i of a stack, or of its rows in blocks."""
-    # Whether an object has all methods of a protocol takes long to find out, so what is most often given goes first.
-    return rows.weigh(w) if not isinstance(rows, np.ndarray) and isinstance(rows, Blocks) else w @ rows
-
-
-def rowwise(f: Callable[..., Vector], rows: Stack | Blocks, *numbers: Weights) -> Any:
-    """A function of each row and of its entry of each list of numbers; in blocks where the rows are."""
-    if not isinstance(rows, np.ndarray) and isinstance(rows, Blocks):
-        return rows.map(f, *numbers)
-    return stacked([f(row, *entries) for row, *entries in zip(rows, *numbers, strict=True)])
+def weigh(w: Weights, rows: Stack) -> Vector:
+    """The sum of w_i times row i of a stack."""
+    total: Vector = w @ rows
+    return total

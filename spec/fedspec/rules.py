@@ -134,7 +134,6 @@ def _axes(name: str, value: Any, annotation: str) -> list[Shaped]:
     if kind is np.ndarray and axes and annotation != "Scalar" and value.dtype.kind == "f":
         return [(name, value.shape, axes, value.dtype)]
     found: list[Shaped] = []
-    annotation = annotation if hasattr(value, "weigh") else annotation.removesuffix(" | Blocks")
     if annotation == "Scalar":
         if namespace(value) is not None and value.ndim:
             found.append((name, tuple(value.shape), _AXES[annotation], None))
@@ -203,7 +202,7 @@ def _counted_or_measured(name: str, value: Any, note: str) -> Any:
 def _check_rows(arguments: Mapping[str, Any], notes: Mapping[str, str]) -> None:
     """Refuse a stack of nobody, and one of more clients than there are."""
     for name, value in arguments.items():
-        if notes[name] in ("Stack", "Stack | Blocks"):
+        if notes[name] == "Stack":
             clients = arguments.get("clients", len(value))
             if not 0 < len(value) <= clients:
                 raise PlanError(f"{name}: {len(value)} of {clients} clients; give at least one, and each only once")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -97,6 +98,23 @@ def remembers(name: str) -> bool:
 
 
 REMEMBERING = [row.id for row in ROUNDS if remembers(row.id)]
+
+
+@pytest.mark.parametrize("name", ["fedavg", "scaffold", "mime", "vrl-sgd", "fednova-vr", "geometric-median"])
+def test_a_round_leaves_no_tensor_to_the_collector(name: str) -> None:
+    run = simulate(name, federation("looped", torch.float64), plan=cohorts(None, steps=1), rounds=4, block=2)
+    run.step()
+    gc.collect()
+    gc.disable()
+    try:
+        run.step()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        assert not [x for x in gc.garbage if isinstance(x, torch.Tensor)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
 
 
 TWICE = {"vrl-sgd", "scaffnew", "streaming-diloco"}

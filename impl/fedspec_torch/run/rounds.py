@@ -166,7 +166,8 @@ def answered(
             after, shown = (telling or text)(kept, Answering(clients, answers, iter([*answers])))
             break
         except HandedOver as handed_over:
-            those = handed_over
+            # With its traceback it would hold this frame, which holds it.
+            those = handed_over.with_traceback(None)
         # An error of training has nothing to do with this one.
         answers = [answer.lasting() if isinstance(answer, Lent) else answer for answer in answers]
         asking = Asking(those.clients, answers, remember, looked_at=looked_at)
@@ -176,6 +177,7 @@ def answered(
         kept = state
     for sums in running:
         after = sums.finished(after)
+        sums.close()
     return owned(after, answers), owned(shown, answers) if looked_at else {}
 
 

@@ -38,7 +38,10 @@ def sums_of(text: Text, state: Any, who: Sequence[int], clients: int, made: Any,
             # What is wrong with a text is said when it is run on all rows.
             return None
     first, last = ([a for a in running.sums.asked if isinstance(a, Asked)] for running in (found[0], found[-1]))
-    return found[0] if len(first) == len(last) and all(a.same(b) for a, b in zip(first, last, strict=True)) else None
+    enough = len(first) == len(last) and all(a.same(b) for a, b in zip(first, last, strict=True))
+    for running in found[enough:]:
+        running.close()
+    return found[0] if enough else None
 
 
 def trained_later(form: Any, n: int, x: Vector) -> Each:
@@ -81,7 +84,12 @@ def _asked(
     form = each_part(deferred, made)
     kept = kept_by(sums, state, clients)
     sums.remembers = kept is not state
-    after, shown = text(kept, form)
+    try:
+        after, shown = text(kept, form)
+    except Exception:
+        # What was asked for holds the stacks, which hold it.
+        sums.asked.clear()
+        raise
     if looked_at and any(isinstance(x, Each | Kept) for x in tensors(tuple(shown.values()))):
         raise NotSummedError("rows are looked at")
     return Running(sums, form, [*_targets(sums, tensors(state), tensors(after))])

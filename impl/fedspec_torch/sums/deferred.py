@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
-from fedspec_torch.arith import Stack, Vector, Weights
+from fedspec_torch.arith import Weights
 from fedspec_torch.plan import neighbours
 
 aten = torch.ops.aten
@@ -167,30 +167,6 @@ class Each(Deferred):
         made: Each = Tensor._make_wrapper_subclass(cls, shape, dtype=like.dtype, device=like.device)
         made.of, made.recipe = sums, recipe
         return made
-
-    def weigh(self, w: Weights) -> Vector:
-        """The sum of w_i times row i."""
-        found: Vector = w @ self
-        return found
-
-    def map(self, f: Callable[..., Stack], *numbers: Weights) -> Each:
-        """A function of each row and of its entry of each list of numbers.
-
-        Raises:
-            NotSummedError: it needs a sum over the clients.
-        """
-        own = self.recipe.make
-        if own is None or self.recipe.late:
-            return self
-
-        def make(rows: Rows) -> Tensor:
-            found: Tensor = f(own(rows), *(rows_at(x, rows.places)[:, None] for x in numbers))
-            return found
-
-        tried = make(self.of.empty)
-        if isinstance(tried, Deferred):
-            raise NotSummedError("a row is mapped with a sum")
-        return Each(self.of, tried, Recipe.joined([self.recipe], make, numbers))
 
 
 class Kept(Deferred):

@@ -150,6 +150,12 @@ class Running:
                 _write(late, some)
         return state
 
+    def close(self) -> None:
+        """Let go of the sums and the stacks, which hold each other: their memory shall not wait for a collection."""
+        self.sums.asked.clear()
+        self.sums.known, self.form, self.targets, self.totals = None, None, (), []
+        self.held.clear()
+
 
 def _few(places: Sequence[int], rows: Sequence[Tensor | None], *, pointwise: bool) -> Iterator[Rows]:
     """Split a block into a few rows at a time; long rows into pieces, if each coordinate is made by itself."""

@@ -31,7 +31,6 @@ from fedspec.mixing.nova import (
     normalised_gradient,
 )
 from fedspec.plan import Inbox
-from fedspec.population import rowwise
 from fedspec.readings import NovaNorm, NovaWeights, Solver, TauEff, Weighting
 
 
@@ -65,8 +64,8 @@ def init(h: FedNova, x: Vector) -> Vector:
 def server(h: FedNova, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, Any]]:
     """Normalise each change by its own ||a_i||_1, average, and step by tau_eff."""
     p, deltas = stacked(messages, h.weights, x)
-    a = a_norms(messages, x)
-    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
+    a: Any = a_norms(messages, x)
+    d = normalised_gradient(deltas, eta_l=h.eta_l, a_norm=a[:, None])
     w = general_weights(p, a, h.nova_weights)
     tau_eff = effective_steps(p, a, together(messages).steps, h.tau_eff_choice, h.tau_eff)
     x = general_update(x, d, w, tau_eff=tau_eff, eta_l=h.eta_l)

@@ -27,7 +27,6 @@ from fedspec.entry import Algorithm, Basis, Family, Method, Reading, v0_at_least
 from fedspec.hyper import NOT_GIVEN, Hyper
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
 from fedspec.plan import Inbox
-from fedspec.population import rowwise
 from fedspec.readings import NovaServer, Solver, TauEff, Weighting
 from fedspec.server.adagrad import Adaptive, adagrad
 from fedspec.server.adagrad import init as init_adaptive
@@ -63,8 +62,8 @@ def init(h: FedNovaAdaptive, x: Vector) -> Adaptive:
 def server(h: FedNovaAdaptive, state: Adaptive, messages: Inbox) -> tuple[Adaptive, dict[str, Any]]:
     """FedNova's change into the moments, these into the model."""
     p, deltas = stacked(messages, h.weights, state.x)
-    a = a_norms(messages, state.x)
-    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
+    a: Any = a_norms(messages, state.x)
+    d = normalised_gradient(deltas, eta_l=h.eta_l, a_norm=a[:, None])
     tau_eff = effective_steps(p, a, together(messages).steps, TauEff.WEIGHTED_NORM)
     delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
     match h.server:

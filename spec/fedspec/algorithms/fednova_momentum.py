@@ -23,7 +23,6 @@ from fedspec.entry import Algorithm, Basis, Family, Method, Reading
 from fedspec.hyper import Hyper
 from fedspec.mixing.nova import effective_steps, general_change, normalised_gradient
 from fedspec.plan import Inbox
-from fedspec.population import rowwise
 from fedspec.readings import BufferHolds, Solver, TauEff, Weighting
 from fedspec.server.momentum import ServerMomentum
 from fedspec.server.momentum import init as init_momentum
@@ -54,8 +53,8 @@ def init(h: FedNovaMomentum, x: Vector) -> ServerMomentum:
 def server(h: FedNovaMomentum, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
     """FedNova's change into the buffer, the buffer into the model."""
     p, deltas = stacked(messages, h.weights, state.x)
-    a = a_norms(messages, state.x)
-    d = rowwise(lambda delta, a_i: normalised_gradient(delta, eta_l=h.eta_l, a_norm=a_i), deltas, a)
+    a: Any = a_norms(messages, state.x)
+    d = normalised_gradient(deltas, eta_l=h.eta_l, a_norm=a[:, None])
     tau_eff = effective_steps(p, a, together(messages).steps, TauEff.WEIGHTED_NORM)
     delta = general_change(d, p, tau_eff=tau_eff, eta_l=h.eta_l)
     return nova_momentum(state, delta, **h.of(nova_momentum)), {"tau_eff": tau_eff, "delta": delta}

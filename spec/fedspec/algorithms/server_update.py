@@ -8,7 +8,6 @@ from fedspec.arith import Scalar, Stack, Vector
 from fedspec.covers import AnyCover, named_cover
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Plan, Setup
-from fedspec.population import Blocks
 from fedspec.readings import Adaptivity, CoverName, Weighting
 from fedspec.records import record
 from fedspec.server.adagrad import Adaptive, adagrad
@@ -49,7 +48,7 @@ def covered(x: Vector, setup: Setup, *, v0: Scalar, cover: CoverName) -> Covered
 
 def server_update(
     state: Adaptive,
-    deltas: Stack | Blocks,
+    deltas: Stack,
     plan: Plan,
     *,
     eta: Scalar,

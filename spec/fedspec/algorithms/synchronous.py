@@ -10,7 +10,7 @@ from fedspec.domains import POSITIVE, outside
 from fedspec.errors import PlanError
 from fedspec.mixing.weighted import shares, weighted_mean
 from fedspec.plan import Inbox, Messages, Oracle, Plan
-from fedspec.population import Blocks, Client, Clients, each, losses
+from fedspec.population import Client, Clients, each, losses
 from fedspec.readings import Weighting
 from fedspec.records import record
 from fedspec.varying import begun, closed_to_server, of_each, owning
@@ -113,7 +113,7 @@ def aggregate(messages: Inbox, weights: Weighting, x: Vector) -> Vector:
     return weighted_mean(sent.deltas, shares(sent.examples, x, weights, sent.steps))
 
 
-def stacked(messages: Inbox, weights: Weighting, x: Vector) -> tuple[Weights, Stack | Blocks]:
+def stacked(messages: Inbox, weights: Weighting, x: Vector) -> tuple[Weights, Stack]:
     """The weights p_i and the changes Delta_i of a round's messages."""
     sent = together(messages)
     return shares(sent.examples, x, weights, sent.steps), sent.deltas

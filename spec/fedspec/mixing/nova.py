@@ -8,7 +8,7 @@ from fedspec.arith import Scalar, Stack, Vector, Weights, entries, has_values, n
 from fedspec.domains import is_number, require
 from fedspec.errors import PlanError, WeightError
 from fedspec.mixing.weighted import check_shares
-from fedspec.population import Blocks, weigh
+from fedspec.population import weigh
 from fedspec.readings import NovaWeights, TauEff
 from fedspec.rules import rule
 
@@ -73,7 +73,7 @@ def general_weights(p: Weights, a_norms: Weights, choice: NovaWeights) -> Weight
 
 
 @rule
-def general_update(x: Vector, d: Stack | Blocks, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
+def general_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
     """The general rule that every algorithm of the paper is an instance of.
 
         x = x - tau_eff sum_i w_i eta_l d_i        fednova.step
@@ -88,7 +88,7 @@ def general_update(x: Vector, d: Stack | Blocks, w: Weights, *, tau_eff: Scalar,
 
 
 @rule
-def general_change(d: Stack | Blocks, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
+def general_change(d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
     """The change that the general rule makes of the model.
 
         Delta = - tau_eff sum_i w_i eta_l d_i      fednova-momentum.delta

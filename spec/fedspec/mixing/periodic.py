@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from fedspec.arith import Stack, Vector, Weights, maximum
-from fedspec.population import Blocks, weigh
+from fedspec.population import weigh
 from fedspec.rules import rule
 
 
 @rule
-def model_mean(models: Stack | Blocks, *, clients: int) -> Vector:
+def model_mean(models: Stack, *, clients: int) -> Vector:
     """The server's model: the mean of the local models of the clients of a round.
 
         x = 1/|D| sum over D of x_i                fed-lamb.step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedspec.arith import Scalar, Stack, Vector, at_scale, minimum, norm, numbers, ratio
-from fedspec.population import Blocks, weigh
+from fedspec.population import weigh
 from fedspec.rules import rule
 
 
@@ -25,7 +25,7 @@ def clip(delta: Vector, *, clip_norm: Scalar) -> Vector:
 
 
 @rule
-def noisy_mean(deltas: Stack | Blocks, noise: Vector, *, clip_norm: Scalar, sigma: Scalar) -> Vector:
+def noisy_mean(deltas: Stack, noise: Vector, *, clip_norm: Scalar, sigma: Scalar) -> Vector:
     """The mean of clipped changes with Gaussian noise, whose standard draws are passed in.
 
         Delta = 1/|S| (sum over S of Delta_i + sigma c z)  dp.delta

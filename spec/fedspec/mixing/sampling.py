@@ -9,7 +9,7 @@ from fedspec.arith import Scalar, Stack, Vector, Weights, has_values
 from fedspec.domains import is_number
 from fedspec.errors import PlanError, WeightError
 from fedspec.mixing.weighted import check_parts
-from fedspec.population import Blocks, weigh
+from fedspec.population import weigh
 from fedspec.readings import SampledSteps, SampledWeights
 from fedspec.rules import rule
 
@@ -88,7 +88,7 @@ def sampled_steps(
 
 
 @rule
-def sampled_update(x: Vector, d: Stack | Blocks, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
+def sampled_update(x: Vector, d: Stack, w: Weights, *, tau_eff: Scalar, eta_l: Scalar) -> Vector:
     """The general rule over the clients drawn; its weights need not sum to one.
 
         x = x - tau_eff sum over S of w_i eta_l d_i  fednova-sampled.step

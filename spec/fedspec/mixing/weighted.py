@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fedspec.arith import Scalar, Stack, Vector, Weights, has_values, numbers, slack
 from fedspec.domains import all_nonnegative, check_steps, is_number, require_sizes
 from fedspec.errors import PlanError, WeightError
-from fedspec.population import Blocks, weigh
+from fedspec.population import weigh
 from fedspec.readings import Shares, Weighting, choice
 from fedspec.rules import rule
 
@@ -84,7 +84,7 @@ def check_parts(p: Weights, *, repeats: bool = False) -> None:
 
 
 @rule
-def weighted_mean(deltas: Stack | Blocks, p: Weights) -> Vector:
+def weighted_mean(deltas: Stack, p: Weights) -> Vector:
     """The aggregate of the clients' changes.
 
         Delta = sum_i p_i Delta_i                  fedavg.delta
