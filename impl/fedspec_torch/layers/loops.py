@@ -167,7 +167,7 @@ class Loops:
 
         parts = shares(tau)
         # BLAS has threads of its own; large products would wake them where torch was told to have one.
-        limited = threads() == 1 and x.shape[1] > WAKING
+        limited = threads() == 1 and x.shape[1] > WAKING and _has_threads(os.getpid())
         with _pool(os.getpid(), 1)[1].limit(limits=1) if limited else nullcontext():
             found = run_parallel(some, parts)
         for part, wrong in zip(parts, found, strict=True):
@@ -235,3 +235,9 @@ def _pool(process: int, threads: int) -> tuple[ThreadPoolExecutor, Any]:
     import_module("scipy.linalg.cython_blas")
     controller: Any = import_module("threadpoolctl").ThreadpoolController()
     return ThreadPoolExecutor(threads), controller.select(user_api="blas")
+
+
+@cache
+def _has_threads(process: int) -> bool:
+    """True if BLAS has several threads; that is asked once, since it takes longer than a small block's step."""
+    return any(library.num_threads > 1 for library in _pool(process, 1)[1].lib_controllers)
