@@ -145,7 +145,7 @@ def apart(who: str, *row: Any) -> dict[str, Any]:
 
 
 def row_of(algorithm: str, d: int, n: int, device: str, side: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    """One row of both sides, with the reason if it is void; a GPU's process can't be forked."""
+    """Measure a row on both sides, with the reason if it is void; a GPU's process can't be forked."""
     import torch
 
     row = {"algorithm": algorithm, "parameters": d, "clients": n, "device": device}
@@ -165,7 +165,7 @@ def kept(store: Path) -> list[dict[str, Any]]:
 
 
 def key(row: dict[str, Any]) -> tuple[Any, ...]:
-    """What a row is of."""
+    """Algorithm, sizes and device of a row."""
     return row["algorithm"], row["parameters"], row["clients"], row["device"]
 
 

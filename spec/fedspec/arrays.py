@@ -165,7 +165,7 @@ def stack(xs: Sequence[Vector]) -> Stack:
 
 
 def repeated(x: Vector, n: int) -> Stack:
-    """One vector n times as a stack, which has the memory of one."""
+    """Stack of one vector n times, which has the memory of one."""
     xp: Any = namespace(x)
     rows: Stack = xp.broadcast_to(x, (n, *x.shape))
     return rows

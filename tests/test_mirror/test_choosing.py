@@ -48,7 +48,7 @@ def chosen(module: nn.Module, clients: int = 4) -> autotune.Choice:
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often each way is timed, in a process that has measured nothing yet; vmapped is the slowest."""
+    """Counter of how often each way is timed, in a process that has measured nothing yet; vmapped is the slowest."""
     found: Counter[str] = Counter()
     names = {way: name for name, way in WAYS.items()}
 
@@ -69,9 +69,17 @@ def chain() -> nn.Module:
 
 def test_layers_are_measured_beside_loops_alone(measured: Counter[str]) -> None:
     choice = chosen(chain())
-    assert set(measured) == {"compiled", "layered"} and (choice.name, choice.run) == ("layered", "compiled")
+    assert set(measured) == {"compiled", "layered"} and (choice.name, choice.run) == ("compiled", "compiled")
     measured.clear()
     assert chosen(chain()) == choice and not measured
+
+
+def test_a_run_is_taken_in_the_loops_if_its_gradients_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {way: name for name, way in WAYS.items()}
+    monkeypatch.setattr(autotune, "_seconds", lambda work, x: {"layered": 1.0}.get(names[work.args[0]], 1.2))
+    monkeypatch.setattr(autotune, "MEASURED", {})
+    choice = chosen(chain())
+    assert (choice.name, choice.run) == ("layered", autotune.IN_PLACE)
 
 
 def test_layers_without_loops_are_not_measured(monkeypatch: pytest.MonkeyPatch, measured: Counter[str]) -> None:

@@ -100,7 +100,7 @@ def test_the_command_says_what_runs_and_what_holds_it() -> None:
 
 
 def test_the_command_says_what_a_server_holds() -> None:
-    """Of two servers one sorts the changes; no part that is no server says anything of it."""
+    """Only the part of a server says it; the second server sorts the changes."""
     held = {name: [p["holds"] for p in json.loads(shown(name, "--json"))[0]["mirror"]] for name in ("fedavg", "median")}
     assert held == {"fedavg": ["", "", text_parts.SUM], "median": ["", "", text_parts.STACK]}
     assert f"holds {text_parts.STACK}" in " ".join(shown("median").split())
