@@ -170,7 +170,7 @@ def allocated(call: Callable[[], object], device: str = "cpu") -> int:
 
 
 def bytes_of(held: Any) -> int:
-    """Of all tensors in a dict, a tuple or by itself, with the whole of the memory that a view is of."""
+    """Bytes of the tensors in a dict or tuple, with the whole memory that a view belongs to."""
     if isinstance(held, torch.Tensor):
         size: int = held.untyped_storage().nbytes()
         return size

@@ -26,7 +26,7 @@ STORE = ROOT / "benchmarks/results/scale.jsonl"
 PARAMETERS = (10**4, 10**5, 10**6, 10**7, 2 * 10**7, 10**8, 10**9)
 CLIENTS = (1, 10, 100, 1000, 10**4, 10**5, 10**6)
 MOST = {"cpu": (2e7, 1e4, 1e8), "gpu": (1e9, 1e3, 1e9)}
-"""Of a row, unless options say otherwise: parameters, clients, and parameters of all clients together."""
+"""Sizes of the rows, unless options set them: parameters, clients, and parameters of all clients together."""
 SHORT = 300
 """Seconds after which no row of a GPU is begun: the last one ends within six minutes."""
 STEPS, BATCH, POOL = 4, 8, 64
