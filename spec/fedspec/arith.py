@@ -274,8 +274,11 @@ def _order(x: Array) -> Array:
     return places
 
 
-def _numpy_reads(x: Array) -> bool:
+def _numpy_reads(x: Any) -> bool:
     """True if NumPy can read the numbers of an array where they lie: they are on the CPU, and not of half precision."""
+    if not isinstance(x, np.ndarray) and hasattr(type(x), "__array_namespace__"):
+        # A stack whose rows lie elsewhere says how it is computed with.
+        return False
     on_cpu = str(getattr(x, "device", "cpu")) == "cpu" and not getattr(x, "requires_grad", False)
     return on_cpu and has_values(x) and x.dtype.itemsize >= np.dtype(np.float32).itemsize
 

@@ -15,6 +15,7 @@ from fedspec_torch.arith import Stack, Vector
 from fedspec_torch.local.block_results import each_tensor, tensors
 from fedspec_torch.plan import Oracle
 from fedspec_torch.population import Batched
+from fedspec_torch.ranks.sharded import Sharded
 from fedspec_torch.sums.asking import sums_of, trained_later
 from fedspec_torch.sums.gradients import seen
 from fedspec_torch.sums.running import Running
@@ -106,12 +107,13 @@ class Answering:
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
         """The gradients of the clients of S, each at its row of X."""
+        if self.done or isinstance(self.clients, Sharded):
+            # Rows on several ranks are found again whenever the text is run.
+            return self.clients.gradients(S, t, X)
         if answer := next(self.left, None):
             again: Stack = answer()
             return again
         rows = self.clients.gradients(S, t, X)
-        if self.done or type(rows) is not Tensor:
-            return rows
         found, note = seen(rows)
         self.answers.append(note)
         return found
@@ -182,6 +184,8 @@ class Later(Answering):
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
         """The gradients of the clients of S, each at its row of X."""
+        if isinstance(self.clients, Sharded):
+            return self.clients.gradients(S, t, X)
         if answer := next(self.left, None):
             again: Stack = answer()
             return again
