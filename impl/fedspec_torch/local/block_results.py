@@ -144,16 +144,21 @@ def each_tensor(change: Callable[[Tensor], Any], value: Any) -> Any:
     return each_part(lambda part: change(part) if isinstance(part, Tensor) else part, value)
 
 
-def tensors(value: Any) -> list[Tensor]:
-    """The tensors in a tuple or record, in their order."""
-    found: list[Tensor] = []
+def parts(value: Any) -> list[Any]:
+    """The tensors, numbers and tuples of clients' numbers in a tuple or record, in their order."""
+    found: list[Any] = []
 
-    def note(part: Tensor) -> Tensor:
+    def note(part: Any) -> Any:
         found.append(part)
         return part
 
-    each_tensor(note, value)
+    each_part(note, value)
     return found
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """The tensors in a tuple or record, in their order."""
+    return [part for part in parts(value) if isinstance(part, Tensor)]
 
 
 def unchanged(new: Any, old: Any) -> bool:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from fedspec_torch.arith import Vector
-from fedspec_torch.local.block_results import Numbers, each_part, tensors
-from fedspec_torch.sums.deferred import Asked, Each, Kept, NotSummedError, Recipe, Rows, Sums, is_never_known
+from fedspec_torch.local.block_results import Numbers, each_part, parts, tensors
+from fedspec_torch.sums.deferred import Each, Kept, NotSummedError, Recipe, Rows, Sums, is_never_known, made_rows
 from fedspec_torch.sums.running import Running, Target, kept_by
 
 Text: TypeAlias = Callable[[Any, Any], tuple[Any, Any]]
@@ -37,7 +37,7 @@ def sums_of(text: Text, state: Any, who: Sequence[int], clients: int, made: Any,
         except Exception:
             # What is wrong with a text is said when it is run on all rows.
             return None
-    first, last = ([a for a in running.sums.asked if isinstance(a, Asked)] for running in (found[0], found[-1]))
+    first, last = found[0].sums.wanted, found[-1].sums.wanted
     enough = len(first) == len(last) and all(a.same(b) for a, b in zip(first, last, strict=True))
     for running in found[enough:]:
         running.close()
@@ -54,18 +54,6 @@ def trained_later(form: Any, n: int, x: Vector) -> Each:
     if sums.remembers:
         raise NotSummedError("clients that remember are trained twice")
     return Each(sums, torch.empty(0, *x.shape[-1:], dtype=x.dtype, device=x.device), Recipe(None), n)
-
-
-def parts(made: Any) -> list[Any]:
-    """The tensors and numbers in what a client returns, in their order."""
-    found: list[Any] = []
-
-    def note(part: Any) -> Any:
-        found.append(part)
-        return part
-
-    each_part(note, made)
-    return found
 
 
 def _asked(
@@ -101,7 +89,7 @@ def _targets(sums: Sums, before: Sequence[Tensor], after: Sequence[Tensor]) -> I
     for k, x in enumerate(after):
         if is_never_known(x):
             raise NotSummedError("a number of a row is kept")
-        made = x.becomes if isinstance(x, Kept) else x
+        made = made_rows(x)
         if not isinstance(made, Each):
             continue
         if made.recipe.make is None:
@@ -113,7 +101,6 @@ def _targets(sums: Sums, before: Sequence[Tensor], after: Sequence[Tensor]) -> I
         if not made.recipe.late:
             written.add(stack.data_ptr())
         yield Target(stack, sums.who if isinstance(x, Kept) else range(sums.n), made.recipe)
-    made_of = [x.becomes if isinstance(x, Kept) else x for x in after]
-    reads = [stack for y in made_of if isinstance(y, Each) and y.recipe.late for stack in y.recipe.reads]
+    reads = [stack for y in map(made_rows, after) if isinstance(y, Each) and y.recipe.late for stack in y.recipe.reads]
     if any(stack.data_ptr() in written for stack in reads):
         raise NotSummedError("rows are read once the sums are known that were written before")

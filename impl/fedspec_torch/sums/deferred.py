@@ -24,13 +24,13 @@ from fedspec_torch.plan import neighbours
 
 aten = torch.ops.aten
 
-EACH_ROW = {aten.zeros_like, aten.ones_like, aten.full_like, aten._to_copy, aten.detach, aten.alias, aten.clone}
+LIKE = {aten.zeros_like, aten.ones_like, aten.full_like}
+
+EACH_ROW = LIKE | {aten._to_copy, aten.detach, aten.alias, aten.clone}
 """Functions of each row by itself that torch does not call pointwise."""
 
 ARITHMETIC = {aten.add, aten.sub, aten.mul, aten.div, aten.neg, aten.sqrt, aten.maximum, aten.minimum, aten.rsub}
 """Pointwise operators whose results have the type of their arguments, where these have one."""
-
-LIKE = {aten.zeros_like, aten.ones_like, aten.full_like}
 
 ALONG_ROWS = {aten.sum, aten.mean, aten.amax, aten.amin}
 """Reductions; of each row by itself if they keep a number of it."""
@@ -188,6 +188,11 @@ class Kept(Deferred):
         return made
 
 
+def made_rows(x: Tensor) -> Any:
+    """The rows that are made in the place of a tensor of a new state, or the tensor itself."""
+    return x.becomes if isinstance(x, Kept) else x
+
+
 @dataclass(frozen=True)
 class Asked:
     """A sum that a text takes: of w_i times row i, or of all rows if there are no weights."""
@@ -239,6 +244,11 @@ class Sums:
     def n(self) -> int:
         """The number of participants."""
         return len(self.who)
+
+    @property
+    def wanted(self) -> list[Asked]:
+        """The sums that are not computed before clients are trained."""
+        return [a for a in self.asked if isinstance(a, Asked)]
 
     def operator(self, func: Any, args: Any, kwargs: Any, leaves: Sequence[Tensor]) -> Any:
         """Result of an operator of torch on tensors of which some have no numbers.

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from fedspec_torch.arith import Stack, Vector, Weights
-from fedspec_torch.local.block_results import Numbers, each_part, each_tensor, tensors
+from fedspec_torch.local.block_results import Numbers, each_part, each_tensor, parts, tensors
 from fedspec_torch.plan import neighbours
-from fedspec_torch.sums.deferred import Asked, Each, Kept, Recipe, Rows, Sums, is_here, rows_at
+from fedspec_torch.sums.deferred import Each, Kept, Recipe, Rows, Sums, is_here, made_rows, rows_at
 
 AT_ONCE = 2**16
 """Entries of a block that functions of its rows are applied to at once."""
@@ -56,7 +56,7 @@ class Running:
 
     def add(self, places: Sequence[int], made: Any) -> None:
         """Add the rows of a block to the sums, and keep those that the text keeps."""
-        rows, asked = tensors(made), [a for a in self.sums.asked if isinstance(a, Asked)]
+        rows, asked = tensors(made), self.sums.wanted
         self.totals = self.totals or [None] * len(asked)
         for k, a in enumerate(asked):
             if a.rows.recipe.leaf is not None:
@@ -91,15 +91,11 @@ class Running:
             total[at].addmv_(rows.T, w)
 
     def _note(self, places: Sequence[int], made: Any) -> None:
-        def note(value: Any) -> Any:
+        for value in parts(made):
             if not isinstance(value, Tensor):
-                for place, own in zip(
-                    places, value if isinstance(value, Numbers) else [value] * len(places), strict=True
-                ):
+                each = value if isinstance(value, Numbers) else [value] * len(places)
+                for place, own in zip(places, each, strict=True):
                     self.numbers.setdefault(place, []).append(own)
-            return value
-
-        each_part(note, made)
 
     def begin(self, state: Any, remember: int) -> Any:
         """A state as the text is given it, which is run on the sums from its beginning."""
@@ -116,17 +112,17 @@ class Running:
     @property
     def summed(self) -> bool:
         """True if the text takes a sum."""
-        return any(isinstance(a, Asked) for a in self.sums.asked)
+        return bool(self.sums.wanted)
 
     def flat(self, like: Tensor) -> Tensor:
         """The sums end to end; zeros if no block was added."""
-        sizes = [a.rows.shape[1] for a in self.sums.asked if isinstance(a, Asked)]
+        sizes = [a.rows.shape[1] for a in self.sums.wanted]
         totals = self.totals or [like.new_zeros(size) for size in sizes]
         return torch.cat([t for t in totals if t is not None]) if len(totals) != 1 else totals[0]  # type: ignore[return-value]
 
     def split(self, flat: Tensor) -> None:
         """Take the sums from one vector."""
-        sizes = [a.rows.shape[1] for a in self.sums.asked if isinstance(a, Asked)]
+        sizes = [a.rows.shape[1] for a in self.sums.wanted]
         self.totals = [*torch.split(flat, sizes)]
 
     def finished(self, state: Any) -> Any:
@@ -134,7 +130,7 @@ class Running:
         left, late = iter(self.targets), list[tuple[Target, Recipe]]()
 
         def done(x: Tensor) -> Tensor:
-            made = x.becomes if isinstance(x, Kept) else x
+            made = made_rows(x)
             if not isinstance(made, Each):
                 return x.stack if isinstance(x, Kept) else x
             target = next(left)
