@@ -36,6 +36,23 @@ the second on, and up to 1.2 below it; with equal steps 0.9 to 1.1 below the fir
 """
 
 
+SHARED = ("cpu",)
+"""Devices where a step reads the model that was sent from one vector; elsewhere each client has its own, so that a run
+that is replayed reads nothing of a round."""
+
+
+@dataclass(frozen=True)
+class OfStrategies:
+    """Clients in place for some strategies; those of other strategies run the text."""
+
+    client: Client
+    strategies: frozenset[str]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run some clients of one of these strategies."""
+        return self.client(*args, **kwargs)
+
+
 @dataclass(frozen=True)
 class Batched:
     """Clients in blocks.
@@ -91,7 +108,7 @@ class Batched:
         def blocks() -> Iterator[Block]:
             for client, those in groups:
                 record = self._recorder(client, x_mu[0], [arrivals[r].steps for r in those], None)
-                for some in self._alike(x_mu[0], [(arrivals[r].steps, "") for r in those]):
+                for some in self._alike(x_mu[0], [arrivals[r].steps for r in those]):
                     places = [those[r] for r in some]
                     who = [arrivals[r].client for r in places]
                     x = torch.stack([x_mu[r] for r in places])
@@ -129,17 +146,26 @@ class Batched:
                 for some, made in alike.blocks(client, replace(plan.part(those), hyper={}), x):
                     yield [those[r] for r in some], made
             return
+        if plan.strategies:
+            for strategy, those in grouped(plan.strategies):
+                other = isinstance(self.client, OfStrategies) and strategy not in self.client.strategies
+                alike = replace(self, client=None, ragged=False) if other else self
+                for some, made in alike._of_one_strategy(client, plan.part(those), x):
+                    yield [those[r] for r in some], made
+        else:
+            yield from self._of_one_strategy(client, plan, x)
+
+    def _of_one_strategy(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
+        told: dict[str, Any] = {"strategy": plan.strategies[0]} if plan.strategies else {}
         record = None if plan.draws else self._recorder(client, x, plan.steps, x)
         client = self.client or client
-        if len(set(plan.steps)) > 1 and not (plan.strategies or plan.scales or plan.draws):
-            together = record and record(plan.steps)
+        if len(set(plan.steps)) > 1 and not plan.draws:
+            together = record and record(plan.steps, **told, Xi=plan.scales or None)
             if self.ragged or together:
-                yield from self._run_ragged(together or client, plan, x)
+                yield from self._run_ragged(together or client, plan, x, told)
                 return
-        strategies = plan.strategies or ("",) * len(plan.steps)
-        for some in self._alike(x, list(zip(plan.steps, strategies, strict=True))):
-            who, tau, strategy = [plan.participants[r] for r in some], plan.steps[some[0]], strategies[some[0]]
-            more: dict[str, Any] = {"strategy": strategy} if strategy else {}
+        for some in self._alike(x, plan.steps):
+            who, tau, more = [plan.participants[r] for r in some], plan.steps[some[0]], dict(told)
             if plan.scales:
                 more["Xi"] = column([plan.scales[r] for r in some], x)
             if plan.draws:
@@ -156,13 +182,15 @@ class Batched:
 
     def _recorder(self, client: Client, like: Vector, steps: Sequence[int], start: Vector | None) -> Recorder | None:
         """Tracer of the text of clients with so many steps; None: not a text, or not worth it."""
-        if like.device.type != "cpu" or (self.client and not self.is_text):
+        if self.client and not self.is_text:
             return None
         size = min(self.block or default_block(like), len(steps)) * like.numel()
-        worth = size >= (LEAST if len(set(steps)) == 1 else UNEQUAL)
-        return recorder(self.client or client, like, start) if worth else None
+        # Elsewhere each operation that is saved is a launch.
+        worth = like.device.type != "cpu" or size >= (LEAST if len(set(steps)) == 1 else UNEQUAL)
+        shared = start if like.device.type in SHARED else None
+        return recorder(self.client or client, like, shared) if worth else None
 
-    def _run_ragged(self, client: Client, plan: Plan, x: Vector) -> Iterator[Block]:
+    def _run_ragged(self, client: Client, plan: Plan, x: Vector, told: dict[str, Any]) -> Iterator[Block]:
         settled()
         steps = plan.steps
         most, size = sorted(range(len(steps)), key=lambda r: -steps[r]), self.block or default_block(x)
@@ -172,7 +200,8 @@ class Batched:
             size = ceil(len(steps) / ceil(len(steps) / size))
         for some in (most[start : start + size] for start in range(0, len(most), size)):
             who, tau = [plan.participants[r] for r in some], tuple(steps[r] for r in some)
-            yield some, client(who, x.expand(len(who), -1), self._of_first(who), tau)
+            more = told | ({"Xi": column([plan.scales[r] for r in some], x)} if plan.scales else {})
+            yield some, client(who, x.expand(len(who), -1), self._of_first(who), tau, **more)
 
     def _of_first(self, who: Sequence[int]) -> Oracle:
         """The gradients of as many of these clients, the first ones, as there are rows."""
@@ -189,11 +218,11 @@ class Batched:
 
         return gradient
 
-    def _alike(self, x: Vector, kinds: Sequence[tuple[int, str]]) -> Iterator[list[int]]:
-        """The places of those of one kind, a block at a time."""
+    def _alike(self, x: Vector, steps: Sequence[int]) -> Iterator[list[int]]:
+        """The places of clients with equally many steps, a block at a time."""
         size = self.block or default_block(x)
-        order = range(len(kinds)) if len(set(kinds)) == 1 else sorted(range(len(kinds)), key=lambda r: kinds[r])
-        for _, group in groupby(order, key=lambda r: kinds[r]):
+        order = range(len(steps)) if len(set(steps)) == 1 else sorted(range(len(steps)), key=lambda r: steps[r])
+        for _, group in groupby(order, key=lambda r: steps[r]):
             places = list(group)
             yield from (places[start : start + size] for start in range(0, len(places), size))
 

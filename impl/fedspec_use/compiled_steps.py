@@ -75,7 +75,7 @@ class Passes:
         """Compile the step, and the numbers of the state after it."""
         if self.begun is None:
             self.begun = self.rule.begin(torch.zeros(1, dtype=dtype))
-        tape, known = Functions(1, dtype), dict[int, Ref]()
+        tape, known = Functions(1, dtype, torch.device("cpu")), dict[int, Ref]()
 
         def slot(name: str) -> Expression:
             node = tape.node("rows", name)

@@ -112,7 +112,7 @@ def has_values(x: Any) -> bool:
     if x.__class__ is float or x.__class__ is int:
         return True
     if not _is_torch(x):
-        return not _traced(x.__class__)
+        return not (_traced(x.__class__) or getattr(x, "is_meta", False))
     torch = sys.modules["torch"]
     return not (
         x.is_meta or torch._C._functorch.is_functorch_wrapped_tensor(x) or isinstance(x, torch._subclasses.FakeTensor)

@@ -185,7 +185,20 @@ def in_lengths(c: Any, c_i: Any) -> Any:
     return client
 
 
-TEXTS = [scaffold_like, proximal, look_ahead, by_own_steps, clipped, in_lengths]
+def by_length(c: Any, c_i: Any) -> Any:
+    """A step is not taken where it is short."""
+
+    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
+        y = x
+        for k in range(tau):
+            g = gradient(k, y)
+            y = y - 0.125 * where_shorter(g, 0.5, 0 * g, g)
+        return y
+
+    return client
+
+
+TEXTS = [scaffold_like, proximal, look_ahead, by_own_steps, clipped, in_lengths, by_length]
 
 
 def adagrad_like(c: Any, c_i: Any) -> Any:
@@ -210,19 +223,6 @@ def looking(c: Any, c_i: Any) -> Any:
         for k in range(tau):
             g = gradient(k, y)
             y = y - (0.125 if float(g.sum()) < 1e9 else 1) * g
-        return y
-
-    return client
-
-
-def by_length(c: Any, c_i: Any) -> Any:
-    """A step is not taken where it is short."""
-
-    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
-        y = x
-        for k in range(tau):
-            g = gradient(k, y)
-            y = y - 0.125 * where_shorter(g, 0.5, 0 * g, g)
         return y
 
     return client

@@ -18,6 +18,8 @@ from torch import Tensor
 from fedspec.catalogue import Algorithm, Program
 from fedspec.params import layers
 from fedspec.readings import choice
+from fedspec_torch.local.blocks import Block
+from fedspec_torch.local.solvers import InPlace, Step
 from fedspec_torch.run.rounds import run_step
 
 Array = npt.NDArray[Any]
@@ -190,3 +192,18 @@ class Scale:
 
     def __getitem__(self, name: str) -> float:
         return self.seen.get(name, self.start)
+
+
+def momentum(eta_l: float, rho: float) -> InPlace:
+    """Heavy ball in place: u = rho u + g, y - eta_l u."""
+
+    def begin(block: Block, y: torch.Tensor) -> Step:
+        u = block.zeros("u")
+
+        def step(k: int, block: Block, y: torch.Tensor, g: torch.Tensor) -> None:
+            for y_, g_, u_ in block.together(y, g, u):
+                y_.sub_(torch.add(g_, u_, alpha=rho, out=u_), alpha=eta_l)
+
+        return step
+
+    return InPlace(begin)

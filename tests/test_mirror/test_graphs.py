@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from test_mirror.federations import TRAINABLE, hyper, schedule
+from test_mirror.support import momentum
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -20,9 +21,10 @@ from fedspec.facts import Fact
 from fedspec_torch import Federation, arrivals, cohorts, exchanges, simulate
 from fedspec_torch.gradients import graphs
 from fedspec_torch.gradients.autotune import Choice
-from fedspec_torch.gradients.graphs import UnknownPartError, run_key
+from fedspec_torch.gradients.graphs import run_key
 from fedspec_torch.local.runs import run_in_place
-from fedspec_torch.local.solvers import along, momentum, proximal
+from fedspec_torch.local.solvers import along
+from fedspec_torch.tracing.closures import UnknownPartError
 
 pytestmark = pytest.mark.table(10)
 
@@ -127,7 +129,13 @@ def alike(row: Any) -> Any:
 
 @pytest.mark.parametrize("plan", [schedule, alike])
 @pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
-def test_runs_of_every_algorithm_are_those_step_by_step(row: Any, plan: Any, counted: Counter[str]) -> None:
+def test_runs_of_every_algorithm_are_those_step_by_step(
+    row: Any, plan: Any, counted: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # On a GPU blocks of every size are recorded.
+    monkeypatch.setattr("fedspec_torch.population.LEAST", 0)
+    monkeypatch.setattr("fedspec_torch.population.UNEQUAL", 0)
+    monkeypatch.setattr("fedspec_torch.population.SHARED", ())
     (losses, x), (others, want) = ended(row.id, plan(row), **hyper(row))
     assert losses == others and (x == want).all()
     assert counted["replayed"] >= 4 or row.id not in REPLAYED or plan is schedule, counted
@@ -137,12 +145,12 @@ def test_a_rate_that_falls_from_round_to_round_is_not_replayed(counted: Counter[
     fed, other = federation(None), federation("layered")
     x = fed.x0
     for t, rate in enumerate((0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.5)):
-        for solver in (along(lambda k, rate=rate: rate / (k + 1)), momentum(rate, 0.5), proximal(rate, 1.0)):
+        for solver in (along(lambda k, rate=rate: rate / (k + 1)), momentum(rate, 0.5)):
             runs = [f.in_round(t).oracle([3, 1]) for f in (fed, other)]
             got, want = (run_in_place(solver, x.expand(2, -1), oracle, 3)[0].clone() for oracle in runs)
             assert (got == want).all()
         x = want.mean(0)
-    assert counted == {"recorded": 6, "replayed": 15}
+    assert counted == {"recorded": 4, "replayed": 10}
 
 
 def test_a_run_that_looks_at_its_numbers_goes_on_step_by_step(counted: Counter[str]) -> None:
@@ -188,7 +196,7 @@ def test_what_tells_two_runs_apart() -> None:
         (v[::2], v[:2]), (v, v.view(torch.int32)), ((1, 2), (1, (2,))), ({"a": 1}, {"a": 2}), ({"a": 1}, {"b": 1}),
         (slice(1), slice(2)), (partial(max, 1), partial(max, 2)), (partial(max, 1), partial(min, 1)),
         (along(lambda k: 0.5), along(lambda k: 0.25)), (momentum(0.5, 0.5), momentum(0.5, 0.25)),
-        (momentum(0.5, 0.5), momentum(0.5, 0.5, dampened=True)), (Choice("a", "b"), Choice("a", "c")),
+        (Choice("a", "b"), Choice("a", "c")),
         (replace, Choice), (lambda k: k, lambda k: k + 1), (lambda k=1: k, lambda k=2: k),
     ]  # fmt: skip
     for one, other in pairs:

@@ -17,7 +17,7 @@ from fedspec.catalogue import Method, find
 from fedspec.errors import ParameterError
 from fedspec.plan import Plan
 from fedspec.readings import Adaptivity, PrivateServer, Received, Solver
-from fedspec_torch import Federation
+from fedspec_torch import Federation, population
 from fedspec_torch.fast_paths.adaptive import length
 from fedspec_torch.fast_paths.lamb import is_plain
 from fedspec_torch.federation import training
@@ -120,10 +120,15 @@ OPTIONS = [("diloco", {"inner": "averaged"}), *with_forms("fedada2", "joint-loca
 @pytest.mark.table(2)
 @pytest.mark.parametrize("dtype", [torch.float64, pytest.param(torch.float32, marks=pytest.mark.long)], ids=str)
 @pytest.mark.parametrize(("name", "more"), [*FORMS, *OPTIONS], ids=str)
-def test_on_layers_and_by_gradients_as_the_text_has_it(name: str, more: dict[str, Any], dtype: torch.dtype) -> None:
+def test_on_layers_and_by_gradients_as_the_text_has_it(
+    name: str, more: dict[str, Any], dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run: Any = find(name).run
     h, ends = hyper(name, more), []
     for way, by_text in (("looped", True), ("looped", False), ("layered", False)):
+        # Small blocks are recorded too, unless the text is to run on tensors.
+        for least in ("LEAST", "UNEQUAL"):
+            monkeypatch.setattr(population, least, 2**62 if by_text else 0)
         fed = federation(way, dtype)
         begin, setup = fed.x0.clone(), fed.setup
         state = run.init(h, begin) if isinstance(run, Method) else run.init(h, begin, setup)
@@ -168,6 +173,7 @@ def test_who_trains_in_place_has_no_stack_of_gradients(
 ) -> None:
     fed, run, h = federation("layered", torch.float32), find(name).run, hyper(name, more)
     monkeypatch.setattr(training, "layered", None)
+    monkeypatch.setattr(population, "LEAST", 0)
     noise = (0.0,) * len(fed.x0) if "noise" in find(name).takes else ()
     plan, clients = Plan((1, 3), (2, 2), (1, 1), noise=noise), fed.in_round(0)
     if isinstance(run, Method):

@@ -58,7 +58,9 @@ def told(row: Algorithm, seen: Counter[str], **options: Any) -> list[str]:
             inside = re.compile(r"fedspec\.algorithms\..*<locals>\..*client")
             mine = sum(n for name, n in seen.items() if inside.fullmatch(name))
         times = (1, ROUNDS - 1) if part.when == text_parts.LATER else (0, ROUNDS)
-        as_said = (mine, other) == times if part.by else mine >= ROUNDS
+        # Its text runs the strategies that have no form.
+        some = row.id == "fedblended" and part.what == "what a client does"
+        as_said = (other == ROUNDS if some else (mine, other) == times) if part.by else mine >= ROUNDS
         if not as_said:
             wrong.append(f"{part.what}: the text {mine} times, {part.by or 'nothing'} {other}")
     return wrong
@@ -90,12 +92,10 @@ def shown(name: str, *options: str) -> str:
 def test_the_command_says_what_runs_and_what_holds_it() -> None:
     said = " ".join(shown("fedadam").split())
     assert "fast_paths.servers.fedadam" in said and "from the second round on" in said and "fedopt.fedadam" in said
-    (row,) = json.loads(shown("scaffold", "--json"))
+    (row,) = json.loads(shown("fedada2", "--json"))
     first, second = row["mirror"]
     assert first["by"] == "" and first["held_by"] == [text_parts.RUNS]
-    assert (
-        second["by"] == "fedspec_torch.fast_paths.clients.scaffold_client" and second["held_by"][0] == text_parts.STEPS
-    )
+    assert second["by"] == "fedspec_torch.fast_paths.joint.fedada2_client" and second["held_by"][0] == text_parts.STEPS
     assert "the mirror steps a stack of clients" in " ".join(shown("adam").split())
 
 

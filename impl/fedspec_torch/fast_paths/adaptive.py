@@ -20,7 +20,7 @@ from fedspec.client.delay import due, updates
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.fast_paths.servers import fused
 from fedspec_torch.local.blocks import Block
-from fedspec_torch.local.solvers import InPlace, Rate, Step, written
+from fedspec_torch.local.solvers import InPlace, Rate, Step
 
 
 def adagrad(
@@ -140,16 +140,11 @@ def admu(
     return InPlace(begin)
 
 
-def normalised(eta_l: float, *, eps: float) -> InPlace:
-    """:func:`fedspec.client.normalised.normalised_sgd`: steps over the length of their own gradient."""
-
-    def begin(block: Block, y: Tensor) -> Step:
-        def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
-            shortened(block, y, g, -eta_l / (length(block, g) + eps))
-
-        return step
-
-    return InPlace(begin)
+def written(block: Block, name: str, rows: Stack | Vector) -> Tensor:
+    """A vector of the block with a stack in it, or one vector for all clients."""
+    v = block.memory(name)
+    block.put(v, rows)
+    return v
 
 
 def begun(block: Block, name: str, start: float | Vector) -> Tensor:

@@ -1,7 +1,12 @@
-"""Clients of FedAda2 and of its relatives in place, by :mod:`fedspec_torch.fast_paths.adaptive` and SM3's own.
+"""Clients with adaptive solvers in place, by :mod:`fedspec_torch.fast_paths.adaptive` and SM3's own.
 
-By the rules most of the time goes to fresh memory, and to SM3's sets read one index at a time. Each is made from
-hyper-parameters and state, as in :mod:`fedspec_torch.fast_paths.clients`.
+Each makes, from an algorithm's hyper-parameters and state, what one of its clients does, or None where the text is to
+be run. A client is called for several at once: i is a list, x a stack, and tau a number of steps, or a tuple of them,
+the most first. Tests hold each to the text.
+
+Recorded in their place, the texts take 1.0 to 1.1 of the time where loops are compiled. Without Numba, and on a GPU,
+they go operator by operator where torch has one kernel for AdaGrad's and Adam's steps: 1.3 to 2.0 of the time. SM3's
+sets, which are read one index at a time, aren't recorded.
 """
 
 from __future__ import annotations
@@ -10,9 +15,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from fedspec.algorithms import (
+    diloco,
     fedada2,
     fedadaadagrad,
     fedadaadam,
@@ -20,21 +27,31 @@ from fedspec.algorithms import (
     joint_direct,
     joint_local,
     joint_private,
-    normalised,
 )
 from fedspec.algorithms.server_update import Covered
+from fedspec.client.adamw import adamw
 from fedspec.client.delay import warmed
 from fedspec.mixing.private import clip
 from fedspec.population import Client
-from fedspec.readings import Adaptivity, Clipped, CoverName, DeadZone, Preconditioner, Received, Strategy, WarmUp
+from fedspec.readings import (
+    Adaptivity,
+    Clipped,
+    CoverName,
+    DeadZone,
+    InnerState,
+    Preconditioner,
+    Received,
+    Strategy,
+    WarmUp,
+)
 from fedspec.server.adagrad import Adaptive
 from fedspec_torch.arith import Stack
 from fedspec_torch.fast_paths import adaptive as adaptive_solvers
-from fedspec_torch.fast_paths.clients import Made, Tau
 from fedspec_torch.fast_paths.sm3 import sm3
 from fedspec_torch.local import solvers
 from fedspec_torch.local.blocks import Block
-from fedspec_torch.local.runs import run_in_place
+from fedspec_torch.local.runs import Made, Tau, run_in_place
+from fedspec_torch.population import OfStrategies
 
 
 def changed_by(solver: solvers.InPlace) -> Client:
@@ -152,35 +169,37 @@ def dp_joint_client(h: joint_private.DpJoint, state: Covered) -> Client | None:
 
 
 def fedblended_client(h: fedblended.FedBlended, state: Covered) -> Client | None:
-    """Clients of :func:`fedspec.algorithms.fedblended.step`; the rule itself runs Adam over sets.
+    """Clients of :func:`fedspec.algorithms.fedblended.step` whose strategy is AdaGrad or Adam, or SM3's AdaGrad.
 
     None with sets other than axes, or SGD with a dead zone: then the text runs as written.
     """
     cover: Any = state.cover
     if h.cover is not CoverName.AXES or h.eps_s != 0:
         return None
-    more: dict[str, Any] = {"eps": h.eps, "z": h.z, "epoch": h.epoch}
-    made: dict[Strategy, Callable[[], solvers.InPlace]] = {
-        Strategy.SGD: lambda: solvers.along(rate_of(h)),
-        Strategy.ADAGRAD: lambda: delayed_adagrad(h),
-        Strategy.ADAM: lambda: delayed_adam(h),
-        Strategy.SM3_ADAGRAD: lambda: sm3(cover, rate_of(h), v0=h.v0_l, **more),
+    solver = {
+        Strategy.ADAGRAD: delayed_adagrad(h),
+        Strategy.ADAM: delayed_adam(h),
+        Strategy.SM3_ADAGRAD: sm3(cover, rate_of(h), eps=h.eps, v0=h.v0_l, z=h.z, epoch=h.epoch),
     }
 
-    def client(i: Any, x: Any, gradient: Any, tau: int, strategy: str, Xi: Any = 1) -> Any:
-        own = Strategy(strategy)
-        if own in made:
-            return changed_by(made[own]())(i, x, gradient, tau, Xi)
-        decays: dict[str, Any] = {"beta1": h.beta1_l, "beta2": h.beta2_l, "eps_s": h.eps_s}
-        rise: dict[str, Any] = {"eta_l": h.eta_l, "warm_up": h.warm_up, "warm_up_from": h.warm_up_from}
-        return Xi * (fedblended.optimize(own, x, gradient, tau, cover, **rise, **decays, **more) - x)
+    def client(*args: Any, strategy: str, **more: Any) -> Any:
+        return changed_by(solver[Strategy(strategy)])(*args, **more)
+
+    return OfStrategies(client, frozenset(solver))
+
+
+def diloco_client(h: diloco.DiLoCo, state: diloco.State) -> Client:
+    """Clients of :func:`fedspec.algorithms.diloco.step`."""
+
+    def client(i: Any, x: Any, gradient: Any, tau: Tau) -> tuple[Stack, Stack, Stack]:
+        if h.inner is InnerState.RESET:
+            m_i, v_i, t = torch.zeros_like(x), torch.zeros_like(x), [0] * len(x)
+        else:
+            m_i, v_i, t = state.m_i[i], state.v_i[i], [state.t[j] for j in i]
+        y, m_i, v_i = run_in_place(adaptive_solvers.adamw(**h.of(adamw), m=m_i, v=v_i, t=t), x, gradient, tau)
+        return y.sub_(x), m_i, v_i
 
     return client
-
-
-def normalised_client(h: normalised.FedAvgNormalised, state: Any) -> Client:
-    """Clients of :func:`fedspec.algorithms.normalised.step`."""
-    return changed_by(adaptive_solvers.normalised(h.eta_l, eps=h.eps))
 
 
 CLIENTS: dict[Callable[..., Any], Made] = {
@@ -191,6 +210,6 @@ CLIENTS: dict[Callable[..., Any], Made] = {
     fedadaadam.step: fedadaadam_client,
     joint_private.step: dp_joint_client,
     fedblended.step: fedblended_client,
-    normalised.step: normalised_client,
+    diloco.step: diloco_client,
 }
 """By the step of the program whose clients they are."""

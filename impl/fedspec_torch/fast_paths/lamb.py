@@ -22,10 +22,9 @@ from fedspec.arith import norm
 from fedspec.population import Client
 from fedspec.preconditioner import complement
 from fedspec.readings import Averaged, ClientMemory, LocalCorrection, LocalGradient, Normalisation, Phi, Sent
-from fedspec_torch.fast_paths.clients import Made, Tau
 from fedspec_torch.layers.loops import is_compiled
 from fedspec_torch.local.blocks import Block
-from fedspec_torch.local.runs import run_in_place
+from fedspec_torch.local.runs import Made, Tau, run_in_place
 from fedspec_torch.local.solvers import InPlace, Step
 
 

@@ -12,7 +12,6 @@ import torch
 
 from fedspec.algorithms import (
     afga,
-    diloco,
     diloco_muon,
     ef21,
     fedpaq,
@@ -26,7 +25,7 @@ from fedspec.algorithms import (
 from fedspec.catalogue import ADDED, Algorithm, LocalSolver, Method
 from fedspec.plan import Messages
 from fedspec.usual import needed, usual
-from fedspec_torch.fast_paths.registry import CLIENTS, FAST, UNDIVIDED
+from fedspec_torch.fast_paths.registry import CLIENTS, RATES, UNDIVIDED, local_sgd
 from fedspec_torch.fast_paths.servers import IN_PLACE
 from fedspec_torch.sums.asking import sums_of
 
@@ -52,18 +51,17 @@ RECORDED = (
 TENSORS = "on tensors, a stack of clients at once"
 """Treatment of a text that cannot be traced."""
 
-COUNTING = f"{TENSORS}: it counts the steps of each client, which no recording does"
+ELSEWHERE = f"{TENSORS}: its clients begin where they were, which no recording does"
 
 UPHILL = f"{TENSORS}: it asks for two gradients at one step, the second where the length of the first leads"
 
 UNRECORDED: dict[Callable[..., Any], str] = {
-    diloco.step: COUNTING,
-    streaming_diloco.step: COUNTING,
     diloco_muon.step: f"{TENSORS}: it multiplies matrices and takes a norm within a step, which no recording does",
     fedpaq.step: f"{TENSORS}: it reads draws of each client, which no recording does",
     fedsam.step: UPHILL,
     mofedsam.step: UPHILL,
-    fedpd.step: f"{TENSORS}: its clients begin where they were, which no recording does",
+    fedpd.step: ELSEWHERE,
+    streaming_diloco.step: ELSEWHERE,
     mime.step: f"{TENSORS}: it asks for two gradients at one step, which are one in the first alone",
     ef21.step: f"{TENSORS}, except for first gradients that are sent whole: those are recorded where others are",
 }
@@ -116,8 +114,11 @@ def _parts(row: Algorithm) -> Iterator[Part]:
     if isinstance(run, LocalSolver):
         return
     if isinstance(run, Method):
-        part = _part("local training", run.local, FAST, "", "" if run.local is local.local_sgd else STEPS)
-        yield part if part.by else replace(part, how=RECORDED)
+        if run.local in RATES:
+            when = "" if run.local is local.local_sgd else "if the solver is SGD; else the text is recorded"
+            yield _part("local training", run.local, {run.local: local_sgd}, when, STEPS if when else "")
+        else:
+            yield Part("local training", _named(run.local), how=RECORDED)
         yield _part("||a_i||_1", run.norm, {}, "", "")
         yield replace(_part("server", run.server, IN_PLACE, LATER, SERVERS), holds=_held(row, run))
     elif run.step in UNDIVIDED:

@@ -32,6 +32,7 @@ from fedspec_torch.local.solvers import InPlace
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import Reason
 from fedspec_torch.setup_time import setting_up
+from fedspec_torch.tracing.closures import UnknownPartError
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +261,7 @@ class Trained:
         inputs, targets = walk.inputs, walk.targets
         try:
             key = graphs.run_key((solver, tuple(tau), b, inputs, targets, x.dtype))
-        except graphs.UnknownPartError:
+        except UnknownPartError:
             return None
 
         def body(x: Stack, which: Tensor) -> Ended:

@@ -12,11 +12,8 @@ taken, cannot be recorded: the second one shows it, and all others go on step by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from enum import Enum
-from functools import partial
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import torch
@@ -25,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from fedspec_torch.arith import Ended, Stack
+from fedspec_torch.tracing.closures import key_of
 
 Body: TypeAlias = Callable[[Stack, Tensor], Ended]
 """A run of a block from where its models begin and which examples its minibatches are; it makes no other choice."""
@@ -138,55 +136,14 @@ def recording(x: Stack, which: Tensor, body: Body, held: object) -> Recording | 
     return Recording(x, which, ended, again, held)
 
 
-class UnknownPartError(TypeError):
-    """A part of a run of which nothing is known that would tell it from another one."""
-
-
 def run_key(part: Any) -> Hashable:
     """Key of a run: numbers by value, tensors by address, functions by what they close over.
 
     Raises:
         UnknownPartError: it has a part that is none of these.
     """
-    return _made_of(part, ())
+    return key_of(part, _place)
 
 
-def _made_of(part: Any, above: tuple[int, ...]) -> Hashable:
-    if id(part) in above:
-        # A function that calls itself.
-        return ("above", above.index(id(part)))
-    inner = (*above, id(part))
-    match part:
-        case None | bool() | int() | str() | Enum() | torch.dtype() | torch.device() | CodeType():
-            return (type(part), part)
-        case float():
-            # -0 is another number than 0.
-            return (float, part.hex())
-        case Tensor():
-            return ("tensor", part.data_ptr(), tuple(part.shape), part.stride(), part.dtype, str(part.device))
-        case slice():
-            return ("slice", part.start, part.stop, part.step)
-        case tuple() | list():
-            return (type(part), *(_made_of(one, inner) for one in part))
-        case Mapping():
-            return ("mapping", *((_made_of(name, inner), _made_of(one, inner)) for name, one in part.items()))
-        case partial():
-            return ("partial", *(_made_of(one, inner) for one in (part.func, part.args, part.keywords)))
-        case MethodType():
-            return ("method", _made_of(part.__func__, inner), _made_of(part.__self__, inner))
-        case FunctionType():
-            cells = part.__closure__ or ()
-            more = (part.__defaults__, part.__kwdefaults__, *(_content(cell) for cell in cells))
-            return ("function", part.__code__, *(_made_of(one, inner) for one in more))
-        case BuiltinFunctionType() | type():
-            return ("named", part)
-        case _ if is_dataclass(part):
-            return (type(part), *(_made_of(getattr(part, f.name), inner) for f in fields(part)))
-    raise UnknownPartError(f"{type(part).__name__} is no number, tensor, function or record")
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError as error:
-        raise UnknownPartError("a function closes over what is not there yet") from error
+def _place(x: Tensor) -> Hashable:
+    return (x.data_ptr(), tuple(x.shape), x.stride(), x.dtype, str(x.device))

@@ -16,7 +16,6 @@ from itertools import accumulate, pairwise
 from math import prod
 from typing import Any, TypeAlias
 
-import torch
 from torch import Tensor
 
 from fedspec_torch.arith import Stack
@@ -74,18 +73,11 @@ class Block:
         for j in range(len(self.parts)):
             yield tuple(self.part(v, j) for v in vectors)
 
-    def put(self, v: Tensor, rows: Stack, less: Stack | None = None) -> None:
-        """Write a stack [n, d], or one vector [d] for all clients, to a vector, less another."""
-
-        def shaped(rows: Any, at: slice, shape: tuple[int, ...]) -> Any:
-            part = rows[..., at]
-            return part.view(*part.shape[:-1], *shape)
-
+    def put(self, v: Tensor, rows: Stack) -> None:
+        """Write a stack [n, d], or one vector [d] for all clients, to a vector."""
         for j, (at, shape) in enumerate(self.parts):
-            if less is None:
-                self.part(v, j).copy_(shaped(rows, at, shape))
-            else:
-                torch.sub(shaped(rows, at, shape), shaped(less, at, shape), out=self.part(v, j))
+            part: Any = rows[..., at]
+            self.part(v, j).copy_(part.view(*part.shape[:-1], *shape))
 
     def stack(self, v: Tensor, out: Stack) -> Stack:
         """Write a vector to a stack [n, d]."""

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 
 from fedspec.domains import check_steps
+from fedspec.population import Client
 from fedspec_torch.arith import Stack
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.solvers import InPlace
 from fedspec_torch.plan import Oracle
+
+Tau: TypeAlias = int | tuple[int, ...]
+"""Numbers of steps of some clients: one for all of them, or one of each, the most first."""
+
+Made: TypeAlias = Callable[[Any, Any], Client | None]
+"""From hyper-parameters and state to what a client does."""
 
 
 def taken(tau: Sequence[int]) -> Iterator[tuple[int, int]]:

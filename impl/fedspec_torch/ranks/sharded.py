@@ -260,10 +260,11 @@ def population(
     *,
     ragged: bool = False,
     client: Client | None = None,
+    is_text: bool = False,
 ) -> Iterator[Batched]:
     """The clients in blocks, and in shards where there are any, while an algorithm runs on them."""
     if shards is None:
-        yield Batched(clients, block, ragged, client)
+        yield Batched(clients, block, ragged, client, is_text=is_text)
         return
     with Copies(shards) as copies:
-        yield Sharded(clients, block, ragged, client, shards=shards, copies=copies)
+        yield Sharded(clients, block, ragged, client, is_text=is_text, shards=shards, copies=copies)

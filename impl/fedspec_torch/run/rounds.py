@@ -19,7 +19,7 @@ from fedspec.entry import Method, Program
 from fedspec.plan import Plan
 from fedspec.returned import keeping
 from fedspec.varying import begun, stepped
-from fedspec_torch.fast_paths.registry import FAST, UNDIVIDED, client_of
+from fedspec_torch.fast_paths.registry import RATES, TEXTS, UNDIVIDED, client_of, local_sgd
 from fedspec_torch.local.block_results import (
     Computed,
     Numbers,
@@ -65,12 +65,17 @@ def run_round(
         PlanError: the plan names a client that does not exist, or a block holds no client.
     """
     h, plan = begun(h, plan)
-    fast = FAST.get(method.local)
+    rates = RATES.get(method.local)
+    rate = rates and rates(h)
     local, norm, client = method.local, method.norm, None
-    if plan.hyper:
-        # Each client's own numbers: the fast form is made of each record, and so is the norm.
-        local = fast or local
-    else:
+    if plan.hyper and rates and rate:
+        # Each client's own numbers: the rates are made of each record, and so is the norm.
+        def local(h: Any, *args: Any) -> Any:
+            own = rates(h)
+            assert own
+            return local_sgd(own, *args)
+
+    if not plan.hyper:
         # Many clients take as many steps as another does.
         lengths = {tau: method.norm(h, tau) for tau in {*plan.steps}}
 
@@ -79,16 +84,16 @@ def run_round(
 
         def change(i: Any, x: Any, gradient: Any, tau: Any) -> Any:
             # The models are a stack of their own, and no second one is made for the changes.
-            assert fast
-            return fast(h, x, gradient, tau).sub_(x)
+            assert rate
+            return local_sgd(rate, x, gradient, tau).sub_(x)
 
-        client = change if fast else None
+        client = change if rate else None
 
     def text(by: Callable[..., Any], state: Any, clients: Any) -> tuple[Any, Any]:
         trace = spec.run_round(h, state, clients, plan, local=local, norm=norm, server=keeping(by))
         return trace.state, trace.values
 
-    with population(clients, block, shards, ragged=bool(fast), client=client) as everyone:
+    with population(clients, block, shards, ragged=bool(rate), client=client) as everyone:
         asking, telling = partial(text, method.server), partial(text, server or method.server)
         return Trace(*answered(asking, state, everyone, telling=telling, looked_at=not own))
 
@@ -129,7 +134,10 @@ def run_step(
         found: tuple[Any, Any] = stepped(keeping(step), h, state, clients, *events, form=form)
         return found
 
-    with population(clients, block, shards, ragged=client is not None, client=client) as everyone:
+    is_text = program.step in TEXTS
+    with population(
+        clients, block, shards, ragged=bool(client and not is_text), client=client, is_text=is_text
+    ) as everyone:
         run = direct if step is not program.step or program.event == "exchange" else answered
         state, values = run(text, state, everyone, remember=len(everyone), looked_at=not own)
         return spread(state, shards) if shards else state, values
@@ -157,7 +165,7 @@ def answered(
     answers: list[Answer] = []
     running: list[Running] = []
     # What a text makes of its clients' memory for what they do is not needed where a fast form does it.
-    unread = remember and clients.client is not None and not clients.is_text and not isinstance(clients, Sharded)
+    unread = remember and clients.client is not None and not isinstance(clients, Sharded)
     kept = kept_by(Sums(range(remember), Rows([], [])), state, remember) if unread else state
     while True:
         for sums in running:

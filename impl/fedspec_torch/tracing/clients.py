@@ -8,8 +8,8 @@ in the fastest way. A text that cannot be recorded runs on tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from threading import Lock
 from typing import Any, TypeAlias
@@ -22,9 +22,11 @@ from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import InPlace, Step
 from fedspec_torch.plan import Oracle
+from fedspec_torch.tracing.closures import UnknownPartError, key_of
 from fedspec_torch.tracing.expressions import Expression, Functions
 from fedspec_torch.tracing.outputs import Ending, Leaves, compute_outputs, ending
 from fedspec_torch.tracing.passes import run
+from fedspec_torch.tracing.programs import Number
 from fedspec_torch.tracing.stages import Stages, rated, staged
 from fedspec_torch.tracing.tape import FLOATS, Tape, UnrecordedError
 from fedspec_torch.tracing.tracer import Text, expressions, parts_of, text_of
@@ -33,7 +35,7 @@ LOOPS = 6
 """Structures of steps up to which they are compiled: a text whose steps grow would be compiled at every one."""
 
 KEPT = 64
-"""Number of traces whose stages are kept."""
+"""Number of traces that are kept, and of stages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +44,14 @@ class TracedClient:
 
     Attributes:
         tape: what it asked for.
+        start: the node where the clients begin.
         texts: of each number of steps.
         stages: of the most steps.
         ending: what is made when the steps are done.
     """
 
     tape: Tape
+    start: int
     texts: Mapping[int, Text]
     stages: Stages
     ending: Ending
@@ -56,8 +60,59 @@ class TracedClient:
 Recorder: TypeAlias = Callable[..., Client | None]
 """From numbers of steps, and what else a text is told, to a function of a block of clients."""
 
-_seen: dict[Any, tuple[Stages, Ending, list[Any]]] = {}
+_seen: dict[Any, Any] = {}
 _seeing = Lock()
+
+
+def remember(key: Any, value: Any) -> None:
+    """Keep what a key stands for, and forget the oldest."""
+    with _seeing:
+        while len(_seen) >= KEPT:
+            del _seen[next(iter(_seen))]
+        _seen[key] = value
+
+
+class Roles:
+    """Tensors that a text closes over, in the order in which they are found: two rounds have other ones in one role."""
+
+    def __init__(self, start: Vector | None) -> None:
+        self.tensors = [] if start is None else [start]
+
+    def __call__(self, x: Tensor) -> Hashable:
+        """Key of a tensor: its role, and what it is apart from its numbers."""
+        if not any(x is known for known in self.tensors):
+            self.tensors.append(x)
+        return (self.of(x), tuple(x.shape), x.dtype, str(x.device), x.requires_grad)
+
+    def of(self, x: Tensor) -> int:
+        """Place of a tensor; -1 if it has none."""
+        return next((j for j, known in enumerate(self.tensors) if known is x), -1)
+
+
+def traced(client: Callable[..., Any], like: Vector, start: Vector | None, *more: Any) -> TracedClient | None:
+    """The recording of a client's text; None: it runs on tensors.
+
+    A text that closes over the same numbers as one before, and over other tensors, is not run again, unless it looked
+    at a tensor's numbers or computed others from them.
+    """
+    roles = Roles(start)
+    try:
+        key = (key_of(client, roles), like.shape, like.dtype, str(like.device), start is None, *map(str, more))
+    except UnknownPartError:
+        return trace_client(client, like, start, *more)
+    if key in _seen:
+        known: TracedClient
+        known, places = _seen[key]
+        return replace(known, tape=replace(known.tape, tensors=[roles.tensors[j] for j in places]))
+    found = trace_client(client, like, start, *more)
+    if found and not found.tape.looked and -1 not in (places := [*map(roles.of, found.tape.tensors)]):
+        tape = replace(found.tape, tensors=[*found.tape.tensors])
+        # What is returned has the tape of its time in it, which would keep a round's tensors.
+        found.tape.tensors.clear()
+        found.tape.computed.clear()
+        remember(key, (found, places))
+        return replace(found, tape=tape)
+    return found
 
 
 def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> Recorder:
@@ -72,7 +127,7 @@ def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> 
     @cache
     def of(steps: tuple[int, ...], strategy: str, scaled: bool) -> Client | None:
         more = {**({"strategy": strategy} if strategy else {}), **({"Xi": None} if scaled else {})}
-        found = trace_client(client, like, steps, start, more)
+        found = traced(client, like, start, steps, more)
         if not found:
             return None
 
@@ -85,20 +140,20 @@ def recorder(client: Callable[..., Any], like: Vector, start: Vector | None) -> 
 
 
 def trace_client(
-    client: Callable[..., Any], like: Vector, steps: Sequence[int], start: Vector | None, more: Mapping[str, Any]
+    client: Callable[..., Any], like: Vector, start: Vector | None, steps: Sequence[int], more: Mapping[str, Any]
 ) -> TracedClient | None:
     """The recording of a client's text; None: it runs on tensors.
 
     Args:
         client: what a client does.
         like: a vector like those that it is run on.
+        start: where all clients begin; None: each at a vector of its own.
         steps: the numbers of steps that clients of one block take, the least first.
-        start: where all of them begin; None: each at a vector of its own.
         more: what else the text is told.
     """
-    if like.device.type != "cpu" or like.dtype not in FLOATS:
+    if like.dtype not in FLOATS:
         return None
-    tape, most = Functions(like.shape[-1], like.dtype), steps[-1]
+    tape, most = Functions(like.shape[-1], like.dtype, like.device), steps[-1]
     begin = tape.node("x") if start is None else tape.leaf("vector", start)
     told = {name: Expression(tape, tape.node("column", name)) if name == "Xi" else said for name, said in more.items()}
 
@@ -120,8 +175,8 @@ def trace_client(
     # What was recorded before has the same stages, whatever its vectors hold.
     if before := _seen.get(key):
         stages, end, tape.nodes = before
-        return TracedClient(tape, texts, stages, end)
-    if not tape.columns().isdisjoint(node for nodes in made.values() for node in nodes):
+        return TracedClient(tape, begin, texts, stages, end)
+    if any(tape.axes[node] == 1 for nodes in made.values() for node in nodes):
         return None
     known = len(tape.tensors)
     # A step more shows what the last one leaves, where it is as all others.
@@ -132,11 +187,8 @@ def trace_client(
                 after = {tau: planned.after[tau] for tau in texts}
                 end = ending(tape, texts, after)
                 if len(tape.tensors) == known:
-                    with _seeing:
-                        while len(_seen) >= KEPT:
-                            del _seen[next(iter(_seen))]
-                        _seen[key] = planned, end, tape.nodes
-                return TracedClient(tape, texts, planned, end)
+                    remember(key, (planned, end, tape.nodes))
+                return TracedClient(tape, begin, texts, planned, end)
     return None
 
 
@@ -180,28 +232,40 @@ def trained(
 
 
 def solver_of(recording: TracedClient, leaves: Leaves) -> InPlace:
-    """The steps of a recording as a solver that writes over what it has."""
-    stages, kept, names = recording.stages, recording.ending.read, {*recording.stages.begins}
-    loops = len({stage.program for stage in stages.stages if stage}) <= LOOPS
-    for stage in filter(None, stages.stages):
-        names |= {*stage.program.names} - {"y", "g"}
+    """The steps of a recording as a solver that writes over what it has.
+
+    What it closes over is numbers, tensors and programs, by which one run is told from another.
+    """
+    stages, kept = recording.stages, recording.ending.read
+    steps = [stage for stage in (*stages.stages, *(first for _, first in stages.begins.values())) if stage]
+    found = {node: alike(leaves, node) for node in sorted({node for stage in steps for node in stage.given})}
+    own = tuple(stage and stage.known(found) for stage in stages.stages)
+    loops = len({stage.program for stage in own if stage}) <= LOOPS
+    names = sorted({*stages.begins} | {name for s in own if s for name in s.program.names} - {"y", "g"})
+
+    def begun(node: int) -> Any:
+        return None if node == recording.start else leaves.values([node], {}, slice(None))[0]
+
+    first = tuple((slot, begun(node), then and then.known(found)) for slot, (node, then) in stages.begins.items())
+    common, d = tuple(recording.tape.tensors), recording.tape.d
 
     def begin(block: Block, y: Tensor) -> Step:
-        slots = {name: block.memory(name) for name in sorted(names)}
-        for slot, (node, first) in stages.begins.items():
-            (value,) = leaves.values([node], {}, slice(0, block.n))
-            if isinstance(value, Tensor) and value.ndim:
+        slots = {name: block.memory(name) for name in names}
+        for slot, value, then in first:
+            if value is None:
+                slots[slot].copy_(y)
+            elif isinstance(value, Tensor) and value.ndim:
                 # A column is one number at every coordinate.
-                block.put(slots[slot], value.expand(*value.shape[:-1], recording.tape.d))
+                block.put(slots[slot], value.expand(*value.shape[:-1], d))
             else:
                 slots[slot].fill_(value)
-            if first:
-                run(first, block, {"y": y, **slots}, recording.tape.tensors)
+            if then:
+                run(then, block, {"y": y, **slots}, common)
 
         def step(k: int, block: Block, y: Tensor, g: Tensor) -> None:
-            stage = stages.stages[k]
+            stage = own[k]
             if stage:
-                run(stage, block, {"y": y, "g": g, **slots}, recording.tape.tensors, loops=loops)
+                run(stage, block, {"y": y, "g": g, **slots}, common, loops=loops)
 
         return step
 
@@ -209,4 +273,11 @@ def solver_of(recording: TracedClient, leaves: Leaves) -> InPlace:
     # Where no gradient is written, another vector makes room when the steps are done.
     spare = next(iter(sorted({*stages.begins} - {*kept})), "g") if rates else "g"
     rate = (lambda k: rates[k]) if rates else None
-    return InPlace(begin if any(stages.stages) or kept else None, rate, kept=kept, spare=spare)
+    return InPlace(begin if any(own) or kept else None, rate, kept=kept, spare=spare)
+
+
+def alike(leaves: Leaves, node: int) -> Number:
+    """A number of each client; one if all are equal, as it is if a client trains alone."""
+    (column,) = leaves.columns([node], slice(None))
+    numbers = {*column.flatten().tolist()}
+    return numbers.pop() if len(numbers) == 1 else column.to(leaves.x.dtype)

@@ -6,7 +6,7 @@ is not recorded, and runs on tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +42,7 @@ def _refused(self: Any, *args: Any) -> Any:
 
 
 class Expression:
-    """A vector of every client of a block that is recorded and not computed."""
+    """A vector, or a number, of every client of a block that is recorded and not computed."""
 
     __slots__ = ("number", "tape")
 
@@ -52,18 +52,23 @@ class Expression:
     # A number of NumPy leaves its products to this class.
     __array_ufunc__ = None
     ndim = 2
-    device = torch.device("cpu")
     requires_grad = False
+    is_meta = True
 
     @property
     def shape(self) -> tuple[Any, int]:
-        """As many rows as there are clients."""
-        return (CLIENTS, self.tape.d)
+        """As many rows as there are clients; of a number of each, one column."""
+        return (CLIENTS, 1 if self.tape.axes[self.number] == 1 else self.tape.d)
 
     @property
     def dtype(self) -> torch.dtype:
         """Type of its numbers."""
         return self.tape.dtype
+
+    @property
+    def device(self) -> torch.device:
+        """Device of its numbers."""
+        return self.tape.device
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         return self.tape
@@ -75,6 +80,11 @@ class Expression:
     def __pow__(self, exponent: Any) -> Expression:
         return self.tape.power(self, exponent)
 
+    def __rpow__(self, base: Any) -> Expression:
+        if self.tape.axes[self.number] != 1:
+            raise UnrecordedError("a power of a vector")
+        return self.tape.apply("pow", base, self)
+
     def __neg__(self) -> Expression:
         return self.tape.apply("neg", self)
 
@@ -85,6 +95,8 @@ class Expression:
         # How the specification asks for a number, or a column, like these.
         if at in ((0, 0), (..., slice(None, 1))):
             return ShapelessZero()
+        if at == (..., None) and self.tape.axes[self.number] == 1:
+            return self
         raise UnrecordedError(f"[{at}]")
 
     __add__, __radd__ = _operator("add"), _operator("add", turned=True)
@@ -109,6 +121,8 @@ class ShapelessZero:
 class Functions(Tape):
     """The functions of an array library, as far as they are recorded, on the tape of what they were asked for."""
 
+    float64 = torch.float64
+
     def number_of(self, x: Any) -> int:
         """The node of an argument.
 
@@ -121,7 +135,7 @@ class Functions(Tape):
             return self.node("number", float(x))
         if type(x) is Tensor and x.ndim == 1:
             return self.leaf("vector", x)
-        if type(x) is Tensor and not x.ndim and x.dtype == self.dtype and x.device.type == "cpu":
+        if type(x) is Tensor and not x.ndim and x.dtype == self.dtype:
             return self.node("number", float(x))
         raise UnrecordedError(f"an argument of type {type(x).__name__}")
 
@@ -142,6 +156,16 @@ class Functions(Tape):
         if name in BINARY + UNARY:
             return lambda *xs: self.apply(name, *xs)
         raise UnrecordedError(name)
+
+    def asarray(self, numbers: Sequence[float], dtype: torch.dtype, device: Any) -> OfClients:
+        """Whole numbers of all clients."""
+        return OfClients(self, tuple(numbers))
+
+    def astype(self, x: Any, dtype: torch.dtype) -> Expression:
+        """A number of each client in another type; it is computed in double precision until it has this recording's."""
+        if type(x) is not Expression or self.axes[x.number] != 1 or dtype not in (self.dtype, torch.float64):
+            raise UnrecordedError(f"astype {dtype}")
+        return self.apply("cast", x) if dtype == self.dtype else x
 
     def where(self, condition: Any, x: Any, y: Any) -> Expression:
         """X where the condition holds, y elsewhere."""
@@ -182,6 +206,17 @@ class Functions(Tape):
     def ones_like(self, x: Any) -> Expression:
         """A stack of ones."""
         return Expression(self, self.constant(1.0))
+
+
+@dataclass(frozen=True)
+class OfClients:
+    """Whole numbers of all clients, which a text looks up by who its clients are."""
+
+    tape: Functions
+    numbers: tuple[float, ...]
+
+    def __getitem__(self, who: Any) -> Expression:
+        return Expression(self.tape, self.tape.counts(self.numbers))
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,10 @@ from fedspec_torch.local.block_results import Numbers
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.plan import neighbours
 from fedspec_torch.tracing.expressions import Expression
-from fedspec_torch.tracing.passes import operated, run
+from fedspec_torch.tracing.passes import at_once, operated, run
 from fedspec_torch.tracing.programs import Ref, Stage, compiled
 from fedspec_torch.tracing.tape import Tape, UnrecordedError
 from fedspec_torch.tracing.tracer import Text, expressions, parts_of
-
-AT_ONCE = 2**18
-"""Entries of a vector of which results are made at once."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +67,10 @@ def _stage(tape: Tape, nodes: Sequence[int], after: Mapping[int, str], names: Se
         if kind in ("rows", "x"):
             known[node] = ("slot", f"{kind}{''.join(map(str, args))}")
     try:
-        return compiled(tape, known, dict(zip(names, nodes, strict=True)))
+        stage = compiled(tape, known, dict(zip(names, nodes, strict=True)))
     except UnrecordedError:
         return None
+    return None if stage.reductions else stage
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,14 +106,27 @@ class Leaves:
                     found[node] = self.more[args[0]][some]
                 case "rows":
                     found[node] = self.rows(args[0], some)
+                case "counts":
+                    found[node] = self.tape.tensors[args[0]][list(self.who[some])][:, None]
                 case "vector":
                     found[node] = self.tape.tensors[args[0]]
                 case "number" | "constant":
                     found[node] = args[0]
+                case "pow":
+                    found[node] = found[args[0]] ** found[args[1]]
+                case "cast":
+                    found[node] = found[args[0]].to(self.tape.dtype)
                 case _:
-                    found[node] = operated(kind, [found[arg] for arg in args], self.x)
+                    inputs = [found[arg] for arg in args]
+                    wide = (x for x in inputs if isinstance(x, Tensor) and x.dtype == torch.float64)
+                    found[node] = operated(kind, inputs, next(wide, self.x))
         # What is known may be written over before it is read again.
         return [found[node].clone() if node in known else found[node] for node in nodes]
+
+    def columns(self, nodes: Sequence[int], some: slice) -> list[Tensor]:
+        """Nodes that are a number of each of some of the clients, in columns."""
+        # What is made of common vectors alone is one number.
+        return [value.reshape(-1, 1).expand(len(self.who[some]), 1) for value in self.values(nodes, {}, some)]
 
 
 def compute_outputs(
@@ -134,13 +145,16 @@ def compute_outputs(
     for name in end.names:
         if name not in held:
             held[name] = torch.empty_like(held["y"])
-    few = max(1, AT_ONCE // max(1, d))
+    few = max(1, at_once(leaves.x) // max(1, d))
     for _, alike in groupby(range(len(tau)), key=lambda row: kind(end.stages[tau[row]], tau[row])):
         rows = [*alike]
         for begin in range(rows[0], rows[-1] + 1, few):
             some = slice(begin, min(begin + few, rows[-1] + 1))
             here = {name: v[some] for name, v in held.items()}
             stages = [stage for t in tau[some] if (stage := end.stages[t])]
+            if given := sorted({node for stage in stages for node in stage.given}):
+                each = zip(*(column.flatten().tolist() for column in leaves.columns(given, some)), strict=True)
+                stages = [s.known(dict(zip(given, own, strict=True))) for s, own in zip(stages, each, strict=True)]
             if not stages:
                 known = {node: here[slot] for node, slot in end.after[tau[begin]].items() if slot in here}
                 nodes = [*expressions(texts[tau[begin]].made)]

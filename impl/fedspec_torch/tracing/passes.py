@@ -10,19 +10,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from fedspec.arith import norm
 from fedspec_torch.layers.loops import is_compiled, run_parallel, shares
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.setup_time import numba
-from fedspec_torch.tracing.programs import Program, Ref, Stage
+from fedspec_torch.tracing.programs import Column, Number, Program, Reduction, Ref, Stage
 
 AT_ONCE = 2**18
-"""Entries of a vector that torch takes at once: their intermediate results stay in the cache."""
+"""Entries of a vector that torch takes at once on a CPU: their intermediate results stay in the cache."""
+
+
+def at_once(like: Tensor) -> int:
+    """Entries of a vector that torch takes at once."""
+    return AT_ONCE if like.device.type == "cpu" else max(1, like.numel())
+
 
 LEAST = 2**16
 """Entries of a vector of the block from which on a loop is compiled, which takes half a second."""
@@ -32,6 +39,19 @@ def row_sums(x: Tensor) -> Tensor:
     """A column. One row alone would be shared out among torch's threads, and its sum depend on how many there are."""
     rows = x.reshape(-1, x.shape[-1])
     return rows.expand(max(2, len(rows)), -1).sum(-1, keepdim=True)[: len(rows)]
+
+
+def lengths(x: Tensor) -> Tensor:
+    """A column of Euclidean lengths."""
+    rows: Any = x.reshape(-1, x.shape[-1])
+    found: Tensor = torch.linalg.vector_norm(rows.expand(max(2, len(rows)), -1), dim=-1, keepdim=True)[: len(rows)]
+    info = torch.finfo(x.dtype)
+    low, high = info.smallest_normal**0.5 / info.eps, info.max**0.5 * info.eps
+    if bool((found > low).logical_and_(found < high).all()):
+        return found
+    # The specification's own norm where squares vanish or overflow.
+    safe: Any = norm(rows)
+    return cast("Tensor", safe)
 
 
 OPERATORS: dict[str, Callable[..., Tensor]] = {
@@ -52,6 +72,7 @@ OPERATORS: dict[str, Callable[..., Tensor]] = {
     "or": torch.logical_or,
     "sum": row_sums,
     "max": partial(torch.amax, dim=-1, keepdim=True),
+    "length": lengths,
 }
 
 IN_LOOPS = {
@@ -75,7 +96,7 @@ def operated(kind: str, args: Sequence[Any], like: Tensor, out: Tensor | None = 
     """An operator on tensors and numbers; where torch wants a tensor, a number becomes one."""
     tensors = [x for x in args if isinstance(x, Tensor)]
     if kind not in ("add", "sub", "mul", "div") or not isinstance(args[0], Tensor):
-        args = [x if isinstance(x, Tensor) else like.new_tensor(x) for x in args]
+        args = [x if isinstance(x, Tensor) else like.new_full((), x) for x in args]
     fits = out is not None and any(x.shape == out.shape for x in tensors)
     return OPERATORS[kind](*args, out=out) if fits else OPERATORS[kind](*args)
 
@@ -93,6 +114,12 @@ def run(
         loops: whether a loop may be compiled.
     """
     y = vectors["y"]
+    for j in range(len(stage.reductions)):
+        # What was computed before is known by now.
+        now = stage.reductions[j]
+        reads = [known(n, block, y) for n in now.args]
+        column = reduced(now, block, vectors, common) if now.along else operated(now.kind, reads, y)
+        stage = stage.known({now.column.node: column})
     if (
         loops
         and y.numel() >= LEAST
@@ -113,7 +140,8 @@ def in_loops(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: 
     arrays += [common[j].numpy() for j in stage.vectors]
     numbers = np.empty((block.left, program.numbers), arrays[0].dtype)
     for j, number in enumerate(stage.numbers):
-        numbers[:, j] = number
+        own = known(number, block, vectors["y"])
+        numbers[:, j] = own[:, 0].numpy() if isinstance(own, Tensor) else own
     run_parallel(lambda own: loop(own.start, own.stop, table, numbers, *arrays), parts)
 
 
@@ -165,29 +193,56 @@ def source(program: Program) -> str:
 def by_torch(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]) -> None:
     """By operators of torch, some of the block at a time, in memory that they share."""
     room: dict[int, Tensor] = {}
-    for some, shared, numbers in pieces(stage, block, vectors, common):
-        _piece(stage.program, numbers, some, shared, room)
+    numbers = [known(n, block, vectors["y"]) for n in stage.numbers]
+    if not stage.vectors and all(isinstance(n, float) for n in numbers):
+        for together in block.together(*vectors.values()):
+            flat = dict(zip(vectors, (v.reshape(-1) for v in together), strict=True))
+            many = at_once(flat["y"])
+            for begin in range(0, len(flat["y"]), many):
+                some = {name: v[begin : begin + many] for name, v in flat.items()}
+                _piece(stage.program, numbers, some, [], room)
+        return
+    for _, _, some, shared, own in pieces(stage, block, vectors, common):
+        _piece(stage.program, own, some, shared, room)
+
+
+def reduced(reduction: Reduction, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]) -> Tensor:
+    """[left, 1] a vector of each client reduced to a number: part by part, and then the parts' numbers."""
+    along, operator = reduction.along, OPERATORS[reduction.kind]
+    assert along is not None
+    y, ((_, out),) = vectors["y"], along.program.outs
+    found, room = y.new_empty(block.left, len(block.parts)), dict[int, Tensor]()
+    for rows, j, some, shared, own in pieces(along, block, vectors, common):
+        if out[0] == "slot":
+            value = some[out[1]]
+        else:
+            value = torch.empty_like(some["y"], memory_format=torch.contiguous_format)
+            _piece(along.program, own, {**some, "along": value}, shared, room)
+        found[rows, j : j + 1] = operator(value)
+    return found if found.shape[1] == 1 else operator(found)
+
+
+def known(number: Number, block: Block, like: Tensor) -> float | Tensor:
+    """A number, or a column of the clients with steps left."""
+    if isinstance(number, tuple):
+        return like.new_tensor(number)[: block.left, None]
+    assert not isinstance(number, Column)
+    return number[: block.left] if isinstance(number, Tensor) else number
 
 
 def pieces(
     stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]
-) -> Iterator[tuple[dict[str, Tensor], list[Tensor], Sequence[Any]]]:
-    """A block in pieces, with their common vectors and numbers: end to end, or a few rows of a part where need be."""
-    numbers = [torch.tensor(n, dtype=vectors["y"].dtype)[:, None] if isinstance(n, tuple) else n for n in stage.numbers]
-    if not stage.vectors and all(isinstance(n, float) for n in numbers):
-        for together in block.together(*vectors.values()):
-            flat = dict(zip(vectors, (v.reshape(-1) for v in together), strict=True))
-            for begin in range(0, len(flat["y"]), AT_ONCE):
-                yield {name: v[begin : begin + AT_ONCE] for name, v in flat.items()}, [], numbers
-        return
+) -> Iterator[tuple[slice, int, dict[str, Tensor], list[Tensor], Sequence[Any]]]:
+    """A few rows of a part at a time: which, their vectors by name, the common vectors and the numbers."""
+    numbers = [known(n, block, vectors["y"]) for n in stage.numbers]
     for j, (at, _) in enumerate(block.parts):
         part = {name: block.part(v, j).flatten(1) for name, v in vectors.items()}
-        few = max(1, AT_ONCE // max(1, at.stop - at.start))
+        few = max(1, at_once(vectors["y"]) // max(1, at.stop - at.start))
         for begin in range(0, block.left, few):
             some = slice(begin, begin + few)
             shared = [common[c][at] for c in stage.vectors]
             own = [n[some] if isinstance(n, Tensor) else n for n in numbers]
-            yield {name: v[some] for name, v in part.items()}, shared, own
+            yield some, j, {name: v[some] for name, v in part.items()}, shared, own
 
 
 @cache
@@ -209,24 +264,24 @@ def _piece(
     shared: Sequence[Tensor],
     room: dict[int, Tensor],
 ) -> None:
-    like, made, at_once = slots["y"], list[Tensor](), ends(program)
+    like, made, early = slots["y"], list[Tensor](), ends(program)
 
     def value(ref: Ref) -> Any:
         kind, which = ref
         return {"temporary": made, "slot": slots, "vector": shared, "number": numbers}[kind][which]  # type: ignore[index]
 
     for j, (kind, refs) in enumerate(program.instructions):
-        out = slots[at_once[j]] if j in at_once else None
+        out = slots[early[j]] if j in early else None
         if out is None and kind not in ("lt", "gt"):
             if j not in room or len(room[j]) < len(like):
                 room[j] = torch.empty_like(like, memory_format=torch.contiguous_format)
             out = room[j][: len(like)]
         new = operated(kind, [value(ref) for ref in refs], like, out)
-        if j in at_once and new is not out:
-            slots[at_once[j]].copy_(new)
+        if j in early and new is not out:
+            slots[early[j]].copy_(new)
         made.append(new)
     # A copy of what is written over is taken first.
-    left = [(name, ref) for name, ref in program.outs if name not in at_once.values()]
+    left = [(name, ref) for name, ref in program.outs if name not in early.values()]
     news = [(name, value(ref).clone() if ref[0] == "slot" else value(ref)) for name, ref in left]
     for name, new in news:
         if isinstance(new, Tensor):

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from fedspec_torch.tracing.tape import Tape, UnrecordedError
+from torch import Tensor
+
+from fedspec_torch.tracing.tape import REDUCED, Tape, UnrecordedError
 
 Ref: TypeAlias = tuple[str, Any]
 """Operand of an instruction: the result of another one, a vector of the block or of all clients, or a number."""
@@ -37,15 +39,67 @@ class Program:
 
 
 @dataclass(frozen=True)
+class Column:
+    """Place of a number of each client: a node of the tape."""
+
+    node: int
+
+
+Number: TypeAlias = float | tuple[float, ...] | Tensor | Column
+"""Number for all clients, or of each, or where to find it."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A number of each client that a stage computes before its program.
+
+    Attributes:
+        column: where it is kept.
+        kind: the operator.
+        args: numbers that the operator reads; none if it reduces a vector.
+        along: computes the vector that is reduced, by the name ``along``.
+    """
+
+    column: Column
+    kind: str
+    args: tuple[Number, ...] = ()
+    along: Stage | None = None
+
+
+@dataclass(frozen=True)
 class Stage:
     """A program with its numbers, and with the places of its common vectors among the tape's tensors.
 
-    A number may be one of each client: those who take unequal numbers of steps, put together.
+    Attributes:
+        program: what is computed of each coordinate.
+        numbers: that it reads.
+        vectors: places of the common vectors that it reads.
+        reductions: the numbers of each client that are computed before, in their order.
     """
 
     program: Program
-    numbers: tuple[float | tuple[float, ...], ...]
+    numbers: tuple[Number, ...]
     vectors: tuple[int, ...]
+    reductions: tuple[Reduction, ...] = ()
+
+    @property
+    def given(self) -> set[int]:
+        """The nodes whose numbers are known once it is known who the clients are."""
+        inner = [arg for r in self.reductions for arg in r.args]
+        found = {number.node for number in (*self.numbers, *inner) if isinstance(number, Column)}
+        found |= {node for r in self.reductions if r.along for node in r.along.given}
+        return found - {r.column.node for r in self.reductions}
+
+    def known(self, found: Mapping[int, Number]) -> Stage:
+        """The stage with numbers that are known now."""
+        if not found:
+            return self
+
+        def now(numbers: Sequence[Number]) -> tuple[Number, ...]:
+            return tuple(found.get(n.node, n) if isinstance(n, Column) else n for n in numbers)
+
+        inner = (replace(r, args=now(r.args), along=r.along and r.along.known(found)) for r in self.reductions)
+        return replace(self, numbers=now(self.numbers), reductions=tuple(inner))
 
     @staticmethod
     def of_each(stages: Sequence[Stage]) -> Stage:
@@ -56,23 +110,43 @@ class Stage:
 
 def compiled(tape: Tape, known: Mapping[int, Ref], outs: Mapping[str, int]) -> Stage:
     """Compile a stage that computes some nodes from known ones."""
+    columns = [node for node in tape.cone(outs.values(), known) if tape.axes[node] == 1]
+    reductions = [_reduction(tape, known, node) for node in columns if tape.moved[node]]
+    return replace(_elementwise(tape, known, outs), reductions=tuple(reductions))
+
+
+def _reduction(tape: Tape, known: Mapping[int, Ref], node: int) -> Reduction:
+    kind, *args = tape.nodes[node]
+    if kind in REDUCED:
+        return Reduction(Column(node), kind, along=_elementwise(tape, known, {"along": args[0]}))
+    return Reduction(Column(node), kind, tuple(number(tape, arg) for arg in args))
+
+
+def number(tape: Tape, node: int) -> Number:
+    """The number of a node that is no vector."""
+    found: Number = Column(node) if tape.axes[node] == 1 else tape.nodes[node][1]
+    return found
+
+
+def _elementwise(tape: Tape, known: Mapping[int, Ref], outs: Mapping[str, int]) -> Stage:
     instructions: list[tuple[str, tuple[Ref, ...]]] = []
-    numbers, vectors, refs = list[float](), list[int](), dict(known)
+    numbers, vectors, refs = list[Number](), list[int](), dict(known)
+    columns = {node: node for node in tape.cone(outs.values(), refs) if tape.axes[node] == 1}
 
     def ref(node: int) -> Ref:
         if node in refs:
             return refs[node]
         # Every place has a number of its own, since two that are equal may not be so at another step.
-        numbers.append(tape.nodes[node][1])
+        numbers.append(number(tape, node))
         return ("number", len(numbers) - 1)
 
-    for node in tape.by_use(outs.values(), refs):
+    for node in tape.by_use(outs.values(), {**refs, **columns}):
         kind, *args = tape.nodes[node]
         if kind == "vector":
             if args[0] not in vectors:
                 vectors.append(args[0])
             refs[node] = ("vector", vectors.index(args[0]))
-        elif kind in ("rows", "column", "gradient", "x", "sum", "max", "never"):
+        elif kind in ("rows", "gradient", "x", "never"):
             raise UnrecordedError(f"{kind} in a step")
         elif kind not in ("number", "constant"):
             instructions.append((kind, tuple(map(ref, args))))

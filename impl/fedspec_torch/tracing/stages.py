@@ -47,7 +47,7 @@ def staged(tape: Tape, text: Text, steps: int) -> Stages:
 
     def is_kept(node: int, after: int) -> bool:
         kind = tape.nodes[node][0]
-        never = kind in ("vector", "number") or (kind == "constant" and first[node] > 0)
+        never = kind in ("vector", "number") or (kind == "constant" and first[node] > 0) or tape.is_given(node)
         return not never and last[node] > max(after, 0 if node == asked[0] else -1)
 
     computed = [node for node in whole if level[node]]
@@ -108,7 +108,8 @@ def rated(tape: Tape, text: Text, steps: int) -> Stages | None:
     for y, end in zip(asked, ends, strict=False):
         for node in tape.cone([end], dict.fromkeys(alike or (), 0) | {y: 0}):
             for arg in tape.arguments(node):
-                if arg != y and arg in (alike or ()) and tape.nodes[arg][0] not in ("vector", "number", "constant"):
+                known = tape.nodes[arg][0] in ("vector", "number", "constant") or tape.is_given(arg)
+                if arg != y and arg in (alike or ()) and not known:
                     held.setdefault(arg, f"v{len(held)}")
     slots: dict[int, Ref] = {node: ("slot", slot) for node, slot in held.items()}
     stages = [compiled(tape, {**slots, y: ("slot", "y")}, {"y": e}) for y, e in zip(asked, ends, strict=False)]
@@ -126,7 +127,7 @@ def begun(tape: Tape, nodes: Mapping[str, int]) -> dict[str, tuple[int, Stage | 
     found: dict[str, tuple[int, Stage | None]] = {}
     for slot, node in nodes.items():
         inner = tape.cone([node], {})
-        read = [leaf for leaf in inner if tape.nodes[leaf][0] in ("rows", "x", "column", "sum", "max")]
+        read = [leaf for leaf in inner if tape.nodes[leaf][0] in ("rows", "x") or tape.is_given(leaf)]
         alone = len(read) == 1 and tape.nodes[read[0]][0] in ("rows", "x") and node not in read
         found[slot] = (read[0], compiled(tape, {read[0]: ("slot", slot)}, {slot: node})) if alone else (node, None)
     return found

@@ -20,14 +20,15 @@ FLOATS = (torch.float32, torch.float64)
 BINARY = ("add", "sub", "mul", "div", "maximum", "minimum")
 UNARY = ("neg", "sqrt", "sign", "abs")
 COMPARED = ("lt", "gt", "and", "or")
-REDUCED = ("sum", "max")
+REDUCED = ("sum", "max", "length")
 """Along a vector: a column with a number for each client."""
 
-LEAVES = ("x", "vector", "rows", "column", "number", "constant", "gradient")
+LEAVES = ("x", "vector", "rows", "column", "counts", "number", "constant", "gradient")
 """Leaves of a trace: the clients' initial models; a vector that they share; their rows of a stack, and their numbers in
-a column; a number; a stack of one number; the gradient at step k, whose argument is the node where it is taken."""
+a column; their whole numbers in a list of those of all clients; a number; a stack of one number; the gradient at step
+k, whose argument is the node where it is taken."""
 
-AXES = {**dict.fromkeys(("x", "vector", "rows", "gradient"), 2), **dict.fromkeys(("column", *REDUCED), 1)}
+AXES = {**dict.fromkeys(("x", "vector", "rows", "gradient"), 2), **dict.fromkeys(("column", "counts", *REDUCED), 1)}
 """Number of axes by kind: 2 for vectors, 1 for columns; numbers have none, other kinds as many as their arguments."""
 
 
@@ -42,17 +43,27 @@ class Tape:
     Attributes:
         d: the coordinates of a vector.
         dtype: of all numbers.
+        device: where all vectors are.
         nodes: what was asked for, arguments first.
+        axes: of each node, the number of axes of its value: 2 of a vector, 1 of a column, 0 of a number.
+        moved: of each node, whether it depends on a gradient.
         tensors: the vectors and stacks that leaves stand for.
+        computed: what was computed of them alone, with what it was computed from.
+        looked: whether a number in one of them was looked at.
     """
 
     d: int
     dtype: torch.dtype
+    device: torch.device
     nodes: list[Node] = field(default_factory=list)
+    axes: list[int] = field(default_factory=list)
+    moved: list[bool] = field(default_factory=list)
     tensors: list[Tensor] = field(default_factory=list)
+    computed: dict[Any, tuple[Any, Tensor]] = field(default_factory=dict)
+    looked: bool = False
     _known: dict[Node, int] = field(default_factory=dict)
     _constants: int = 0
-    _leaves: dict[tuple[str, int], int] = field(default_factory=dict)
+    _leaves: dict[tuple[str, Any], int] = field(default_factory=dict)
 
     def node(self, *node: Any) -> int:
         """The number of a node."""
@@ -67,21 +78,27 @@ class Tape:
                 return self.node("never")
             case ("where", condition, _, other) if self.nodes[condition] == ("never",):
                 return int(other)
+            case ("mul", s, root) if (x := self._at_scale(s, root)) is not None:
+                return self.node("length", x)
         self.nodes.append(node)
-        return len(self.nodes) - 1
+        number = len(self.nodes) - 1
+        args = self.arguments(number)
+        self.axes.append(AXES.get(node[0]) or max((self.axes[arg] for arg in args), default=0))
+        self.moved.append(node[0] == "gradient" or any(self.moved[arg] for arg in args))
+        return number
 
     def leaf(self, kind: str, tensor: Tensor) -> int:
         """A vector for all clients, or rows of a stack.
 
         Raises:
-            UnrecordedError: it is not on a CPU, in other numbers, or wants a gradient.
+            UnrecordedError: it is on another device, in other numbers, or wants a gradient.
         """
         seen = self._leaves.get((kind, id(tensor)))
         if seen is not None:
             return seen
         if tensor.ndim != (2 if kind == "rows" else 1):
             raise UnrecordedError("a number of each client")
-        fits = tensor.device.type == "cpu" and tensor.dtype == self.dtype and not tensor.requires_grad
+        fits = tensor.device == self.device and tensor.dtype == self.dtype and not tensor.requires_grad
         if not fits or tensor.shape[-1] != self.d:
             raise UnrecordedError(f"a tensor {tuple(tensor.shape)} of {tensor.dtype} on {tensor.device}")
         at = next((j for j, known in enumerate(self.tensors) if known is tensor), len(self.tensors))
@@ -89,6 +106,13 @@ class Tape:
             self.tensors.append(tensor)
         number = self._leaves[kind, id(tensor)] = self.node(kind, at)
         return number
+
+    def counts(self, numbers: tuple[float, ...]) -> int:
+        """A number of each client, from a list of those of all clients."""
+        if ("counts", numbers) not in self._leaves:
+            self.tensors.append(torch.tensor(numbers, dtype=torch.float64, device=self.device))
+            self._leaves["counts", numbers] = self.node("counts", len(self.tensors) - 1)
+        return self._leaves["counts", numbers]
 
     def constant(self, value: float) -> int:
         """A stack of one number; each that is asked for is one of its own, since it may become something else."""
@@ -99,11 +123,20 @@ class Tape:
         """Another text begins: its constants are those of the texts before."""
         self._constants = 0
 
+    def _at_scale(self, s: int, root: int) -> int | None:
+        """The vector x if these are a scale s > 0 and sqrt(sum((x / s)^2)), which times s is the length of x."""
+        match self.nodes[root]:
+            case ("sqrt", total) if self.is_length(s) and self.nodes[total][0] == "sum":
+                square = self.nodes[self.nodes[total][1]]
+                scaled = self.nodes[square[1]] if square[0] == "mul" and square[1] == square[2] else ("",)
+                return scaled[1] if scaled[0] == "div" and scaled[2] == s else None
+        return None
+
     def is_length(self, number: int) -> bool:
         """True if a node is known to be at least 0, as the length of a vector is."""
         kind, *args = self.nodes[number]
         match kind:
-            case "sqrt" | "abs":
+            case "sqrt" | "abs" | "length":
                 return True
             case "number" | "constant":
                 return bool(args[0] >= 0)
@@ -115,12 +148,9 @@ class Tape:
                 return all(map(self.is_length, args[1:]))
         return False
 
-    def columns(self) -> set[int]:
-        """The nodes that are one number for each client, and no vector."""
-        axes: list[int] = []
-        for number, (kind, *_) in enumerate(self.nodes):
-            axes.append(AXES.get(kind) or max((axes[arg] for arg in self.arguments(number)), default=0))
-        return {number for number, count in enumerate(axes) if count == 1}
+    def is_given(self, number: int) -> bool:
+        """True if a node is a number of each client that is known before the first step."""
+        return self.axes[number] == 1 and not self.moved[number]
 
     def arguments(self, number: int) -> Sequence[int]:
         """The nodes that a node is computed from."""

@@ -42,13 +42,31 @@ class Recording(TorchFunctionMode):
         if func is Tensor.__getitem__ and args[1] is self.someone:
             return Expression(self.tape, self.tape.leaf("rows", args[0]))
         if not any(isinstance(x, Expression) for x in (*args, *(kwargs or {}).values())):
-            return func(*args, **(kwargs or {}))
+            return self.computed(func, args, kwargs or {})
         name = getattr(func, "__name__", "")
         if not kwargs and name in NAMES:
             return self.tape.apply(NAMES[name], *args)
         if not kwargs and name in TURNED:
             return self.tape.apply(TURNED[name], *args[::-1])
         raise UnrecordedError(f"{name} of a tensor and an expression")
+
+    def computed(self, func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Compute of common vectors what a text asks for, once: it is one vector at every step and in every text."""
+        asked = (*args, *kwargs.values())
+        key = (func, *kwargs, *(id(x) if isinstance(x, Tensor) else x for x in asked))
+        try:
+            known = self.tape.computed.get(key)
+        except TypeError:
+            self.tape.looked = True
+            return func(*args, **kwargs)
+        if known is None:
+            made = func(*args, **kwargs)
+            # A property, as a shape is, is no number in it.
+            self.tape.looked |= not isinstance(made, Tensor) and func.__name__ != "__get__"
+            if not isinstance(made, Tensor) or any(made is x for x in asked):
+                return made
+            known = self.tape.computed[key] = asked, made
+        return known[1]
 
 
 @dataclass(frozen=True)

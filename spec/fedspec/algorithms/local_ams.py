@@ -132,10 +132,12 @@ def begin(h: FedAms, state: State, i: int) -> Moments:
     return Moments(m_i=m_i, v_i=v_i, t=0 if h.exponent is Exponent.LOCAL else counted(state.t, i, m_i))
 
 
-def counted(t: Sequence[int], i: int | list[int], like: Vector) -> Count:
-    """The count of client i; of a stack of clients, an array with one for each."""
-    counts: Any = array([t[j] for j in i], like) if isinstance(i, list) else t[i]
-    return counts  # type: ignore[no-any-return]
+def counted(t: Sequence[int], i: Any, like: Vector) -> Count:
+    """Count of client i; of several clients, an array with one for each."""
+    if isinstance(i, int):
+        return t[i]
+    some: Any = array([t[j] for j in i], like) if isinstance(i, list) else array(t, like)[i]
+    return some  # type: ignore[no-any-return]
 
 
 Move = Callable[[Any, State, Vector, Vector], Vector]

@@ -1,0 +1,74 @@
+"""Keys of functions: two functions with one key do the same, since they have the same code and close over the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import partial
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class UnknownPartError(TypeError):
+    """A part of a run of which nothing is known that would tell it from another one."""
+
+
+def key_of(part: Any, tensor: Callable[[Tensor], Hashable], above: tuple[int, ...] = ()) -> Hashable:
+    """Key of a value: numbers by value, functions by their code and by what they close over.
+
+    Args:
+        part: the value.
+        tensor: the key of a tensor.
+        above: the ids of the values that this one is part of.
+
+    Raises:
+        UnknownPartError: the value has a part that is no number, tensor, function or record.
+    """
+    if id(part) in above:
+        # A function that calls itself.
+        return ("above", above.index(id(part)))
+
+    def inner(part: Any) -> Hashable:
+        return key_of(part, tensor, known)
+
+    known = (*above, id(part))
+    match part:
+        case None | bool() | int() | str() | Enum() | torch.dtype() | torch.device() | CodeType():
+            return (type(part), part)
+        case float():
+            # -0 is another number than 0.
+            return (float, part.hex())
+        case Tensor():
+            return ("tensor", tensor(part))
+        case slice():
+            return ("slice", part.start, part.stop, part.step)
+        case tuple() if all(type(one) is int for one in part):
+            return (tuple, part)
+        case tuple() | list():
+            return (type(part), *(inner(one) for one in part))
+        case Mapping():
+            return ("mapping", *((inner(name), inner(one)) for name, one in part.items()))
+        case partial():
+            return ("partial", *(inner(one) for one in (part.func, part.args, part.keywords)))
+        case MethodType():
+            return ("method", inner(part.__func__), inner(part.__self__))
+        case FunctionType():
+            cells = part.__closure__ or ()
+            more = (part.__defaults__, part.__kwdefaults__, *(_content(cell) for cell in cells))
+            return ("function", part.__code__, *(inner(one) for one in more))
+        case BuiltinFunctionType() | type():
+            return ("named", part)
+        case _ if is_dataclass(part):
+            return (type(part), *(inner(getattr(part, f.name)) for f in fields(part)))
+    raise UnknownPartError(f"{type(part).__name__} is no number, tensor, function or record")
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError as error:
+        raise UnknownPartError("a function closes over what is not there yet") from error
