@@ -38,24 +38,24 @@ Shared: TypeAlias = Shaped[Array, "... d"]
 """A vector that all clients of a stack have in common, such as what the server sent."""
 
 Stack: TypeAlias = Shaped[Array, "n d"]
-"""One vector for each of n clients."""
+"""Vectors, a row for each of n clients."""
 
 Column: TypeAlias = Shaped[Array, "n 1"]
-"""One number for each of n clients, as a stack of vectors of one coordinate."""
+"""Numbers of n clients, as a stack of vectors of one coordinate."""
 
 Weights: TypeAlias = Shaped[Array, "n"]
-"""One number for each of n clients."""
+"""Numbers, one for each of n clients."""
 
 Mixing: TypeAlias = Shaped[Array, "n n"]
 """Entry [i, j] says how much of client j's model client i takes."""
 
 Sets: TypeAlias = Shaped[Array, "... q"]
-"""One number for each of the q sets of a cover; for each client of a stack."""
+"""Numbers, one for each of the q sets of a cover; for each client of a stack."""
 
 
 @functools.cache
 def _spoken(kind: Any) -> str:
-    """How instances of a type say their library: they are NumPy's, have ``__array_namespace__``, or are torch's."""
+    """Kind of library that instances of a type belong to: NumPy, the standard (``__array_namespace__``), or torch."""
     if issubclass(kind, np.ndarray):
         return "numpy"
     if hasattr(kind, "__array_namespace__"):
@@ -93,7 +93,7 @@ def _traced(kind: type) -> bool:
 
 
 def compiling() -> bool:
-    """Whether ``torch.compile`` or ``torch.fx`` is reading what is called; there is not even a shape to look at."""
+    """True if ``torch.compile`` or ``torch.fx`` reads the call; even shapes then have no values."""
     torch = sys.modules.get("torch")
     if torch is None or torch.compiler.is_compiling():
         return torch is not None
@@ -104,7 +104,7 @@ def compiling() -> bool:
 
 
 def has_values(x: Any) -> bool:
-    """Whether the numbers of an array can be looked at: not while a library traces what is computed with them."""
+    """True if the numbers of an array can be read: false while a library traces the computation."""
     if isinstance(x, np.ndarray):
         return True
     if compiling():
@@ -125,7 +125,7 @@ def entries(x: Any) -> list[Any]:
 
 
 def is_object(x: object) -> bool:
-    """Whether it is an array of objects: exact numbers, symbols, numbers that carry their error."""
+    """True for an array of objects: exact numbers, symbols, numbers that carry their error."""
     return isinstance(x, np.ndarray) and x.dtype == object
 
 
@@ -160,7 +160,7 @@ def array(xs: Sequence[Any] | np.ndarray[Any, Any], like: Array) -> Array:
 
 
 def stack(xs: Sequence[Vector]) -> Stack:
-    """One vector for each client as a stack."""
+    """Stack of the clients' vectors, a row for each."""
     xp: Any = namespace(xs[0])
     rows: Stack = xp.stack(xs)
     return rows
@@ -252,7 +252,7 @@ def numbers(xs: Sequence[Any], like: Array) -> Array:
 
 
 def slack(like: Array) -> float:
-    """How far a sum of such numbers may be from its exact value: not at all in rationals, some roundings elsewhere."""
+    """Largest rounding error of a sum of such numbers: 0 for rationals, some roundings for floats."""
     if is_object(like):
         exact = all(isinstance(x, Rational) for x in like.flat)
         return 0.0 if exact else 4 * len(like) * float(np.finfo(float).eps)

@@ -1,23 +1,23 @@
-"""What a server makes of buffers: what models carry beside their parameters, such as BatchNorm's.
+"""Rules of a server for buffers: arrays that models carry beside their parameters, such as BatchNorm's.
 
-No gradient depends on them, so the papers of the algorithms leave them out. What codes do differs; each way has a name
-here. Two kinds are told apart by their type: *statistics* are floats, such as a running mean and variance; *counters*
-are whole numbers, such as the batches seen so far. b_i are the buffers of client i, n_i its examples:
+No gradient depends on buffers, so the papers of the algorithms leave them out. Codes differ; each way has a name here.
+Buffers are of two kinds, by their type: *statistics* are floats, such as a running mean and variance; *counters* are
+whole numbers, such as the batches seen so far. b_i are the buffers of client i, n_i its examples:
 
 ========  ====================================  ==================================================================
 reading   the server's buffers after a round     source, as of the day it was read
 ========  ====================================  ==================================================================
 averaged  sum_i n_i b_i / sum_i n_i              med-air/FedBN, mode fedavg (``federated/fed_digits.py``), statistics
-uniform   sum_i b_i / M, of M participants       none; the mean of those who weigh clients alike
-kept      those it had: nothing is sent          KarhouTam/FL-bench, issue 72 (May 2024), both kinds
+uniform   sum_i b_i / M, of M participants       none; the mean of codes that weigh clients alike
+kept      the old ones: nothing is sent          KarhouTam/FL-bench, issue 72 (May 2024), both kinds
 first     those of the participant named first   TsingZ0/PFLlib (``system/flcore/servers/serverbase.py``), both kinds;
                                                  med-air/FedBN, mode fedavg, counters
-last      those of the participant named last    none; what comes of one module that is lent to one after another
+last      those of the participant named last    none; the result of lending one module to one client after another
 largest   the largest of each, counters only     TsingZ0/PFLlib, pull request 269 (July 2026, open), counters
 ========  ====================================  ==================================================================
 
-The mean of counters is rounded down, so that it is a counter again. Nothing here reads the model, and no rate of a
-server plays a part: a mean of variances is no variance below zero, and one that a server's rate carries on may be.
+The mean of counters is rounded down, so that it is a counter again. No rule here reads the model or a server's rate: a
+mean of variances is never below zero, but a variance that a server's rate extrapolates may be.
 
 External: no paper; codes and threads as named.
 """
@@ -37,7 +37,7 @@ __all__ = ["COUNTERS", "KINDS", "STATISTICS", "Reading", "after", "counts"]
 
 
 class Reading(StrEnum):
-    """What becomes of the buffers of those who took part."""
+    """Server's buffers after a round."""
 
     AVERAGED = "averaged"
     """The mean by examples."""
@@ -49,27 +49,27 @@ class Reading(StrEnum):
     """Left out: the server's stay as they are, and each client's are its own affair."""
 
     FIRST = "first"
-    """Those of the participant that is named first."""
+    """Buffers of the participant that is named first."""
 
     LAST = "last"
-    """Those of the participant that is named last."""
+    """Buffers of the participant that is named last."""
 
     LARGEST = "largest"
     """The largest of each number; of counters alone."""
 
 
 COUNTERS = tuple(Reading)
-"""What may become of counters."""
+"""Readings for counters."""
 
 STATISTICS = tuple(r for r in Reading if r is not Reading.LARGEST)
-"""What may become of statistics."""
+"""Readings for statistics."""
 
 KINDS: dict[str, tuple[Reading, ...]] = {"statistics": STATISTICS, "counters": COUNTERS}
 """The kinds of buffers, and the readings of each."""
 
 
 def counts(array: Array) -> bool:
-    """Whether a buffer is a counter: of an integer type."""
+    """True if a buffer is a counter: of an integer type."""
     return array.dtype.kind in "iu"
 
 
@@ -110,7 +110,7 @@ RULES: dict[Reading, Callable[[Sequence[Array], Sequence[Scalar]], Array]] = {
     Reading.LAST: last,
     Reading.LARGEST: largest,
 }
-"""What each reading makes of what is sent; of what is kept nothing is."""
+"""Server's buffers from the sent ones, by reading; ``kept`` is missing, since nothing is sent."""
 
 
 def after(

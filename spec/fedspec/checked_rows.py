@@ -1,4 +1,4 @@
-"""What is refused of somebody's own row when it joins the catalogue, each with what to write instead."""
+"""Checks of a user's own row when it joins the catalogue; each message contains the remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fedspec.rules import RULES, equations
 
 SLUG = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 ID = "an id is of small letters, digits and single hyphens: fed-exp"
-"""What an id is made of."""
+"""Sentence on the characters of an id."""
 
 TUPLES = ("levels", "rules", "readings", "shows", "traps", "facts")
 
@@ -62,7 +62,7 @@ def check_printed(module: ModuleType, rows: Sequence[Algorithm], where: str) -> 
 
 
 def _wrong(row: Any) -> Iterator[str]:
-    """What is wrong, the first thing first: each check rests on those before it."""
+    """Yield the faults of a row, the first one first: each check relies on the checks before it."""
     if not isinstance(row.id, str) or not SLUG.fullmatch(row.id):
         yield f"id: got {row.id!r}; {ID}"
     if not isinstance(row.family, Family):

@@ -41,7 +41,7 @@ def decided(condition: Any) -> bool:
 
 
 def either(condition: Any, run: Callable[[], R]) -> R:
-    """What a function returns where the condition holds, and where it does not, of which the condition takes one."""
+    """Result of a function if the condition holds and if it does not; the condition selects between the two."""
     results = []
     for supposed in (True, False):
         token = _SUPPOSED.set(supposed)

@@ -1,8 +1,7 @@
-"""How any implementation is addressed: an offer, a case, a session of events.
+"""Contract of every implementation under test: an offer, a case, a session of events.
 
-A *subject* says what it offers and starts a *session* for a case; a session takes one event at a time and
-answers with the model after it (``x``) and any intermediate that it can show. Four levels, so that nobody is
-locked out:
+A *subject* says what it offers and starts a *session* for a case; a session takes one event at a time and answers with
+the model after it (``x``) and any intermediate that it can show. Four levels admit every kind of implementation:
 
 ========  ==========================================================  ============================
 level     what the judge sends                                         what the subject does itself
@@ -64,17 +63,18 @@ Blocks: TypeAlias = Mapping[str, Array]
 """A model, a gradient, a moment: named arrays, in the order of the case's ``x0``."""
 
 Buffers: TypeAlias = Mapping[str, Array]
-"""What a model carries beside its parameters, as BatchNorm does: statistics as floats, counters of a whole type."""
+"""Arrays that a model carries beside its parameters, as BatchNorm does: statistics as floats, counters of a whole type.
+"""
 
 Answer: TypeAlias = Mapping[str, "Blocks | Array | Sequence[Array] | float"]
-"""What a step returns: ``x`` and intermediates, each as blocks, as a list of arrays in the order of ``x0``, as
-one flat vector of all blocks in that order, or (scalars such as ``tau_eff``) as a number. Where the case has
-``buffers``, the server's after the step under that name, named as in the case."""
+"""Result of a step: ``x`` and intermediates, each as blocks, as a list of arrays in the order of ``x0``, as one flat
+vector of all blocks in that order, or (scalars such as ``tau_eff``) as a number. If the case has ``buffers``, also the
+server's buffers after the step under that name, named as in the case."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One thing that a subject can be judged on.
+    """Declaration of a subject: an algorithm that it can be judged on, at a level, under a reading.
 
     Attributes:
         algorithm: id in the catalogue (``fedspec list``).
@@ -115,7 +115,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class SubjectInfo:
-    """Who is judged: name, version, offers; ``variant`` tells two interfaces of one package apart, here or by offer."""
+    """Name, version, offers of a subject; ``variant`` separates two interfaces of one package, here or by offer."""
 
     name: str
     version: str
@@ -199,7 +199,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class ClientMessage:
-    """What one client sends at the end of a round.
+    """Message of a client at the end of a round.
 
     Attributes:
         client: its number.

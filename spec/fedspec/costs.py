@@ -1,6 +1,6 @@
-"""What an algorithm costs: the floats that are sent in a round, and those that are kept.
+"""Costs of an algorithm: the floats that are sent in a round, and the floats that are kept.
 
-The papers say little about it (FedAda2, L192 and L204; FedNova, L34 and L237; AFGA, Table 7; Fed-LAMB, L290); the
+The papers say little about costs (FedAda2, L192 and L204; FedNova, L34 and L237; AFGA, Table 7; Fed-LAMB, L290); the
 formulas follow from the algorithms, and the tests count them on the specification. Not counted: the sample sizes, which
 are known before the first round, whole numbers such as tau_i, the gradient itself, and the choice of participants.
 """
@@ -26,7 +26,7 @@ SYMBOLS: dict[str, str] = {
     "q": "sets of the cover: at most d, for a matrix with one set for each row and column their number",
     "|E|": "directed links: pairs i != j with W_ij > 0; 2n in a ring of n > 2",
 }
-"""What stands in the formulas."""
+"""Symbols of the formulas."""
 
 _TOKEN = re.compile(r"[0-9]+(?:\.[0-9]+)?|\|E\||[A-Za-z]\w*|\S")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -99,7 +99,7 @@ def _factor(tokens: deque[str], sizes: Mapping[str, int]) -> Fraction:
 
 
 def _unread(tokens: Collection[str], want: str) -> FedspecError:
-    """What is wrong with a formula at the first of the tokens that are left."""
+    """Error for a formula at the first of the tokens that are left."""
     there = f"{next(iter(tokens))!r} stands" if tokens else "it ends"
     return FedspecError(f"{there} where {want} is wanted")
 
@@ -128,4 +128,4 @@ class Costs:
 
 
 UNRECORDED = Costs(working="0", note="not recorded yet: the row says no costs")
-"""What a row has until somebody counts."""
+"""Costs of a row until its author counts them."""

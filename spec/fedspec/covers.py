@@ -24,7 +24,7 @@ from fedspec.records import record
 
 @runtime_checkable
 class AnyCover(Protocol):
-    """What SM3 asks of a cover of the coordinates."""
+    """Cover of the coordinates, as SM3 reads it."""
 
     @property
     def d(self) -> int:
@@ -159,7 +159,7 @@ def _by_length(rows: _Ragged) -> _Rows:
 
 
 def _reduced(reduce: Callable[[Array], Vector], x: Vector, rows: _Rows) -> Vector:
-    """One number for each row: what the coordinates of x that it names reduce to."""
+    """Numbers, one for each row: the reduction of the coordinates of x that the row names."""
     found = [reduce(gather(x, table)) for table in rows.tables]
     return found[0] if len(found) == 1 else gather(concatenate(found), rows.places)
 
@@ -237,7 +237,7 @@ class Slices:
 
     @cached_property
     def listed(self) -> Cover:
-        """The same cover, with its sets as numbers: as many as there are coordinates for each axis."""
+        """Cover with the same sets as numbers; each axis has as many numbers as there are coordinates."""
         found: list[tuple[int, ...]] = []
         start = 0
         for shape, axes in self._blocks():

@@ -11,7 +11,7 @@ from fedspec.contract import Level
 
 
 class Basis(StrEnum):
-    """What the text of a row was typed after; the value is what ``fedspec list`` prints."""
+    """Origin of the text of a row; ``fedspec list`` prints the value."""
 
     READ = "paper"
     CODE = "code"
@@ -21,7 +21,7 @@ class Basis(StrEnum):
 
     @property
     def words(self) -> str:
-        """What ``fedspec show`` prints."""
+        """Origin in words, as ``fedspec show`` prints it."""
         return _BASES[self]
 
 
@@ -55,7 +55,7 @@ def v0_at_least_tau_squared(algorithm: str) -> Requirement:
 
 
 def above_zero(algorithm: str, name: str) -> Requirement:
-    """That a hyper-parameter which may be 0 elsewhere is not."""
+    """Requirement that a hyper-parameter is above 0, which may be 0 elsewhere."""
     return Requirement(id=f"{algorithm}.{name}", words=f"{name} > 0", about=(name,), holds=lambda h: h[name] > 0)
 
 

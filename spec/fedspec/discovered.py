@@ -1,4 +1,4 @@
-"""What the files of a package say under a name, so that a new file joins by being there."""
+"""Values that the files of a package define under one name, so that a new file joins by being there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each hyper-parameter may be, by name: one name means one thing in the whole catalogue.
+"""Domains of the hyper-parameters, by name: one name means one thing in the whole catalogue.
 
 The table is the one home of a hyper-parameter. Rules read it to refuse bad input, ``fedspec show`` to explain, the
 suite to draw cases. Symbols (sympy, z3) have no value to check and pass.
@@ -168,7 +168,7 @@ DOMAINS: dict[str, Parameter] = {
 
 
 class Dimension(Enum):
-    """What a hyper-parameter is beside the changes of a model: how many times their factor multiplies it."""
+    """Power of the scale by which a hyper-parameter is multiplied when the model's changes are scaled."""
 
     RATIO = 0
     LENGTH = 1
@@ -179,7 +179,8 @@ DIMENSIONS: dict[str, Dimension] = {
     **dict.fromkeys(("eps", "tau", "m0", "m0_l", "clip_norm", "smooth", "radius"), Dimension.LENGTH),
     **dict.fromkeys(("v0", "v0_l", "v_hat0"), Dimension.SQUARE),
 }
-"""Of what is no ratio, as its name usually means it; a row may say otherwise of its own (``dimensions``)."""
+"""Dimensions of hyper-parameters that are no ratio, by the usual meaning of their name; a row may declare others
+(``dimensions``)."""
 
 
 def declare(name: str, parameter: Parameter) -> None:
@@ -215,11 +216,12 @@ PLANNED: dict[str, tuple[Domain, str]] = {
     "delay": (WHOLE, "number of versions of the model since the update was begun"),
     "tau_max": (WHOLE, "largest number of versions of the model since one of some updates was begun"),
 }
-"""What a rule counts and a plan says; no hyper-parameter, though a server's stabiliser is called tau as well."""
+"""Numbers that a rule counts and a plan contains; no hyper-parameter, though a server's stabiliser is called tau as
+well."""
 
 
 def is_number(x: Any) -> bool:
-    """Whether ``x`` has a value that can be compared: false for symbols."""
+    """True if ``x`` has a value that can be compared: false for symbols."""
     return _is_number(x.__class__) or hasattr(x, "value")
 
 
@@ -229,7 +231,7 @@ def _is_number(kind: type) -> bool:
 
 
 def is_real(x: Any) -> bool:
-    """Whether ``x`` may stand for one real number: a symbol may; a bool, a complex number, a list or a word may not."""
+    """True if ``x`` may be one real number: a symbol may; a bool, a complex number, a list or a word may not."""
     return _is_real(x.__class__) and hasattr(x, "__mul__")
 
 
@@ -239,12 +241,12 @@ def _is_real(kind: type) -> bool:
 
 
 def is_finite(number: Any) -> bool:
-    """Whether a number is neither NaN nor infinite; fractions are not, however large."""
+    """True if a number is neither NaN nor infinite; every fraction is finite, however large."""
     return (not isinstance(number, float) and isinstance(number, Rational)) or math.isfinite(number)
 
 
 def outside(value: Any, domain: Domain) -> bool:
-    """Whether a value is no real number, or one outside the domain, NaN or infinite; symbols are inside."""
+    """True if a value is no real number, outside the domain, NaN or infinite; symbols are inside."""
     # A round asks of every client, so what is most often given is answered first.
     if value.__class__ is int:
         return not domain.holds(value)

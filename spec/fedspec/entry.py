@@ -1,4 +1,4 @@
-"""What a row of the catalogue is: an algorithm with its rules, hyper-parameters, readings and what it can show."""
+"""Row of the catalogue: an algorithm with its rules, hyper-parameters, readings and shown intermediates."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LAST = 1000
 
 
 class Family(StrEnum):
-    """What sets an algorithm apart from federated averaging, in the order of the catalogue."""
+    """Difference between an algorithm and federated averaging, in the order of the catalogue."""
 
     LOCAL_SOLVERS = "local solvers"
     SERVERS = "servers"
@@ -86,30 +86,30 @@ def _when(a: Algorithm) -> Mapping[str, Rules]:
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """One row of the catalogue.
+    """Row of the catalogue.
 
     Attributes:
         id: stable slug.
-        family: what sets it apart; the catalogue goes by families.
-        place: where it stands in its family; those that do not say come last, by id.
+        family: its difference from federated averaging; the catalogue is sorted by families.
+        place: its place in its family; rows without a place come last, by id.
         title: one line in words.
-        source: where it is defined; starts with "external" when none of the five papers defines it.
-        basis: what its text was typed after: the publication, or code that says that it is it.
-        levels: where it can be judged.
-        rules: the rules it is made of, in the order they run; read off its functions, as are ``shows`` and ``when``.
+        source: place of its definition; starts with "external" when none of the five papers defines it.
+        basis: origin of its text: the publication, or code that claims to be the algorithm.
+        levels: levels at which it can be judged.
+        rules: its rules, in the order they run; read off its functions, as are ``shows`` and ``when``.
         readings: its published definitions; the first is canonical.
         shows: intermediates that the specification shows beside ``x``.
         run: its functions.
-        under: options of its rules in which it leaves no choice, where that is not their canonical reading.
+        under: options of its rules that it fixes to a value other than their canonical reading.
         when: rules that run under one value of an option only, by ``option=value``.
-        costs: what is sent in a round and what is kept, under the canonical reading.
-        traps: what implementers get wrong, in our words.
-        facts: what laws are asked of it by, as far as it cannot be read off the rest of the row.
-        denies: why it has not a fact that would be read off, or a law is not true of it: by the fact, or the law's id.
-        dimensions: what a hyper-parameter is compared with or added to, where it is not what its name usually is.
-        usual: what a hyper-parameter is where nobody says it, if not what its name usually is (:mod:`fedspec.usual`).
-        symbols: what its source writes, by our name for it, where the two differ in more than the alphabet.
-        aliases: other names that are taken for its id where somebody asks for it, each with where it is called so.
+        costs: floats that are sent in a round and kept, under the canonical reading.
+        traps: common mistakes of implementers, in our words.
+        facts: facts by which laws choose it, except for the facts that are read off the rest of the row.
+        denies: reasons why it lacks a fact that would be read off, or breaks a law: by the fact, or the law's id.
+        dimensions: dimensions of its hyper-parameters, if not the usual ones of their names.
+        usual: default values of its hyper-parameters, if not the usual ones of their names (:mod:`fedspec.usual`).
+        symbols: its source's symbols, by our name, where the two differ in more than the alphabet.
+        aliases: other names that lookups accept for its id, each with its source.
     """
 
     id: str
@@ -135,7 +135,7 @@ class Algorithm:
     aliases: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, *facts: Fact) -> bool:
-        """Whether it has all of these facts."""
+        """True if it has all of these facts."""
         return self.known.issuperset(facts)
 
     @cached_property
@@ -144,21 +144,21 @@ class Algorithm:
         return frozenset({*self.facts, *(fact for fact, shows in READ_OFF.items() if shows(self))}) - {*self.denies}
 
     def dimension(self, name: str) -> Dimension:
-        """What a hyper-parameter of its is, in terms of the changes."""
+        """Dimension of one of its hyper-parameters, in terms of the changes."""
         return self.dimensions.get(name, DIMENSIONS.get(name, Dimension.RATIO))
 
     def runs(self, rule: str) -> bool:
-        """Whether a rule of that name is among its rules."""
+        """True if a rule of that name is among its rules."""
         return any(r.__name__ == rule for r in self.rules)
 
     @property
     def event(self) -> str:
-        """What one step of a program is: a round, an exchange or an arrival."""
+        """Step of a program: a round, an exchange or an arrival."""
         return self.run.event if isinstance(self.run, Program) else ""
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """What else the cases of a program carry."""
+        """Further fields that the cases of a program carry."""
         return self.run.takes if isinstance(self.run, Program) else ()
 
     @property
@@ -168,7 +168,7 @@ class Algorithm:
 
     @property
     def losses(self) -> bool:
-        """Whether its server reads what clients lose."""
+        """True if its server reads the clients' losses."""
         return isinstance(self.run, Method) and self.run.losses
 
     def shows_at(self, level: Level) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ class Algorithm:
         return tuple(n for n in self.numbers if n in read or not (n in spared or DOMAINS[n].of_clients))
 
     def unseen(self, level: Level) -> dict[str, int]:
-        """What its record asks for and no function reads at a level, each with a number that its domain has."""
+        """Hyper-parameters that its record requires and no function reads at a level, each with a valid number."""
         if isinstance(self.run, LocalSolver):
             return {}
         unread = {*self.numbers} - {*self.numbers_at(level)}
@@ -255,7 +255,7 @@ class Algorithm:
 
     @property
     def plays(self) -> Mapping[str, tuple[str, ...]]:
-        """What plays a part under some values of an option only: these, as ``option=value``."""
+        """Options under which a hyper-parameter plays a part, as ``option=value``."""
         return self.run.plays if isinstance(self.run, LocalSolver) else self.run.hyper.plays
 
     def idle(self, options: Mapping[str, str]) -> tuple[str, ...]:
@@ -311,7 +311,7 @@ class Algorithm:
 # A row with another function in it is another row, often of the same record, and a diagnosis makes thousands of them.
 @lru_cache(maxsize=256)
 def _given(by: typing.Any) -> dict[str, str]:
-    """What a record's fields, or a rule's parameters, are unless told; SM3's sets are the slices along each axis."""
+    """Defaults of a record's fields, or of a rule's parameters, as strings; SM3's sets are slices along each axis."""
     told = fields(by) if isinstance(by, type) else inspect.signature(by).parameters.values()
     return {**{p.name: str(p.default) for p in told}, "cover": str(CoverName.AXES)}
 

@@ -53,7 +53,7 @@ class PluginError(FedspecError):
 
 
 def none_called(what: str, name: str, known: Iterable[str], command: str) -> UnknownNameError:
-    """What to raise for a name that nothing has: the names most like it, and the command that lists them all."""
+    """Error for an unknown name: the most similar names, and the command that lists all names."""
     return UnknownNameError(f"{what}: none is called {name!r}; {nearest(name, known)}`{command}` lists them")
 
 
@@ -67,15 +67,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 SOURCES = {"fedspec": ".", "fedspec-torch": "./impl", "fedspec-proofs": "./proofs_check"}
-"""Where the distributions are in fedspec's source."""
+"""Places of the distributions in fedspec's source."""
 
 
 def to_install(extras: str, distribution: str = "fedspec") -> str:
-    """How a user installs a distribution: none is on an index, so from fedspec's source or from its wheel.
+    """Command that installs a distribution: none is on an index, so from fedspec's source or from its wheel.
 
     Args:
-        extras: those that are needed, as in ``certify,solvers``; empty: none.
-        distribution: which one of ``SOURCES``.
+        extras: the needed extras, as in ``certify,solvers``; empty: none.
+        distribution: one of ``SOURCES``.
     """
     from fedspec import __version__
 

@@ -52,11 +52,11 @@ class Method:
     local: Callable[[Any, Vector, Oracle, int], Vector]
     norm: Callable[[Any, int], Scalar]
     whole: bool = False
-    """Whether the server needs all changes at once, since it reads them more than once or puts them in order: at scale
-    they are then held together, and not weighed as they come."""
+    """True if the server reads the changes more than once or sorts them. They are then all kept in memory instead of
+    being summed as they arrive."""
     losses: bool = False
-    """Whether the server reads what clients lose, F_i at the model that the round began with, which their messages then
-    carry: clients know their objectives, and not gradients alone."""
+    """True if the server reads the clients' losses, F_i at the model that the round began with, which their messages
+    then carry: clients know their objectives, and not gradients alone."""
     reads: tuple[str, ...] = ()
     """Hyper-parameters of the clients that the server needs too, at level server as well."""
 
@@ -75,7 +75,7 @@ class LocalSolver:
     begin: Callable[..., Any] | None = None
     """Called with the model, and with ``v0`` and the cover where it has such parameters; None: the model itself."""
     plays: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What plays a part under some values of an option only, as ``Hyper.plays`` says it: a solver has no record."""
+    """Options under which a hyper-parameter plays a part, in the form of ``Hyper.plays``: a solver has no record."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,8 @@ from fedspec.domains import DOMAINS, require
 from fedspec.errors import ParameterError, PlanError
 
 VARYING = ("eta", "eta_l", "mu", "rho", "gamma")
-"""What an event may say anew: the rates, and what else a local step of the papers has for each client and round.
+"""Hyper-parameters that an event may set: the rates, and the other numbers of the papers' local steps by client and
+round.
 
 Decays of moments are not among them: corrections by 1 - beta^t know one beta for all t.
 """

@@ -21,7 +21,7 @@ NOT_GIVEN: typing.Any = None
 
 @cache
 def keywords(rule: Callable[..., typing.Any]) -> tuple[str, ...]:
-    """What a rule takes by keyword."""
+    """Keyword parameters of a rule."""
     parameters = inspect.signature(rule).parameters.values()
     return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
@@ -110,7 +110,7 @@ class Hyper(metaclass=_Asking):
 
 
 def plays_part(plays: Mapping[str, tuple[str, ...]], name: str, options: Mapping[str, str]) -> bool:
-    """Whether a hyper-parameter or option plays a part under the options."""
+    """True if a hyper-parameter or option plays a part under the options."""
     return name not in plays or any(options[n] == v for n, _, v in (said.partition("=") for said in plays[name]))
 
 

@@ -13,21 +13,21 @@ from fedspec.errors import UnknownNameError, nearest
 
 @dataclass(frozen=True, kw_only=True)
 class Paper:
-    """One of the five.
+    """Paper of the five.
 
     Attributes:
-        key: what the ids of its claims and invariants begin with.
-        name: what it is called here.
-        title: its title, as the text has it that is specified.
+        key: beginning of the ids of its claims and invariants.
+        name: its short name here.
+        title: its title in the specified text.
         authors: in their order.
-        year: when it was published at the venue.
-        venue: where; a preprint where no venue is known.
-        arxiv: its number on arXiv; empty where it is not known to be there.
+        year: year of publication at the venue.
+        venue: venue; "preprint" if no venue is known.
+        arxiv: its number on arXiv; empty if it is not known to be there.
         openreview: its id on OpenReview; likewise.
-        specified: which text the specification follows.
-        later: what other versions are known to change; empty where none is known to.
-        published: the title at the venue, where it is another one.
-        used: what the catalogue takes from it.
+        specified: the text that the specification follows.
+        later: known changes of other versions; empty if none is known.
+        published: the title at the venue, if it differs.
+        used: the part of the paper in the catalogue.
     """
 
     key: str
@@ -51,7 +51,7 @@ class Paper:
 
     @property
     def links(self) -> dict[str, str]:
-        """Where it can be read: its ids, and their addresses."""
+        """Addresses of the paper, by its ids."""
         ids = {
             f"arXiv {self.arxiv}": f"https://arxiv.org/abs/{self.arxiv}",
             f"OpenReview {self.openreview}": f"https://openreview.net/forum?id={self.openreview}",

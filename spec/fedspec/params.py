@@ -17,13 +17,13 @@ LARGEST = 2**48
 
 
 def is_whole(n: object) -> bool:
-    """Whether something is a whole number and no truth value."""
+    """True for a whole number that is no truth value."""
     # What nearly all are is answered first.
     return n.__class__ is int or (isinstance(n, Integral) and not isinstance(n, bool))
 
 
 def size(name: str, shape: Sequence[int]) -> int:
-    """How many coordinates a block of that shape has.
+    """Number of coordinates of a block of that shape.
 
     Raises:
         ShapeError: a length is negative or not a whole number, or there are more coordinates than can be.
@@ -65,7 +65,7 @@ def unflatten(x: Vector, like: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def layers(shapes: Mapping[str, Sequence[int]]) -> tuple[slice, ...]:
-    """Where each block lies in the flat view, in order.
+    """Place of each block in the flat view, in order.
 
     Raises:
         ShapeError: a block has a length that is none.
@@ -88,7 +88,7 @@ def check_layers(layers: Sequence[slice], d: int) -> None:
 
 
 def matrices(shapes: Sequence[Sequence[int]], d: int) -> list[tuple[slice, tuple[int, int]]]:
-    """Where each block lies in the flat view, with the numbers of its rows and columns.
+    """Place of each block in the flat view, with the numbers of its rows and columns.
 
     Raises:
         ShapeError: a block has not two axes, or together they have not d coordinates.

@@ -13,10 +13,10 @@ import tomllib
 from typing import Any
 
 DEEPEST = 100
-"""How deep lists and objects may be nested; nothing that fedspec writes is nested a fifth as deep."""
+"""Largest depth of nested lists and objects; no file of fedspec is nested a fifth as deep."""
 
 MOST_DOTS = 32
-"""How many dots a key of TOML may have."""
+"""Largest number of dots in a key of TOML."""
 
 TOO_DEEP = f"its lists or objects are nested too deeply, more than {DEEPEST} times"
 

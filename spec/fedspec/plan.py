@@ -34,7 +34,7 @@ class Valued(Protocol):
 
 @record
 class Setup:
-    """What is known before the first round.
+    """Sample sizes and shapes that are known before the first round.
 
     Attributes:
         examples: the sample size n_i of every client.
@@ -55,13 +55,13 @@ class Setup:
 
     @property
     def clients(self) -> int:
-        """How many clients there are."""
+        """Number of clients."""
         return len(self.examples)
 
 
 @record
 class Plan:
-    """One synchronous round: who takes part, how many local steps each, how many examples each holds.
+    """Plan of a synchronous round: its participants, each one's number of local steps and of examples.
 
     Attributes:
         participants: numbers of the clients.
@@ -151,7 +151,7 @@ class Plan:
 
 @record
 class Exchange:
-    """One round among peers: local steps, each followed by an exchange of models.
+    """Plan of a round among peers: local steps, each followed by an exchange of models.
 
     Attributes:
         senders: S_r, whose changes the server receives; empty where there is no server.
@@ -193,7 +193,7 @@ class Exchange:
 
 @record
 class Arrival:
-    """One update reaches the server of an asynchronous algorithm.
+    """Arrival of an update at the server of an asynchronous algorithm.
 
     Attributes:
         client: whose it is.
@@ -242,7 +242,7 @@ def check_clients(what: str, who: Iterable[Any], n: int) -> None:
 
 @record
 class Message:
-    """What a client sends after its local steps.
+    """Message of a client after its local steps.
 
     Attributes:
         delta: its change, local model minus the model it started from (it points downhill).
@@ -263,7 +263,7 @@ class Message:
 
 @record
 class Messages:
-    """What the participants of a round send, one entry for each.
+    """Messages of a round's participants, an entry for each participant.
 
     Attributes:
         deltas: their changes as a stack [n, d].
@@ -291,4 +291,4 @@ class Messages:
 
 
 Inbox: TypeAlias = Messages | Sequence[Message]
-"""What a server receives in a round, together or one by one."""
+"""Messages that a server receives in a round, together or one by one."""

@@ -60,9 +60,10 @@ def entries(name: str) -> dict[str, Any]:
 
 
 def is_own(module: str) -> bool:
-    """Whether the functions of a module are those of own algorithms, by its dotted name.
+    """True if the functions of a module, given by its dotted name, belong to a user's own algorithms.
 
-    A plugin is one module, or with those beside it a package; what its mistakes edit is of it, wherever it stands.
+    A plugin is one module, or a package with the modules beside it; its mutants edit its own functions, wherever it
+    stands.
     """
     names, packages = _rooms()
     return module in names or module.startswith(packages)
@@ -93,7 +94,7 @@ def load(name: str) -> ModuleType:
 
 
 def blamed(error: BaseException) -> str:
-    """Whose fault an unexpected error is: the line of a plugin that was running last, else fedspec's or a plugin's."""
+    """Owner of an unexpected error: the line of a plugin that ran last, else fedspec or a plugin."""
     own = [*loaded(), *(m for name, m in [*sys.modules.items()] if is_own(name) and getattr(m, "__file__", None))]
     files = {module.__file__: where(module) for module in own}
     lines = [
@@ -138,7 +139,7 @@ def _run(path: Path) -> ModuleType:
 
 
 def _refused(where: str, error: BaseException, beside: str = "") -> PluginError:
-    """What to raise for a file that does not run: its own last line that did, and the error."""
+    """Error for a file that does not run: the file's own last line that ran, and the original error."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == where]
     line = f", line {frames[-1].lineno}" if frames else ""
     kind = "" if isinstance(error, PluginError) else f"{type(error).__name__}: "

@@ -18,11 +18,11 @@ from fedspec.errors import PlanError
 from fedspec.plan import Arrival, Oracle, Plan, Valued
 
 Client: TypeAlias = Callable[..., Any]
-"""What one client does: a function of its number i, the model x that it receives, its gradient and its number of steps
-tau; and of ``strategy``, ``Xi`` and ``u`` where the plan names one for each participant.
+"""Work of a client: a function of its number i, the model x that it receives, its gradient and its number of steps tau;
+and of ``strategy``, ``Xi`` and ``u`` if the plan names one for each participant.
 
 A population may call it for several clients at once that take equally many steps with one strategy: i is then a list, x
-a stack with a row for each, so is u, Xi is a column, and what it returns has a row for each.
+a stack with a row for each, so is u, Xi is a column, and its result has a row for each.
 """
 
 
@@ -35,11 +35,11 @@ class Population(Protocol):
         ...
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """What the function gives for every participant, in their order."""
+        """Results of the function for every participant, in their order."""
         ...
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Stack:
-        """What the function gives for every arrival, in their order, each from a model of its own."""
+        """Results of the function for every arrival, in their order, each from a model of its own."""
         ...
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
@@ -52,7 +52,7 @@ Clients: TypeAlias = Sequence[Oracle] | Population
 
 
 def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
-    """What every participant of a round returns, in their order.
+    """Results of a round's participants, in their order.
 
         for i in S:  client(i, x, g_i, tau_i)
 
@@ -78,13 +78,13 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
 
 
 def _named(plan: Plan) -> dict[str, Sequence[Any]]:
-    """What the plan says of each participant beside its steps, by the names under which a client takes it."""
+    """Values of the plan for each participant, except for its steps, by the names of the client's parameters."""
     said = (("strategy", plan.strategies), ("Xi", plan.scales), ("u", plan.draws))
     return {name: values for name, values in said if values}
 
 
 def one_by_one(own: Sequence[Client], clients: Clients, plan: Plan, x: Vector) -> Any:
-    """What every participant of a round returns, in their order, where each has a function of its own."""
+    """Results of a round's participants, in their order, if each has a function of its own."""
     named = {**_named(plan), **({"u": [array(u, x) for u in plan.draws]} if plan.draws else {})}
     gradient: Any = clients
     rows = []
@@ -117,7 +117,7 @@ def downloaded(versions: Sequence[Vector], delay: int) -> Vector:
 
 
 def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], versions: Sequence[Vector]) -> Any:
-    """What the client of each arrival sends, begun from the version that it downloaded.
+    """Results of the clients of all arrivals, each begun from the version that the client downloaded.
 
         for each arrival (i, K, delay):  client(i, x_mu, g_i, K)    with mu = t - delay
 

@@ -71,7 +71,7 @@ def _taken_apart(record: Any) -> tuple[list[str], list[Any], _Rest]:
 
 
 class _Rest(NamedTuple):
-    """What is no part of a record: the names of the parts, and what is fixed; itself, where all of it is."""
+    """Remainder of a record: the names of its parts, and its fixed fields; the record itself if it has no parts."""
 
     names: tuple[str, ...]
     fixed: tuple[tuple[str, Any], ...]

@@ -300,15 +300,16 @@ def shown(state: Any) -> dict[str, Array]:
 
 
 def numbers_of(state: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Of some names those of single numbers in a state."""
+    """Fields of a state that are single numbers, of the given names."""
     return {n: v for n, v in _fields(state, names).items() if is_real(v) or getattr(v, "ndim", 1) == 0}
 
 
 def held(state: Any, names: Sequence[str], event: str) -> dict[str, Any]:
-    """What a program's state holds of some names, where its step says nothing of them.
+    """Fields of a program's state under some names, for intermediates that its step doesn't return.
 
-    The rows of a state are of all clients, and what is shown has a row for each participant: so rows are of an exchange
-    alone, in which all take part. Between late updates a state stays as it is; what is new the step says.
+    A state has rows for all clients, but an intermediate has a row for each participant: so rows count for an exchange
+    only, in which every client takes part. Between late updates a state stays as it is; the step returns each new
+    value.
     """
     most = {"round": 1, "exchange": 2}.get(event, -1)
     return {n: v for n, v in _fields(state, names).items() if getattr(v, "ndim", 0 if is_real(v) else 3) <= most}
@@ -355,8 +356,8 @@ VARIED: tuple[tuple[str, Level, str, dict[str, str], Literal["rounds", "clients"
     ("fedbuff", "trace", "", {}, "rounds"),
     ("dsgd", "trace", "", {}, "rounds"),
 )
-"""Where rates by round are offered: one algorithm of each kind, since one function reads them for all;
-and two readings that nothing else tells apart."""
+"""Offers with rates by round: one algorithm of each kind, since one function reads the rates for all; and two readings
+that no other offer distinguishes."""
 
 
 def offers_varied() -> Iterator[Offer]:
@@ -367,7 +368,7 @@ def offers_varied() -> Iterator[Offer]:
 
 
 def session_of(algorithm: Algorithm, level: Level) -> type[SolverSession | MethodSession | ProgramSession]:
-    """What sessions of an algorithm are at a level."""
+    """Class of an algorithm's sessions at a level."""
     if isinstance(algorithm.run, LocalSolver):
         return SolverSession
     if isinstance(algorithm.run, Program) and (level != "server" or not algorithm.served):

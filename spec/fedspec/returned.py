@@ -1,4 +1,4 @@
-"""What a step of an algorithm returns: the new state, and beside it what it shows by name."""
+"""Checks of an algorithm step's result: the new state, and the shown intermediates by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WANTED = "want (state, shown): the new {state}, then what is shown by name, {{}}
 
 
 def keeping(step: Callable[..., Any]) -> Callable[..., Any]:
-    """The same step or server, which is called with the record, the state before and more, held to what it returns."""
+    """Wrap a step or server, which takes the record, the state and more, so that its result is checked."""
 
     @functools.wraps(step)
     def call(h: Any, state: Any, *more: Any) -> Any:
@@ -25,15 +25,15 @@ def keeping(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def pair(returned: Any, by: Callable[..., Any], before: Any) -> tuple[Any, Mapping[str, Any]]:
-    """What a step has returned, if it is a state and what it shows.
+    """Check that a step returned a state and a mapping of intermediates, and return both.
 
     Args:
-        returned: whatever it was.
+        returned: the step's result.
         by: the step.
         before: the state before it.
 
     Raises:
-        PluginError: it is something else; with the function, its file and what is wanted.
+        PluginError: the result is something else; with the function, its file and the wanted result.
     """
     is_pair = isinstance(returned, tuple) and len(returned) == 2
     if is_pair and is_state(returned[0], before) and isinstance(returned[1], Mapping):
@@ -43,7 +43,7 @@ def pair(returned: Any, by: Callable[..., Any], before: Any) -> tuple[Any, Mappi
 
 
 def check_state(returned: Any, by: Callable[..., Any]) -> Any:
-    """What ``init`` or a local rule has returned, if it is a model or a record with one.
+    """Check that ``init`` or a local rule returned a model or a record with one, and return it.
 
     Raises:
         PluginError: it is something else; with the function, its file and what is wanted.
@@ -54,7 +54,7 @@ def check_state(returned: Any, by: Callable[..., Any]) -> Any:
 
 
 def is_state(value: Any, before: Any) -> bool:
-    """Whether something is a state: of the kind of the one before, or a model, or a record that has one."""
+    """True for a state: of the type of the state before, or a model, or a record with a model."""
     return type(value) is type(before) or namespace(value) is not None or hasattr(value, "x")
 
 

@@ -1,4 +1,4 @@
-"""What makes a function a rule: its equations are read off its docstring, its arguments are checked.
+"""Decorator of a rule: it reads the equations off the docstring and checks the arguments.
 
 A rule's docstring prints each equation on a line that ends in the equation's id::
 
@@ -55,7 +55,7 @@ _EQUATION = re.compile(
 
 @dataclass(frozen=True)
 class Equation:
-    """One printed equation of a rule, and the options under which it runs."""
+    """Equation that a rule prints, and the options under which it runs."""
 
     id: str
     text: str
@@ -156,7 +156,7 @@ def _axes(name: str, value: Any, annotation: str) -> list[Shaped]:
 # Rules are called for every step of every client, with arrays of the same few shapes.
 @functools.lru_cache(maxsize=4096)
 def _complaint(arrays: tuple[tuple[tuple[int, ...], tuple[str, ...], type, Any], ...]) -> str:
-    """What is wrong, if axes of one name differ in length, or stacks in their clients, or floats in their type."""
+    """Complaint if axes of one name differ in length, stacks in their clients, or floats in their type; else empty."""
     # Beside a stack that a rule takes as such, a vector is one: it would be spread over the rows.
     sizes: dict[str, Any] = {"1": 1}
     if any(axes == _AXES["Stack"] for _, axes, *_ in arrays):

@@ -168,9 +168,9 @@ def where_less(a: Any, b: Any, x: Any, y: Any) -> Any:
 
 
 def keep_largest(xs: Sequence[Any], k: int) -> list[Any]:
-    """Those of some numbers that are among the k largest in size, 0 in the place of the others.
+    """Numbers with every one replaced by 0 that is not among the k largest in size.
 
-    Of equal sizes those that come first are kept.
+    Of equal sizes, the first ones are kept.
     """
     if k >= len(xs):
         return list(xs)

@@ -25,13 +25,13 @@ DIGESTS = "digests.json"
 """Beside the schemas: the digest of each, since one that was edited would let other things pass."""
 
 DEEPEST = 32
-"""How deep lists of numbers may be nested: what every version of NumPy can hold."""
+"""Largest depth of nested lists of numbers: the depth that every version of NumPy can hold."""
 
 WORDS = {"nan", "inf", "-inf"}
 """Numbers that JSON does not have."""
 
 _TOO_LARGE = (1 << 1024) - (1 << 970)
-"""What rounds to more than the largest float64."""
+"""Smallest integer that rounds to more than the largest float64."""
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "null": ("null", lambda v: v is None),
@@ -169,7 +169,7 @@ def _kinds(direction: str) -> dict[str, Check]:
 
 
 def _compiled(schema: Mapping[str, Any]) -> Check:
-    """One check of all that a schema asks."""
+    """Check of everything that a schema requires."""
     if "$ref" in schema:
         # Looked up when it is used: a definition may be part of itself.
         name = schema["$ref"].rpartition("/")[2]
@@ -301,7 +301,7 @@ _MAKERS: dict[str, Callable[[Mapping[str, Any]], Check]] = {
     "minimum": _limited,
     "exclusiveMinimum": _limited,
 }
-"""What each keyword asks, in the order in which it is looked at."""
+"""Makers of checks by keyword of the schema, in the order in which they run."""
 
 
 def _nothing(value: Any, where: str) -> None:

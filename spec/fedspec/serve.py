@@ -171,7 +171,7 @@ def _fingerprint(value: Any) -> Any:
 
 @functools.cache
 def _nature(kind: type) -> str | tuple[str, ...]:
-    """What instances of a class hold; of a record, the names of its fields."""
+    """Kind of an instance of a class: array, mapping, sequence or plain; for a record, the names of its fields."""
     if issubclass(kind, np.ndarray):
         return "array"
     if issubclass(kind, Mapping):
@@ -182,7 +182,7 @@ def _nature(kind: type) -> str | tuple[str, ...]:
 
 
 def _place(error: Exception) -> str:
-    """Where an exception that is not fedspec's own was raised."""
+    """Place where an exception was raised that is not fedspec's own."""
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, ContractError) or not frames:
         return ""

@@ -1,7 +1,7 @@
-"""What a hyper-parameter is where nobody says it: numbers to begin with, which are tuned for nothing.
+"""Default values of hyper-parameters: numbers to begin with, which are tuned for nothing.
 
-The command ``fedspec simulate`` and ``fedspec_torch.simulate`` take them alike. Rules and the judge
-take none, the optimisers two: what else they are not given they ask for.
+The command ``fedspec simulate`` and ``fedspec_torch.simulate`` use all of them, the optimisers two; rules and the judge
+use none and require every hyper-parameter.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ BY_NAME: dict[str, float] = {
 """By what its name means in the whole catalogue; a row may say otherwise of its own (``usual``)."""
 
 ADAPTIVE: dict[str, float] = {"eta": 0.03}
-"""The same where the server divides by a root of its second moment: each coordinate then moves by about eta."""
+"""Rate of a server that divides by a root of its second moment: each coordinate then moves by about eta."""
 
 LOCALLY: dict[str, float] = {"eta_l": 0.01}
-"""The same where clients do, by an average."""
+"""Rate of clients that divide by the root of an average."""
 
 LEFT_OUT: dict[str, float] = {"v0": 0.0, "epoch": 1}
-"""What the optimisers take: an accumulator that begins at zero, and a delay that counts steps."""
+"""Defaults of the optimisers: an accumulator that begins at zero, and a delay that counts steps."""
 
 
 def needed(row: Algorithm, options: Mapping[str, str]) -> tuple[str, ...]:
@@ -75,10 +75,11 @@ def needed(row: Algorithm, options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def usual(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] | None = None) -> dict[str, float]:
-    """What is taken of an algorithm's hyper-parameters that are not given; nothing for local solvers.
+    """Default values of an algorithm's hyper-parameters that are not given; empty for local solvers.
 
-    These are the ones that have no default, those that the row has a number for, and those whose default the reading
-    does not allow. Where tau is given and v0 is not, v0 is tau^2, which is the least that readings ask.
+    Defaults are for hyper-parameters without a default in the record, for those that the row has a number for, and for
+    those whose record's default the reading rejects. If tau is given and v0 is not, v0 is tau^2, the least value that
+    readings allow.
 
     Args:
         row: the algorithm.
@@ -108,7 +109,7 @@ def usual(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] |
 
 
 def unsaid(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] | None = None) -> dict[str, float]:
-    """What every hyper-parameter is that plays a part and is not given: as usual, or by default; none of solvers'.
+    """Defaults of all hyper-parameters that play a part and aren't given, the record's included; empty for solvers.
 
     Raises:
         UnknownNameError: there is no such reading, option, or value of an option.
@@ -123,7 +124,7 @@ def unsaid(row: Algorithm, reading: str | None = None, given: Mapping[str, Any] 
 
 
 def _by_place(asked: tuple[str, ...]) -> dict[str, float]:
-    """What other hyper-parameters beside it make of a rate."""
+    """Defaults of rates that depend on the other hyper-parameters beside them."""
     found: dict[str, float] = {}
     if {*STABILISERS, "v_hat0"} & {*asked} and "eta" in asked:
         found |= ADAPTIVE

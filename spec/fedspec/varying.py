@@ -26,7 +26,7 @@ Making: TypeAlias = Callable[[Any], Client]
 """From a record of hyper-parameters to what a client does under it."""
 
 Form: TypeAlias = Callable[..., Any]
-"""The same, where it is a form of the step's text; called with the record as ``h``."""
+"""Form of a step's text; called with the record as ``h``."""
 
 
 def of_round(h: Any, given: Given) -> Any:
@@ -96,10 +96,10 @@ def stepped(
 
 
 def owning(clients: Clients, own: Making, h: Any) -> Any:
-    """The same clients, each of which does what is made of its own record; a population brings a form of this.
+    """Clients that each do the work made from a record of their own; a population brings a form of this.
 
     Raises:
-        PlanError: it brings none.
+        PlanError: the population brings none.
     """
     form = getattr(clients, "owning", None)
     if form is None and not hasattr(clients, "__getitem__"):
@@ -122,24 +122,24 @@ class Own:
         return len(self.clients)
 
     def each(self, client: Client, plan: Plan, x: Vector) -> Any:
-        """What the function made for each participant gives, in their order."""
+        """Results of the functions made for each participant, in their order."""
         made = [self.own(h_i) for h_i in of_each(self.h, plan.hyper, len(plan.steps))]
         return one_by_one(made, self.clients, plan, x)
 
     def each_arrival(self, client: Client, arrivals: Sequence[Arrival], x_mu: Sequence[Vector]) -> Any:
-        """What the function made for each arrival gives, in their order."""
+        """Results of the functions made for each arrival, in their order."""
         gradient: Any = self.clients
         made = [self.own(of_round(self.h, a.hyper)) for a in arrivals]
         late = zip(made, arrivals, x_mu, strict=True)
         return stacked([client(a.client, x, gradient[a.client], a.steps) for client, a, x in late])
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
-        """Those of the clients as they are: where models mix between steps, an event has one number for all."""
+        """Gradients of the clients as they are: if models mix between steps, one number is for all clients."""
         return gradients(self.clients, S, t, X)
 
 
 class _Found(Exception):
-    """What a client does, found where a step hands its clients over."""
+    """Signal with a client's work, raised when a step hands its clients over."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -161,12 +161,12 @@ class _Asking:
         raise _Found(client)
 
     def gradients(self, S: Sequence[int], t: int, X: Stack) -> Stack:
-        """Those that a step asks for before it hands its clients over."""
+        """Gradients that a step asks for before it hands its clients over."""
         return gradients(self.clients, S, t, X)
 
 
 def client_under(step: Callable[..., Any], h: Any, state: Any, clients: Clients, *events: Any) -> Client:
-    """What one of the clients does in a step under a record of its own."""
+    """Work of a client in a step under a record of its own."""
     try:
         step(h, state, _Asking(clients), *events)
     except _Found as found:

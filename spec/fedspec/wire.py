@@ -56,7 +56,7 @@ EVENTS: dict[str, type] = {
 
 
 _PLAIN = {int, bool, str, type(None)}
-"""What is its own JSON value."""
+"""Types whose values are their own JSON values."""
 
 
 def encode(value: Any) -> Any:
@@ -104,7 +104,7 @@ UNTOLD: dict[type, tuple[str, ...]] = {
 
 
 def is_nothing(value: Any) -> bool:
-    """Whether a field says nothing: None, or a mapping without entries."""
+    """True if a field is empty: None, or a mapping without entries."""
     return value is None or (isinstance(value, Mapping) and not value)
 
 
@@ -140,7 +140,7 @@ def decode_request(line: str | bytes) -> dict[str, Any]:
 
 
 REPLIES = {"hello": "info", "step": "answer"}
-"""What the reply to a command carries; to the others it carries nothing."""
+"""Content of the replies by command; the reply to another command is empty."""
 
 
 def decode_reply(line: str | bytes, command: str) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def decode_buffers(value: Mapping[str, Any] | None, dtype: str = "float64") -> d
 
 
 def _counts(array: Any) -> bool:
-    """Whether every number in nested lists is written as a whole one, without a point, and fits into 64 bits."""
+    """True if every number in nested lists is an integer, written without a point, that fits into 64 bits."""
     if isinstance(array, list):
         return bool(array) and all(map(_counts, array))
     return type(array) is int and -(1 << 63) <= array < 1 << 63

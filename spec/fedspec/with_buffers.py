@@ -17,7 +17,7 @@ from fedspec.errors import ContractError
 from fedspec.reference import SUBJECT as PLAIN
 
 ALGORITHMS = ("fedavg", "fedadam")
-"""Whose servers are offered so: one that averages models, and one whose step is none of them."""
+"""Algorithms whose servers are offered with buffers: one averages models, the other takes another kind of step."""
 
 
 class BufferedSession:

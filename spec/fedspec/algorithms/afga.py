@@ -98,20 +98,20 @@ def serve(h: Any, state: AmsGrad, delta: Vector) -> tuple[AmsGrad, dict[str, Any
 
 
 def step(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
-    """One round of AFGA."""
+    """Run one round of AFGA."""
     check_senders(plan)
     delta = change(h, state.x, clients, plan)
     return serve(h, state, delta)
 
 
 def gossip_fedamsgrad(h: Afga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
-    """One round of FedAMSGrad with gossip: AFGA with S_(r,t) = S_r."""
+    """Run one round of FedAMSGrad with gossip: AFGA with S_(r,t) = S_r."""
     check_one_set(plan)
     return step(h, state, clients, plan)
 
 
 def step_adapted(h: AdaptedAfga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
-    """One round of communication-adapted AFGA."""
+    """Run one round of communication-adapted AFGA."""
     check_senders(plan)
     if h.sampling is Sampling.ROUND:
         check_one_set(plan)

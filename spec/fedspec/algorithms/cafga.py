@@ -123,7 +123,7 @@ def change_adapted(h: AdaptedCafga, x: Vector, clients: Clients, plan: Exchange)
 
 
 def step(h: Cafga, state: State, clients: Clients, plan: Exchange) -> tuple[State, dict[str, Any]]:
-    """One round of CAFGA."""
+    """Run one round of CAFGA."""
     check_rows(plan, len(clients))
     check_clusters(plan, clusters_of(plan, len(clients)))
     delta, X = change(h, state.x, state.X, clients, plan)
@@ -132,7 +132,7 @@ def step(h: Cafga, state: State, clients: Clients, plan: Exchange) -> tuple[Stat
 
 
 def step_adapted(h: AdaptedCafga, state: AmsGrad, clients: Clients, plan: Exchange) -> tuple[AmsGrad, dict[str, Any]]:
-    """One round of communication-adapted CAFGA."""
+    """Run one round of communication-adapted CAFGA."""
     clusters = clusters_of(plan, len(clients))
     check_clusters(plan, clusters)
     if h.sampling is Sampling.ROUND:

@@ -32,7 +32,7 @@ Step = tuple[Waiting, dict[str, Any]]
 Stepped = tuple[Any, dict[str, Any]]
 
 SYMBOLS = {"delta_i": "-Delta^i_mu", "delta": "-Delta_t", "buffer": "m = |S_t|", "K": "K_(t,i)"}
-"""What the paper writes, in the rows of all its algorithms."""
+"""Symbols of the paper that differ from ours, for the rows of all its algorithms."""
 
 PER_STEP = "an update is divided by its own K, in steps, not by a sum of them; the buffer is divided by m"
 RESCALE = "after division by K rates are about K times those of FedAvg, and tau 1/K of them"

@@ -71,14 +71,14 @@ def dadam(h: Dadam, state: AdaptivePeers, clients: Clients, plan: Exchange) -> t
 
 
 def local_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> AdaptivePeers:
-    """One step that divides by the clients' own second moments."""
+    """Step of Adam that divides by each client's own second moments."""
     past = moments(state.moments, G, beta1=h.beta1, beta2=h.beta2, beta3=h.beta3)
     X = local_step(state.X, past.m, past.v_hat, W, eta_l=h.eta_l, eps=h.eps)
     return AdaptivePeers(X, past, past.v_hat)
 
 
 def tracked_dadam(h: Dadam, state: AdaptivePeers, G: Stack, W: Mixing) -> AdaptivePeers:
-    """One step that divides by second moments on which the clients agree: those up to the step before."""
+    """Step of Adam that divides by second moments on which the clients agree: those up to the step before."""
     past = moments(state.moments, G, beta1=h.beta1, beta2=h.beta2, beta3=h.beta3)
     u_tilde = gossip(state.u_tilde, W)
     X = tracked_step(state.X, past.m, u_tilde, W, eta_l=h.eta_l, eps=h.eps)

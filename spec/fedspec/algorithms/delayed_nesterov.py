@@ -64,7 +64,7 @@ class Served:
 
 @rule
 def sent(x: Vector, x_mu: Vector) -> Vector:
-    """What a client sends: how far it has come from the version that it downloaded.
+    """Message of a client: its model minus the version that it downloaded.
 
         Delta_i = x_i - x_mu                       delayed-nesterov.delta_i
 
@@ -79,7 +79,7 @@ def init(h: AsyncDiLoCo, x: Vector, setup: Setup) -> Served:
 
 
 def step(h: AsyncDiLoCo, state: Served, clients: Clients, arrival: Arrival) -> tuple[Served, dict[str, Any]]:
-    """One arrival."""
+    """Run one arrival: local steps, then the server's."""
 
     def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
         x = x_mu

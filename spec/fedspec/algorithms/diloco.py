@@ -107,7 +107,7 @@ def begin(h: DiLoCo, state: State, i: int, x: Vector) -> Adam:
 
 
 def step(h: DiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round under any options; m_i and v_i are shown for its participants, in their order."""
+    """Run one round under any options; m_i and v_i are shown for its participants, in their order."""
 
     def client(i: int, x: Vector, gradient: Oracle, H: int) -> tuple[Vector, Vector, Vector]:
         y = begin(h, state, i, x)
@@ -131,7 +131,7 @@ def init_server(h: DiLoCo, x: Vector, clients: int) -> ServerMomentum:
 
 
 def server(h: DiLoCo, state: ServerMomentum, messages: Inbox) -> tuple[ServerMomentum, dict[str, Any]]:
-    """One outer step by itself."""
+    """Take the outer step from the messages of a round."""
     delta = aggregate(messages, h.weights, state.x)
     return outer_momentum(state, delta, **h.of(outer_momentum)), {"delta": delta}
 

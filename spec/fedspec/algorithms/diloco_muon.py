@@ -88,7 +88,7 @@ def init(h: DiLoCoMuon, x: Vector, setup: Setup) -> State:
 
 
 def moved(x: Vector, m: Vector, shapes: Sequence[Sequence[int]], h: DiLoCoMuon) -> Vector:
-    """One step along the momentum, block by block, in the canonical reading."""
+    """Local step along the momentum, block by block, in the canonical reading."""
     new, known = [], QUINTICS[Coefficients.MULOCO]
     for l, (r, c) in matrices(shapes, m.shape[-1]):
         O = matrix(m[..., l] / (norm(m[..., l]) + h.eps), (r, c))
@@ -105,7 +105,7 @@ def after(state: State, plan: Plan, *, x: Vector, v: Vector, m_i: Stack) -> Stat
 
 
 def step(h: DiLoCoMuon, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round under any options."""
+    """Run one round under any options."""
 
     def client(i: int, x: Vector, gradient: Oracle, H: int) -> tuple[Vector, Vector]:
         y = Muon(x=x, m=state.m_i[i])

@@ -60,12 +60,12 @@ class State:
 
 
 def init(h: Ef21, x: Vector, setup: Setup) -> State:
-    """Nothing is known."""
+    """Begin with zeros as the server's knowledge of every client's gradient."""
     return State(x=x, g_i=stack([zeros(x)] * setup.clients), t=0)
 
 
 def step(h: Ef21, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: somebody does not take part, or is to take more than one local step.

@@ -1,4 +1,4 @@
-"""What the exchanges of AFGA and its relatives must bring; it is looked at before a round begins."""
+"""Checks of the exchanges of AFGA and its relatives, before a round begins."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ S_i = TypeVar("S_i", bound=Any)
 
 @dataclass(frozen=True)
 class FedAda2(JointLocal):
-    """Those of joint adaptivity; the delay z in steps or epochs, the dead zone eps_s, SM3's cover, v_0, the decay."""
+    """Hyper-parameters of joint adaptivity; delay z in steps or epochs, dead zone eps_s, SM3's cover, v_0 and decay."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **JointLocal.plays,
@@ -89,7 +89,7 @@ def init(h: FedAda2, x: Vector, setup: Setup) -> Covered:
 
 
 def step(h: FedAda2, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
-    """One round under any options."""
+    """Run one round under any options."""
     S = state.cover
 
     def own(k: int) -> dict[str, Any]:

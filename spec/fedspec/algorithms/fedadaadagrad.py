@@ -63,7 +63,7 @@ def init(h: FedAdaAdagrad, x: Vector, setup: Setup) -> Adaptive:
 
 
 def step(h: FedAdaAdagrad, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
-    """One round: Alg. 10, lines 2-24."""
+    """Run one round: Alg. 10, lines 2-24."""
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int, Xi: Scalar = 1) -> Vector:
         y = begin(x, v0=h.v0_l)

@@ -50,7 +50,7 @@ from fedspec.server.adagrad import init as init_adaptive
 
 @dataclass(frozen=True)
 class FedAdaAdam(FedAdaAdagrad):
-    """Those of FedAdaAdagrad; the clients' decays and their m_0."""
+    """Hyper-parameters of FedAdaAdagrad; the clients' decays and their m_0."""
 
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN
@@ -64,7 +64,7 @@ def init(h: FedAdaAdam, x: Vector, setup: Setup) -> Adaptive:
 
 
 def step(h: FedAdaAdam, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
-    """One round: Alg. 8, lines 2-26."""
+    """Run one round: Alg. 8, lines 2-26."""
     own: dict[str, Any] = {"eps": h.eps, "beta1": h.beta1_l, "beta2": h.beta2_l}
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int, Xi: Scalar = 1) -> Vector:

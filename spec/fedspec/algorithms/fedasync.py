@@ -63,7 +63,7 @@ def init(h: FedAsync, x: Vector, setup: Setup) -> Versions:
 
 
 def step(h: FedAsync, state: Versions, clients: Clients, arrival: Arrival) -> tuple[Versions, dict[str, Any]]:
-    """One arrival."""
+    """Run one arrival: local steps, then the server's."""
 
     def client(i: int, x_mu: Vector, gradient: Oracle, K: int) -> Vector:
         x = x_mu

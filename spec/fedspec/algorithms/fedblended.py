@@ -49,7 +49,7 @@ from fedspec.readings import CoverName, Strategy, WarmUp, choice
 
 @dataclass(frozen=True)
 class FedBlended(FedAdaAdagrad):
-    """Those of FedAdaAdagrad; the decays and m_0 of clients with Adam, the cover of those with SM3."""
+    """Hyper-parameters of FedAdaAdagrad; the decays and m_0 of clients with Adam, the cover of clients with SM3."""
 
     beta1_l: Scalar = NOT_GIVEN
     beta2_l: Scalar = NOT_GIVEN
@@ -111,7 +111,7 @@ def optimize(
 
 
 def step(h: FedBlended, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
-    """One round: Alg. 5, lines 2-14.
+    """Run one round: Alg. 5, lines 2-14.
 
     Raises:
         PlanError: the plan does not name a strategy for each participant.

@@ -82,7 +82,7 @@ def init(h: FedCams, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedCams, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round; of e_i those of the participants are shown, in their order."""
+    """Run one round; the rows of e_i that it returns are those of the participants, in their order."""
     e_i = state.e_i
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:

@@ -61,7 +61,7 @@ class State:
 
 @rule
 def mixed_sgd(x: Vector, g: Vector, D: Shared, *, eta_l: Scalar, rho: Scalar) -> Vector:
-    """One local step of FedCM.
+    """Local step of FedCM.
 
         y = y - eta_l ((1 - rho) g + rho D)        fedcm.y
 
@@ -85,7 +85,7 @@ def own_direction(D: Vector, tau: int, *, eta_l: Scalar) -> Vector:
 def last_direction(
     delta: Vector, p: Weights, tau: Weights, *, eta_l: Scalar, direction: Direction = Direction.GRADIENT
 ) -> Vector:
-    """What FedCM's server keeps of a round: the mean change, as a gradient.
+    """Direction of FedCM's next round: the mean change, as a gradient.
 
         D = -Delta / (eta_l sum_i p_i tau_i)       fedcm.D
         D = -Delta                                 fedcm.D [direction=change]
@@ -103,7 +103,7 @@ def init(h: FedCM, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedCM, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y, D = x, state.D

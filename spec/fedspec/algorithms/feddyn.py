@@ -60,7 +60,7 @@ def init(h: FedDyn, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedDyn, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
     lam_i = state.lam_i
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
@@ -92,7 +92,7 @@ def init_server(h: FedDyn, x: Vector, clients: int) -> Server:
 
 
 def server(h: FedDyn, state: Server, messages: Inbox) -> tuple[Server, dict[str, Any]]:
-    """One round of the server; the local models are where the changes lead.
+    """Run the server's part of one round; the local models are the server's model plus the changes.
 
     Raises:
         PlanError: more clients take part than there are.

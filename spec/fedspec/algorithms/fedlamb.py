@@ -79,7 +79,7 @@ class FedLamb(FedAms):
 
 
 def step(h: FedLamb, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round under any options."""
+    """Run one round under any options."""
 
     def move(h: FedLamb, state: State, x: Vector, p: Vector) -> Vector:
         new = []

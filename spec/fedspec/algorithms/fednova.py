@@ -73,7 +73,7 @@ def server(h: FedNova, x: Vector, messages: Inbox) -> tuple[Vector, dict[str, An
 
 
 def norm_of(h: FedNova, tau: int) -> Scalar:
-    """What a client sends beside its change after tau steps: ||a_i||_1, or what the authors' code counts."""
+    """Norm that a client sends beside its change after tau steps: ||a_i||_1, or the count of the authors' code."""
     return code_norm(tau, alpha=pull(h.eta_l, h.mu), rho=h.rho) if h.norm is NovaNorm.CODE else local_norm(h, tau)
 
 

@@ -54,7 +54,7 @@ class FedNovaAlg2(Hyper):
 
 
 def step(h: FedNovaAlg2, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: somebody does not take part.

@@ -78,7 +78,7 @@ def check_distinct(plan: Plan) -> None:
 
 
 def step(h: FedNovaSampled, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: a client is drawn twice where clients are drawn without replacement.

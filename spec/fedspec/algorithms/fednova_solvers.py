@@ -56,7 +56,7 @@ def init(h: FedNovaSolvers, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedNovaSolvers, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: the plan names no solvers.

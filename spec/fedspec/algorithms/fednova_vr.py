@@ -64,7 +64,7 @@ def init(h: Any, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedNovaVR, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: somebody does not take part.

@@ -55,7 +55,7 @@ def init(h: FedPaq, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedPaq, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: the plan does not bring the draws of every participant.

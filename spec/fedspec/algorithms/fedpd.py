@@ -62,7 +62,7 @@ class State:
 
 @rule
 def lagrangian_sgd(x: Vector, g: Vector, lam_i: Vector, anchor: Vector, *, eta_l: Scalar, mu: Scalar) -> Vector:
-    """One gradient step on FedPD's local objective, F_i(y) + lam_i' (y - x) + mu/2 |y - x|^2.
+    """Gradient step on FedPD's local objective, F_i(y) + lam_i' (y - x) + mu/2 |y - x|^2.
 
         x_i = x_i - eta_l (g + lam_i + mu (x_i - x))           fedpd.x_i
 
@@ -111,7 +111,7 @@ def init(h: FedPD, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedPD, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: somebody does not take part.

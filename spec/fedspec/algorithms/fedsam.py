@@ -60,7 +60,7 @@ class State:
 
 @rule
 def uphill(x: Vector, g: Vector, *, radius: Scalar, eps: Scalar) -> Vector:
-    """Where a local step of FedSAM looks: along its gradient g, no farther than the radius.
+    """Point of FedSAM's second gradient: uphill along the first gradient g, no farther than the radius.
 
         z = y + radius g / (||g|| + eps)           fedsam.z
 
@@ -75,7 +75,7 @@ def init(h: FedSam, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedSam, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x

@@ -46,7 +46,7 @@ def init(h: FedSgd, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedSgd, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
 
     def client(i: int, x: Vector, gradient: Oracle, T: int) -> Vector:
         for k in range(T):

@@ -40,7 +40,7 @@ from fedspec.server.adagrad import init as init_adaptive
 
 @dataclass(frozen=True)
 class JointDirect(JointLocal):
-    """Those of joint adaptivity, and what a client's Adam does with what it received."""
+    """Hyper-parameters of joint adaptivity, and the treatment of the received second moment by a client's Adam."""
 
     plays: ClassVar[Mapping[str, tuple[str, ...]]] = {**JointLocal.plays, "received": ("client=adam",)}
 
@@ -53,7 +53,7 @@ def init(h: JointDirect, x: Vector, setup: Setup) -> Adaptive:
 
 
 def step(h: JointDirect, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
     sent = state.v
 
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
@@ -79,7 +79,7 @@ def step(h: JointDirect, state: Adaptive, clients: Clients, plan: Plan) -> tuple
 
 
 def _reading(name: str, words: str, received: str) -> Reading:
-    """One answer to what a client's Adam makes of what it received; AdaGrad has no such question."""
+    """Reading of the received second moment by a client's Adam; clients with AdaGrad need none."""
     fixes = {"client": "adam", "received": received}
     return Reading(name=name, words=words, fixes=fixes, requires=(v0_at_least_tau_squared("joint-direct"),))
 

@@ -69,7 +69,7 @@ def init(h: JointLocal, x: Vector, setup: Setup) -> Adaptive:
 
 
 def step(h: JointLocal, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
 
     def adagrad_client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = begin_adagrad(x)

@@ -94,7 +94,7 @@ def solver(h: DpJoint, x: Vector, sent: Shared, S: AnyCover) -> tuple[Any, Calla
 
 
 def step(h: DpJoint, state: Covered, clients: Clients, plan: Plan) -> tuple[Covered, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: the plan does not bring one draw of noise for each coordinate.

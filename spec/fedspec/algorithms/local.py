@@ -54,7 +54,7 @@ class HasSolver(HasRate, Protocol):
 
     @property
     def gamma(self) -> Scalar:
-        """What the rate falls by at each step."""
+        """Factor by which the rate falls at each step."""
         ...
 
 

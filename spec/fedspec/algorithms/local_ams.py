@@ -145,7 +145,7 @@ Move = Callable[[Any, State, Vector, Vector], Vector]
 
 
 def run(h: FedAms, state: State, clients: Clients, plan: Plan, move: Move) -> tuple[State, dict[str, Any]]:
-    """One round under any options; m_i and what is sent of v_i are shown for its participants, in their order."""
+    """Run one round under any options; m_i and the sent v_i are shown for the round's participants, in their order."""
     table = _table(h, state, max(plan.steps))
 
     def client(i: int, x: Vector, gradient: Oracle, T: int) -> tuple[Any, ...]:
@@ -182,7 +182,7 @@ def _table(h: FedAms, state: State, steps: int) -> tuple[tuple[Stack, Stack], ..
 
 
 def step(h: FedAms, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round of Fed-AMS under any options."""
+    """Run one round of Fed-AMS under any options."""
 
     def move(h: FedAms, state: State, x: Vector, p: Vector) -> Vector:
         return ratio_step(x, p, eta_l=h.eta_l)

@@ -49,12 +49,12 @@ class State:
 
 
 def init(h: Mifa, x: Vector, setup: Setup) -> State:
-    """Nobody was heard."""
+    """Begin with zeros as the last gradient of every client."""
     return State(x=x, g_i=stack([zeros(x)] * setup.clients))
 
 
 def step(h: Mifa, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x

@@ -52,7 +52,7 @@ from fedspec.server.mimicked import mimicked_momentum
 
 
 def step(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
     p = shares(plan.examples, state.x, h.weights)
     g_x = mean_at(state.x, clients, plan, p)
 

@@ -78,7 +78,7 @@ def mean_at(x: Vector, clients: Clients, plan: Plan, p: Weights) -> Vector:
 
 
 def step(h: MimeLite, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x

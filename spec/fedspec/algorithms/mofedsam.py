@@ -52,7 +52,7 @@ class MoFedSam(Hyper):
 
 
 def step(h: MoFedSam, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x

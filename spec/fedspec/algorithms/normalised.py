@@ -49,7 +49,7 @@ def init(h: FedAvgNormalised, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedAvgNormalised, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:
         y = x

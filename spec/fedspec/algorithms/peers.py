@@ -99,7 +99,7 @@ def dsgd(h: Dsgd, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers
 
 
 def gossip_pga(h: GossipPga, state: Peers, clients: Clients, plan: Exchange) -> tuple[Peers, dict[str, Any]]:
-    """One period of Gossip-PGA."""
+    """Run one period of Gossip-PGA."""
     check_everyone(plan, clients)
     X, W, everyone, last = state.X, plan.mixing, range(len(clients)), len(plan.computing) - 1
     for t in range(len(plan.computing)):

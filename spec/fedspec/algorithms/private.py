@@ -61,7 +61,7 @@ def init(h: DpFedAvg, x: Vector, setup: Setup) -> Adaptive:
 
 
 def step(h: DpFedAvg, state: Adaptive, clients: Clients, plan: Plan) -> tuple[Adaptive, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: the plan does not bring one draw of noise for each coordinate.

@@ -53,12 +53,12 @@ class State:
 
 
 def init(h: Scaffnew, x: Vector, setup: Setup) -> State:
-    """Nothing is subtracted in the first round; the h_i must sum to zero."""
+    """Begin with h_i = 0: the h_i must sum to zero."""
     return State(x=x, h_i=stack([zeros(x)] * setup.clients))
 
 
 def step(h: Scaffnew, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round: the local steps up to a communication, and what follows from it.
+    """Run one round: the local steps up to a communication, and the update that follows from it.
 
     Raises:
         PlanError: somebody does not take part, or the numbers of steps differ.

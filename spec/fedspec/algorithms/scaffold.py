@@ -61,7 +61,7 @@ def init(h: Scaffold, x: Vector, setup: Setup) -> State:
 
 
 def step(h: Scaffold, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
     c, c_i = state.c, state.c_i
 
     def client(i: int, x: Vector, gradient: Oracle, tau: int) -> tuple[Vector, Vector]:
@@ -95,7 +95,7 @@ def init_server(h: Scaffold, x: Vector, clients: int) -> Server:
 
 
 def server(h: Scaffold, state: Server, messages: Inbox) -> tuple[Server, dict[str, Any]]:
-    """One round of the server: what the participants send is theirs to compute.
+    """Run the server's part of one round; the clients compute the messages themselves.
 
     Raises:
         PlanError: a client sends no change of its control variate, or more take part than there are.

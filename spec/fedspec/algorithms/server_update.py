@@ -1,4 +1,4 @@
-"""What FedAda2's methods share: their server, and a state that knows the cover of the model's coordinates."""
+"""The server that FedAda2's methods share, and a state with the cover of the model's coordinates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SYMBOLS = {
 """FedAda2 writes a tilde over what is the server's."""
 
 LOCALLY = {"beta1_l": "beta_1", "beta2_l": "beta_2"}
-"""Of clients with Adam."""
+"""Symbols of the paper for clients with Adam."""
 
 
 @record
@@ -70,7 +70,7 @@ def server_update(
 def server_step(
     state: Adaptive, delta: Vector, *, eta: Scalar, beta1: Scalar, tau: Scalar, beta2: Scalar, server: Adaptivity
 ) -> tuple[Adaptive, dict[str, Any]]:
-    """One step of the server along an aggregate, and what it shows.
+    """Server step along an aggregate, and the values that it shows.
 
         m = beta1 m + (1 - beta1) Delta
         v = v + Delta^2 (AdaGrad), or beta2 v + (1 - beta2) Delta^2 (Adam)

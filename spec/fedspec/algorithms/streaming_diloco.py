@@ -71,18 +71,18 @@ class StreamingDiLoCo(Hyper):
 
 @record
 class State:
-    """What all have in common, what every client keeps, and where the blocks lie in a model.
+    """State of the server and of every client, and the places of the blocks in a model.
 
     Attributes:
-        x: the model that nobody trains, and that outer steps move.
+        x: the model that only outer steps move.
         v: the outer momentum.
         x_i: every client's own model.
-        m_i: its first moment.
-        v_i: its second.
-        t: how many gradients they hold.
-        layers: where each block lies.
-        r: how many exchanges there were.
-        sent: what every client had when it sent a fragment last, where changes are against that; else of no length.
+        m_i: every client's first moment.
+        v_i: every client's second moment.
+        t: number of gradients in every client's moments.
+        layers: place of each block.
+        r: number of exchanges so far.
+        sent: the blocks of every client at its last exchange, if changes are against these; else of length 0.
     """
 
     x: Vector
@@ -139,7 +139,7 @@ def after(state: State, plan: Plan, **new: Any) -> State:
 
 
 def step(h: StreamingDiLoCo, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One exchange of one fragment.
+    """Exchange one fragment.
 
     Raises:
         PlanError: somebody does not take part, or takes fewer steps than the fragment needs to travel.

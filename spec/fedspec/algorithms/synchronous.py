@@ -18,7 +18,7 @@ from fedspec.varying import begun, closed_to_server, of_each, owning
 
 @record
 class Trace:
-    """What a round returns: the new state and the intermediates by the paper's names."""
+    """Result of a round: the new state, and the intermediates by the paper's names."""
 
     state: Any
     values: dict[str, Any]
@@ -34,7 +34,7 @@ def run_round(
     norm: Callable[[Any, int], Scalar],
     server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]],
 ) -> Trace:
-    """One round.
+    """Run one round.
 
         for i in S:  x_i = local(x, tau_i);  Delta_i = x_i - x
         x = server(Delta_i, n_i, tau_i, ||a_i||_1 : i in S)      (and F_i(x), where it asks for that)

@@ -49,12 +49,12 @@ class State:
 
 
 def init(h: VrlSgd, x: Vector, setup: Setup) -> State:
-    """Nothing is subtracted in the first round."""
+    """Begin with v_i = 0, so that the first round subtracts nothing."""
     return State(x=x, v_i=stack([zeros(x)] * setup.clients), p=shares(setup.examples, x, h.weights))
 
 
 def step(h: VrlSgd, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round.
+    """Run one round.
 
     Raises:
         PlanError: somebody does not take part.

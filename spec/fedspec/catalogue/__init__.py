@@ -118,7 +118,7 @@ LORA = ("lora", "fedit", "ffa", "ffalora", "rolora", "flora", "fedex", "fedexlor
 
 
 def elsewhere(name: str) -> str:
-    """Where a rule is that has a name and is no row; empty where there is none known."""
+    """Sentence with the place of a rule that has a name and no row; empty for a name without a known place."""
     if _bare(name) not in LORA:
         return ""
     return (

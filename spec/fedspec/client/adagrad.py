@@ -28,7 +28,7 @@ def begin(x: Vector, *, v0: Scalar = 0) -> AdaGrad:
 
 @rule
 def adagrad(state: AdaGrad, g: Vector, *, eta_l: Scalar, eps: Scalar, epsilon: Epsilon = Epsilon.OUTSIDE) -> AdaGrad:
-    """One local step of AdaGrad.
+    """Local step of AdaGrad.
 
         v = v + g^2                        adagrad.v
         x = x - eta_l g / (sqrt(v) + eps)  adagrad.step

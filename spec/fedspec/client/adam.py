@@ -39,7 +39,7 @@ def adam(
     bias_correction: BiasCorrection = BiasCorrection.MOMENTS,
     epsilon: Epsilon = Epsilon.OUTSIDE,
 ) -> Adam:
-    """One local step of Adam; t = 1 at the first.
+    """Local step of Adam; t = 1 at the first step.
 
         m = beta1 m + (1 - beta1) g                  adam.m
         v = beta2 v + (1 - beta2) g^2                adam.v

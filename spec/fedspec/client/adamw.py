@@ -34,7 +34,7 @@ def adamw(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     decay: Decay = Decay.RATE,
 ) -> Adam:
-    """One local step of AdamW; t = 1 at the first.
+    """Local step of AdamW; t = 1 at the first step.
 
         m = beta1 m + (1 - beta1) g                                 adamw.m
         v = beta2 v + (1 - beta2) g^2                               adamw.v

@@ -43,7 +43,7 @@ def admu(
     eps_s: Scalar = 0,
     dead_zone: DeadZone = DeadZone.STEP,
 ) -> Admu:
-    """One local step of Adam whose second moment is updated every z steps; t = 1 at the first.
+    """Local step of Adam whose second moment is updated every z steps; t = 1 at the first step.
 
         m = beta1 m + (1 - beta1) g                                             admu.m
         m_hat = m / (1 - beta1^t)                                               admu.m_hat

@@ -28,7 +28,7 @@ def begin(x: Vector, *, v0: Scalar = 0) -> Agdu:
 
 @rule
 def agdu(state: Agdu, g: Vector, *, eta_l: Scalar, eps: Scalar, z: int = 1, epoch: int = 1, eps_s: Scalar = 0) -> Agdu:
-    """One local step of AdaGrad whose accumulator is updated every z steps; t = 1 at the first.
+    """Local step of AdaGrad whose accumulator is updated every z steps; t = 1 at the first step.
 
         v = v + g^2 if (t - 1)/z is whole, else v  agdu.v
         u = g / (sqrt(v) + eps)                    agdu.u

@@ -40,7 +40,7 @@ def amsgrad(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     maximum_of: Maximum = Maximum.BEFORE,
 ) -> AmsGrad:
-    """One local step of AMSGrad.
+    """Local step of AMSGrad.
 
         m = beta1 m + (1 - beta1) g                      amsgrad.m
         v = beta2 v + (1 - beta2) g^2                    amsgrad.v

@@ -1,4 +1,4 @@
-"""What clients send of a vector where little may be sent, its largest entries or its signs, and what they then owe."""
+"""Compression of the vectors that clients send, by largest entries or signs, and the error that clients keep."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def scaled_sign(p: Vector) -> Vector:
 
 
 def compress(p: Vector, compressor: Compressor, kept: Any) -> Vector:
-    """What a client sends of a vector, under either compressor."""
+    """Compressed vector under either compressor."""
     return scaled_sign(p) if compressor is Compressor.SCALED_SIGN else top_k(p, kept=kept)
 
 
 @rule
 def compensated(delta_i: Vector, e_i: Vector) -> Vector:
-    """What a client would send: its change, and what it owes from the rounds before.
+    """Vector to compress: a client's change, plus its compression error of the rounds before.
 
         p_i = Delta_i + e_i                           fedcams.p_i
 
@@ -53,7 +53,7 @@ def compensated(delta_i: Vector, e_i: Vector) -> Vector:
 
 @rule
 def owed(p: Vector, c: Vector) -> Vector:
-    """What a client owes from now on: what it would have sent without what it has sent.
+    """Compression error that a client keeps: the vector minus its compressed message.
 
         e_i = p_i - C(p_i)                            fedcams.e_i
 

@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def corrected_sgd(x: Vector, g: Vector, c_i: Vector, c: Shared, *, eta_l: Scalar) -> Vector:
-    """One local step of SCAFFOLD.
+    """Local step of SCAFFOLD.
 
         y = y - eta_l (g - c_i + c)                scaffold.y
 
@@ -19,7 +19,7 @@ def corrected_sgd(x: Vector, g: Vector, c_i: Vector, c: Shared, *, eta_l: Scalar
 
 @rule
 def drift_free_sgd(x: Vector, g: Vector, v_i: Vector, *, eta_l: Scalar) -> Vector:
-    """One local step of VRL-SGD.
+    """Local step of VRL-SGD.
 
         x_i = x_i - eta_l (g - v_i)                vrl-sgd.x_i
 
@@ -30,7 +30,7 @@ def drift_free_sgd(x: Vector, g: Vector, v_i: Vector, *, eta_l: Scalar) -> Vecto
 
 @rule
 def dynamic_sgd(x: Vector, g: Vector, lam_i: Vector, anchor: Vector, *, eta_l: Scalar, mu: Scalar) -> Vector:
-    """One gradient step on FedDyn's local objective, F_i(y) - lam_i' y + mu/2 |y - x|^2.
+    """Gradient step on FedDyn's local objective, F_i(y) - lam_i' y + mu/2 |y - x|^2.
 
         y = y - eta_l (g - lam_i + mu (y - x))     feddyn.y
 

@@ -1,4 +1,4 @@
-"""What FedAda2's clients share: when a delayed preconditioner is updated, the dead zone, and the warm-up."""
+"""Schedule of a delayed preconditioner, the dead zone and the warm-up, which FedAda2's clients share."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fedspec.readings import WarmUp
 
 
 def due(t: Count, z: int, epoch: int = 1) -> bool:
-    """Whether step t = 1, 2, ... updates the preconditioner: (t - 1)/z is whole, so t = 1, z + 1, 2z + 1, ...
+    """True if step t = 1, 2, ... updates the preconditioner: (t - 1)/z is whole, so t = 1, z + 1, 2z + 1, ...
 
-    With epochs of E > 1 steps the epochs are counted instead: all steps of one update, none of the next z - 1. These
-    are the delays of the paper's runs: z = 2 and z = 4 (FedAda2, Fig. 7, L1773).
+    With epochs of E > 1 steps the epochs are counted instead: an update is due at all steps of one epoch, at none of
+    the next z - 1 epochs. These are the delays of the paper's runs: z = 2 and z = 4 (FedAda2, Fig. 7, L1773).
     """
     return decided((t - 1) // epoch % z == 0)
 
@@ -42,7 +42,7 @@ S = TypeVar("S", bound=Any)
 
 
 def held(before: S, after: S, k: int, start: WarmUp) -> S:
-    """What local step k = 1, 2, ... leaves: not the model of the first one, where the rate rises from 0 at it."""
+    """State after local step k = 1, 2, ...; if the rate is 0 at the first step, that step leaves the model alone."""
     return replace(after, x=before.x) if start is WarmUp.ZERO and k == 1 else after
 
 

@@ -13,7 +13,7 @@ from fedspec.rules import rule
 
 @record
 class Moments:
-    """What client i keeps: its two moments and the number of steps that a bias correction counts."""
+    """State of client i: its two moments and the number of steps that a bias correction counts."""
 
     m_i: Vector
     v_i: Vector
@@ -106,7 +106,7 @@ def layer_step(
     phi: Phi = Phi.IDENTITY,
     normalisation: Normalisation = Normalisation.LAYER,
 ) -> Vector:
-    """One local step of one layer, to which x and p belong; the decay turns the step and does not lengthen it.
+    """Local step of one layer, to which x and p belong; the decay turns the step and does not lengthen it.
 
         q = p + lam x                              fed-lamb.q
         x = x - eta_l phi(||x||) q / ||q||         fed-lamb.x_i
@@ -126,7 +126,7 @@ def layer_step(
 
 @rule
 def ratio_step(x: Vector, p: Vector, *, eta_l: Scalar) -> Vector:
-    """One local step of Fed-AMS, along the ratio itself.
+    """Local step of Fed-AMS, along the ratio itself.
 
         x = x - eta_l p                            fed-ams.x_i
 

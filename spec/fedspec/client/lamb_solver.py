@@ -97,7 +97,7 @@ def lamb(
     bias_correction: LocalCorrection = LocalCorrection.MOMENTS,
     zero_layer: ZeroLayer = ZeroLayer.STAYS,
 ) -> Lamb:
-    """One local step of LAMB: Adam's, which the decay turns, at the length eta_l phi(||x||) in every layer.
+    """Local step of LAMB: Adam's, which the decay turns, at the length eta_l phi(||x||) in every layer.
 
         q = r + lam x                              lamb.q
         x = x - eta_l phi(||x||) q / ||q||         lamb.step

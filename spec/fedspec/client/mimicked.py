@@ -17,7 +17,7 @@ def mimicked_sgd(
     beta: Scalar,
     momentum_sum: MomentumSum = MomentumSum.AVERAGE,
 ) -> Vector:
-    """One local step of MimeLite: momentum as the server would take it, with a buffer that the step leaves alone.
+    """Local step of MimeLite: momentum as the server would take it, with a buffer that the step leaves alone.
 
         y = y - eta_l ((1 - beta) g + beta m)      mime-lite.y
         y = y - eta_l (g + beta m)                 mime-lite.y [momentum_sum=sum]
@@ -30,7 +30,7 @@ def mimicked_sgd(
 
 @rule
 def mimed_correction(g: Vector, g_x: Shared) -> Vector:
-    """What a local step of Mime adds to its gradient: g is that of its batch at the model that the round began with.
+    """Correction that a local step of Mime adds to its gradient: g is its batch's gradient at the round's first model.
 
         c_i = g_x - g                              mime.c_i
 

@@ -27,7 +27,7 @@ def begin(x: Vector) -> Momentum:
 
 @rule
 def momentum(state: Momentum, g: Vector, *, eta_l: Scalar, rho: Scalar) -> Momentum:
-    """One local step of heavy-ball momentum; the step uses the new buffer.
+    """Local step of heavy-ball momentum; the step uses the new buffer.
 
         u = rho u + g                              momentum.u
         x = x - eta_l u                            momentum.step
@@ -41,7 +41,7 @@ def momentum(state: Momentum, g: Vector, *, eta_l: Scalar, rho: Scalar) -> Momen
 
 @rule
 def nesterov(state: Momentum, g: Vector, *, eta_l: Scalar, rho: Scalar) -> Momentum:
-    """One local step of Nesterov's momentum in the form that looks ahead along the new buffer.
+    """Local step of Nesterov's momentum in the form that looks ahead along the new buffer.
 
         u = rho u + g                              nesterov.u
         x = x - eta_l (g + rho u)                  nesterov.step
@@ -77,7 +77,7 @@ def dampened(
 def momentum_proximal_outside(
     state: Momentum, g: Vector, anchor: Vector, *, eta_l: Scalar, rho: Scalar, mu: Scalar
 ) -> Momentum:
-    """One local step of momentum with the proximal pull added to the step, not to the buffer.
+    """Local step of momentum with the proximal pull added to the step, not to the buffer.
 
         u = rho u + g                              momentum-proximal-outside.u
         x = x - eta_l (u + mu (x - anchor))        momentum-proximal-outside.step
@@ -94,7 +94,7 @@ def momentum_proximal_outside(
 def momentum_proximal_inside(
     state: Momentum, g: Vector, anchor: Vector, *, eta_l: Scalar, rho: Scalar, mu: Scalar
 ) -> Momentum:
-    """One local step of momentum with the proximal pull treated as part of the gradient.
+    """Local step of momentum with the proximal pull treated as part of the gradient.
 
         u = rho u + g + mu (x - anchor)            momentum-proximal-inside.u
         x = x - eta_l u                            momentum-proximal-inside.step

@@ -97,7 +97,7 @@ def newton_schulz(
 
 
 def factor(shape: tuple[int, int], scale: MatrixScale, like: Vector) -> Array:
-    """What multiplies a step beside the rate, by the numbers of rows and columns."""
+    """Factor of a step beside the rate, by the numbers of rows and columns."""
     rows, columns = shape
     match scale:
         case MatrixScale.ORIGINAL:
@@ -125,7 +125,7 @@ def muon(
     coefficients: Coefficients = Coefficients.JORDAN,
     scale: MatrixScale = MatrixScale.ORIGINAL,
 ) -> Muon:
-    """One local step of Muon; x, u and O are those of one block, a matrix of r rows and c columns.
+    """Local step of Muon; x, u and O are those of one block, a matrix of r rows and c columns.
 
         m = rho m + (1 - rho) g                           muon.m
         u = rho m + (1 - rho) g                           muon.u

@@ -12,7 +12,7 @@ from fedspec.rules import rule
 
 @rule
 def proximal_sgd(x: Vector, g: Vector, anchor: Vector, *, eta_l: Scalar, mu: Scalar) -> Vector:
-    """One local step on F_i(x) + mu/2 ||x - anchor||^2, the anchor being the model that the round started from.
+    """Local step on F_i(x) + mu/2 ||x - anchor||^2, the anchor being the model that the round started from.
 
         x = x - eta_l (g + mu (x - anchor))        proximal-sgd.step
 

@@ -20,7 +20,7 @@ def received_adam(
     eps: Scalar,
     received: Received = Received.CORRECTED,
 ) -> Adam:
-    """One local step of Adam whose state began with the second moment that was sent; t = 1 at the first.
+    """Local step of Adam whose state began with the second moment that was sent; t = 1 at the first step.
 
         m = beta1 m + (1 - beta1) g                received-adam.m
         v = beta2 v + (1 - beta2) g^2              received-adam.v
@@ -44,7 +44,7 @@ def received_adam(
 
 
 def second_moment(v: Vector, sent: Vector, *, beta2: Scalar, t: Count, received: Received) -> Vector:
-    """What step t divides by the root of, in each reading."""
+    """Second moment whose root step t divides by, in each reading."""
     match received:
         case Received.CORRECTED:
             return v / (1 - beta2**t)

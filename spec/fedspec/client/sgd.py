@@ -11,7 +11,7 @@ from fedspec.rules import rule
 
 @rule
 def sgd(x: Vector, g: Vector, *, eta_l: Scalar) -> Vector:
-    """One local step of gradient descent.
+    """Local step of gradient descent.
 
         x = x - eta_l g                            sgd.step
 

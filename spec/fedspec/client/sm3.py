@@ -71,7 +71,7 @@ def sm3_i(
     eps: Scalar = 0,
     zero: Sm3Zero = Sm3Zero.EPSILON,
 ) -> Sm3:
-    """One local step of SM3-I.
+    """Local step of SM3-I.
 
         x = x - eta_l g / (sqrt(nu) + eps)                   sm3-i.step
         x = x - eta_l ratio(g, sqrt(nu))                     sm3-i.step [zero=zero-over-zero]
@@ -93,7 +93,7 @@ def sm3_ii(
     eps: Scalar = 0,
     zero: Sm3Zero = Sm3Zero.EPSILON,
 ) -> Sm3:
-    """One local step of SM3-II.
+    """Local step of SM3-II.
 
         x = x - eta_l g / (sqrt(nu) + eps)                   sm3-ii.step
         x = x - eta_l ratio(g, sqrt(nu))                     sm3-ii.step [zero=zero-over-zero]

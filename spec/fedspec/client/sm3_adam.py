@@ -56,7 +56,7 @@ def sm3_adam(
     epoch: int = 1,
     eps_s: Scalar = 0,
 ) -> Sm3Adam:
-    """One local step of Adam over SM3's second moment, which is updated every z steps; t = 1 at the first.
+    """Local step of Adam over SM3's second moment, which is updated every z steps; t = 1 at the first step.
 
         m = beta1 m + (1 - beta1) g                                  sm3-adam.m
         m_hat = m / (1 - beta1^t)                                    sm3-adam.m_hat

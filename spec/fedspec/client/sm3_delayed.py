@@ -46,7 +46,7 @@ def sm3_i_delayed(
     epoch: int = 1,
     eps_s: Scalar = 0,
 ) -> DelayedSm3:
-    """One local step of SM3-I whose accumulators are updated every z steps; t = 1 at the first.
+    """Local step of SM3-I whose accumulators are updated every z steps; t = 1 at the first step.
 
         mu, nu = those of SM3-I if (t - 1)/z is whole, else mu, nu    sm3-i-delayed.nu
         u = g / (sqrt(nu) + eps)                                      sm3-i-delayed.u
@@ -76,7 +76,7 @@ def sm3_ii_delayed(
     eps_s: Scalar = 0,
     idle: Idle = Idle.CARRIED,
 ) -> DelayedSm3:
-    """One local step of SM3-II whose accumulators are updated every z steps; t = 1 at the first.
+    """Local step of SM3-II whose accumulators are updated every z steps; t = 1 at the first step.
 
         mu, nu = those of SM3-II if (t - 1)/z is whole, else mu, nu    sm3-ii-delayed.nu
         u = g / (sqrt(nu) + eps)                                       sm3-ii-delayed.u
@@ -96,7 +96,7 @@ def sm3_ii_delayed(
 
 
 def waiting(state: DelayedSm3, cover: AnyCover, idle: Idle) -> tuple[Sets, Vector]:
-    """What SM3-II holds at a step without an update, in each reading."""
+    """Accumulators of SM3-II after a step without an update, in each reading."""
     if idle is Idle.RESET:
         return zeros(state.mu), state.nu
     if idle is Idle.RECOMPUTED:

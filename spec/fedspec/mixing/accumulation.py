@@ -99,7 +99,7 @@ def momentum_norm(tau: int, *, rho: Scalar) -> Scalar:
 
 @rule
 def code_norm(tau: int, *, alpha: Scalar, rho: Scalar) -> Scalar:
-    """What the authors' code divides by under momentum and a proximal term, step by step from zero, alpha = eta_l mu.
+    """Divisor of the authors' code under momentum and a proximal term, step by step from zero, alpha = eta_l mu.
 
         b = rho b + 1                              fednova-code.b
         n = (1 - alpha) (n + b) + 1                fednova-code.n

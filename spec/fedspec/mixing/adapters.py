@@ -139,7 +139,7 @@ def factor_means(sent: Sequence[Adapter], p: Weights) -> Adapter:
 
 
 def residual(sent: Sequence[Adapter], p: Weights) -> Matrix:
-    """What the product of the means lacks: sum_i p_i B_i A_i - B A."""
+    """Product mean minus the product of the means: sum_i p_i B_i A_i - B A."""
     of = factor_means(sent, p)
     lacking: Matrix = product_mean(sent, p) - of.B @ of.A
     return lacking

@@ -1,4 +1,4 @@
-"""What an asynchronous server does with what arrives: changes per step, less weight for old ones, models mixed."""
+"""Rules of an asynchronous server for arrivals: changes per step, less weight for old changes, mixed models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fedspec.rules import rule
 
 @rule
 def local_change(x: Vector, x_mu: Vector, *, steps: int, normalise: Normalise = Normalise.PER_STEP) -> Vector:
-    """What a client sends after K steps from x_mu, the version that it downloaded: its change per step.
+    """Message of a client after K steps from x_mu, the version that it downloaded: its change per step.
 
         delta_i = (x - x_mu) / K                   cc.delta_i
 

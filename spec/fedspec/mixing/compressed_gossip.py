@@ -12,7 +12,7 @@ from fedspec.rules import rule
 
 @rule
 def untold(X: Stack, X_hat: Stack) -> Stack:
-    """What a client's neighbours do not know of its model.
+    """Difference between a client's model and its neighbours' estimate of the model.
 
         P = X - X_hat                              choco.P
 
@@ -24,7 +24,7 @@ def untold(X: Stack, X_hat: Stack) -> Stack:
 
 @rule
 def told(X_hat: Stack, Q: Stack) -> Stack:
-    """What they know of it once they have heard the message; the client knows that they do.
+    """Estimate of a client's model by its neighbours after the message; the client knows the estimate, too.
 
         X_hat = X_hat + Q                          choco.X_hat
 

@@ -57,7 +57,7 @@ def server_control(c: Vector, changes: Stack, p: Weights) -> Vector:
 def drift_controls(
     v: Stack, X: Stack, x: Vector, *, steps: Sequence[int], eta_l: Scalar, divisor: Divisor = Divisor.OWN_STEPS
 ) -> Stack:
-    """What VRL-SGD's clients keep; row i of X is where client i's local steps ended, x the mean of these rows.
+    """Control variates of VRL-SGD's clients; row i of X ends client i's local steps, x is the mean of these rows.
 
         v_i = v_i + (x - x_i) / (eta_l tau_i)      vrl-sgd.v_i
         v_i = v_i + (x - x_i) / (eta_l mean tau_j)  vrl-sgd.v_i [divisor=mean-steps]
@@ -78,7 +78,7 @@ def drift_controls(
 
 @rule
 def skipped_control(h: Stack, X: Stack, x: Vector, *, eta_l: Scalar, chance: Scalar) -> Stack:
-    """What Scaffnew's clients keep; row i of X is where client i's local steps ended, x the mean of these rows.
+    """Control variates of Scaffnew's clients; row i of X ends client i's local steps, x is the mean of these rows.
 
         h_i = h_i + p / eta_l (x - x_i)            scaffnew.h_i
 

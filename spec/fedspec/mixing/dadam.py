@@ -38,7 +38,7 @@ def moments(state: Moments, g: Stack, *, beta1: Scalar, beta2: Scalar, beta3: Sc
 
 @rule
 def tracked_step(X: Stack, m: Stack, u_tilde: Stack, W: Mixing, *, eta_l: Scalar, eps: Scalar) -> Stack:
-    """One step that divides by second moments on which the clients agree; the argument u_tilde is W u_tilde.
+    """Step that divides by second moments on which the clients agree; the argument u_tilde is W u_tilde.
 
         X = W X - eta_l m / sqrt(max(W u_tilde, eps))    dadam-tracked.step
 
@@ -66,7 +66,7 @@ def track(u_tilde: Stack, before: Stack, after: Stack) -> Stack:
 
 @rule
 def local_step(X: Stack, m: Stack, v_hat: Stack, W: Mixing, *, eta_l: Scalar, eps: Scalar) -> Stack:
-    """One step that divides by each client's own second moments.
+    """Step that divides by each client's own second moments.
 
         X = W X - eta_l m / (sqrt(v_hat) + eps)    dadam.step
 

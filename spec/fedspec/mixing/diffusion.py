@@ -15,7 +15,7 @@ from fedspec.rules import rule
 def d2_step(
     X: Stack, before: Stack, G_before: Stack, G: Stack, W: Mixing, *, eta_l: Scalar, matrix: MixedBy = MixedBy.WHOLE
 ) -> Stack:
-    """One step of D2, of exact diffusion under the other reading.
+    """Step of D2, or of exact diffusion under the other reading.
 
         X = W (2 X - X_before - eta_l (G - G_before))              d2.step
         X = (I + W) / 2 (2 X - X_before - eta_l (G - G_before))    d2.step [matrix=half]
@@ -33,7 +33,7 @@ def d2_step(
 
 @rule
 def held_back(Phi: Stack, G: Stack, dual: Stack, *, steps: int, eta_l: Scalar) -> Stack:
-    """One local step of local exact diffusion, which takes back its share of what mixing has undone.
+    """Local step of local exact diffusion, which takes back its share of the steps that mixing has undone.
 
         Phi = Phi - eta_l G(Phi) - dual / tau      led.Phi
 
@@ -59,7 +59,7 @@ def combined(Phi: Stack, W: Mixing) -> Stack:
 
 @rule
 def undone(dual: Stack, Phi: Stack, X: Stack) -> Stack:
-    """What mixing has undone of all steps so far; over the clients it sums to 0.
+    """Steps that mixing has undone so far; their sum over the clients is 0.
 
         dual = dual + Phi - X                      led.dual
 

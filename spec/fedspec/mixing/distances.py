@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def weiszfeld(z: Vector, deltas: Stack, p: Weights, *, smooth: Scalar) -> Vector:
-    """One pass of the smoothed Weiszfeld algorithm, from a point z.
+    """Pass of the smoothed Weiszfeld algorithm, from a point z.
 
         beta_i = p_i / max(nu, ||z - Delta_i||)                        geometric-median.beta
         z = sum_i beta_i Delta_i / sum_i beta_i                        geometric-median.delta
@@ -23,7 +23,7 @@ def weiszfeld(z: Vector, deltas: Stack, p: Weights, *, smooth: Scalar) -> Vector
 
 @rule
 def centred_clipping(v: Vector, deltas: Stack, *, clip_norm: Scalar) -> Vector:
-    """One pass of centred clipping, from a point v: the mean of what changes differ from it by, each clipped to c.
+    """Pass of centred clipping, from a point v: v plus the mean of the changes' differences from v, each clipped to c.
 
         v = v + (1 / n) sum_i min(1, c / ||Delta_i - v||) (Delta_i - v)        centred-clipping.v
 

@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def extrapolated(x: Vector, deltas: Stack, delta: Vector, p: Weights, *, eps: Scalar) -> tuple[Vector, Scalar]:
-    """One server step of FedExP, from all changes and their mean; and its rate.
+    """Server step of FedExP, from all changes and their mean; and its rate.
 
         rate = max(1, sum_i p_i ||Delta_i||^2 / (2 (||Delta||^2 + eps)))        fedexp.rate
         x = x + rate Delta                                                      fedexp.step

@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def fair_parts(deltas: Stack, F: Column, *, eta_l: Scalar, q: Scalar, guard: Scalar = 0) -> tuple[Stack, Column]:
-    """Of each client a step, and the curvature that it is divided by; F_i(x) is its loss before it moved.
+    """Step of each client, and the curvature that divides it; F_i(x) is the client's loss before it moved.
 
         F_i = F_i(x) + guard                             q-fedavg.F_i
         g_i = -L Delta_i                                 q-fedavg.g_i

@@ -49,7 +49,7 @@ def check_mixing(W: Mixing) -> None:
 
 
 def _stochastic(W: Mixing, allowed: float) -> bool:
-    """Whether floats pass, all at once; the loop over the entries then names what is wrong."""
+    """True if the floats of a matrix pass all checks at once; else the loop over the entries names the fault."""
     xp = namespace(W)
     sums = (xp.all(xp.abs(xp.sum(W, axis=axis) - 1) <= allowed) for axis in (0, 1))
     return bool(xp.all((-allowed <= W) & (1 + allowed >= W))) and all(map(bool, sums))
@@ -57,7 +57,7 @@ def _stochastic(W: Mixing, allowed: float) -> bool:
 
 @rule
 def gossip(X: Stack, W: Mixing) -> Stack:
-    """One exchange with the neighbours; row i of X is client i's model.
+    """Exchange with the neighbours; row i of X is client i's model.
 
         X = W X                                    gossip.x
 
@@ -98,7 +98,7 @@ def cluster_mean(deltas: Stack, w: Weights) -> Vector:
 
 @rule
 def dsgd(X: Stack, G: Stack, W: Mixing, *, eta_l: Scalar, order: Order = Order.COMBINE_THEN_ADAPT) -> Stack:
-    """One step of decentralised SGD; row i of G is client i's gradient.
+    """Step of decentralised SGD; row i of G is client i's gradient.
 
         X = W X - eta_l G                          dsgd.step
         X = W (X - eta_l G)                        dsgd.step [order=adapt-then-combine]

@@ -13,7 +13,7 @@ from fedspec.rules import rule
 
 @rule
 def along_tracker(X: Stack, Y: Stack, W: Mixing, *, eta_l: Scalar, tracking: Tracking = Tracking.DIGING) -> Stack:
-    """One step against what each client knows of the mean gradient.
+    """Step against each client's estimate of the mean gradient.
 
         X = W X - eta_l Y                          diging.step
         X = W (X - eta_l Y)                        diging.step [tracking=semi-atc]
@@ -33,7 +33,7 @@ def along_tracker(X: Stack, Y: Stack, W: Mixing, *, eta_l: Scalar, tracking: Tra
 
 @rule
 def tracker(Y: Stack, before: Stack, after: Stack, W: Mixing, *, tracking: Tracking = Tracking.DIGING) -> Stack:
-    """What each client knows of the mean gradient, when its own has changed; the sum stays that of the gradients.
+    """Estimate of the mean gradient by each client; the estimates have the same sum as the gradients.
 
         Y = W Y + G(X) - G(X_before)               diging.Y
         Y = W (Y + G(X) - G(X_before))             diging.Y [tracking=atc]
@@ -52,7 +52,7 @@ def tracker(Y: Stack, before: Stack, after: Stack, W: Mixing, *, tracking: Track
 
 @rule
 def towards_mean(Z: Stack, G: Stack, C: Stack, *, eta_l: Scalar) -> Stack:
-    """One local step of K-GT, whose gradient is corrected towards the mean one.
+    """Local step of K-GT, whose gradient is corrected towards the mean gradient.
 
         Z = Z - eta_l (G(Z) + C)                   k-gt.Z
 
@@ -64,7 +64,7 @@ def towards_mean(Z: Stack, G: Stack, C: Stack, *, eta_l: Scalar) -> Stack:
 
 @rule
 def mean_direction(X: Stack, Z: Stack, *, steps: int, eta_l: Scalar) -> Stack:
-    """What a client's local steps went along, each corrected gradient counted once.
+    """Mean direction of a client's local steps, each corrected gradient counted once.
 
         V = (X - Z) / (eta_l tau)                  k-gt.V
 
@@ -75,7 +75,7 @@ def mean_direction(X: Stack, Z: Stack, *, steps: int, eta_l: Scalar) -> Stack:
 
 @rule
 def correction(C: Stack, V: Stack, W: Mixing) -> Stack:
-    """What clients add to their gradients from now on; it sums to what it summed to, which is 0.
+    """Corrections that clients add to their next gradients; the corrections keep their sum, which is 0.
 
         C = C - V + W V                            k-gt.C
 

@@ -40,7 +40,7 @@ from fedspec.readings import choice
 
 
 class Factor(StrEnum):
-    """One of the two factors of an adapter."""
+    """Factor of an adapter."""
 
     A = "A"
     B = "B"
@@ -83,7 +83,7 @@ def ffa(layer: Layer, sent: Sequence[Adapter], p: Weights) -> Layer:
 
 
 def turn(r: int, first: Factor = Factor.B) -> Factor:
-    """Whose turn it is in round r, counted from 1: the first factor's in odd rounds, the other's in even ones.
+    """Factor that moves in round r, counted from 1: the first factor in odd rounds, the other factor in even rounds.
 
     An adapter begins with B = 0. Then the gradient of A is sigma B' G = 0, and only B can move: so B is first.
 
@@ -117,7 +117,7 @@ def rolora(layer: Layer, sent: Sequence[Adapter], p: Weights, *, r: int, first: 
 
 
 def stacked(sent: Sequence[Adapter], p: Weights) -> Adapter:
-    """One adapter, of all ranks together, whose product is the mean of the products.
+    """Adapter of all ranks together, whose product is the mean of the products.
 
         B = [B_1 ... B_n]
         A = [p_1 A_1; ...; p_n A_n]

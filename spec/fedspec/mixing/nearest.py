@@ -22,7 +22,7 @@ def krum_scores(
     neighbours: Neighbours = Neighbours.PUBLISHED,
     distance: Distance = Distance.SQUARED,
 ) -> Column:
-    """How far each of the n changes is from the others that are nearest to it.
+    """Sum of the distances of each of the n changes to the other changes that are nearest to it.
 
         s_i = sum_(k = 1 .. max(1, n - f - 2)) ||Delta_i - Delta_(i, k)||^2  krum.s
         s_i = sum_(k = 1 .. max(1, n - f - 1)) ||Delta_i - Delta_(i, k)||^2  krum.s [neighbours=n-f-1]

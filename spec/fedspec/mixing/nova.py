@@ -15,7 +15,7 @@ from fedspec.rules import rule
 
 @rule
 def normalised_gradient(delta: Vector, *, eta_l: Scalar, a_norm: Scalar) -> Vector:
-    """What client i sends: its average gradient, weighted by a_i.
+    """Message of client i: its average gradient, weighted by a_i.
 
         d_i = - Delta_i / (eta_l ||a_i||_1)        fednova.d
 

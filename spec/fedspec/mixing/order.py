@@ -39,7 +39,7 @@ def lower_median(deltas: Stack) -> Vector:
 
 
 def left_out(trim: Scalar, clients: int) -> int:
-    """How many values are left out at either end: b = floor(trim M), of the product as the numbers' type rounds it."""
+    """Number of values left out at either end: b = floor(trim M), of the product as the numbers' type rounds it."""
     return floor(trim * clients)
 
 

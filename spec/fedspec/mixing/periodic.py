@@ -27,7 +27,7 @@ def model_mean(models: Stack, *, clients: int) -> Vector:
 
 @rule
 def moment_maximum(v_hat: Vector, moments: Stack, *, clients: int) -> Vector:
-    """What the next round divides by: no coordinate of it ever falls.
+    """Denominator of the next round's steps: none of its coordinates ever falls.
 
         v_hat = max(v_hat, 1/|D| sum over D of s_i)   fed-lamb.v_hat
         v_hat = max(v_hat, 1/n sum over D of s_i)     fed-lamb.v_hat [averaged=all]
@@ -40,7 +40,7 @@ def moment_maximum(v_hat: Vector, moments: Stack, *, clients: int) -> Vector:
 
 @rule
 def moment_mean(moments: Stack, p: Weights) -> Vector:
-    """What the clients of a round go on from where their moments are averaged, as their changes are.
+    """Moments that the clients of a round continue from if moments are averaged, as the changes are.
 
         m_i = sum over S of p_j m_j                diloco.m_i [inner=averaged]
         v_i = sum over S of p_j v_j                diloco.v_i [inner=averaged]

@@ -204,7 +204,7 @@ def rho(W: Mixing) -> float:
 
 
 def connected(W: Mixing) -> bool:
-    """Whether everybody hears of everybody in some number of exchanges; rho < 1 implies it, and not conversely."""
+    """True if each client's model reaches every client in some number of exchanges; rho < 1 is sufficient."""
     reached, news = {0}, {0}
     while news:
         news = {j for i in news for j in range(len(W)) if W[i, j] > 0} - reached

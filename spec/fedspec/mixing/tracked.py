@@ -1,4 +1,4 @@
-"""What a server knows of its clients' gradients where they send differences alone: EF21."""
+"""Server's estimates of its clients' gradients when clients send differences alone: EF21."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def unknown(gradient: Vector, g: Vector) -> Vector:
-    """What the server does not know of a client's gradient yet.
+    """Difference between a client's gradient and the server's estimate of it.
 
         p_i = grad f_i(x) - g_i                       ef21.p_i
 
@@ -20,7 +20,7 @@ def unknown(gradient: Vector, g: Vector) -> Vector:
 
 @rule
 def learnt(g: Vector, c: Vector) -> Vector:
-    """What the server knows of a client's gradient once it has heard the difference; the client knows that it does.
+    """Server's estimate of a client's gradient after the message; the client knows the estimate, too.
 
         g_i = g_i + c_i                               ef21.g_i
 

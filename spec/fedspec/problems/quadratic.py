@@ -72,7 +72,7 @@ class QuadraticClients:
 
 @record
 class Quadratic:
-    """One client that knows its objective."""
+    """Client with a quadratic objective, whose value it knows."""
 
     H: Shaped[Array, "d d"]
     e: Vector

@@ -1,4 +1,4 @@
-"""What AFGA and CAFGA leave open, and the peers that AFGA compares itself with."""
+"""Readings of AFGA and CAFGA, and of the peers that AFGA compares itself with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class ClusterWeights(StrEnum):
-    """What CAFGA's server weighs the clusters' mean changes by."""
+    """Weights of the clusters' mean changes at CAFGA's server."""
 
     EQUAL = "equal"
     """w_k = 1/K: AFGA, Alg. 2, line 20 (L396-401)."""
@@ -15,7 +15,7 @@ class ClusterWeights(StrEnum):
 
 
 class Broadcast(StrEnum):
-    """Who begins a round of CAFGA from the server's model."""
+    """Clients that begin a round of CAFGA from the server's model."""
 
     ALL = "all"
     """Every client of the cluster, as in AFGA, Alg. 1, line 4 (L163); the proofs need it (x_bar_(r,0) = x_r)."""
@@ -25,7 +25,7 @@ class Broadcast(StrEnum):
 
 
 class Sampling(StrEnum):
-    """Who computes and mixes in communication-adapted AFGA, of which there is prose only (L434-442, footnote 4)."""
+    """Clients that compute and mix in communication-adapted AFGA, of which only prose exists (L434-442, footnote 4)."""
 
     ROUND = "round"
     """S_r at every local step: "selected clients in each round"; the others may be offline."""
@@ -54,7 +54,7 @@ class Order(StrEnum):
 
 
 class Denominators(StrEnum):
-    """What decentralised Adam divides by."""
+    """Denominator of decentralised Adam."""
 
     LOCAL = "local"
     """sqrt(v_hat) + eps, each client's own, v_hat_0 = 0: Nazari et al. (2019), Algorithm 1, which prints no eps."""

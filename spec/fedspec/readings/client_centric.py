@@ -1,4 +1,4 @@
-"""What Client-Centric leaves open, and the asynchronous algorithms that it compares itself with."""
+"""Readings of Client-Centric, and of the asynchronous algorithms that it compares itself with."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Normalise(StrEnum):
-    """What an asynchronous client divides its change by."""
+    """Divisor of an asynchronous client's change."""
 
     PER_STEP = "per-step"
     """Delta_i = (x_K - x_mu) / K: Client-Centric, Alg. 3, line 9 (L175)."""
@@ -15,7 +15,7 @@ class Normalise(StrEnum):
 
 
 class MomentumSum(StrEnum):
-    """What the momentum of FedAvgM and CC-FedAvgM holds; the models agree where the sum's rate is eta (1 - beta)."""
+    """Content of the momentum of FedAvgM and CC-FedAvgM; the models agree if the sum's rate is eta (1 - beta)."""
 
     AVERAGE = "average"
     """v = beta v + (1 - beta) Delta: Client-Centric (L554), which calls it m."""
@@ -24,7 +24,7 @@ class MomentumSum(StrEnum):
 
 
 class MaximumStart(StrEnum):
-    """What the running maximum of CC-FedAMS starts from; the paper prints no initial value."""
+    """Start of the running maximum of CC-FedAMS; the paper prints no initial value."""
 
     V0 = "v0"
     """v_hat_0 = v_0: the proof takes v_hat_0 >= eps^2 (L659)."""
@@ -44,7 +44,7 @@ class Staleness(StrEnum):
 
 
 class Age(StrEnum):
-    """How old FedAsync calls an update that begins from the present model."""
+    """Age u that FedAsync gives an update; an update that begins from the present model has delay 0."""
 
     DELAY = "delay"
     """u is how many versions late it is: 0 and s = 1, as the paper demands, for one that is not late."""

@@ -1,4 +1,4 @@
-"""What algorithms outside the five papers leave open."""
+"""Readings of algorithms outside the five papers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Coefficients(StrEnum):
 
 
 class Compressor(StrEnum):
-    """What a client makes of a vector before it sends it, where that is no rounding at random."""
+    """Compression of a vector before a client sends it, without random rounding."""
 
     TOP_K = "top-k"
     """The k entries that are largest in size; of equal ones those that come first."""
@@ -42,7 +42,7 @@ class Compressor(StrEnum):
 
 
 class Control(StrEnum):
-    """What a SCAFFOLD client keeps of a round."""
+    """Control variate that a SCAFFOLD client keeps of a round."""
 
     MEAN_GRADIENT = "mean-gradient"
     """c_i - c - Delta_i / (eta_l tau_i), the mean of the gradients it met, without their correction: option II."""
@@ -51,7 +51,7 @@ class Control(StrEnum):
 
 
 class Decay(StrEnum):
-    """How AdamW's decay shrinks the model beside its step."""
+    """Shrinkage of the model by AdamW's decay, beside its step."""
 
     RATE = "rate"
     """The old model by eta_l wd."""
@@ -62,7 +62,7 @@ class Decay(StrEnum):
 
 
 class Direction(StrEnum):
-    """What FedCM's server keeps of a round, for the next one's steps to go along; the same where K and eta_l stay."""
+    """Direction that FedCM's server keeps of a round for the next one's steps; both agree if K and eta_l stay."""
 
     GRADIENT = "gradient"
     """-Delta / (eta_l K), in which K is the mean number of steps: a round with more steps goes farther along it."""
@@ -89,16 +89,16 @@ class DualAdded(StrEnum):
 
 
 class FirstExchanged(StrEnum):
-    """What CHOCO's neighbours do first in a step, after the gradients were taken."""
+    """First exchange of CHOCO's neighbours in a step, after the gradients were taken."""
 
     TOLD = "told"
-    """They are told what they do not know, and mix what they then know."""
+    """Neighbours first send each other the differences, then mix the updated estimates."""
     MIXED = "mixed"
-    """They mix what they knew before, and are told what they do not know of the mixed models."""
+    """Neighbours first mix the old estimates, then send each other the differences of the mixed models."""
 
 
 class FirstMessage(StrEnum):
-    """What EF21's clients send in the first round."""
+    """Message of EF21's clients in the first round."""
 
     WHOLE = "whole"
     """Their gradients as they are."""
@@ -112,22 +112,22 @@ class Against(StrEnum):
     COMMON = "common"
     """A copy that all have in common and nobody trains."""
     OWN = "own"
-    """What the client itself had when it sent the fragment last."""
+    """Model of the client itself when it last sent the fragment."""
 
 
 class InnerState(StrEnum):
-    """What becomes of a DiLoCo client's moments, and of its count of steps, between two of its rounds."""
+    """Fate of a DiLoCo client's moments, and of its count of steps, between two of its rounds."""
 
     KEPT = "kept"
     """The client goes on from them; nobody else sees them."""
     RESET = "reset"
     """Every round begins without moments, and counts from 1."""
     AVERAGED = "averaged"
-    """Whoever takes part in a round goes on from the round's mean moments, with its own count."""
+    """Clients of a round continue from the round's mean moments, each with its own count."""
 
 
 class KnownStart(StrEnum):
-    """What CHOCO's neighbours know of each other's models before the first step."""
+    """Knowledge of CHOCO's neighbours of each other's models before the first step."""
 
     NOTHING = "nothing"
     """X_hat = 0."""
@@ -136,10 +136,10 @@ class KnownStart(StrEnum):
 
 
 class LookAhead(StrEnum):
-    """What of Muon's momentum a step takes."""
+    """Vector that a step of Muon takes from the momentum."""
 
     NESTEROV = "nesterov"
-    """What it would be if the same gradient came once more."""
+    """Momentum as it would be if the same gradient came once more."""
     NONE = "none"
     """The momentum itself."""
 
@@ -165,7 +165,7 @@ class MatrixScale(StrEnum):
 
 
 class Middle(StrEnum):
-    """What a median of an even number of values is."""
+    """Median of an even number of values."""
 
     MEAN = "mean"
     """The mean of the two in the middle."""
@@ -192,7 +192,7 @@ class Neighbours(StrEnum):
 
 
 class Distance(StrEnum):
-    """What Krum adds up over them."""
+    """Distance between changes that Krum adds up."""
 
     SQUARED = "squared"
     """||Delta_i - Delta_j||^2."""
@@ -201,7 +201,7 @@ class Distance(StrEnum):
 
 
 class Origin(StrEnum):
-    """Where the passes to a geometric median begin."""
+    """Start of the passes to a geometric median."""
 
     MEAN = "mean"
     """At the weighted mean of the changes."""
@@ -210,12 +210,12 @@ class Origin(StrEnum):
 
 
 class Rated(StrEnum):
-    """Where the outer rate multiplies; while it stays, the models are the same."""
+    """Place of the outer rate; while the rate stays, the models are the same."""
 
     STEP = "step"
     """The step: v = beta v + Delta, x = x + eta (Delta + beta v)."""
     BUFFER = "buffer"
-    """What enters the buffer: v = beta v + eta Delta, x = x + eta Delta + beta v."""
+    """The change that enters the buffer: v = beta v + eta Delta, x = x + eta Delta + beta v."""
 
 
 class Slowing(StrEnum):
@@ -228,7 +228,7 @@ class Slowing(StrEnum):
 
 
 class Summed(StrEnum):
-    """How Muon's momentum takes a gradient in."""
+    """Update of Muon's momentum by a gradient."""
 
     AVERAGE = "average"
     """As an average: rho m + (1 - rho) g."""
@@ -237,7 +237,7 @@ class Summed(StrEnum):
 
 
 class TrackerStart(StrEnum):
-    """What clients that track the mean gradient know of it before their first step."""
+    """Estimate of the mean gradient by tracking clients before their first step."""
 
     GRADIENT = "gradient"
     """Y = G(X), each its own gradient at the model that it begins with."""
@@ -246,18 +246,18 @@ class TrackerStart(StrEnum):
 
 
 class Tracking(StrEnum):
-    """What clients that track the mean gradient mix: what they know of it apart from its use, or together with it."""
+    """Mixing of tracking clients: the models and the estimate of the mean gradient apart, or together."""
 
     DIGING = "diging"
     """X = W X - eta_l Y;  Y = W Y + G(X) - G(X_before)."""
     SEMI_ATC = "semi-atc"
     """X = W (X - eta_l Y), Y as before: models are mixed after they were adapted."""
     ATC = "atc"
-    """The same, and Y = W (Y + G(X) - G(X_before)): both are adapted, then combined."""
+    """Semi-ATC's X, and Y = W (Y + G(X) - G(X_before)): both are adapted, then combined."""
 
 
 class Unit(StrEnum):
-    """What the levels of a quantiser are shares of."""
+    """Unit of a quantiser's levels."""
 
     LENGTH = "length"
     """The Euclidean length of the vector (QSGD)."""

@@ -1,4 +1,4 @@
-"""What FedAda2 leaves open."""
+"""Readings of FedAda2."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Sm3Zero(StrEnum):
-    """What SM3 does where its accumulator is zero."""
+    """Step of SM3 for a coordinate whose accumulator is zero."""
 
     EPSILON = "epsilon"
     """eps is added to the root (FedAda2)."""
@@ -15,7 +15,7 @@ class Sm3Zero(StrEnum):
 
 
 class WarmUp(StrEnum):
-    """Where the rise of a client's rate "from 0" begins (L1663)."""
+    """Beginning of the rise of a client's rate "from 0" (L1663)."""
 
     FIRST_STEP = "first-step"
     """eta_l min(1, k / warm_up) at step k = 1, 2, ...: the 0 is before the first step."""
@@ -24,7 +24,7 @@ class WarmUp(StrEnum):
 
 
 class DeadZone(StrEnum):
-    """What the dead zone of FedAda2's delayed Adam clears where a whole step u is shorter than eps_s."""
+    """Quantity that the dead zone of FedAda2's delayed Adam clears if a whole step u is shorter than eps_s."""
 
     STEP = "step"
     """The step: x stays, m is kept. In Algs. 2 and 10, where m_k is the gradient, clearing m_k does just this."""
@@ -34,7 +34,7 @@ class DeadZone(StrEnum):
 
 
 class Idle(StrEnum):
-    """What SM3-II holds at a step that does not update its accumulators."""
+    """Accumulators of SM3-II at a step that does not update them."""
 
     CARRIED = "carried"
     """mu_k = mu_(k-1) and nu_k = nu_(k-1): Alg. 4, line 12 (L731), and the bound of Lemma 15 on nu asks for this mu."""
@@ -46,7 +46,7 @@ class Idle(StrEnum):
 
 
 class PrivateServer(StrEnum):
-    """What a server does with the noisy mean of its clients' clipped changes."""
+    """Server step along the noisy mean of its clients' clipped changes."""
 
     AVERAGE = "average"
     ADAGRAD = "adagrad"
@@ -54,7 +54,7 @@ class PrivateServer(StrEnum):
 
 
 class Clipped(StrEnum):
-    """What is shortened to length c under differential privacy: the gradient clip value, says the paper (L1647)."""
+    """Vector that is clipped to length c under differential privacy: the paper's gradient clip value (L1647)."""
 
     CHANGE = "change"
     """A client's whole change, once: what the noise sigma c is measured by (DP-FedAvg)."""
@@ -64,11 +64,11 @@ class Clipped(StrEnum):
 
 
 class Preconditioner(StrEnum):
-    """What a client's second moment starts from, and how it is kept (L192)."""
+    """Start of a client's second moment, and its storage (L192)."""
 
     COMPRESSED = "compressed"
-    """Nothing, over the sets of SM3: FedAda2, and where each set is one coordinate its baseline without communication
-    of preconditioners."""
+    """Zero, over the sets of SM3: FedAda2; if each set is one coordinate, its baseline without communication of
+    preconditioners."""
     SENT = "sent"
     """The server's, whole: direct joint adaptivity."""
 
@@ -87,7 +87,7 @@ class Strategy(StrEnum):
 
 
 class Received(StrEnum):
-    """What a client's Adam does with second moments that the server sent, where the paper is silent."""
+    """Use of the server's second moments by a client's Adam, on which the paper is silent."""
 
     CORRECTED = "corrected"
     """v begins at what was sent, and Alg. 6 (L1335) goes on as printed, its bias correction included."""

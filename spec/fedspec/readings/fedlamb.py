@@ -1,4 +1,4 @@
-"""What Fed-LAMB leaves open."""
+"""Readings of Fed-LAMB."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from enum import StrEnum
 
 
 class LocalGradient(StrEnum):
-    """Where Fed-LAMB's clients take the gradients of their local steps."""
+    """Point at which Fed-LAMB's clients take the gradients of their local steps."""
 
     FRESH = "fresh"
     """g_t at the local model of step t - 1."""
     STALE = "stale"
-    """One gradient a round, at the model that it began with, used in all T steps: Alg. 1 as printed (L137)."""
+    """The model that the round began with: one gradient a round, used in all T steps: Alg. 1 as printed (L137)."""
 
 
 class ClientMemory(StrEnum):
-    """What Fed-LAMB's clients start a round's moments from; the box mixes the indices r - 1 and t - 1 (L140-141)."""
+    """Start of the moments of Fed-LAMB's clients in a round; the box mixes the indices r - 1 and t - 1 (L140-141)."""
 
     CARRIED = "carried"
     """m_i and v_i as the client's last round left them, whenever that was."""
@@ -28,31 +28,31 @@ class ClientMemory(StrEnum):
 
 
 class LocalCorrection(StrEnum):
-    """What becomes of 1 - beta^t in Fed-LAMB's local steps."""
+    """Use of 1 - beta^t in Fed-LAMB's local steps."""
 
     MOMENTS = "moments"
     """A copy of m is divided by 1 - beta1^t for the step; the averages go on from m and v themselves."""
     NONE = "none"
-    """Nothing is divided: the proofs (L577)."""
+    """No division: the proofs (L577)."""
     IN_PLACE = "in-place"
     """m = m / (1 - beta1^t) and v = v / (1 - beta2^t), and the averages go on from these: Alg. 1 as printed (L140-141),
     a defect: at t = 1 the old m is multiplied by beta1 / (1 - beta1), which exceeds 1 where beta1 exceeds 1/2."""
 
 
 class Exponent(StrEnum):
-    """Which steps the t of Fed-LAMB's bias correction counts."""
+    """Steps that the t of Fed-LAMB's bias correction counts."""
 
     GLOBAL = "global"
     """All that the moments have seen: (r - 1) T + t for a client that takes part in every round. It takes the bias of
     an average from zero away, as the text says of these lines (L120), whatever is carried on. Moments that begin anew
     have seen the steps of the round alone."""
     LOCAL = "local"
-    """Those of the round: t = 1..T, as printed (L140), a defect: moments that are carried on have lost that bias, and
+    """Steps of the round: t = 1..T, as printed (L140), a defect: moments that are carried on have lost that bias, and
     m_i / (1 - beta1^t) is up to 1 / (1 - beta1) times too long at the first step of a round."""
 
 
 class Sent(StrEnum):
-    """Which second moment Fed-LAMB's clients send: line 9 gives two the one name that line 13 sends (L141, L149)."""
+    """Second moment that Fed-LAMB's clients send: line 9 gives two the one name that line 13 sends (L141, L149)."""
 
     RAW = "raw"
     """v_i."""
@@ -61,7 +61,7 @@ class Sent(StrEnum):
 
 
 class Averaged(StrEnum):
-    """What Fed-LAMB's server divides its sums over the clients of a round by."""
+    """Divisor of the sums over a round's clients at Fed-LAMB's server."""
 
     PARTICIPANTS = "participants"
     """The number of the clients that took part."""
@@ -84,7 +84,7 @@ class Phi(StrEnum):
 
 
 class ZeroLayer(StrEnum):
-    """What LAMB's step does in a layer of length zero, as biases often begin, where phi is the identity."""
+    """Step of LAMB in a layer of length zero, as biases often begin, if phi is the identity."""
 
     STAYS = "stays"
     """phi(||x||) as it is: 0 under phi = identity, so that the layer never moves; under the others it moves."""
@@ -94,7 +94,7 @@ class ZeroLayer(StrEnum):
 
 
 class Normalisation(StrEnum):
-    """Whether Fed-LAMB's local steps are normalised."""
+    """Normalisation of Fed-LAMB's local steps."""
 
     LAYER = "layer"
     """Every layer's step has length eta_l phi."""

@@ -1,4 +1,4 @@
-"""What FedNova leaves open."""
+"""Readings of FedNova."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Solver(StrEnum):
 
 
 class BufferStart(StrEnum):
-    """What a dampened momentum buffer holds after the first step."""
+    """Content of a dampened momentum buffer after the first step."""
 
     ZERO = "zero"
     """(1 - rho) g: it starts at zero."""
@@ -39,13 +39,13 @@ class TauEff(StrEnum):
 
 
 class NovaNorm(StrEnum):
-    """What FedNova divides a change by where momentum meets a proximal term inside its buffer."""
+    """Divisor of a change in FedNova if momentum meets a proximal term inside its buffer."""
 
     ENTRIES = "entries"
     """||a_i||_1, the sum of the entries of a_i: FedNova, eq. (4)."""
     CODE = "code"
-    """What the authors' code counts up, external: neither that of the pull inside the buffer, which the code runs, nor
-    that of the pull beside it. At tau = 20, rho = 0.9 and eta_l mu = 0.05 the three are 94.2, 22.4 and 85.7."""
+    """Count of the authors' code, external: neither the norm of the pull inside the buffer, which the code runs, nor
+    the norm of the pull beside it. At tau = 20, rho = 0.9 and eta_l mu = 0.05 the three are 94.2, 22.4 and 85.7."""
 
 
 class NovaWeights(StrEnum):
@@ -58,7 +58,7 @@ class NovaWeights(StrEnum):
 
 
 class BufferHolds(StrEnum):
-    """What the buffer of FedNova's server momentum holds."""
+    """Content of the buffer of FedNova's server momentum."""
 
     CHANGES = "changes"
     """v = beta v + P, x = x + v: the text (L204) puts the change P into the buffer."""
@@ -75,7 +75,7 @@ class NovaServer(StrEnum):
 
 
 class Stored(StrEnum):
-    """Which direction d_i corrects the gradients of the next round in FedNova with cross-client variance reduction."""
+    """Direction d_i that corrects the gradients of the next round in FedNova with cross-client variance reduction."""
 
     UNCORRECTED = "uncorrected"
     """d_i = G_i a_i / ||a_i||_1 over the gradients themselves: the text (L204) with eq. (12)."""
@@ -85,7 +85,7 @@ class Stored(StrEnum):
 
 
 class Loop(StrEnum):
-    """What the inner loop of FedNova's Alg. 2 counts (L978-981), where step k takes its gradient at its own result."""
+    """Count of the inner loop of FedNova's Alg. 2 (L978-981), in which step k takes its gradient at its own result."""
 
     SHIFTED = "shifted"
     """u^(k+1) = rho u^(k) + g~(x^(k)), x^(k+1) = x^(k) - eta u^(k+1), k = 0..tau-1: eqs. (35)-(36)."""

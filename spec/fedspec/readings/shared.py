@@ -11,7 +11,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class BiasCorrection(StrEnum):
-    """Whether the moments, which start at zero, are divided by 1 - beta^t."""
+    """Division of the moments, which start at zero, by 1 - beta^t."""
 
     NONE = "none"
     """The moments enter the step as they are."""
@@ -22,7 +22,7 @@ class BiasCorrection(StrEnum):
 
 
 class Epsilon(StrEnum):
-    """Where epsilon (on the server: tau) stands in the denominator."""
+    """Place of epsilon (on the server: tau) in the denominator."""
 
     OUTSIDE = "outside"
     """sqrt(v) + eps, or + tau where that is what the server has."""
@@ -31,16 +31,16 @@ class Epsilon(StrEnum):
 
 
 class SecondMoment(StrEnum):
-    """What the second moment averages the square of."""
+    """Vector whose square the second moment averages."""
 
     PSEUDO_GRADIENT = "pseudo-gradient"
-    """Of Delta, what this round's clients sent."""
+    """Delta, the aggregate of this round's changes."""
     MOMENTUM = "momentum"
-    """Of m, the new first moment."""
+    """Momentum m, the new first moment."""
 
 
 class Maximum(StrEnum):
-    """Which second moment AMSGrad takes the running maximum of, when there is a bias correction."""
+    """Second moment whose running maximum AMSGrad takes, when there is a bias correction."""
 
     BEFORE = "before-correction"
     """v_hat = max(v_hat, v), and v_hat is corrected in the step."""
@@ -69,7 +69,7 @@ class Shares(StrEnum):
 
 
 class MomentumForm(StrEnum):
-    """What the server's momentum buffer does to the model."""
+    """Step of the model from the server's momentum buffer."""
 
     HEAVY_BALL = "heavy-ball"
     """x = x + eta v."""
@@ -81,11 +81,11 @@ class CoverName(StrEnum):
     """A cover of the coordinates for SM3, built from the shapes of the blocks."""
 
     AXES = "axes"
-    """One set for each index of each axis of each block: all coordinates with that index."""
+    """Sets by the indices of each axis of each block: all coordinates with an index are one set."""
     SINGLETONS = "singletons"
-    """One set for each coordinate: AdaGrad."""
+    """Sets of one coordinate each: AdaGrad."""
     ONE = "one"
-    """One set for each block: a scalar accumulator."""
+    """Sets of one block each: a scalar accumulator."""
 
 
 class Adaptivity(StrEnum):

@@ -51,7 +51,7 @@ def adagrad(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT,
 ) -> Adaptive:
-    """One server step of FedAdagrad.
+    """Server step of FedAdagrad.
 
         m = beta1 m + (1 - beta1) Delta                  fedadagrad.m
         v = v + Delta^2                                  fedadagrad.v

@@ -22,7 +22,7 @@ def adam(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT,
 ) -> Adaptive:
-    """One server step of FedAdam; no bias correction in the published box.
+    """Server step of FedAdam; no bias correction in the published box.
 
         m = beta1 m + (1 - beta1) Delta                fedadam.m
         v = beta2 v + (1 - beta2) Delta^2              fedadam.v

@@ -38,7 +38,7 @@ def amsgrad(
     epsilon: Epsilon = Epsilon.INSIDE,
     maximum_of: Maximum = Maximum.BEFORE,
 ) -> AmsGrad:
-    """One server step of FedAMSGrad; eps stands inside the root and there is no bias correction.
+    """Server step of FedAMSGrad; eps stands inside the root and there is no bias correction.
 
         m = beta1 m + (1 - beta1) Delta                fedamsgrad.m
         v = beta2 v + (1 - beta2) Delta^2              fedamsgrad.v
@@ -79,7 +79,7 @@ def ams(
     eps: Scalar,
     option: AmsOption = AmsOption.ONE,
 ) -> AmsGrad:
-    """One server step of FedAMS; in option 1 eps enters the maximum, in option 2 the root (FedAMSGrad).
+    """Server step of FedAMS; in option 1 eps enters the maximum, in option 2 the root (FedAMSGrad).
 
         m = beta1 m + (1 - beta1) Delta            fedams.m
         v = beta2 v + (1 - beta2) Delta^2          fedams.v
@@ -103,7 +103,7 @@ def ams(
 
 @rule
 def corrected_ams(state: AmsGrad, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> AmsGrad:
-    """One server step of FedAMS with moments that are corrected after the maximum is taken; t = 1 at the first.
+    """Server step of FedAMS with moments that are corrected after the maximum is taken; t = 1 at the first step.
 
         m = beta1 m + (1 - beta1) Delta                fedams-code.m
         v = beta2 v + (1 - beta2) Delta^2              fedams-code.v

@@ -8,7 +8,7 @@ from fedspec.rules import rule
 
 @rule
 def average(x: Vector, delta: Vector, *, eta: Scalar = 1) -> Vector:
-    """One server step of FedAvg; the published algorithm has eta = 1.
+    """Server step of FedAvg; the published algorithm has eta = 1.
 
         x = x + eta Delta                          fedavg.step
 

@@ -9,7 +9,7 @@ from fedspec.server.momentum import ServerMomentum
 
 @rule
 def averaged_momentum(state: ServerMomentum, delta: Vector, *, eta: Scalar, beta: Scalar) -> ServerMomentum:
-    """One server step with a moving average of the changes.
+    """Server step with a moving average of the changes.
 
         v = beta v + (1 - beta) Delta              cc-fedavgm.v
         x = x + eta v                              cc-fedavgm.step

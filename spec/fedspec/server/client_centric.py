@@ -31,7 +31,7 @@ class Maxima:
 
 @rule
 def cc_adagrad(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, tau: Scalar) -> Moments:
-    """One server step of CC-FedAdagrad, which has momentum too.
+    """Server step of CC-FedAdagrad, which has momentum too.
 
         m = beta1 m + (1 - beta1) Delta            cc-fedadagrad.m
         v = v + Delta^2                            cc-fedadagrad.v
@@ -47,7 +47,7 @@ def cc_adagrad(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, tau
 
 @rule
 def cc_adam(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, tau: Scalar) -> Moments:
-    """One server step of CC-FedAdam.
+    """Server step of CC-FedAdam.
 
         m = beta1 m + (1 - beta1) Delta            cc-fedadam.m
         v = beta2 v + (1 - beta2) Delta^2          cc-fedadam.v
@@ -63,7 +63,7 @@ def cc_adam(state: Moments, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2:
 
 @rule
 def cc_ams(state: Maxima, delta: Vector, *, eta: Scalar, beta1: Scalar, beta2: Scalar, eps: Scalar) -> Maxima:
-    """One server step of CC-FedAMS; v is averaged over v, not over its maximum.
+    """Server step of CC-FedAMS; v is averaged over v, not over its maximum.
 
         m = beta1 m + (1 - beta1) Delta            cc-fedams.m
         v = beta2 v + (1 - beta2) Delta^2          cc-fedams.v

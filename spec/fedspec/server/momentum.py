@@ -30,7 +30,7 @@ def server_momentum(
     beta: Scalar,
     momentum: MomentumForm = MomentumForm.HEAVY_BALL,
 ) -> ServerMomentum:
-    """One server step with momentum.
+    """Server step with momentum.
 
         v = beta v + Delta                         fedavgm.v
         x = x + eta v                              fedavgm.step

@@ -19,7 +19,7 @@ def outer_momentum(
     momentum_sum: MomentumSum = MomentumSum.SUM,
     rated: Rated = Rated.STEP,
 ) -> ServerMomentum:
-    """One outer step, as torch's SGD with nesterov = True takes it of the gradient -Delta.
+    """Outer step, as torch's SGD with nesterov = True takes it along the gradient -Delta.
 
         v = beta v + Delta                                   diloco.v
         x = x + eta (Delta + beta v)                         diloco.step

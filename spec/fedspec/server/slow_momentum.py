@@ -9,7 +9,7 @@ from fedspec.server.momentum import ServerMomentum
 
 @rule
 def slow_momentum(state: ServerMomentum, delta: Vector, *, eta_l: Scalar, eta: Scalar, beta: Scalar) -> ServerMomentum:
-    """One slow step: the mean change in units of the clients' rate enters the buffer, and leaves it in this rate.
+    """Slow step: the mean change over the clients' rate enters the buffer, the model moves by both rates times it.
 
         v = beta v - Delta / eta_l                 slowmo.v
         x = x - eta eta_l v                        slowmo.step

@@ -22,7 +22,7 @@ def yogi(
     epsilon: Epsilon = Epsilon.OUTSIDE,
     second_moment: SecondMoment = SecondMoment.PSEUDO_GRADIENT,
 ) -> Adaptive:
-    """One server step of FedYogi.
+    """Server step of FedYogi.
 
         m = beta1 m + (1 - beta1) Delta                fedyogi.m
         v = v - (1 - beta2) Delta^2 sign(v - Delta^2)  fedyogi.v
