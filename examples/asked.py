@@ -1,6 +1,7 @@
-"""What public threads ask about, each as a rule of a few lines: docs/answers.md drives them one by one.
+"""Update rules that public threads ask about, each a function of a few lines: docs/answers.md drives them one by one.
 
-``fedspec identify py:examples/asked.py:SUBJECT --only unweighted:fedavg``. None of them is anybody's code.
+For example, ``fedspec identify py:examples/asked.py:SUBJECT --only unweighted:fedavg``. No rule is a copy of a
+project's code.
 """
 
 from dataclasses import replace
@@ -49,7 +50,7 @@ def length(x, g, anchor, h):
 
 
 def half_lost(x, g, anchor, h):
-    """Of mu/2 |x|^2 - mu <x, anchor> the second half alone."""
+    """Second half alone of mu/2 |x|^2 - mu <x, anchor>."""
     return x - h["eta_l"] * (g - h["mu"] * anchor)
 
 

@@ -31,7 +31,7 @@ def train(start, gradient, steps, lr):
 
 
 class Session:
-    """One case: clients and server of the implementation under test."""
+    """Session of a case: clients and server of the implementation under test."""
 
     def __init__(self, case):
         x = np.concatenate([block.ravel() for block in case.x0.values()])

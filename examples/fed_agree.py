@@ -49,7 +49,7 @@ class State:
 
 @rule
 def fed_agree(state: State, deltas: Stack, delta: Vector, *, eps: Scalar) -> State:
-    """One step of the server, from all changes and their mean.
+    """Server step from all changes and their mean.
 
         rate = ||Delta||^2 / (sum_i ||Delta_i||^2 / M + eps)      fed-agree.rate
         x = x + rate Delta                                        fed-agree.step

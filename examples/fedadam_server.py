@@ -25,7 +25,7 @@ class AdamServer:
 
 
 class Session:
-    """One case: builds the server, hands over the messages of each round."""
+    """Session of a case: builds the server, hands over the messages of each round."""
 
     def __init__(self, case):
         h = case.hyper

@@ -18,7 +18,7 @@ def train(x, gradient, steps, lr, rho):
 
 
 class Session:
-    """One case: clients and server of the implementation under test."""
+    """Session of a case: clients and server of the implementation under test."""
 
     def __init__(self, case):
         self.x = np.concatenate([block.ravel() for block in case.x0.values()])

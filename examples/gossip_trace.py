@@ -30,7 +30,7 @@ class Network:
 
 
 class Session:
-    """One case: builds the network, hands over the sets and the matrix of each round."""
+    """Session of a case: builds the network, hands over the sets and the matrix of each round."""
 
     def __init__(self, case):
         x = np.concatenate([block.ravel() for block in case.x0.values()])

@@ -21,7 +21,7 @@ class HeavyBall:
 
 
 class Session:
-    """One case: builds the optimiser, feeds it, reads it."""
+    """Session of a case: builds the optimiser, feeds it, reads it."""
 
     def __init__(self, case):
         self.case = case

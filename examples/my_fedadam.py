@@ -4,7 +4,7 @@ from fedspec.contract import Offer, SubjectInfo
 
 
 class FedAdam:
-    """What somebody wrote after the paper; two lines are wrong."""
+    """FedAdam as a reader of the paper wrote it; two lines are wrong."""
 
     def __init__(self, x, eta, beta1, beta2, tau, v0):
         self.x, self.eta, self.beta1, self.beta2, self.tau = x, eta, beta1, beta2, tau

@@ -30,7 +30,7 @@ class Session:
 
 
 class Subject:
-    """What it claims."""
+    """Subject with its offers."""
 
     info = SubjectInfo(
         "state_dict",

@@ -13,7 +13,7 @@ FACTOR = {"original": "original", "match-rms-adamw": "match_rms_adamw"}
 
 
 class Session:
-    """One run of the optimiser; a round begins with a new one."""
+    """Run of the optimiser; a round begins with a new one."""
 
     def __init__(self, case):
         self.h, self.options = case.hyper, case.options
@@ -50,7 +50,7 @@ class Session:
 
 
 class InFull(Session):
-    """The same, where nothing is narrowed."""
+    """Run of the optimiser in which nothing is narrowed to bfloat16."""
 
     def take(self):
         """Step, and let what is asked to become bfloat16 stay as it is."""

@@ -52,7 +52,7 @@ class State:
 
 @rule
 def ahead(state: State, *, beta: Scalar) -> Vector:
-    """Where clients begin.
+    """Point at which clients begin.
 
         a = x + beta m                                        fedacg.a
 
@@ -63,7 +63,7 @@ def ahead(state: State, *, beta: Scalar) -> Vector:
 
 @rule
 def fedacg(state: State, delta: Vector, *, beta: Scalar) -> State:
-    """One step of the server, the changes being those from where clients began.
+    """Server step; the changes are those from the point at which clients began.
 
         m = beta m + Delta                                    fedacg.m
         x = x + m                                             fedacg.step
@@ -80,7 +80,7 @@ def init(h: FedACG, x: Vector, setup: Setup) -> State:
 
 
 def step(h: FedACG, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
 
     def client(i: int, a: Vector, gradient: Oracle, tau: int) -> Vector:
         y = a

@@ -61,7 +61,7 @@ def mean_gradient(g_i: Stack) -> Vector:
 
 @rule
 def fedlin(y: Vector, there: Vector, g_i: Vector, g: Array, *, eta_l: Scalar) -> Vector:
-    """One local step.
+    """Local step along the mean gradient at x and the change of the client's own gradient since.
 
         y = y - eta_l (g_i(y) - g_i + g)                      fedlin.step
 
@@ -71,12 +71,12 @@ def fedlin(y: Vector, there: Vector, g_i: Vector, g: Array, *, eta_l: Scalar) ->
 
 
 def init(h: FedLin, x: Vector, setup: Setup) -> State:
-    """Nothing is kept but the model."""
+    """Begin with the model alone."""
     return State(x=x)
 
 
 def step(h: FedLin, state: State, clients: Clients, plan: Plan) -> tuple[State, dict[str, Any]]:
-    """One round."""
+    """Run one round."""
     plan = plan.of_everyone(len(clients))
 
     def asked(i: int, x: Vector, gradient: Oracle, tau: int) -> Vector:

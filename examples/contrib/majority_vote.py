@@ -49,7 +49,7 @@ class State:
 
 @rule
 def majority(deltas: Stack) -> Vector:
-    """What most clients say of each coordinate.
+    """Sign of each coordinate that most clients vote for.
 
         Delta = sign(sum_i sign(Delta_i))                     majority-vote.delta
 

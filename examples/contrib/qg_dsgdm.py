@@ -57,7 +57,7 @@ class State:
 
 @rule
 def qg_dsgdm(state: State, G: Stack, W: Mixing, *, eta_l: Scalar, rho: Scalar, slow: Scalar) -> State:
-    """One step of all clients.
+    """Step of all clients.
 
         V = rho M + G                                         qg-dsgdm.V
         X = W (X - eta_l V)                                   qg-dsgdm.step

@@ -40,7 +40,7 @@ def begin(x: Vector) -> QHM:
 
 @rule
 def qhm(state: QHM, g: Vector, *, eta_l: Scalar, rho: Scalar, nu: Scalar) -> QHM:
-    """One local step.
+    """Local step between the gradient and its average.
 
         u = rho u + (1 - rho) g                               qhm.u
         x = x - eta_l ((1 - nu) g + nu u)                     qhm.step

@@ -53,7 +53,7 @@ class State:
 
 @rule
 def robust_rate(state: State, deltas: Stack, delta: Vector, *, eta: Scalar, agreed: Scalar) -> State:
-    """One step of the server, from all changes and their mean.
+    """Server step from all changes and their mean.
 
         D = -Delta where |sum_i sign(Delta_i)| < agreed, else Delta     robust-rate.D
         x = x + eta D                                                   robust-rate.step

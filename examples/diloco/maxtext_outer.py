@@ -35,7 +35,7 @@ class Model(nnx.Module):
 
 
 class Session:
-    """One case: as many replicas as the first round has messages."""
+    """Session of a case: as many replicas as the first round has messages."""
 
     def __init__(self, case: Case) -> None:
         self.case, self.state = case, None
@@ -56,7 +56,7 @@ class Session:
         self.round = diloco.build_vanilla_diloco_train_step(config, _adds)
 
     def step(self, event: Event) -> Answer:
-        """One round."""
+        """Run one round."""
         if not isinstance(event, Messages):
             raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
         messages = sorted(event.messages, key=lambda m: m.client)

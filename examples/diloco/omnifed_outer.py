@@ -26,7 +26,7 @@ class Means:
     """A communicator of either package: the mean of what the workers hold."""
 
     def aggregate(self, msg: Any, **_: Any) -> Any:
-        """Of tensors by name, or of a module's parameters."""
+        """Average tensors by name, or a module's parameters, over the workers."""
         tensors = msg.values() if isinstance(msg, dict) else msg.parameters()
         for tensor in tensors:
             workers.all_reduce(tensor, torch.distributed.ReduceOp.AVG)
@@ -34,7 +34,7 @@ class Means:
 
 
 class Base:
-    """What the algorithm inherits and the outer step does not use."""
+    """Base class that the algorithm inherits and the outer step does not use."""
 
     def __init__(self, **_: Any) -> None:
         self.local_model: Any = None

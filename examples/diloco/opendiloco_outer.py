@@ -25,7 +25,7 @@ def Subject() -> Outer:
 
 
 def loop(name: str, commit: str, file: str) -> Outer:
-    """What stands below its outer step, which reads the same names in PrimeIntellect-ai/diloco_simple."""
+    """Outer step of the training loop, which reads the same names in PrimeIntellect-ai/diloco_simple."""
     outer_step = source.below(commit, file, "real_step % local_steps == 0")
     theirs = source.definitions(commit, file, "get_offloaded_param", given={"torch": torch})
 

@@ -17,7 +17,7 @@ from typing import Any
 
 
 def git(*arguments: str) -> str:
-    """What git says in the clone."""
+    """Output of git in the clone."""
     if (clone := os.environ.get("SOURCE")) is None:
         raise RuntimeError("SOURCE is not set; let it name a clone of the repository that this file is about")
     ran = subprocess.run(["git", "-C", clone, *arguments], capture_output=True, text=True, check=False)
@@ -57,7 +57,7 @@ def definitions(commit: str, path: str, *names: str, given: Mapping[str, Any]) -
 
 
 def below(commit: str, path: str, condition: str) -> Any:
-    """What stands below ``if CONDITION:``, compiled as it stands there."""
+    """Statements below ``if CONDITION:``, compiled as they stand there."""
     tree = ast.parse(text(commit, path))
     found = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == condition]
     if len(found) != 1:
@@ -97,7 +97,7 @@ class Package(MetaPathFinder, Loader):
         return None
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Where a module of the package is."""
+        """Find a module of the package."""
         if fullname.split(".", maxsplit=1)[0] != self.name or (found := self._path(fullname)) is None:
             return None
         return ModuleSpec(fullname, self, origin=found[0], is_package=found[1])

@@ -23,7 +23,7 @@ COMMIT = "b5bcd76"
 
 
 def Subject() -> Outer:
-    """One fragment."""
+    """Subject with a single fragment."""
     source.absent("torchtitan")
     source.absent("torchtitan.config", Configurable=SimpleNamespace(Config=object))
     source.absent("torchtitan.tools")

@@ -1,6 +1,6 @@
-"""What the adapters of this folder have in common: where their neighbours are, and packages of an index at a version.
+"""Helpers of this folder's adapters: the path of the neighbouring folders, and packages of an index at a version.
 
-Importing this lets them import ``source`` of ``../diloco``, which reads clones, and ``clients`` of ``../lora``.
+To import ``source`` of ``../diloco``, which reads clones, or ``clients`` of ``../lora``, import this module first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What drives other people's compressors: rounds of clients on quadratics, whose changes pass through them.
+"""Driver of other people's compressors: rounds of clients on quadratics, whose changes pass through a compressor.
 
-Local steps, the mean and the server's step are written here; what a client sends is the project's. Clients are
-numbered as in the case.
+Local steps, the mean and the server's step are written here; the project compresses the messages. Clients are numbered
+as in the case.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from fedspec.params import flatten, unflatten
 
 Array = np.ndarray[Any, Any]
 Send = Callable[[Mapping[int, Array], Mapping[int, Array]], Sequence[Any]]
-"""What clients send, of their changes and their draws by client."""
+"""Function that returns the clients' messages, from their changes and their draws by client."""
 
 Make = Callable[[Mapping[str, Any], int], Send]
 """Makes that of the case's numbers and the number of coordinates."""
 
 
 def make_offer(algorithm: str, reading: str, **more: Any) -> Offer:
-    """Of FedPAQ, or of FedCAMS with its k largest entries."""
+    """Offer of FedPAQ, or of FedCAMS with its k largest entries."""
     if algorithm == "fedcams":
         more = {"options": {"compressor": "top-k"}, "nonzero": ("eps",), **more}
     return Offer(algorithm, "round", reading, intermediates=("delta",), **more)
@@ -42,7 +42,7 @@ class Session:
         self.m, self.v, self.v_hat = (np.zeros_like(self.x) for _ in range(3))
 
     def step(self, event: Event) -> Answer:
-        """One round."""
+        """Run one round."""
         if not isinstance(event, Round):
             raise ContractError(f"event: {type(event).__name__} at level round; send Round")
         changes = {i: self.trained(i, tau) for i, tau in zip(event.participants, event.steps, strict=True)}

@@ -24,7 +24,7 @@ COMMIT = "6a0cfc7"
 
 
 class Problem:
-    """What its optimisers ask of a problem, over quadratics."""
+    """Problem over quadratics, with the methods that the optimisers call."""
 
     def __init__(self, case: Case, metropolis: Any) -> None:
         (x,) = case.x0.values()
@@ -41,11 +41,11 @@ class Problem:
         return loss
 
     def evaluate_metrics(self, at_end: bool) -> None:
-        """Nothing."""
+        """Evaluate nothing."""
 
 
 class Trained:
-    """One of its optimisers."""
+    """Peers that one of the optimisers trains."""
 
     def __init__(self, case: Case, optimiser: Any, metropolis: Any) -> None:
         self.metropolis, self.problem = metropolis, Problem(case, metropolis)

@@ -30,7 +30,7 @@ class Agent:
         self.problem = SimpleNamespace(objective_function=SimpleNamespace(subgradient=network.gradient(case, i)))
 
     def neighbors_exchange(self, thing: Any) -> dict[int, Any]:
-        """What the neighbours hold."""
+        """Arrays of the neighbours."""
         held = workers.gather(np.array(thing))
         return {j: held[j] for j in self.in_neighbors}
 

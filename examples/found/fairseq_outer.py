@@ -28,7 +28,7 @@ COMMIT = "3d262bb"
 
 
 class Base:
-    """What it inherits: the parameters of a local optimiser."""
+    """Base class of ``FairseqBMUF``: the parameters of a local optimiser."""
 
     def __init__(self, cfg: Any) -> None:
         self.cfg = cfg

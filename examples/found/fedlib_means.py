@@ -33,7 +33,7 @@ def tensors(sent: Sent) -> list[torch.Tensor]:
 
 
 def made(folder: str, commit: str) -> list[tuple[Offer, Make]]:
-    """What stands in a folder of aggregators at a commit."""
+    """Offers of a folder of aggregators at a commit."""
     at = {
         n: source.module(commit, f"{folder}/{n}.py", f"found_{n}")
         for n in ("aggregators", "multikrum", "centeredclipping")

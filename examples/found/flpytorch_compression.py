@@ -46,7 +46,7 @@ class Replies(list[Any]):
         """It is there."""
 
     def get(self, i: int) -> Any:
-        """One of them."""
+        """Item of the list."""
         return self[i]
 
 
@@ -69,7 +69,7 @@ class EF21:
         }
 
     def step(self, event: Event) -> Answer:
-        """One round."""
+        """Run one round."""
         assert isinstance(event, Round)
         replies, states = Replies(), {}
         for i in sorted(event.participants):

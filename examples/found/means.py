@@ -1,8 +1,8 @@
-"""What drives other people's robust means: a round's changes as vectors, and a model that moves by what comes back.
+"""Driver of other people's robust means: a mean takes a round's changes as vectors, and its result moves the model.
 
-A mean is a function of the round's messages. It returns a vector with a number for each of the model's coordinates.
-The model moves by that, since such a mean says nothing of a server's rate. Projects that aggregate models and not
-changes are handed models, and return the next one.
+A mean is a function of the round's messages. It returns a vector with a number for each of the model's coordinates. The
+model moves by that vector, since such a mean has no server rate. If a project aggregates models instead of changes, the
+adapter passes models to it, and the project returns the next model.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def shares(sent: Sent) -> np.ndarray[Any, Any]:
 
 
 def messages(event: Event) -> Sent:
-    """Those of a round."""
+    """Messages of a round."""
     if not isinstance(event, Messages):
         raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
     return event.messages

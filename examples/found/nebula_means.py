@@ -29,13 +29,13 @@ COMMIT = "21991bb"
 
 
 class Base:
-    """What the aggregators inherit and these three do not use."""
+    """Base class that the aggregators inherit and these three do not use."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         return None
 
     def run_aggregation(self, models: Any) -> None:
-        """Nothing."""
+        """Run nothing."""
 
 
 def Subject() -> Models:

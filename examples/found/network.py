@@ -25,7 +25,7 @@ Make = Callable[[Case], Network]
 
 
 def gradient(case: Case, i: int) -> Callable[[Numbers], Numbers]:
-    """That of client i, a function of its model."""
+    """Gradient of client i, a function of its model."""
     assert case.problem is not None
     H, e = case.problem.H[i], case.problem.e[i]
 
@@ -49,7 +49,7 @@ class Session:
         self.dtype, self.made = case.dtype, make(case)
 
     def step(self, event: Event) -> Answer:
-        """One exchange."""
+        """Run the local steps and gossip of one exchange."""
         if not isinstance(event, Exchange):
             raise ContractError(f"event: {type(event).__name__} among peers; send Exchange")
         W = np.asarray(event.mixing, dtype=self.dtype)

@@ -28,7 +28,7 @@ def _aggregate() -> Any:
 
 
 def fedit(s: Round) -> tuple[Any, Any, Any]:
-    """What it does for ``fedavg`` and ``fedprox``."""
+    """Aggregation of the project for ``fedavg`` and ``fedprox``."""
     sent = [*map(clients.factors, s.sent)]
     old, everybody = dict.fromkeys(sent[0]), list(range(len(sent)))
     made, _ = _aggregate()(SimpleNamespace(fed_alg="fedavg"), old, sent, list(s.examples), everybody, s.number)
@@ -36,7 +36,7 @@ def fedit(s: Round) -> tuple[Any, Any, Any]:
 
 
 class Session:
-    """One of its servers, with the two states that its ``get_proxy_dict`` makes: zeros, and tau squared."""
+    """Session of one of its servers, with the two states that its ``get_proxy_dict`` makes: zeros, and tau squared."""
 
     def __init__(self, case: Case) -> None:
         h = case.hyper
@@ -48,7 +48,7 @@ class Session:
         self.round = 0
 
     def step(self, event: Event) -> Answer:
-        """One call."""
+        """Aggregate the messages of one round."""
         if not isinstance(event, Messages):
             raise ContractError(f"event: {type(event).__name__} at level server; send Messages")
         sent = [{n: x + torch.tensor(m.delta[n], dtype=x.dtype) for n, x in self.x.items()} for m in event.messages]

@@ -24,7 +24,7 @@ COMMIT = "daa16b6"
 
 
 class Base:
-    """What the aggregators inherit and these two do not use."""
+    """Base class that the aggregators inherit and these two do not use."""
 
     addr = ""
 
@@ -44,7 +44,7 @@ class Sent:
         return self.num_samples
 
     def get_contributors(self) -> Any:
-        """Who made it."""
+        """Contributors of the model."""
         return self.contributors
 
     def build_copy(self, **more: Any) -> Sent:

@@ -65,7 +65,7 @@ class Session:
         self.made.c = self.made.x * 0
 
     def step(self, event: Event) -> Answer:
-        """One round."""
+        """Run one round."""
         if not isinstance(event, Round):
             raise ContractError(f"event: {type(event).__name__} at level round; send Round")
         for i, steps in zip(event.participants, event.steps, strict=True):

@@ -1,4 +1,4 @@
-"""What drives other people's servers: a round's factors as files, state dictionaries and modules of torch.
+"""Driver of other people's servers: a round's factors as files, state dictionaries and modules of torch.
 
 A round's clients are numbered from 0. Keys are those of PEFT: ``q.lora_A.default.weight`` and its like.
 """
@@ -24,12 +24,12 @@ UP, DOWN = "q.lora_B.weight", "q.lora_A.weight"
 
 
 def tensor(M: Any) -> torch.Tensor:
-    """Of torch's usual type: what is sent has few digits."""
+    """Tensor of torch's usual type; the sent numbers have few digits."""
     return torch.tensor(np.asarray(M, dtype=np.float32))
 
 
 def factors(a: Adapter) -> dict[str, torch.Tensor]:
-    """What a client sends of its adapter, by PEFT's names."""
+    """Factors of a client's adapter, by PEFT's names."""
     return {DOWN: tensor(a.A), UP: tensor(a.B)}
 
 
@@ -73,7 +73,7 @@ def model(s: Round, turned: bool = False) -> torch.nn.Module:
 
 
 def states(s: Round, turned: bool = False) -> list[dict[str, torch.Tensor]]:
-    """What the clients send: all of the model, with their own factors."""
+    """State dictionaries that the clients send: all of the model, with their own factors."""
     same = model(s, turned).state_dict()
     sent = [{"q.lora_A.default.weight": tensor(a.A), "q.lora_B.default.weight": tensor(a.B)} for a in s.sent]
     return [{**same, **factors} for factors in sent]

@@ -22,7 +22,7 @@ def start() -> dict[str, Any]:
 
 
 def gradient(model: Any, pixels: Any, labels: Any) -> dict[str, Any]:
-    """Of the mean cross-entropy."""
+    """Gradient of the mean cross-entropy."""
     scores = pixels @ model["weight"] + model["bias"]
     p = np.exp(scores - scores.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
