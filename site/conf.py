@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: nothing is loaded from elsewhere, and it reads from the disk."""
+"""Configuration of Sphinx for the site: pages load nothing from elsewhere, and work from the disk."""
 
 from __future__ import annotations
 

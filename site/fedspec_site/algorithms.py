@@ -85,6 +85,6 @@ def _drawing(a: Algorithm, edges: list[Edge]) -> Any:
 
 
 def _symbols(formulas: Sequence[str]) -> dict[str, str]:
-    """What the letters mean that costs are made of."""
+    """Meaning of the letters in the formulas of costs."""
     letters = set(re.sub(r"[()]", " ", " ".join(formulas)).split())
     return {n: words for n, words in SYMBOLS.items() if n in letters}

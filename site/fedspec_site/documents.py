@@ -12,7 +12,7 @@ from fedspec_site.writing import ROOT, Source
 
 PAGES = ("CONTRIBUTING.md", "CHANGELOG.md", "examples/contrib/README.md", "vectors/README.md")
 ELSEWHERE = {"README.md": "index.md"}
-"""What is another page here."""
+"""Documents that are another page of the site."""
 
 LINK = re.compile(r"(?P<before>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<to>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)

@@ -9,7 +9,7 @@ from statistics import median
 from markupsafe import Markup, escape
 
 ROW, BOX, HIGH = 34, 190, 24
-"""Of the picture of neighbours: from line to line, and the size of a box."""
+"""Sizes in the picture of neighbours: from line to line, and of a box."""
 
 
 def neighbours(middle: str, above: Mapping[str, str], below: Mapping[str, str], within: Mapping[str, str]) -> Markup:

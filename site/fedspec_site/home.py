@@ -15,19 +15,19 @@ from fedspec_torch import recipes
 
 @dataclass(frozen=True)
 class Readme:
-    """What the front page takes from the README.
+    """Parts of the README that the front page shows.
 
     Attributes:
-        sentence: what fedspec is.
+        sentence: the sentence that describes fedspec.
         more: the rest of that paragraph.
-        needs: what stands below "Install".
-        install: the lines there.
+        needs: the requirements below "Install".
+        install: the lines of commands there.
         question: the heading of the diagnosis.
-        before: what stands before its lines.
-        lines: the lines that let fedspec drive what is asked about.
+        before: the text before its lines.
+        lines: the lines by which fedspec drives the reader's code.
         asked: the command of the diagnosis.
-        answer: the lines below it.
-        after: what the README says of it.
+        answer: the lines below the command.
+        after: the README's words on the answer.
     """
 
     sentence: str

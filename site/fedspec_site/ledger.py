@@ -29,7 +29,7 @@ LOOKS = {
     Verdict.UNKNOWN: "open",
     Verdict.REFUTED: "refuted",
 }
-"""What a verdict looks like."""
+"""Style of each verdict."""
 
 SIDES = re.compile(
     r"left side (?P<left>[-+\d.e]+)[^,;]*, right side (?P<right>[-+\d.e]+)[^,;]*; "
@@ -63,12 +63,12 @@ class Entry:
 
     @property
     def anchor(self) -> str:
-        """Where it stands on its page."""
+        """Anchor of the statement on its page."""
         return re.sub(r"[^a-z0-9]+", "-", self.statement.label.lower()).strip("-")
 
     @property
     def words(self) -> str:
-        """What became of it, in one sentence's beginning."""
+        """Beginning of the sentence on the statement's verdict."""
         if self.first is None:
             return "Nothing was looked at."
         if self.first.severity:
@@ -81,7 +81,7 @@ class Entry:
 
     @property
     def mended(self) -> str:
-        """Whether what stands corrected is shown, all of it."""
+        """ "True with:" if the corrected statement is proved as a whole, else "Repaired:"."""
         one = self.repaired
         whole = one is not None and one.verdict is Verdict.PROVED and one.extent is Extent.WHOLE
         return "True with:" if whole else "Repaired:"
@@ -161,7 +161,7 @@ def write(source: Source) -> None:
 
 
 def _tree(claim: Claim) -> Markup:
-    """What a claim follows from, as lists in lists."""
+    """Claims that a claim follows from, as lists in lists."""
     out, depth = Markup(), 0
     for link in chain.links(claim):
         # An item ends where the next one is no deeper.

@@ -91,5 +91,5 @@ def _target(node: ast.stmt) -> str:
 
 
 def _same(name: str, left: str) -> bool:
-    """Whether a name of the text is the left side of an equation: Delta is delta, nu(j) is nu."""
+    """True if a name of the text is the left side of an equation: Delta is delta, nu(j) is nu."""
     return bool(name) and re.sub(r"\(.*\)|\^\+", "", left).lower() == name.lower()

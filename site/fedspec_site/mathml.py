@@ -109,7 +109,7 @@ class _Reader:
 
 
 def _digits(node: ast.expr) -> bool:
-    """Whether a factor begins with a digit."""
+    """True if a factor begins with a digit."""
     return isinstance(node, ast.Constant) or (isinstance(node, ast.BinOp) and _digits(node.left))
 
 

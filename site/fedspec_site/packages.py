@@ -14,11 +14,11 @@ from fedspec_suite.report.badges import of_offer
 
 @dataclass(frozen=True)
 class Cell:
-    """What a package offers of an algorithm.
+    """Offers of one algorithm by one package.
 
     Attributes:
         package: the package.
-        offers: its offers of it; none where it offers none.
+        offers: its offers of the algorithm; may be empty.
     """
 
     package: str
@@ -26,7 +26,7 @@ class Cell:
 
     @property
     def kinds(self) -> list[tuple[verdicts.Kind, int]]:
-        """How many offers are of each kind."""
+        """Number of offers of each kind."""
         return verdicts.counted([o.kind for o in self.offers])
 
     @property
@@ -36,7 +36,7 @@ class Cell:
 
     @property
     def words(self) -> str:
-        """What a reader of the screen hears."""
+        """Words for a screen reader."""
         return ", ".join(f"{n} {kind.word}" for kind, n in self.kinds) or verdicts.NOT_OFFERED.word
 
 

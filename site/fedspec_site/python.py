@@ -13,7 +13,7 @@ MODULES = (
     "fedspec.arith",
     "fedspec_use.torch",
 )
-"""What the pages of docs send a reader to. fedspec_use.optax and .flower need packages that dev does not bring."""
+"""Modules that the pages of docs link to. fedspec_use.optax and .flower need packages that dev does not bring."""
 
 
 def write(source: Source) -> None:

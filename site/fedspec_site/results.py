@@ -16,7 +16,7 @@ FOLDER = ROOT / "docs" / "conformance"
 CAPSULES = FOLDER / "capsules"
 _SAID = tomllib.loads((FOLDER / "remarks.toml").read_text(encoding="utf-8"))
 KINDS: Mapping[str, str] = _SAID["kinds"]
-"""What a remark says of an offer that does not conform."""
+"""Kinds of remarks on an offer that does not conform."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Offer:
 
     @property
     def interface(self) -> str:
-        """Which of a package's several interfaces; empty where it has one."""
+        """Interface of a package that has several; else empty."""
         return str(self.row["subject"]).partition(" (")[2].rstrip(")")
 
     @property
@@ -53,17 +53,17 @@ class Offer:
 
     @property
     def anchor(self) -> str:
-        """Where it stands on the package's page; of all pages' anchors it is one."""
+        """Anchor on the package's page, unique among all pages' anchors."""
         return f"{slug(self.package)}-{self.slug}"
 
     @property
     def slug(self) -> str:
-        """What tells it from the package's others."""
+        """Slug that is unique among the package's offers."""
         return slug(f"{self.row['algorithm']} {self.row['level']} {self.row['claimed']} {self.interface}")
 
     @property
     def first(self) -> str:
-        """Where it first deviates, as the sentence says it."""
+        """Place of the first deviation, in the words of the sentence."""
         return str(self.row["sentence"]).partition("first seen in ")[2]
 
     @property
@@ -73,7 +73,7 @@ class Offer:
 
     @property
     def numbers(self) -> list[Mapping[str, Any]]:
-        """Of the laws that are broken by a number, the first that came and the right one; of each law once."""
+        """Obligations that fail by a number, with the number and the right one; only the first one of each law."""
         found: dict[str, Mapping[str, Any]] = {}
         for o in self.row["obligations"]:
             if o["status"] == "fail" and {"got", "want"} <= {*o.get("deviation", ())}:
@@ -82,7 +82,7 @@ class Offer:
 
     @property
     def left(self) -> Sequence[tuple[str, Sequence[str]]]:
-        """What was not asked or not decided, by the reason."""
+        """Obligations that were not asked or not decided, by the reason."""
         found: dict[str, list[str]] = {}
         for o in self.row["obligations"]:
             if o["status"] not in ("pass", "fail"):
@@ -131,7 +131,7 @@ def _stored_changes() -> dict[str, Any]:
 
 
 def changes() -> tuple[Change, ...]:
-    """What came out otherwise than when a package was last judged."""
+    """Changes since a package was last judged."""
     out = []
     for package, found in _stored_changes().items():
         since = f" ({', '.join(found['was'])}, judged {found['since']})" if found["since"] else ""

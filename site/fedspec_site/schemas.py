@@ -27,7 +27,7 @@ def write(source: Source) -> None:
 
 
 def _objects(file: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What a schema speaks of: its lines, then each record by its name."""
+    """Objects of a schema: its lines, then each record by its name."""
     for k, line in enumerate(body.get("oneOf", ()), 1):
         yield {"id": f"{file}-line-{k}", "name": _line(line), "words": "", "fields": [*_fields(file, line)], "is": ""}
     for name, record in body["$defs"].items():
@@ -38,7 +38,7 @@ def _objects(file: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _line(line: Mapping[str, Any]) -> str:
-    """What a line is called: its command, or what it has beside ``ok``."""
+    """Name of a line: its command, or its fields beside ``ok``."""
     has = line["properties"]
     if "cmd" in has:
         return str(has["cmd"]["const"])
@@ -52,7 +52,7 @@ def _fields(file: str, record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _kind(file: str, of: Mapping[str, Any]) -> Markup:
-    """What a value is, with links to records."""
+    """Type of a value, with links to records."""
     if "$ref" in of:
         name = of["$ref"].rpartition("/")[2]
         return Markup('<a href="#{}">{}</a>').format(slug(f"{file}-{name}"), name)

@@ -91,7 +91,7 @@ def mutants() -> str:
 
 
 def reductions() -> str:
-    """Which algorithm is which other one, family by family."""
+    """Table of the algorithms that reduce to another one, family by family."""
     parts = []
     for family, edges in by_family(EDGES).items():
         rows = [[f"`{e.source}`", f"`{e.target}`", restriction(e), checked(e), e.cited] for e in edges]
@@ -119,7 +119,7 @@ def beyond() -> str:
 
 
 def loose() -> str:
-    """How much of each certified bound is needed."""
+    """Table of the share of each certified bound that is needed."""
     known, rows = ledger.claims(), []
     for id, cases in ((id, CERTIFIED[id]) for id in known if id in CERTIFIED):
         for name, case in cases.items():
@@ -136,7 +136,7 @@ def loose() -> str:
 
 
 def chains() -> str:
-    """Of theorems and corollaries, printed and repaired: the links by their verdicts, and the weakest."""
+    """Table of the chains of theorems and corollaries, printed and repaired: links by verdict, and the weakest link."""
     rows = []
     for id in dict.fromkeys(id for h in ledger.headlines() for id in h.statement.claims):
         c = ledger.claims()[id]

@@ -37,12 +37,12 @@ class Played:
 
     @property
     def said(self) -> str:
-        """Whether the claim appears here."""
+        """Verdict on the paper's claim here."""
         return verdict(self.findings) if self.stored else "Not run at its large size yet"
 
     @property
     def mark(self) -> Markup:
-        """The same as a mark."""
+        """Verdict as a mark."""
         held = sum(f.holds for f in self.findings)
         if not self.stored or 0 < held < len(self.findings):
             return verdicts.pill("open", self.said)
@@ -71,7 +71,7 @@ class Played:
 
     @property
     def head(self) -> list[str]:
-        """Of the table of its trials."""
+        """Head of the table of its trials."""
         return tables.head(self.recipe)
 
     @property
@@ -81,7 +81,7 @@ class Played:
 
     @property
     def how(self) -> str:
-        """How it was made."""
+        """Rounds, seeds, date and versions of the run."""
         if not self.stored:
             return ""
         size = self.recipe.sizes[self.stored.size]

@@ -1,4 +1,4 @@
-"""What a verdict looks like on a page: a word and a sign beside each colour."""
+"""Style of each verdict on a page: a word and a sign beside each colour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fedspec_suite.report.badges import CONFORMS, DEVIATES, NO_ANSWER, NOT_OFFER
 __all__ = ["CONFORMS", "DEVIATES", "KINDS", "NOT_OFFERED", "NO_ANSWER", "PART", "Kind", "counted", "mark", "of", "pill"]
 
 KINDS = (CONFORMS, PART, DEVIATES, NO_ANSWER, NOT_OFFERED)
-"""Those that the results of `make conformance` may have, where nothing is expected to fail."""
+"""Kinds that the results of `make conformance` may have, if nothing is expected to fail."""
 
 
 def of(verdict: str) -> Kind:
@@ -35,5 +35,5 @@ def pill(name: str, words: str) -> Markup:
 
 
 def counted(kinds: Sequence[Kind]) -> list[tuple[Kind, int]]:
-    """How many there are of each kind, in the order of the kinds."""
+    """Number of each kind, in the order of the kinds."""
     return badges.counted(kinds, KINDS)

@@ -1,4 +1,4 @@
-"""Where pages are written, and how: templates of Jinja2, links from page to page."""
+"""Paths of pages, and their templates of Jinja2 with links from page to page."""
 
 from __future__ import annotations
 
