@@ -27,7 +27,7 @@ ROOT = HERE.parents[1]
 
 
 def say(words: str) -> None:
-    """What takes time, on standard error."""
+    """Print progress on standard error."""
     print(f"{time.strftime('%H:%M:%S')} {words}", file=sys.stderr, flush=True)
 
 
@@ -120,7 +120,8 @@ def write(folder: Path, data: dict[str, Any], text: str, rows: list[tuple[str, R
 
 
 def publish(data: dict[str, Any], sections: dict[str, str], rows: list[tuple[str, Row]], device: str) -> None:
-    """What the repository keeps: the JSON by date; the tables beside it, or a CPU's in the page of the documents."""
+    """Write the stored results: the JSON by date; the tables beside it, or a CPU's tables into the page of the
+    documents."""
     kept = ROOT / "benchmarks/results"
     kept.mkdir(parents=True, exist_ok=True)
     (kept / f"{data['date']}-{device}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

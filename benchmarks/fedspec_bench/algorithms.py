@@ -60,7 +60,7 @@ def schedule(job: Job) -> Schedule:
 
 
 def client_steps(job: Job, round: int) -> int:
-    """How many local steps all clients together take in that round."""
+    """Number of local steps of all clients together in that round."""
     total = 0
     for event in events(job, round):
         match event:

@@ -16,10 +16,10 @@ from fedspec_bench.worker import own_channel, pinned
 
 
 def run(function: str, cores: int = 1, **arguments: Any) -> Any:
-    """What the function returns, as JSON; it is also given ``cores``.
+    """Run a function in a process of its own, and return its result through JSON; the function also gets ``cores``.
 
     Raises:
-        RuntimeError: it failed, with the last line of what it said.
+        RuntimeError: it failed; with the last line of its standard error.
     """
     argv = [sys.executable, "-P", __file__, function, json.dumps({**arguments, "cores": cores})]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What one process measures: an implementation, a workload, an algorithm. NumPy and nothing else."""
+"""Job of one process: an implementation, a workload, an algorithm. NumPy and nothing else."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from fedspec_bench.workloads import Array, Workload
 
 @dataclass(frozen=True)
 class Job:
-    """One row of the table.
+    """Row of the table.
 
     Attributes:
         peer: the folder of the implementation.
-        variant: which form of it, where there are several.
+        variant: its form, if it has several.
         workload: the name of the workload.
-        algorithm: by its id in the catalogue.
-        cores: how many the process is pinned to, and how many threads it may use.
+        algorithm: its id in the catalogue.
+        cores: number of cores that the process is pinned to, and of its threads.
         device: ``cpu`` or ``cuda``.
-        cohort: how many clients take part in a round; None: all.
-        changes: what differs from the workload as it is named.
+        cohort: number of clients in a round; None: all.
+        changes: differences from the workload as it is named.
     """
 
     peer: str
@@ -53,10 +53,10 @@ class Job:
 
 
 class Trainer(Protocol):
-    """What an implementation gives: ``start(job)`` returns it, with everything made that a round does not make."""
+    """Implementation that is set up: ``start(job)`` returns it, with everything made that a round does not make."""
 
     versions: dict[str, str]
-    """Of the packages that do the work."""
+    """Versions of the packages that do the work."""
 
     def round(self) -> None:
         """Train one round to its end."""

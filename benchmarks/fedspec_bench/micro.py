@@ -133,10 +133,11 @@ def population(device: str = "cpu", cores: int = 1, large: int = 10**6) -> dict[
 
 
 def memory(device: str = "cpu", cores: int = 1, clients: int = 40) -> dict[str, float]:
-    """What rounds of the 2NN hold beside model and data, in stacks of a block: made in a round, and kept between them.
+    """Memory of rounds of the 2NN beside model and data, in stacks of a block: made in a round, and kept between
+    rounds.
 
-    From torch's own records of what it allocates: what a process holds says little, since freed memory
-    stays with it. Measured from the second round on, when data are in order and the way to gradients is chosen.
+    Read from torch's own records of its allocations, since freed memory stays with the process. Measured from the
+    second round on, when data are in order and the way to gradients is chosen.
     """
     torch.set_num_threads(cores)
     found = {}

@@ -132,18 +132,19 @@ class Network(Workload):
 
     @cached_property
     def frozen(self) -> Array:
-        """What is not trained, as one vector in the order of :func:`transformer`; empty but with adapters."""
+        """Parameters that are not trained, as one vector in the order of :func:`transformer`; empty except with
+        adapters."""
         shapes = FROZEN.get(self.name, {})
         return drawn(shapes, 2) if shapes else np.empty(0, np.float32)
 
     def loss(self, x: Array) -> float:
-        """Of a model, the mean over clients of that on all their examples, in float64, by torch."""
+        """Mean over clients of a model's loss on all their examples, in float64, by torch."""
         from fedspec_bench.peers.torch_optim.networks import loss
 
         return loss(self, x)
 
     def gradient(self, x: Array, inputs: Array, targets: Array) -> Array:
-        """Of the mean loss of one minibatch, in the type of x, by torch."""
+        """Gradient of the mean loss of one minibatch, in the type of x, by torch."""
         from fedspec_bench.peers.torch_optim.networks import gradient
 
         return gradient(self, x, inputs, targets)

@@ -31,7 +31,7 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """One implementation in a process of its own.
+    """Implementation in a process of its own.
 
     Raises:
         WorkerError: it did not set the job up.

@@ -1,4 +1,4 @@
-"""What is known of one job once it is measured, and when its figures count."""
+"""Results of a measured job, and whether its figures count."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Row:
 
     @property
     def counts(self) -> bool:
-        """Whether its figures may be used."""
+        """True if its figures may be used."""
         return bool(self.seconds) and not self.void and not self.error
 
     @property
@@ -69,12 +69,12 @@ class Row:
 
     @property
     def begun(self) -> float:
-        """How many usual rounds more the first one took, by the processor."""
+        """Time of the first round beyond a usual one, in usual rounds, by the processor."""
         return self.first / median(self.cpu) - 1 if self.cpu else 0.0
 
     @property
     def disturbed(self) -> bool:
-        """Whether a process that does all the work itself waited for others for a tenth of its time."""
+        """True if a process that does all the work itself waited for others for a tenth of its time."""
         return self.job.cores == 1 and self.job.peer != "flower" and median(self.cpu) < 0.9 * median(self.seconds)
 
     def told(self) -> str:

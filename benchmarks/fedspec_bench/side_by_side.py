@@ -13,11 +13,11 @@ from fedspec_bench.rows import Row, verdict
 
 @dataclass(frozen=True)
 class Effort:
-    """How often a group of jobs runs.
+    """Number of runs of a group of jobs.
 
     Attributes:
         warm: rounds that are not timed.
-        repetitions: how often they take turns.
+        repetitions: number of turns of each job.
         rounds: timed rounds in a turn.
     """
 

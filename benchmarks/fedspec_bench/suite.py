@@ -1,4 +1,4 @@
-"""What a run of the benchmarks measures: groups of jobs that take turns, and how often."""
+"""Groups of jobs that a run of the benchmarks measures in turns, and the number of turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OURS = (("mirror", ""), ("mirror", "any-module"))
 STEPWISE = ("mirror", "layered")
 """Beside ours on a GPU: without the fused kernel, operation by operation."""
 BARE = ("mirror", "torch_optim", "spec")
-"""Who needs nothing but torch, NumPy and what is in the repository."""
+"""Implementations that need only torch, NumPy and this repository."""
 PEERS = (
     ("torch_optim", ""),
     ("jax", "vmap"),

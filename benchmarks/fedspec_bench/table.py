@@ -65,7 +65,7 @@ PICTURE = "![client-steps a second of all implementations](pictures/benchmarks.p
 
 
 def sections(machine: dict[str, Any], date: str, results: Results, rows: Sequence[tuple[str, Row]]) -> dict[str, str]:
-    """What a page holds of a run: of real modules, and of layers with everything else; only what was measured."""
+    """Sections of a page on a run: real modules, and layers with everything else; only measured ones."""
     found = {}
     for name in ("modules", "layers"):
         real = name == "modules"

@@ -44,7 +44,7 @@ class Results:
         raise LookupError(wanted.name)
 
     def over(self, ours: Job, other: Job) -> float:
-        """One rate over another of the same group, where the machine was the same for both.
+        """Ratio of the rates of two jobs of the same group, if the machine was the same for both.
 
         Raises:
             LookupError: no group has measured both, or one does not count.
@@ -63,13 +63,13 @@ class Results:
 
 @dataclass(frozen=True)
 class Target:
-    """One line of the table.
+    """Line of the table.
 
     Attributes:
-        measure: what is compared with what.
+        measure: the compared quantities, in words.
         reach: the number to reach.
-        found: makes it from the results; raises LookupError where something was not measured.
-        least: whether larger is better.
+        found: computes the number from the results; raises LookupError if a result is missing.
+        least: True if larger is better.
     """
 
     measure: str
@@ -149,12 +149,12 @@ def share_of_copy(server: str) -> Callable[[Results], float]:
 
 
 def extra(algorithm: str) -> Callable[[Results], float]:
-    """What a round holds beside model and data, in stacks of a block."""
+    """Memory of a round beside model and data, in stacks of a block."""
     return lambda r: r.micro["memory"][algorithm]
 
 
 HOLDING = ("fedavg", "fednova", "scaffold", "fedada2")
-"""Whose memory is measured."""
+"""Algorithms whose memory is measured."""
 
 TARGETS = (
     Target("LR, client-steps/s over JAX by hand", 1.9, over_jax("lr")),
@@ -217,4 +217,4 @@ TARGETS = (
         least=False,
     ),
 )
-"""Of the issue; those that a run did not measure say so."""
+"""Targets of the issue; the table marks a target that a run did not measure."""

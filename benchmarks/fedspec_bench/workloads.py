@@ -1,4 +1,4 @@
-"""What is measured: synthetic softmax classification by clients that take ordered minibatches. NumPy and nothing else.
+"""Workload of the benchmarks: synthetic softmax classification by clients with ordered minibatches. Needs NumPy alone.
 
 Every implementation trains on the same numbers, from the same model, over the same minibatches in the same order: a
 round is K local SGD steps of every client of the cohort, step k on its examples kb to (k+1)b, and the plain mean of
@@ -62,7 +62,8 @@ class Workload:
 
     @property
     def flops(self) -> int:
-        """Of the products of one client's step: forward, the weights' gradients, and those of all inputs but the first.
+        """Operations in the products of a client's step: forward, the weights' gradients, all inputs' gradients but the
+        first's.
 
         A product of [m, k] and [k, n] counts 2 m k n.
         """
@@ -99,7 +100,7 @@ class Workload:
         return found
 
     def loss(self, x: Array) -> float:
-        """Of a model, on all examples of all clients, in float64."""
+        """Loss of a model on all examples of all clients, in float64."""
         inputs, targets = self.data
         total = 0.0
         for some, classes in zip(inputs, targets, strict=True):
@@ -109,12 +110,12 @@ class Workload:
         return total / targets.size
 
     def gradient(self, x: Array, inputs: Array, targets: Array) -> Array:
-        """Of the mean loss of one minibatch, in the type of x."""
+        """Gradient of the mean loss of one minibatch, in the type of x."""
         return gradient(self, x, inputs, targets)
 
 
 def forward(layers: Sequence[tuple[Array, Array]], h: Array) -> list[Array]:
-    """What every layer takes in, and what the last one gives."""
+    """Inputs of every layer, and the output of the last layer."""
     kept = [h]
     for number, (W, bias) in enumerate(layers):
         h = h @ W.T + bias
@@ -125,7 +126,7 @@ def forward(layers: Sequence[tuple[Array, Array]], h: Array) -> list[Array]:
 
 
 def gradient(work: Workload, x: Array, inputs: Array, targets: Array) -> Array:
-    """Of the mean cross-entropy of one minibatch, in the type of x."""
+    """Gradient of the mean cross-entropy of one minibatch, in the type of x."""
     layers = work.split(x)
     *kept, z = forward(layers, inputs)
     p = np.exp(z - z.max(1, keepdims=True))

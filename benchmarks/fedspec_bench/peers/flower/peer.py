@@ -40,7 +40,7 @@ class Client(NumPyClient):  # type: ignore[misc]
         self.net = module(work)
 
     def fit(self, parameters: Any, config: Any) -> Any:
-        """One epoch."""
+        """Train one epoch."""
         with torch.no_grad():
             for own, value in zip(trained(self.net), parameters, strict=True):
                 own.copy_(torch.from_numpy(np.array(value)))
@@ -109,7 +109,7 @@ class Simulation:
         self.turns = Turns(loop)
 
     def round(self) -> None:
-        """One round; the first starts Ray."""
+        """Run one round; the first starts Ray."""
         self.turns.next()
 
     def model(self) -> Array:

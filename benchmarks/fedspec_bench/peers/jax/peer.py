@@ -16,7 +16,7 @@ from fedspec_bench.peers.jax import networks
 from fedspec_bench.workloads import Array, Workload
 
 Parameters = list[Any]
-"""Of layers, pairs of W and bias; of a real module, arrays."""
+"""Parameters of layers are pairs of W and bias; of a real module, arrays."""
 
 
 def parameters(work: Workload) -> Parameters:
@@ -66,7 +66,7 @@ def batches(work: Workload) -> tuple[Any, Any]:
 
 
 class Compiled:
-    """One jitted function a round."""
+    """Trainer with one jitted function a round."""
 
     def __init__(self, job: Job) -> None:
         work = job.work

@@ -55,14 +55,14 @@ class Mirror:
         self.device = device
 
     def round(self) -> None:
-        """One round of the run."""
+        """Run one round of the run."""
         self.run.step()
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
     @property
     def notes(self) -> dict[str, Any]:
-        """Which way to the gradients was taken, and why."""
+        """Ways to the gradients that were taken, each with the reason."""
         return {"ways": {str(2**size): f"{c.name}: {c.why}" for size, c in self.federation.choices.items()}}
 
     def model(self) -> Array:

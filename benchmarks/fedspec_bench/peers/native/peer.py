@@ -54,7 +54,7 @@ class Kernel:
         self.x = work.start.copy()
 
     def round(self) -> None:
-        """One call."""
+        """Call the kernel once."""
         work = self.work
 
         def at(array: Array) -> ctypes.c_void_p:

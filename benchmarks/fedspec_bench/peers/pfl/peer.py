@@ -42,7 +42,7 @@ class Net(nn.Module):
         return nn.functional.cross_entropy(self(inputs), targets)
 
     def metrics(self, inputs: Tensor, targets: Tensor, eval: bool = True) -> dict[str, Any]:
-        """Nothing is evaluated."""
+        """Evaluate nothing."""
         return {}
 
 
@@ -92,7 +92,7 @@ class Simulation:
         self.turns = Turns(loop)
 
     def round(self) -> None:
-        """One central iteration."""
+        """Run one central iteration."""
         self.turns.next()
 
     def model(self) -> Array:

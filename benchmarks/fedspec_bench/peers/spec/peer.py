@@ -33,7 +33,7 @@ class Specification:
         self.clients = [self.oracle(X, y) for X, y in zip(inputs_, targets, strict=True)]
 
     def oracle(self, inputs: Array, targets: Array) -> Any:
-        """One client's gradients on its minibatches in order."""
+        """Gradients of a client on its minibatches in order."""
         work = self.job.work
 
         def at(k: int, x: Array) -> Array:
@@ -43,7 +43,7 @@ class Specification:
         return at
 
     def round(self) -> None:
-        """One round, or one event after another."""
+        """Run one round, or one event after another."""
         happens = events(self.job, self.number)
         self.number += 1
         if isinstance(self.run, Method):

@@ -51,7 +51,7 @@ class Adapted(nn.Module):
         self.up = nn.Linear(RANK, base.out_features, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """What the layer gives, and what was learned beside it."""
+        """Output of the layer plus the adapter's output."""
         out: Tensor = self.base(x) + self.up(self.down(x))
         return out
 

@@ -1,4 +1,4 @@
-"""What a torch user writes first: one client after another, ``nn.Module``, autograd, ``torch.optim.SGD``."""
+"""First code that a torch user writes: one client after another, ``nn.Module``, autograd, ``torch.optim.SGD``."""
 
 from __future__ import annotations
 
