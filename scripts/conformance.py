@@ -67,17 +67,18 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "capsule": str,
     "obligations": list,
 }
-"""What a line holds; ``wheel`` and ``sha256`` are null where pip finds none, ``capsule`` is empty where nothing failed.
+"""Fields of a line with their types; ``wheel`` and ``sha256`` are null if pip finds none, ``capsule`` is empty if
+nothing failed.
 
-``reach`` says how far the cases went; it is empty in lines from before.
+``reach`` is the range of the cases; it is empty in older lines.
 
-Of an obligation its id and status; the reason of one that was not decided or not asked; of one that is not met the
-call, and the number that came beside the right one.
+An obligation has its id and status; if it was not decided or not asked, the reason; if it failed, the call, and the
+number that came beside the right one.
 """
 
 SAID = tomllib.loads(REMARKS.read_text(encoding="utf-8"))
 KINDS: dict[str, str] = SAID["kinds"]
-"""What a remark says of an offer that does not conform."""
+"""Kinds of remarks on an offer that does not conform."""
 
 Row = dict[str, Any]
 
@@ -142,7 +143,7 @@ def ordered(row: Row) -> Row:
 
 
 def row(r: Result) -> Row:
-    """What is kept of one result."""
+    """Line that is stored for one result."""
     body = r.record(obligations=False)
     kept = {n: body[n] for n in ("subject", "version", "algorithm", "level", "passed", "required", "command")}
     kept["command"] = kept["command"].replace(f" --limit {LIMIT:g} --start-limit {LIMIT:g}", "")
@@ -154,7 +155,7 @@ def row(r: Result) -> Row:
 
 
 def obligation(o: Obligation) -> Row:
-    """What is kept of one obligation."""
+    """Record that is stored for one obligation."""
     reason = {"reason": o.reason} if o.reason else {}
     if o.deviation is None:
         return {"id": o.id, "status": o.status, **reason}
@@ -165,7 +166,7 @@ def obligation(o: Obligation) -> Row:
 
 
 def changed(old: Sequence[Row], new: Sequence[Row], last: Row | None = None) -> Row:
-    """What came out otherwise than when a package was last judged; the ``last`` of these, if nothing did."""
+    """Changes since a package was last judged; the ``last`` changes, if there is none."""
     before, now = ({offer(row): row for row in rows} for rows in (old, new))
     others = [name for name in now if name in before and outcome(before[name]) != outcome(now[name])]
     was, are = ({row["requirement"] for row in rows} for rows in (old, new))
@@ -198,17 +199,17 @@ def package(row: Row) -> str:
 
 
 def in_part(row: Row) -> bool:
-    """Whether what was seen conforms, and something of the claim was not seen: its verdict says what."""
+    """True if the checked part conforms, and a part of the claim was not checked: the verdict names it."""
     return row["verdict"] != "conforms" and str(row["verdict"]).startswith("conforms")
 
 
 def offer(row: Row) -> str:
-    """What tells a line from the others."""
+    """Identity of a line among all lines."""
     return f"{row['subject']}/{row['algorithm']}/{row['level']}/{row['claimed']}"
 
 
 def remarks() -> dict[tuple[str, str], Row]:
-    """What is said of the offers that do not conform, by offer and version."""
+    """Remarks on the offers that do not conform, by offer and version."""
     return {(name, r["version"]): r for r in SAID["remark"] for name in r["offers"]}
 
 
@@ -234,7 +235,7 @@ def page(rows: Sequence[Row]) -> str:
 
 
 def section(name: str, rows: Sequence[Row], said: dict[tuple[str, str], Row]) -> str:
-    """One package: what was judged, a line for each offer, why some do not conform."""
+    """Section of a package: its version, a line for each offer, the reasons of the offers that do not conform."""
     first = rows[0]
     digest = f"`{first['wheel']}`, sha256\n`{first['sha256']}`." if first["sha256"] else "No wheel was found."
     judge = f"Judged on {first['date']} by {first['judge']}, profile {first['profile']}, seed {first['seed']}."
@@ -274,7 +275,7 @@ def variant(row: Row) -> str:
 
 
 def why(row: Row, remark: Row | None) -> str:
-    """What the judge says of a line, and what the remark says."""
+    """Sentence of the judge on a line, and the remark."""
     name = f"{row['algorithm']}/{row['level']} {called(row)}" if row["algorithm"] else row["impl"]
     text = [filled(f"**{name}**: {row['sentence']}." + broken(row), "* ", "  ")]
     if remark:

@@ -52,10 +52,10 @@ VALUES: tuple[Any, ...] = (
     *(float("nan"), float("inf"), "nan", "inf", "-inf", "NaN", "Infinity", "", "x", "float64", "\x1b[2J", "\ud800"),
     *([], {}, [[]], [1.0], ["nan"], [None], [[1.0], [2.0, 3.0]], {"w": [1.0]}, {"w": {"b": 1.0}}, {"": 0}, "1e400"),
 )
-"""What stands in the place of a value."""
+"""Values that replace a value."""
 
 RAW = ("1e400", "-1e400", "NaN", "Infinity", "1" * 400, "9" * 5000, "[" * 200_000, '{"a":' * 3000, "[" * 90 + "]" * 90)
-"""What stands there in the text, since no value is written so."""
+"""Texts that replace a value, since no value is written so."""
 
 Line = tuple[str, bytes]
 """A line and the command that it asks or answers."""
@@ -161,7 +161,7 @@ def raw(line: bytes, rng: random.Random) -> bytes:
 
 
 def keeps(schema: Any, line: bytes) -> bool:
-    """Whether the schema accepts a line."""
+    """True if the schema accepts a line."""
     try:
         return bool(schema.is_valid(json.loads(line)))
     except (ValueError, RecursionError):
@@ -169,7 +169,7 @@ def keeps(schema: Any, line: bytes) -> bool:
 
 
 def reply_reader() -> Callable[[str, bytes], None]:
-    """What the judge does with a line, up to the numbers that it compares."""
+    """Reader of the judge for a line, up to the numbers that it compares."""
     offer = OFFERS[0]
     setting = setting_of(offer)
     bench = bench_of(InProcess(SUBJECT), offer, setting)
@@ -193,7 +193,7 @@ def reply_reader() -> Callable[[str, bytes], None]:
 
 
 def request_reader() -> Callable[[str, bytes], None]:
-    """What a served subject does with a line before its own code runs."""
+    """Reader of a served subject for a line, before its own code runs."""
 
     def read(command: str, line: bytes) -> None:
         request = decode_request(line)
@@ -224,7 +224,7 @@ class EchoSession:
 
 
 def tried(lines: list[Line], read: Callable[[str, bytes], None], schema: Any) -> tuple[Counter[str], list[str]]:
-    """What became of lines, and what should not have."""
+    """Counts of the lines by outcome, and the lines with a wrong outcome."""
     counts: Counter[str] = Counter()
     wrong: list[str] = []
     for command, line in lines:
@@ -245,7 +245,7 @@ def tried(lines: list[Line], read: Callable[[str, bytes], None], schema: Any) ->
 
 
 OWN = ("ContractError", "PlanError", "UnknownNameError", "ParameterError")
-"""How an answer to a line that is refused begins."""
+"""Beginnings of an answer to a line that is refused."""
 
 
 def served(lines: list[Line], schema: Any) -> tuple[Counter[str], list[str]]:

@@ -1,8 +1,8 @@
-"""How often a mistake that is in no list gets a name: ``python scripts/leave_out.py --sample 40 --seed 1``.
+"""Share of unlisted mistakes that get a name: ``python scripts/leave_out.py --sample 40 --seed 1``.
 
-A mutant is a wrong rule that somebody wrote by hand. Each of a random sample is diagnosed as a stranger's would be,
-with the whole catalogue of mutants closed: what is left are readings, other algorithms, generic defects and mechanical
-edits. Prints what is said of each, and the share that got a name; whether a name is right is for a reader.
+A mutant is a wrong rule that somebody wrote by hand. Each mutant of a random sample is diagnosed as a stranger's code
+would be, with the whole catalogue of mutants closed: readings, other algorithms, generic defects and mechanical edits
+are left. The script prints each diagnosis, and the share that got a name; whether a name is right is for a reader.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from mutation.playing import KILLED, Fate, Ready, fate, reaching, ready
 EXPLAINED = Path(__file__).with_name("mutation") / "survivors.toml"
 
 ENOUGH = 0.95
-"""Of the edits that are played so many must be killed or explained."""
+"""Share of the played edits that must be killed or explained."""
 
 UNREACHED = "no vector calls the function"
 
@@ -66,7 +66,7 @@ def chosen(patterns: Sequence[str], sample: int, seed: int) -> Iterator[Chosen]:
 
 
 def look(edit: Edit, vectors: Sequence[Ready]) -> str:
-    """What becomes of an edit, in words."""
+    """Fate of an edit, in words."""
     among = reaching(edit, vectors)
     return str(fate(edit, among)) if among else UNREACHED
 

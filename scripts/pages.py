@@ -1,10 +1,11 @@
-"""What the pages show below a ``$``: run again at one width and written anew, or compared with ``--check``.
+"""Run the commands that the pages show below a ``$`` again at one width: write their output, or compare it with
+``--check``.
 
     python scripts/pages.py [--check] [--at-once] [--jobs N] [PAGE ...]
 
-A line ``...`` stands for lines that are left out; seconds, numbers of candidates, and how many obligations are all of
-them may be others. A new text leaves out what the old one did, as far as its lines are found among those that are
-printed now: look at what it writes.
+A line ``...`` stands for lines that are left out. Seconds, numbers of candidates and numbers of all obligations may
+differ. A new text leaves out the same lines as the old text, if they are found among the printed lines: check the
+result.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ SEEN = {
     "COLUMNS": str(WIDTH),
     "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
 }
-"""What a reader's commands see of her window and of where the command is."""
+"""Environment of a reader's commands: the width of the window and the path of the command."""
 THERE = ("Makefile", "examples")
-"""What a reader has who runs a page's commands."""
+"""Files that a reader has who runs a page's commands."""
 
 FAST = ("claims show", "graph", "identify py:examples/asked.py:", "mutants", "show")
 AT_ONCE = ("cat", "make help", "python", "sed", *(f"fedspec {c}" for c in FAST))
-"""How a command begins that needs neither minutes nor a published package."""
+"""Beginnings of the commands that need neither minutes nor a published package."""
 
 FENCED = re.compile(r"^```\w*\n(?P<text>\$ .*?)^```$", re.MULTILINE | re.DOTALL)
 MADE = re.compile(r"(?: >|--capsules|--report) (\S+)")
@@ -54,7 +55,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Block:
-    """What a page gives at a prompt, and which earlier commands of the page make what it reads."""
+    """Commands of a page at a prompt with their output, and the earlier commands of the page that make their input."""
 
     page: str
     text: str
@@ -63,7 +64,7 @@ class Block:
 
     @property
     def at_once(self) -> bool:
-        """Whether it needs neither minutes nor a published package."""
+        """True if it needs neither minutes nor a published package."""
         return all(command.startswith(AT_ONCE) for command in (*self.before, *(s.command for s in self.steps)))
 
     def __str__(self) -> str:
@@ -135,8 +136,8 @@ def furnish(folder: Path, block: Block) -> None:
 
 
 def differs(shown: Sequence[str], printed: Sequence[str]) -> str:
-    """What is shown and not printed, in a sentence; empty if all of it is printed, in its order and with no gap that
-    is not marked.
+    """Sentence on the first shown line that is not printed; empty if all of them are printed, in their order and with
+    no gap that is not marked.
     """
     parts = _parts([_timeless(line) for line in shown])
     rest = [_timeless(line) for line in printed]
@@ -172,7 +173,7 @@ def _parts(shown: Sequence[str]) -> list[list[str]]:
 
 
 def renewed(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
-    """What a page should show: of the printed lines those that say what it shows now."""
+    """Text that a page should show: the printed lines that correspond to the lines that it shows now."""
     if not differs(shown, printed):
         return list(shown)
     parts, n = _parts(shown), len(printed)
@@ -211,7 +212,7 @@ def text(block: Block, new: Sequence[Sequence[str]]) -> str:
 
 
 def played(block: Block, run: Callable[[str, Path], list[str]] = run) -> list[list[str]]:
-    """What each command of a block prints, if ``run`` runs them."""
+    """Output of each command of a block, if ``run`` runs them."""
     with tempfile.TemporaryDirectory() as name:
         furnish(Path(name), block)
         return [run(step.command, Path(name)) for step in block.steps]

@@ -1,8 +1,8 @@
-"""How far the training engine is off in each precision, in units of the judge's bound.
+"""Errors of the training engine in each precision, in units of the judge's bound.
 
 ``python scripts/precision.py`` writes the table of docs/precision.md. ``python scripts/precision.py ID ...`` measures
-these rows and those that the table lacks, and keeps the others. A ratio is the error of a coordinate over what rounding
-may do to it by the judge's running bound, with the machine epsilon of the type: 2^-52, 2^-23, and 2^-7 for bfloat16.
+these rows and the rows that the table lacks, and keeps the others. A ratio is the error of a coordinate over the
+judge's running bound for rounding, with the machine epsilon of the type: 2^-52, 2^-23, and 2^-7 for bfloat16.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ JSON: dict[str, Schema] = {
     "Mapping[str, Any]": mapping(NUMBER),
     "Given": mapping(NUMBER),
 }
-"""What stands in JSON for an annotation of the contract."""
+"""Schema of an annotation of the contract."""
 
 STEPS = {"type": "integer", "minimum": 1}
 SOME = {"minItems": 1}
@@ -82,10 +82,10 @@ MORE: dict[tuple[str, str], Schema] = {
     ("Round", "draws"): {"description": "For each participant one number for each coordinate of x0, or none."},
     ("Round", "noise"): {"description": "One number for each coordinate of x0, or none."},
 }
-"""What an annotation does not say, by record and field."""
+"""Additions to the annotations' schemas, by record and field."""
 
 UNTOLD = {("Case", "buffers")}
-"""What a record that is always written whole leaves out where there is no such thing."""
+"""Fields that are left out of a record that is otherwise written whole, if the case has none."""
 
 NUMBERS: dict[str, Schema] = {
     "number": {"anyOf": [NUMBER, {"enum": ["nan", "inf", "-inf"]}]},
@@ -141,7 +141,7 @@ def record(kind: type[Any], *, whole: bool = False, **more: Schema) -> Schema:
 
 
 def request() -> Schema:
-    """What the judge sends."""
+    """Schema of the judge's lines."""
     session = JSON["int"]
     return {
         "title": "What the judge sends: one JSON object a line",
@@ -161,7 +161,7 @@ def request() -> Schema:
 
 
 def reply() -> Schema:
-    """What a subject answers."""
+    """Schema of a subject's lines."""
     ok: Schema = {"ok": {"const": True}}
     words = {"type": ["string", "null"], "description": "The type x was computed in; JSON does not carry it."}
     touched = {**STRING, "description": "Set when the subject changed its input in place."}

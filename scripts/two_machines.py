@@ -26,7 +26,7 @@ HOSTS = (("fedspec-a", "fsa", "10.213.7.1"), ("fedspec-b", "fsb", "10.213.7.2"))
 
 
 def train(rounds: int) -> None:
-    """One rank's part of a run of SCAFFOLD on eight clients; its first and last line are read by :func:`played`."""
+    """Train one rank's part of a run of SCAFFOLD on eight clients; :func:`played` reads its first and last line."""
     import torch
     import torch.distributed as dist
     from torch import nn
@@ -80,7 +80,7 @@ def machines() -> Iterator[None]:
 
 
 def played(case: str) -> list[str]:
-    """What each rank says last."""
+    """Last line of each rank."""
     ranks: list[subprocess.Popen[str]] = []
     for number in range(4):
         space, device, _ = HOSTS[number // 2]

@@ -33,7 +33,7 @@ TRIED = ("1/32", "1/16", "1/8", "1/4", "1/2", "1", "3/2", "2")
 """The best rate is looked for between the neighbours of the best of these."""
 
 PART = Fraction(99, 100)
-"""Of the number at the best rate, what is shown at every other one; all of it where parabolas alone show it."""
+"""Share of the number at the best rate that is shown at every other rate; all of it if parabolas alone show it."""
 
 UNEQUAL = (1, 1, 3, 3)
 """The steps for which the best coefficients of a server are certified; APART how unlike clients are there."""
@@ -41,7 +41,7 @@ UNEQUAL = (1, 1, 3, 3)
 APART = (Fraction(0), Fraction(1, 4), Fraction(1))
 
 MARKERS = {(1, 1): "o", (2, 2): "s", (4, 4): "^", (1, 3): "D"}
-"""Of the steps that are drawn."""
+"""Markers of the drawn steps."""
 
 
 def asked() -> Iterator[Round]:

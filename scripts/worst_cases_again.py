@@ -26,7 +26,7 @@ MU, L = 0.1, 1.0
 BELOW, EXACT = 4e-3, 2e-5
 """By how much the page may be above PEPit's number; by how much below, which is what its solver leaves open."""
 AT_ONCE = 4
-"""Of so many rounds as one program it is asked; eight take it minutes each."""
+"""Largest number of rounds that go into one program; eight take it minutes each."""
 
 
 def total(terms: Sequence[Any]) -> Any:
@@ -79,7 +79,7 @@ def distance(
 
 
 def chained(steps: Sequence[int], eta_l: float, zeta2: float, w: Sequence[float], rounds: int) -> float:
-    """The same by single rounds, each from the number of the one before, rounded up to a thousandth."""
+    """Worst case by single rounds, each from the number of the round before, rounded up to a thousandth."""
     start = 1.0
     for _ in range(rounds):
         start = math.ceil(1000 * start * distance(steps, eta_l, zeta2 / start, w) - EXACT) / 1000

@@ -26,7 +26,7 @@ PULLED = ("1/32", "1/16", "1/8", "1/4", "1/2", "3/4", "1")
 """The best rate is looked for between the neighbours of the best of these; FedProx takes none beyond 1/mu."""
 
 PART = Fraction(99, 100)
-"""Of the number at the best rate, what is shown at every other one; more of it where parabolas alone show it."""
+"""Share of the number at the best rate that is shown at every other rate; more of it if parabolas alone show it."""
 
 
 def row_of(r: Round) -> Row:

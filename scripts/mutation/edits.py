@@ -18,7 +18,7 @@ from cosmic_ray.operators.provider import OperatorProvider
 
 PACKAGES = ("client", "mixing", "server", "algorithms")
 MODULES = ("covers", "population", "preconditioner")
-"""Of ``fedspec``: the packages of rules, and the modules of what several rules share."""
+"""Modules of ``fedspec`` that are edited: the packages of rules, and the modules that several rules share."""
 
 _ARITHMETIC = "(Add|Sub|Mul|Div|Pow)"
 _ORDER = "(Eq|NotEq|Lt|LtE|Gt|GtE)"
@@ -29,8 +29,8 @@ _CHOSEN = re.compile(
     "|ZeroIterationForLoop"
 )
 OPERATORS = tuple(name for name in OperatorProvider() if _CHOSEN.fullmatch(name))
-"""Those that can give another number. Bits, shifts, ``//`` and ``%`` would end in a TypeError and only raise the rate;
-``is`` and ``==`` mean the same for readings; decorators and exceptions are no part of the mathematics."""
+"""Operators that can give another number. Bits, shifts, ``//`` and ``%`` would end in a TypeError and only raise the
+rate; ``is`` and ``==`` mean the same for readings; decorators and exceptions are no part of the mathematics."""
 
 _SUMS_AND_PRODUCTS = {"arith_expr", "term", "power"}
 
@@ -39,16 +39,16 @@ TABLE, SIGNATURE, REFUSAL = "outside functions", "in a signature", "refuses bad 
 
 @dataclass(frozen=True, eq=False)
 class Edit:
-    """One edit of one module.
+    """Edit of a module at one place.
 
     Attributes:
         module: its dotted name.
-        function: the outermost function or method in which it stands; empty outside.
+        function: the outermost function or method around the place; empty outside.
         operator: cosmic-ray's name.
-        occurrence: which of the places where the operator applies.
-        line: where.
-        node: the piece of the module's tree, and which of the operator's edits of it.
-        left_out: why no vector could show it; empty where one should.
+        occurrence: number of the place among those where the operator applies.
+        line: its line.
+        node: the piece of the module's tree, and the number of the edit among the operator's edits of it.
+        left_out: reason why no vector could show it; empty if one should.
     """
 
     module: str
@@ -127,7 +127,7 @@ def _range(node: ast.AST) -> Range:
 
 
 class _Places:
-    """What stands where in a module."""
+    """Places of functions and refusals in a module."""
 
     def __init__(self, text: str) -> None:
         tree = ast.parse(text)

@@ -38,7 +38,7 @@ PATIENCE, LEAST, MEMORY = 20, 5, 8 << 30
 
 
 class Fate(StrEnum):
-    """What becomes of an edit."""
+    """Fate of an edit."""
 
     OTHER = "gives other numbers"
     RAISES = "raises an exception"
@@ -128,7 +128,7 @@ def reaching(edit: Edit, vectors: Sequence[Ready]) -> list[Ready]:
 
 
 def fate(edit: Edit, vectors: Sequence[Ready]) -> Fate:
-    """What becomes of an edit when vectors are played on it, up to the first that fails."""
+    """Fate of an edit when vectors are played on it, up to the first vector that fails."""
     _compiled(edit.module)
     child = os.fork()
     if child == 0:
