@@ -37,12 +37,12 @@ class Link:
 
 
 def rank(verdict: Verdict) -> int:
-    """How weak a verdict is: 0 is proved."""
+    """Weakness of a verdict: 0 is proved."""
     return next(n for n, line in enumerate(STRENGTH) if verdict in line)
 
 
 def links(claim: Claim) -> tuple[Link, ...]:
-    """What a claim follows from, and what that follows from in turn.
+    """Links of a claim: the claims that it follows from, and the claims that these follow from.
 
     Raises:
         ValueError: a claim follows from itself.
@@ -75,7 +75,7 @@ NAMED = re.compile(rf"\b(?:{'|'.join(PAPERS)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 SUMMED = "the links of {}"
-"""What evidence says that adds up the steps of another row."""
+"""Beginning of the evidence of a claim that adds up the steps of another row."""
 
 
 def lacking(claim: Claim, evidence: str = "") -> tuple[str, ...]:

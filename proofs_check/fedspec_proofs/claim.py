@@ -22,13 +22,13 @@ FEDNOVA = PAPERS["fednova"].title
 
 
 class Verdict(StrEnum):
-    """How far a statement was shown, as it is printed."""
+    """Strength of the evidence for a statement, as it is printed."""
 
     PROVED = "proved"
     """For everything that the statement quantifies over: by SMT (with induction over steps where steps occur), as an
     identity, or by enumerating every case."""
     PROVED_AT_SIZES = "proved at sizes"
-    """The same at the sizes (dimension, clients, steps, ...) that stand in the row, and at no others."""
+    """Proved at the sizes (dimension, clients, steps, ...) of the row, and at no other sizes."""
     CERTIFIED = "certified"
     """For every function of the class and every dimension, at the sizes and rates that stand in the row: by multipliers
     of known inequalities, which fractions check."""
@@ -43,27 +43,27 @@ class Verdict(StrEnum):
     REFUTED = "refuted"
     """By an exact counterexample that meets every printed assumption, replayed through the specification's rules."""
     UNDECIDABLE = "undecidable-here"
-    """Nothing that can be run decides it; the evidence says why."""
+    """No run decides the statement; the evidence gives the reason."""
     UNKNOWN = "unknown"
     """The evidence did not come through: an engine gave up, or found a step and no counterexample. Never expected."""
 
 
 class Extent(StrEnum):
-    """How much of the statement at its source a claim shows."""
+    """Part of the statement at its source that a claim shows."""
 
     WHOLE = "whole"
     """All of it; of a corrected one, all that it is corrected to say in place of the printed one."""
     PART = "part"
     """Less: a case, some sizes, a step towards it, a form without what the statement adds."""
     REMARK = "remark"
-    """Nothing that the paper states: a reading, an instance, or a consequence of ours."""
+    """A reading, an instance, or a consequence of ours, which the paper does not state."""
 
 
 class Severity(StrEnum):
-    """What the refutation of a printed line means for who relies on it."""
+    """Consequence of a printed line's refutation for a reader who relies on the line."""
 
     FALSE_RESULT = "false result"
-    """What the paper concludes there is false, and no change of a constant makes it true."""
+    """The paper's conclusion there is false, and no change of a constant makes it true."""
     PROOF_BREAKS = "proof breaks"
     """A step of a proof is false; what it is a step to may hold all the same."""
     CONSTANT = "constant"
@@ -140,7 +140,7 @@ CLOSE = 0.5
 
 @dataclass(frozen=True)
 class Sharpness:
-    """How much of its bound a search needs.
+    """Part of its bound that a search needs.
 
     Attributes:
         ratio: the largest left/right that it reached.
@@ -276,7 +276,7 @@ class Claim:
 
     @property
     def share(self) -> str:
-        """What that is of the printed statement: whole, part, a remark, or how severe its refutation is."""
+        """Part of the printed statement: whole, part, a remark, or the severity of its refutation."""
         return str(self.severity or self.extent or "")
 
     @property

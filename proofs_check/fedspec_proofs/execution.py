@@ -25,17 +25,17 @@ LIMIT = 120.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one claim.
+    """Outcome of the run of a claim.
 
     Attributes:
         id: the claim.
-        expected: the verdict that stands in the ledger.
-        record: what came out; None where nothing did.
-        error: why nothing came out: the time was over, or the evidence raised an error.
-        seconds: how long it took.
-        found: what its searches found.
-        broken: links of its chain that ran beside it and did not come out as they stand.
-        lost: searches whose stored witnesses, made and judged anew, do not show what they showed.
+        expected: the verdict in the ledger.
+        record: the result; None if there is none.
+        error: reason why there is no result: the time was over, or the evidence raised an error.
+        seconds: its time.
+        found: the results of its searches.
+        broken: links of its chain that ran beside it and gave another verdict than the ledger's.
+        lost: searches whose stored witnesses, made and judged again, do not show their result.
     """
 
     id: str
@@ -49,13 +49,13 @@ class Outcome:
 
     @property
     def as_it_stands(self) -> bool:
-        """Whether it gave the verdict of the ledger, no link another, and its witnesses show what they did."""
+        """True if the claim and its links gave the verdicts of the ledger, and its witnesses show their results."""
         came = self.record is not None and self.record.verdict is self.expected
         return came and not self.broken and not self.lost
 
     @property
     def why(self) -> str:
-        """What is wrong, in one line; empty where nothing is."""
+        """Fault in one line; empty if there is none."""
         if self.record is None:
             return self.error.strip().splitlines()[-1]
         if self.record.verdict is not self.expected:

@@ -71,10 +71,10 @@ def variants() -> dict[str, Claim]:
 
 
 def find(id: str) -> Claim:
-    """One claim or false variant.
+    """Claim or false variant of an id.
 
     Raises:
-        UnknownNameError: there is none of that id; of what a paper prints under it, which claims there are.
+        UnknownNameError: there is none of that id; if a paper prints a statement under it, with the claims about it.
     """
     if id in _all():
         return _all()[id]
@@ -86,7 +86,7 @@ def find(id: str) -> Claim:
 
 @cache
 def statements() -> tuple[Statement, ...]:
-    """What the papers number, in their order."""
+    """Statements that the papers number, in their order."""
     found = []
     for paper in PAPERS.values():
         text = (files(f"fedspec_proofs.{paper.package}") / "statements.toml").read_text(encoding="utf-8")
@@ -96,13 +96,13 @@ def statements() -> tuple[Statement, ...]:
 
 
 def verdicts() -> tuple[str, ...]:
-    """What a claim may be said to be, a repaired one by that word alone; never unknown."""
+    """Words for a claim's verdict, "repaired" for every repaired one; never "unknown"."""
     kinds = [str(v) for v in Verdict if v is not Verdict.UNKNOWN]
     return (*kinds[:-1], "repaired", kinds[-1])
 
 
 def kind(claim: Claim) -> str:
-    """Which of the :func:`verdicts` a claim has."""
+    """Word of :func:`verdicts` for a claim."""
     return "repaired" if claim.repairs else str(claim.verdict)
 
 
@@ -141,12 +141,13 @@ def headlines(paper: str = "") -> list[Headline]:
 
 
 def _of_proof(label: str, of: str) -> bool:
-    """Whether a step's label says whose proof it is in: it begins with the statement, or with "Proof of" it."""
+    """True if a step's label names the proof that it is in: it begins with the statement, or with "Proof of" it."""
     return label.removeprefix("Proof of ").startswith((f"{of},", f"{of} ("))
 
 
 def share(claim: Claim, statement: Statement) -> str:
-    """What a claim is of a statement that it is filed under: of one that its source does not name, part at most."""
+    """Part that a claim shows of a statement that it is filed under: at most "part", if its source does not name the
+    statement."""
     name = re.escape(statement.label.partition(",")[0])
     whole = claim.extent is not Extent.WHOLE or re.search(rf"\b{name}(?![\d.]*\d)", claim.source.place)
     return claim.share if whole else str(Extent.PART)

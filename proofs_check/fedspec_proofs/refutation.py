@@ -10,7 +10,7 @@ from fedspec_proofs.claim import Finding, Verdict
 from fedspec_proofs.words import both
 
 NEAR = 1e-9
-"""How near a right side that is typed again comes, relatively, where roots are enclosed or taken in floating point."""
+"""Largest relative distance of a right side that is typed again, if roots are enclosed or in floating point."""
 
 
 def refutation(

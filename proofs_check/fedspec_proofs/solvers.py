@@ -15,7 +15,7 @@ class Later(ModuleType):
     """A module that is imported when something of it is asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        """What the module has under that name, kept here from then on.
+        """Import the module's attribute of that name, and keep it here.
 
         Raises:
             FedspecError: the module is not installed.

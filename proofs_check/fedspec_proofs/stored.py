@@ -18,7 +18,7 @@ T = TypeVar("T")
 PATH = Path(__file__).with_name("ledger.json")
 
 COMMAND = "fedspec claims run {} --store"
-"""What renews the lines of some claims; with ``--all``, of all."""
+"""Command that renews the lines of some claims; with ``--all``, of all."""
 
 
 def _record(id: str, row: Mapping[str, Any]) -> Record:

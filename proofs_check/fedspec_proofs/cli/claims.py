@@ -88,7 +88,7 @@ def show(id: Annotated[str, typer.Argument(metavar="ID")], as_json: Json = False
 
 
 def _with_links(ids: list[str]) -> list[str]:
-    """These claims and what they follow from, the links first."""
+    """Ids of some claims and of the claims that they follow from, the links first."""
     out: dict[str, None] = {}
     for id in ids:
         found = chains.links(ledger.find(id))

@@ -81,7 +81,7 @@ def mount(app: typer.Typer) -> None:
         ] = None,
         as_json: Json = False,
     ) -> None:
-        """How far from the minimiser x* may rounds end that begin at most 1 away from it, whatever the clients?
+        """Certify how far from the minimiser x* rounds may end that begin at most 1 away from it, whatever the clients.
 
         Clients are any mu-strongly convex functions with L-Lipschitz gradients, in any dimension, L = 1; all take part,
         with equal weights. Of peers it is the mean over all. The algorithm's own functions are run on linear forms. A

@@ -1,4 +1,4 @@
-"""What ``fedspec worst-case`` was given and its question does not read, which is refused."""
+"""Check for options of ``fedspec worst-case`` that the question does not read; such options are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fedspec.errors import ParameterError
 
 
 class Question(StrEnum):
-    """What is asked, as a message calls it."""
+    """Question of the command, as a message calls it."""
 
     DISTANCE = "the distance after rounds"
     FORM = "a form that falls (--lyapunov)"
@@ -38,7 +38,7 @@ def said(context: Any) -> set[str]:
 
 
 def question(*, lyapunov: bool, eigenvalues: bool, alpha: bool) -> Question:
-    """What is asked by these options, where it is no server's coefficients."""
+    """Question of these options, unless it is a server's coefficients."""
     if eigenvalues:
         return Question.MATRICES
     if alpha:

@@ -22,13 +22,13 @@ Pick = Callable[[int], int]
 
 
 class Choose:
-    """What an instance is made with."""
+    """Source of the choices that an instance is made with."""
 
     def __init__(self, pick: Pick) -> None:
         self._pick = pick
 
     def of(self, *options: T) -> T:
-        """One of the options; the simplest first."""
+        """Choose one of the options; the simplest is the first one."""
         return options[self._pick(len(options))]
 
     def whole(self, low: int, high: int) -> int:
@@ -86,7 +86,7 @@ class Tape:
         return value
 
     def varied(self) -> list[int]:
-        """These choices with one or a few of them changed, by a step or anew."""
+        """Choices with one or a few of them changed, by a step or drawn again."""
         out = list(self.made)
         places = [k for k, n in enumerate(self.limits) if n > 1]
         if not places:

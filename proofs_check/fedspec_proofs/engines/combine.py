@@ -47,7 +47,7 @@ def all_proved(parts: Mapping[str, Finding], assumptions: Collection[str] | None
 
 
 def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dropped | None:
-    """What a given instance says of a dropped assumption: it must break that one only, and the claim."""
+    """Outcome of a given instance for a dropped assumption: it must break that assumption alone, and the claim."""
     if not inequality.met(instance, but=(name,)):
         return None
     for left, right in inequality.summed(instance):

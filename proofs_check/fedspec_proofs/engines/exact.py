@@ -22,7 +22,7 @@ def generator() -> np.random.Generator:
 
 
 def number(value: int | str) -> Any:
-    """One rational; a scalar to the type checker, as in :data:`fedspec.arith.Scalar`."""
+    """Make a rational; a scalar to the type checker, as in :data:`fedspec.arith.Scalar`."""
     return Fraction(value)
 
 

@@ -13,7 +13,7 @@ from fedspec.arith import Vector
 T = TypeVar("T")
 
 Outcomes: TypeAlias = Iterable[tuple[Fraction, T]]
-"""What can happen, each with its probability; these sum to one."""
+"""Outcomes of a draw, each with its probability; the probabilities sum to one."""
 
 
 def subsets(n: int, m: int) -> Iterator[tuple[Fraction, tuple[int, ...]]]:

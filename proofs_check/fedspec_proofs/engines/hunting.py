@@ -27,18 +27,18 @@ SAME = 1e-9
 """By how much of itself a ratio may differ on another machine."""
 
 RESTARTS = 12
-"""How often climbing starts over."""
+"""Number of times that climbing starts over."""
 
 
 @dataclass(frozen=True)
 class Hunt(Generic[P]):
-    """What a search saw.
+    """Result of a search.
 
     Attributes:
-        tried: how many instances were made.
-        met: how many of them met the assumptions.
-        ratio: the largest left / right among those.
-        worst: the instance with that ratio; None where none met the assumptions.
+        tried: number of instances.
+        met: number of instances that met the assumptions.
+        ratio: the largest left / right among these.
+        worst: the instance with that ratio; None if no instance met the assumptions.
         sides: its two sides.
         noticed: for each way to weaken the right side, by name, whether some instance breaks the claim then.
     """
@@ -52,7 +52,7 @@ class Hunt(Generic[P]):
 
     @property
     def violated(self) -> bool:
-        """Whether the largest ratio breaks the claim."""
+        """True if the largest ratio breaks the claim."""
         return self.worst is not None and broken(self.sides)
 
 
@@ -130,7 +130,7 @@ def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = (), le
 
 
 def _below(ratio: float, kept: str) -> bool:
-    """Whether a ratio is smaller than the one that was kept, if one was."""
+    """True if a ratio is smaller than the stored one, if one was stored."""
     before = float(kept or "-inf")
     return ratio < before - (SAME * abs(before) if abs(before) < float("inf") else 0)
 

@@ -16,7 +16,7 @@ their values: it is their sum. Each of several terms is left out in turn, and th
 search notices; inequalities with the same names are judged as one."""
 
 ROUNDING = 1e-9
-"""How far beyond the right side a left side in floating point must be, relatively, to be a violation."""
+"""Relative excess over the right side above which a left side in floating point is a violation."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Inequality(Generic[P]):
     spoiled: Mapping[str, Callable[[P], Iterable[Sides]]] = field(default_factory=dict)
 
     def met(self, instance: P, but: Collection[str] = ()) -> bool:
-        """Whether the instance meets the assumptions, except some, which it must break."""
+        """True if the instance meets the assumptions, except for some that it must break."""
         return all(holds(instance) != (name in but) for name, holds in self.assumptions.items())
 
     def summed(self, instance: P) -> Iterator[tuple[Any, Any]]:
@@ -51,7 +51,7 @@ def total(right: Any) -> Any:
 
 
 def broken(sides: Sides) -> bool:
-    """Whether left <= right fails, beyond rounding where the sides are floating-point numbers."""
+    """True if left <= right fails, beyond rounding if the sides are floating-point numbers."""
     left, right = sides[0], total(sides[1])
     inexact = isinstance(left, float) or isinstance(right, float)
     return bool(left > right + ROUNDING * abs(right) + ROUNDING**2) if inexact else bool(left > right)

@@ -146,7 +146,7 @@ class Real:
 
 
 def real(name: str) -> Any:
-    """One real variable."""
+    """Make a real variable."""
     return Real(z3.Real(name))
 
 

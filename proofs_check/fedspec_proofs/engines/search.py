@@ -23,10 +23,9 @@ def _told(instance: Any, sides: Sides) -> str:
 
 
 def sharpness(inequality: Inequality[P], seen: Hunt[P], tries: int) -> Sharpness:
-    """How near a hunt came to the bound, and which parts of it are noticed when they are missing.
+    """Nearness of a hunt to the bound, and the parts of the bound that are noticed when they are missing.
 
-    Each part that no instance of the hunt missed is looked for by a hunt of its own, where the bound was come near to
-    at all.
+    If the hunt came near to the bound, each part that none of its instances noticed gets a hunt of its own.
     """
     noticed = dict(seen.noticed)
     if seen.worst is not None and seen.ratio >= CLOSE:

@@ -25,7 +25,7 @@ TIMEOUT_MS = 30_000
 
 
 class Outcome(StrEnum):
-    """What became of a query."""
+    """Outcome of a query."""
 
     PROVED = "proved"
     COUNTEREXAMPLE = "counterexample"
@@ -71,7 +71,7 @@ def every(*formulas: Any) -> Any:
 
 
 def some(*formulas: Any) -> Any:
-    """One of them at least, as :func:`every`."""
+    """Disjunction of formulas, as :func:`every` is their conjunction."""
     return z3.Or(*formulas) if any(isinstance(f, z3.ExprRef) for f in formulas) else any(formulas)
 
 
@@ -88,7 +88,7 @@ def _alone(formula: Any, context: z3.Context) -> Any:
 def prove(
     claim: Formulas, assumptions: Formulas | None = None, *, timeout_ms: int = TIMEOUT_MS, logic: str | None = None
 ) -> Proof:
-    """Whether the assumptions imply the claim, for all reals.
+    """Decide if the assumptions imply the claim, for all reals.
 
     Two queries are made, each within ``timeout_ms``: are the assumptions satisfiable; are they together with the
     negated claim.

@@ -59,7 +59,7 @@ def point(expressions: Iterable[Any], rng: np.random.Generator) -> dict[Any, Any
 
 
 def vanishes(expressions: Iterable[Any], rng: np.random.Generator, *, points: int = POINTS) -> ZeroTest:
-    """Whether rational functions are identically zero (zero wherever they are defined)."""
+    """Decide if rational functions are identically zero (zero wherever they are defined)."""
     listed = [sympy.sympify(e) for e in np.ravel(np.asarray(list(expressions), dtype=object))]
     exact = all(sympy.expand(sympy.fraction(sympy.together(e))[0]) == 0 for e in listed)
     for _ in range(points):

@@ -1,9 +1,9 @@
-"""What the searches of a claim found, as choices, so that the claim is checked again without searching as long again.
+"""Results of a claim's searches, as choices, so that the claim is checked again without searching as long again.
 
-A search is long because it looks for what is worst. What it found is short: the choices of the instance that comes
-nearest to the bound, of one that breaks it with a part missing, of a smallest counterexample. Every run makes these
-instances anew from their choices, by the same code, and judges them anew, beside those that it searches for; a brief
-run searches for a small share. Whatever no longer shows what it showed is not told of again.
+A search is long because it looks for the worst instance. Its result is short: the choices of the instance that comes
+nearest to the bound, of an instance that breaks it with a part missing, of a smallest counterexample. Every run makes
+these instances again from their choices, by the same code, and judges them again, beside the instances that it searches
+for; a brief run searches for a small share. A stored instance that no longer shows its result is not reported again.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 SHARE = 20
-"""Which part of the instances of a search a brief run makes."""
+"""Divisor of the instances of a search in a brief run."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What one search found.
+    """Result of a search, as choices.
 
     Attributes:
-        tried: how many instances it made.
-        met: how many of them met the assumptions.
-        choices: of each instance that shows something.
+        tried: number of instances.
+        met: number of instances that met the assumptions.
+        choices: choices of each instance that shows something.
         ratio: the largest left/right among these, in digits.
-        noticed: how many parts of the bound they show to be missed; of a smallest counterexample, 1 if there is one.
+        noticed: number of parts of the bound whose lack they show; of a smallest counterexample, 1 if there is one.
     """
 
     tried: int
@@ -74,7 +74,7 @@ def written(book: Book) -> Iterator[None]:
 
 
 def page(what: str) -> tuple[Found | None, bool, str]:
-    """What is known of the next search for this, whether that is nearly all to be looked at, and its name."""
+    """Stored result of the next search for this, whether the search is brief, and its name."""
     book = _OPEN.get()
     name = book.page(what) if book else ""
     known = book.known.get(name) if book else None

@@ -15,4 +15,4 @@ MODULES = (
     "repaired",
     "assembly",
 )
-"""Where the claims are, in the paper's order; what is repaired comes last."""
+"""Modules of the claims, in the paper's order; repaired claims come last."""

@@ -32,4 +32,4 @@ MODULES = (
     "delayed_adagrad",
     "experiments",
 )
-"""Where the claims are, in the paper's order."""
+"""Modules of the claims, in the paper's order."""

@@ -42,4 +42,4 @@ MODULES = (
     "sampled_round",
     "variance_reduction",
 )
-"""Where the claims are, in the paper's order as far as the main text and the appendices allow."""
+"""Modules of the claims, in the paper's order as far as the main text and the appendices allow."""

@@ -76,7 +76,7 @@ def powers(value: Value) -> list[Value]:
 
 
 def family(value: Value, vectors: Sequence[str], functions: Sequence[str]) -> list[str]:
-    """The same as Coq reads it."""
+    """Value as Coq reads it."""
     at, of = {name: k for k, name in enumerate(vectors)}, {name: k for k, name in enumerate(functions)}
     out = []
     for part in powers(value):

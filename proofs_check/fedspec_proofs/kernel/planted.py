@@ -62,7 +62,7 @@ def spoiled(page: str, rows: Rows, of_servers: Rows) -> dict[str, Attempt]:
 
 
 def _coefficients(page: str, of_servers: Rows) -> dict[str, Attempt]:
-    """Of a server's coefficients: numbers of some, and numbers that no others are below."""
+    """Attempts on a server's coefficients: numbers of some, and numbers that no others are below."""
     best, row = _weights(page, of_servers, "free")
     nova, nova_row = _weights(page, of_servers, "nova")
     alike, alike_row = _weights(page, of_servers, "free", 0)
@@ -105,7 +105,7 @@ def _doubled(vector: Sequence[str]) -> list[str]:
 
 
 def _rounds(page: str, rows: Rows) -> dict[str, tuple[Cell, Mapping[str, Any]]]:
-    """Of rounds."""
+    """False rows of rounds."""
     stored = by_round(rows)
     found = {(c.algorithm, c.steps, c.eta_l, c.zeta2): c for c in cells(page)}
 

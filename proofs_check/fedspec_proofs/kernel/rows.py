@@ -49,7 +49,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """That of its theorem."""
+        """Name of its theorem."""
         last = "" if self.algorithm in HELD else f" zeta2 {self.zeta2}"
         return identifier(f"{self.algorithm} steps {' '.join(map(str, self.steps))} rate {self.eta_l}{last}")
 
@@ -72,7 +72,7 @@ def cells(page: str) -> list[Cell]:
 
 
 def _said(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
-    """Those of a row of algorithms."""
+    """Cells of a row of algorithms."""
     columns = [(m[1], Fraction(m[2] or 0)) for m in map(COLUMN.fullmatch, head[2:]) if m]
     steps, said = tuple(map(int, line[0].split(","))), dict(zip(columns, line[2:], strict=True))
     for (algorithm, zeta2), words in said.items():
@@ -82,7 +82,7 @@ def _said(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
 
 
 def _best(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
-    """Those of FedAvg and FedNova at their best rates."""
+    """Cells of FedAvg and FedNova at their best rates."""
     steps = tuple(map(int, line[0].split(",")))
     by = method_of(steps)
     for column, words in zip(head[1:], line[1:], strict=True):
@@ -109,7 +109,7 @@ def proof(cell: Cell, row: Mapping[str, Any]) -> str:
 
 
 def multipliers(name: str, proof: Mapping[str, str], ends: Sequence[str]) -> str:
-    """Those of what is given by a name of its own, in this order, and the list of the others.
+    """Multipliers of the inequalities with a name of their own, in this order, and the list of the other ones.
 
     Raises:
         FedspecError: one is of no inequality between two points of a client.
@@ -131,7 +131,7 @@ def argument(cell: Cell, row: Mapping[str, Any]) -> str:
 
 
 def _numbers(cell: Cell, rate: str) -> str:
-    """Those of the rule, the local rate first."""
+    """Numbers of the rule, the local rate first."""
     return " ".join([rate, *(number(c) for c in OTHERS[cell.algorithm].values())])
 
 

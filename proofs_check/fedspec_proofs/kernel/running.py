@@ -18,7 +18,7 @@ SOURCES = (
     *("Vectors", "Classes", "Interpolants", "Certificates", "Intervals", "Rounds", "Statements", "Soundness", "Rules"),
     *("Reached", "Refuted"),
 )
-"""What is proved by hand, in the order in which each needs those before it."""
+"""Files of hand-written proofs; each needs some of the files before it."""
 
 ALLOWED = {
     "ClassicalDedekindReals.sig_forall_dec",
@@ -36,11 +36,11 @@ class RefusedError(FedspecError):
 
 @dataclass(frozen=True)
 class Checked:
-    """What Coq accepted.
+    """Theorems that Coq accepted.
 
     Attributes:
-        theorems: how many theorems, the lemmas of the texts by hand not counted.
-        axioms: what all of them together rest on.
+        theorems: number of theorems, without the lemmas of the texts by hand.
+        axioms: axioms that all theorems together rely on.
     """
 
     theorems: int
@@ -48,7 +48,7 @@ class Checked:
 
 
 def compiler() -> str | None:
-    """Where coqc is, if it is there: ``$COQC``, or on the PATH."""
+    """Path of coqc, if it is there: ``$COQC``, or on the PATH."""
     return os.environ.get("COQC") or shutil.which("coqc")
 
 

@@ -33,26 +33,26 @@ BEST = {"best tau_eff": "nova", "best two": "free"}
 """The columns whose cells say the coefficients; of the others the headings do."""
 
 ALLOWED = {"nova": "(nova {n})", "free": "any"}
-"""Which coefficients come no nearer, in Coq."""
+"""Coefficients that come no nearer, in Coq."""
 
 HEAD = ROWS_HEAD.replace("one_round.json", "coefficients.json").replace(" Rules.", " Rules Reached.")
 
 OWN = ("Reached.weighed_is",)
-"""That any coefficients, if they are fractions, make the round of which the upper numbers are."""
+"""Lemma that any coefficients, if they are fractions, make the round of which the upper numbers are."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """One number of the table.
+    """Number of the table.
 
     Attributes:
         which: the algorithm whose coefficients they are, ``nova`` for the best tau_eff, ``free`` for the best two.
         eta_l: the clients' rate.
         zeta2: the mean square of their gradients at x*.
-        w: what each client's change is multiplied by.
+        w: the factor of each client's change.
         bound: the number.
-        least: what others of their kind are surely not below, if the page says it.
-        steps: of each client.
+        least: the lower bound for other coefficients of their kind, if the page has it.
+        steps: steps of each client.
     """
 
     which: str
@@ -65,7 +65,7 @@ class Weights:
 
     @property
     def name(self) -> str:
-        """That of its theorem."""
+        """Name of its theorem."""
         return identifier(f"coefficients {self.which} rate {self.eta_l} zeta2 {self.zeta2}")
 
     @property
@@ -75,7 +75,7 @@ class Weights:
 
     @property
     def rule(self) -> str:
-        """The same, and the coefficients."""
+        """Rule with the coefficients."""
         return f"{self.round} (weights {numbers(self.w)})"
 
     @property
@@ -116,7 +116,7 @@ def _each(which: str, said: str) -> tuple[Fraction, ...]:
 
 
 def statement(cell: Weights) -> str:
-    """What the theorem says."""
+    """Statement of the theorem."""
     rule = f"(fun V => weighed {cell.rule})"
     return f"distance {rule} {len(cell.steps)} {number(MU)} 1 {number(cell.zeta2)} {number(cell.bound)}"
 
@@ -128,7 +128,7 @@ def argument(cell: Weights, row: Mapping[str, Any]) -> str:
 
 
 def run(cell: Weights) -> list[list[Fraction]]:
-    """What the specification's rule asks and comes to, on forms: an algorithm's, or FedAvg's of each client alone."""
+    """Points and ends of the specification's rule on forms: an algorithm's, or FedAvg's of each client alone."""
     r = cell.weighed if cell.which in WAYS else Round(cell.which, cell.steps, cell.eta_l)
     return on_forms(len(cell.steps), lambda start, clients: [r.after(start(basis("x")), clients)])
 
@@ -140,10 +140,10 @@ def theorem(cell: Weights, row: Mapping[str, Any]) -> str:
 
 
 def statement_below(cell: Weights) -> str:
-    """What the theorem says of any other coefficients.
+    """Statement of the theorem on any other coefficients.
 
     Raises:
-        FedspecError: the page says nothing of them.
+        FedspecError: the page has no bound for them.
     """
     if cell.least is None:
         raise FedspecError(f"kernel: {cell.name}: the page says nothing of other coefficients")
@@ -174,7 +174,7 @@ def argument_below(cell: Weights, row: Mapping[str, Any]) -> str:
 
 
 def theorem_below(cell: Weights, row: Mapping[str, Any]) -> str:
-    """That no others come nearer."""
+    """Theorem that no other coefficients come nearer."""
     return checked_theorem(f"{cell.name}_others", statement_below(cell), argument_below(cell, row))
 
 

@@ -1,1 +1,1 @@
-"""What the proofs of several papers are made of: proofs put together, lines about balls, piecewise linear slopes."""
+"""Kit of the proofs of several papers: proofs put together, lines about balls, piecewise linear slopes."""

@@ -45,13 +45,13 @@ def summed(make: Callable[[Draw], Sum], names: Mapping[str, str], terms: Terms) 
 
 
 def _never_negative(value: Any) -> bool:
-    """Whether a rational function of positive variables has no minus sign in it."""
+    """True if a rational function of positive variables has no minus sign in it."""
     above, below = sympy.fraction(sympy.cancel(sympy.together(sympy.sympify(value))))
     return bool(sympy.expand(above).is_nonnegative and sympy.expand(below).is_positive)
 
 
 def spoiled(make: Callable[[Draw], Sum]) -> Finding:
-    """Whether the links of a false variant add up."""
+    """Finding on the sum of a false variant's links."""
     return identities({"all sizes and constants": adds_up(make)})
 
 
@@ -63,12 +63,12 @@ def in_setting(found: Finding, *settings: Mapping[str, str]) -> Finding:
 
 
 def confirmed(parts: Iterable[Finding], looked: Finding, instances: int) -> Finding:
-    """What some proofs give together, looked at again by a search, which drops the assumptions as well.
+    """Finding of some proofs together, looked at again by a search, which drops the assumptions as well.
 
     Args:
         parts: the proofs.
-        looked: what the search saw.
-        instances: how many it made.
+        looked: the search's finding.
+        instances: number of its instances.
     """
     shown = list(parts)
     for part in (*shown, looked):

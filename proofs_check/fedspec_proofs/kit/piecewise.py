@@ -59,7 +59,7 @@ class Piecewise:
 
     @property
     def stationary(self) -> tuple[Any, ...]:
-        """Where the derivative vanishes; of a flat stretch its bends."""
+        """Zeros of the derivative; of a flat stretch its bends."""
         bends = [a for a, g in zip(self.at, self.slopes, strict=True) if g == 0]
         return (*bends, *(a - g * (b - a) / (h - g) for (a, g), (b, h) in self._pieces if g * h < 0))
 
@@ -82,7 +82,7 @@ class Piecewise:
         return self.value(self.minimiser)
 
     def floats(self) -> Piecewise:
-        """The same in floating point."""
+        """Function in floating point."""
         return Piecewise(tuple(map(float, self.at)), tuple(map(float, self.slopes)))
 
 

@@ -1,1 +1,1 @@
-"""What is printed and drawn of claims and of worst cases."""
+"""Printed and drawn reports on claims and on worst cases."""

@@ -31,7 +31,7 @@ COLOURS = {
 }
 
 NOT_RUN: dict[str, Any] = {"evidence": "", "dropped": {}, "second": None, "sharpness": None, "seconds": None}
-"""What a claim without a stored run has of one."""
+"""Values of a claim without a stored run."""
 
 JUDGED = (
     "Line numbers (L12) are those of the papers' text conversions. A statement is judged as it is printed there; "
@@ -56,7 +56,7 @@ def _said(claim: Any, ledger: Any) -> Text:
 
 
 def row(claim: Any, record: Any, ledger: Any) -> dict[str, Any]:
-    """One claim as JSON values, with what its last stored run gave."""
+    """Claim as JSON values, with the results of its last stored run."""
     ran = record.record() if record else NOT_RUN
     return {
         "id": claim.id,
@@ -159,7 +159,8 @@ def table(claims: Mapping[str, Any], stored: Mapping[str, Any], ledger: Any, con
 
 
 def chained(claim: Any, chain: Any, ledger: Any, console: Console) -> None:
-    """What a claim follows from, a line a link, and which link is the weakest; of a refuted one, its printed proof."""
+    """Print the claims that a claim follows from, a line a link, and the weakest link; of a refuted one, its printed
+    proof."""
     refuted, broken = claim.verdict == "refuted", []
     console.print("\nthe chain of its printed proof" if refuted else "\nthe chain that it follows from")
     for link in chain.links(claim):
@@ -236,14 +237,14 @@ def page(claim: Any, record: Any, ledger: Any, chain: Any, console: Console) -> 
 
 
 def how(claim: Any, others: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the evidence says of itself: by which steps, at which sizes; of another claim's function stands the id."""
+    """Paragraphs of the evidence's docstring: steps and sizes; the id of another claim replaces its function's name."""
     ids = {c.body.__name__: id for id, c in others.items() if c.body.__module__ == claim.body.__module__}
     said = re.sub(r":\w+:`([^`]+)`", lambda m: ids.get(m[1], m[1]), inspect.getdoc(claim.body) or "")
     return tuple(" ".join(paragraph.split()) for paragraph in said.split("\n\n") if paragraph.strip())
 
 
 def outcome(one: Any, claim: Any) -> dict[str, Any]:
-    """One run as JSON values."""
+    """Run of a claim as JSON values."""
     record = one.record.record() if one.record else None
     return {
         "id": one.id,

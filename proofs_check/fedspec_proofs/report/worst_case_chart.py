@@ -15,7 +15,7 @@ SUFFIXES = (".svg", ".png", ".pdf")
 
 
 def drawing(path: Path | None) -> Callable[[Sequence[dict[str, Any]]], None] | None:
-    """What draws into a file; nothing where none is asked for.
+    """Function that draws into a file; None if no file is asked for.
 
     Raises:
         ParameterError: the file is of another kind, or its folder does not exist.
@@ -43,15 +43,15 @@ def decimal(number: str | Fraction) -> str:
 
 
 def rate_name(told: dict[str, Any]) -> str:
-    """Of the numbers, the rate: the clients', or the server's where that is the only one."""
+    """Name of the rate among the numbers: the clients', or the server's if that is the only one."""
     return "eta_l" if "eta_l" in told["numbers"] else "eta"
 
 
 def draw(told: Sequence[dict[str, Any]], path: Path) -> None:
-    """What is proved at each rate, the least of it ringed; and what functions reach, where some were found.
+    """Draw the proved bound at each rate, the least ringed, and the distances that functions reach, if some were found.
 
     Args:
-        told: what ``fedspec worst-case --json`` says, a rate each.
+        told: the output of ``fedspec worst-case --json``, a rate each.
         path: the file.
     """
     import matplotlib

@@ -1,7 +1,7 @@
-"""How far rounds of any algorithm of the catalogue may end from the minimiser, if they are linear; and which are not.
+"""Worst distance from the minimiser after rounds of any algorithm of the catalogue, if its rounds are linear.
 
-From |x - x*| <= 1, all else that it keeps as it begins, R rounds of all clients with equal weights. These are any
-mu-strongly convex functions with 1-Lipschitz gradients, whose gradients at x* have the mean square zeta^2. Where peers
+From |x - x*| <= 1 and the algorithm's own initial state, R rounds of all clients with equal weights. The clients are
+any mu-strongly convex functions with 1-Lipschitz gradients, whose gradients at x* have the mean square zeta^2. If peers
 exchange models by a given matrix, all begin at x, and |x_R - x*|^2 is the mean over them.
 """
 
@@ -62,7 +62,7 @@ class Rounds:
         return self.hyper_in(Fraction)
 
     def hyper_in(self, kind: Callable[[Fraction], Any]) -> Any:
-        """The same in another type; what counts is a whole number in each."""
+        """Hyper-parameters in another type; counts are whole numbers in each."""
         assert not isinstance(self.row.run, LocalSolver)
         numbers = {n: _in(n, v, kind) for n, v in self.numbers.items()}
         return self.row.run.hyper(**numbers)
@@ -124,11 +124,11 @@ def check(asked: Rounds) -> None:
 
 
 def problem_of(asked: Rounds, bound: Fraction = Fraction(0)) -> Problem:
-    """That |x_R - x*|^2 is at most so much.
+    """Problem that |x_R - x*|^2 is at most so much.
 
     Raises:
-        ParameterError: a number is outside of its domain, or the rule needs what such rounds do not have.
-        NotLinearError: a premise of the proof is not true of the rule, with the statement where there is one.
+        ParameterError: a number is outside of its domain, or the rule needs data that such rounds do not have.
+        NotLinearError: a premise of the proof is not true of the rule, with the statement if there is one.
     """
     check(asked)
     x, n = basis("x"), len(asked.steps)

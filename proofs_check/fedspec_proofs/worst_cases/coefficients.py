@@ -1,13 +1,12 @@
-"""Which coefficients should a server give the changes of clients whose numbers of steps differ?
+"""Best coefficients of a server for the changes of clients whose numbers of steps differ.
 
-A round of FedAvg's clients that ends at x_+ = x + sum_i w_i (x_i - x): FedAvg has w_i = 1/n, FedNova w_i = tau_eff /
-(n tau_i). Clients are any mu-strongly convex functions with 1-Lipschitz gradients of mean square zeta^2 at x*, the
-minimiser of their mean, and |x - x*| <= 1. The worst |x_+ - x*|^2 is a largest value of squares of what is linear in w,
-so it is convex in w, and the least of it has two proofs:
+A round of FedAvg's clients that ends at x_+ = x + sum_i w_i (x_i - x): FedAvg has w_i = 1/n, FedNova w_i = tau_eff / (n
+tau_i). Clients are any mu-strongly convex functions with 1-Lipschitz gradients of mean square zeta^2 at x*, the
+minimiser of their mean, and |x - x*| <= 1. The worst |x_+ - x*|^2 is a largest value of squares of forms linear in w,
+so it is convex in w, and its least value has two proofs:
 
-* from above, coefficients in fractions with multipliers that prove their number;
-* from below, functions in fractions: from there no x + sum_i w_i (x_i - x) comes nearer to x* than that plane does,
-  whatever w is.
+* from above, coefficients in fractions with multipliers that prove their number; * from below, functions in fractions:
+from there no x + sum_i w_i (x_i - x) comes nearer to x* than that plane does, whatever w is.
 
 By symmetry clients with equally many steps have one coefficient.
 """
@@ -74,14 +73,14 @@ class Weighed:
 
 
 def problem_of(r: Weighed, bound: Fraction = Fraction(0)) -> Problem:
-    """That |x_+ - x*|^2 is at most so much."""
+    """Problem that |x_+ - x*|^2 is at most so much."""
     given, played, _ = _run(r, lambda x, clients: [r.after(x, clients)])
     right = Value(constant=bound)
     return Problem(square(played.ended[0]) - right, given, right, played)
 
 
 Ways = tuple[tuple[Fraction, ...], ...]
-"""What w is made of: coefficients of each number of steps, to be added with factors of one's choice."""
+"""Directions of w: coefficients of each number of steps, to be added with factors of one's choice."""
 
 
 def free(r: Weighed) -> Ways:
@@ -96,7 +95,7 @@ def nova(r: Weighed) -> Ways:
 
 
 def plane_of(r: Weighed, ways: Ways) -> tuple[Problem, Form, list[Form]]:
-    """What is given, x - x*, and where x goes by each way."""
+    """Given inequalities, x - x*, and the move of x by each way."""
     given, played, x = _run(r, r.alone)
     changes = [sum((played.ended[i] - x for i in kind), ORIGIN) for kind in r.kinds]
     moves = [sum((c * change for c, change in zip(way, changes, strict=True)), ORIGIN) for way in ways]
@@ -113,10 +112,10 @@ def _run(
 
 
 def least(r: Weighed, found: Attained, ways: Ways) -> Fraction:
-    """How near to x* the best w would bring the model at these functions: |x_+ - x*|^2, exactly.
+    """Smallest squared distance to x* over all w at these functions: |x_+ - x*|^2, exactly.
 
     Raises:
-        ValueError: these are no functions of the class, or FedAvg's clients do not go where the forms say.
+        ValueError: these are no functions of the class, or FedAvg's clients do not follow the forms.
     """
     problem, x, moves = plane_of(r, ways)
     assert problem.play
@@ -145,7 +144,7 @@ def across(x: Sequence[Fraction], ways: Sequence[Sequence[Fraction]]) -> tuple[F
 
 
 def same_on_forms(r: Weighed, algorithm: str) -> bool:
-    """Whether the coefficients are an algorithm's own: its round and this one are the same forms."""
+    """True if the coefficients are an algorithm's own: its round and this one are the same forms."""
     functions, _ = clients_of(len(r.steps), r.mu)
     x = basis("x")
     other = Round(algorithm, r.steps, r.eta_l, mu=str(r.mu))

@@ -34,10 +34,10 @@ from fedspec_proofs.worst_cases.more_clients import divided, spread
 from fedspec_proofs.worst_cases.one_round import MU, clients_of, obeyed
 
 Compress = Callable[[int, Vector], Vector]
-"""What client i sends of a vector."""
+"""Function that returns the message of client i for a vector."""
 
 ROWS = ("ef21",)
-"""Whose rounds these are."""
+"""Algorithms of these rounds."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class Compressed(Falls):
 
 
 def among(r: Compressed, proof: Mapping[str, Fraction], n: int) -> tuple[Compressed, dict[str, Fraction]]:
-    """The same round of n clients, with the form in means that the form of fewer is, and the multipliers of it.
+    """Round of n clients, with the form in means that the form of fewer clients is, and its multipliers.
 
-    Those of a client are the mean of what all had, divided among n.
+    The multipliers of a client are the mean of the old clients' multipliers, divided among n.
     """
     P = spread(r.P, [[*range(r.n)]], [0] * n, Fraction(n, r.n))
     form = tuple(tuple(map(str, row)) for row in P)

@@ -62,7 +62,7 @@ KEPT: dict[str, tuple[Begin, Read]] = {
         lambda h, state, tau: state.dual / (h.eta_l * tau),
     ),
 }
-"""How each row's state begins with X and c, and where c is in it."""
+"""Beginning of each row's state from X and c, and the place of c in it."""
 
 OTHERS: dict[str, dict[str, Fraction]] = {"k-gt": {"eta": Fraction(1)}, "diging": {}, "d2": {}, "led": {}}
 """Hyper-parameters beside eta_l."""
@@ -121,7 +121,7 @@ class Exchanged(Peers):
 
     @property
     def n(self) -> int:
-        """How many clients there are."""
+        """Number of clients."""
         return len(self.W)
 
     def __str__(self) -> str:

@@ -47,7 +47,7 @@ class Falls:
         raise NotImplementedError
 
     def problem(self, bound: Any = Fraction(0)) -> Problem:
-        """That the form is at most so many times its value before."""
+        """Problem that the form is at most so many times its value before."""
         before, after, given, played = self.state()
         start = quadratic(self.P, before)
         return Problem(quadratic(self.P, after) - bound * start, given, bound * start, played)

@@ -34,9 +34,9 @@ def many(r: Round) -> bool:
 
 
 def among(r: Round, proof: Mapping[str, Fraction], n: int) -> tuple[Round, dict[str, Fraction]]:
-    """The same round of n clients, kinds in the same proportions, and the multipliers divided among them.
+    """Round of n clients, kinds in the same proportions, and the multipliers divided among them.
 
-    A form P in x - x* and all c_i - grad F_i(x*) becomes that with the same value in means and deviations.
+    A form P in x - x* and all c_i - grad F_i(x*) becomes the form with the same value in means and deviations.
 
     Raises:
         ParameterError: a kind has fewer than two clients, before or after, or no whole number of them.

@@ -1,4 +1,4 @@
-"""How much closer rounds bring a model to the minimiser, in the worst case over strongly convex clients.
+"""Worst-case progress of rounds to the minimiser, over strongly convex clients.
 
 Clients are any mu-strongly convex functions with 1-Lipschitz gradients, in any dimension; all take part, without noise.
 x* is the minimiser of their mean F. Four questions, for the rule as the specification has it:
@@ -42,10 +42,11 @@ STRONG = {
     "strong": "every F_i is mu-strongly convex, mu = L/10",
     "smooth": "every F_i has gradients that are Lipschitz with constant L = 1, in any dimension",
 }
-"""What claims about such clients assume."""
+"""Assumptions of claims about such clients."""
 
 HELD = {"scaffold": ("c", "c_i"), "feddyn": ("h", "lam_i")}
-"""What the server and each client keep beside the model; the server's begins at the mean of the clients'."""
+"""Names of the vectors that the server and each client keep beside the model; the server's begins at the mean of the
+clients'."""
 
 OTHERS: dict[str, dict[str, int]] = {
     "fedavg": {},
@@ -198,7 +199,7 @@ def from_one(x: Form, functions: Sequence[Function], slopes: Sequence[Form], zet
 
 
 def problem_of(r: Round, bound: Any = Fraction(0)) -> Problem:
-    """That the distance after the round, or the sum that falls, is at most so much (times its value before)."""
+    """Problem that the distance after the round, or the sum that falls, is at most so much (times its value before)."""
     functions, slopes = clients_of(len(r.steps), Fraction(r.mu))
     x = basis("x")
     if not r.keeps:
@@ -224,7 +225,7 @@ def state_of(r: Round) -> tuple[list[Form], list[Form], dict[str, Value], Play]:
 
 
 def apart(r: Round, bound: Any) -> Problem:
-    """That a round brings two models together by a factor, in squares."""
+    """Problem that a round brings two models together by a factor, in squares."""
     functions = [Function(f"F{i}", strongly_convex(MU, 1)) for i in range(len(r.steps))]
     x = basis("x")
     played = play(functions, lambda start, clients: [r.after(start(y), clients) for y in (x, ORIGIN)])
@@ -234,7 +235,7 @@ def apart(r: Round, bound: Any) -> Problem:
 
 
 def resting(r: Round, bound: Any) -> Problem:
-    """That a model which a round leaves where it is has |x - x*|^2 <= bound zeta^2; zeta = 1."""
+    """Problem that a model which a round leaves where it is has |x - x*|^2 <= bound zeta^2; zeta = 1."""
     functions, slopes = clients_of(len(r.steps), Fraction(r.mu))
     x = basis("x")
 

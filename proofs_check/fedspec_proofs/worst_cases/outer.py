@@ -42,7 +42,7 @@ LATE = ("cc-fedavg",)
 """Servers to whom changes come late."""
 
 MOST_LATE = 8
-"""How many versions old a change may be here."""
+"""Largest delay of a change, in versions."""
 
 
 @dataclass(frozen=True)

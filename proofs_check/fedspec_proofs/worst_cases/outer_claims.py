@@ -24,7 +24,7 @@ TABLE = Table(
 
 
 def grown(r: Outer, curvature: Fraction) -> Fraction:
-    """What the form becomes of 1 in a round of clients F_i = c x^2 / 2, from x = 1 (and before), all else zero."""
+    """Growth of the form from 1 in a round of clients F_i = c x^2 / 2, from x = 1 (and before), all else zero."""
     first = [Fraction(1)] + [Fraction(r.algorithm in LATE)] * (len(r.names) - 1)
     clients = [lambda k, y: curvature * y] * r.n
     ended = [y[0] for y in r.after([exact.vector(c) for c in first], clients)]

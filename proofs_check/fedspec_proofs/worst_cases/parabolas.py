@@ -1,17 +1,17 @@
-"""What parabolas show of all rates of an interval: rounds of FedProx, SCAFFOLD and FedDyn from one coordinate.
+"""Lower bounds by parabolas for all rates of an interval: rounds of FedProx, SCAFFOLD and FedDyn from one coordinate.
 
 Clients are h_i x^2 / 2, with curvatures of [mu, 1] and one minimiser, x* = 0. A round is linear in its state, with
 coefficients that are polynomials in the local rate.
 
-* FedProx ends at e(eta_l) from x = 1, and e^2 is to be at least a number.
-* SCAFFOLD and FedDyn multiply the state (x, c_1, c_2, ...) by a matrix. Any form P changes by |lambda|^2 or more, for
-  each eigenvalue lambda: take the state along its eigenvector, in two coordinates where it is complex. So it is to be
-  shown that not all roots of the matrix's polynomial p(z) are smaller than r. If they were, so would be those of all
-  its derivatives (Gauss and Lucas), which then were positive at r, as for z -> infinity. One that is not shows it. So
-  does one of the same for -M.
+* FedProx ends at e(eta_l) from x = 1, and e^2 is to be at least a number. * SCAFFOLD and FedDyn multiply the state (x,
+c_1, c_2, ...) by a matrix. Any form P changes by |lambda|^2 or more, for each eigenvalue lambda: take the state along
+its eigenvector, in two coordinates where it is complex. So it is to be shown that not all roots of the matrix's
+polynomial p(z) are smaller than r. If they were, so would be the roots of all its derivatives (Gauss and Lucas), which
+then were positive at r, as for z -> infinity. One derivative that is not positive suffices. So does one of the same for
+-M.
 
-What is to be at most zero is a polynomial in the rate. It is looked at in Bernstein's basis, on halves of the interval
-where the whole does not show it; beyond all bounds by its coefficients.
+The claim is that a polynomial in the rate is at most zero. It is checked in Bernstein's basis, on halves of the
+interval if the whole interval does not show it; beyond all bounds by its coefficients.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from fedspec_proofs.engines.worst_case.rates import Polynomial, bernstein, moved
 from fedspec_proofs.worst_cases.one_round import Round
 
 HALVED = 8
-"""How often an interval is halved."""
+"""Number of times that an interval is halved."""
 
 DIGITS = 10**6
-"""Of the size of a root, whose square is known in fractions."""
+"""Denominator of the size of a root, whose square is known in fractions."""
 
 
 def wrong_with(r: Round, curvatures: Sequence[Fraction], low: Fraction, high: Fraction | None, least: Fraction) -> str:
@@ -56,7 +56,7 @@ def over(r: Round, curvatures: Sequence[Fraction], least: Fraction) -> list[Poly
 
 
 def matrix(r: Round, curvatures: Sequence[Fraction]) -> list[list[Polynomial]]:
-    """What a round multiplies its state by, with polynomials in the rate as entries, by the rule itself."""
+    """Matrix that a round multiplies its state by, with polynomials in the rate as entries, by the rule itself."""
     names = ["x", *(f"c{i}" for i in range(len(r.steps)) if r.keeps)]
     clients: list[Oracle] = [lambda k, y, h=h: h * y for h in curvatures]  # type: ignore[misc]
     now, (x, *each) = replace(r, eta_l=RATE), [vector(basis(name)) for name in names]
@@ -91,7 +91,7 @@ def determinant(rows: Sequence[Sequence[Polynomial]]) -> Polynomial:
 
 
 def _derivatives(e: Sequence[Polynomial], sign: int, size: Fraction) -> list[Polynomial]:
-    """Those of p, at a size, of the matrix or of minus it; p itself first, the last one is a constant."""
+    """Derivatives of p, at a size, of the matrix or of minus it; p itself first, the last one is a constant."""
     m = len(e) - 1
     out = []
     for j in range(m):
@@ -103,7 +103,7 @@ def _derivatives(e: Sequence[Polynomial], sign: int, size: Fraction) -> list[Pol
 
 
 def nowhere_above(some: Sequence[Polynomial], low: Fraction, high: Fraction | None, halves: int = HALVED) -> bool:
-    """Whether everywhere on an interval one of some polynomials is shown to be at most zero."""
+    """True if one of some polynomials is shown to be at most zero, everywhere on an interval."""
     if high is None:
         return any(all(c <= 0 for c in moved(p, low, low + 1)) for p in some)
     there = [moved(p, low, high) for p in some]

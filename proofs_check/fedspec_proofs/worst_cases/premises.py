@@ -1,15 +1,14 @@
-"""What a proof by linear forms takes for granted of a rule, asked of the rule itself.
+"""Premises that a proof by linear forms makes about a rule, each tested on the rule itself.
 
 The proof has the rule's rounds as forms in the model's distance from x* and in gradients, with one coefficient for all
-coordinates. So it is true of a rule only if all of this is, and each is asked:
+coordinates. So it is true of a rule only if all of these premises are:
 
-* it takes vectors whole and is linear in them (:mod:`fedspec_proofs.engines.worst_case.whole`);
-* it does not matter where x* is: x* is a vector of its own, and moves along;
-* on arrays of one, two and three entries that have nothing in common it does the same to each, and mixes none;
-* clients are alike: under other numbers, or named in another order, they lead to the same model;
-* weights are equal, however many examples everybody has;
-* it draws no random numbers, and does the same whenever it is asked;
-* in floating point it ends where the forms say, in several dimensions and at sizes that are far apart.
+* it takes vectors whole and is linear in them (:mod:`fedspec_proofs.engines.worst_case.whole`); * it does not matter
+where x* is: x* is a vector of its own, and moves along; * on arrays of one, two and three entries that have nothing in
+common it does the same to each, and mixes none; * clients are alike: under other numbers, or named in another order,
+they lead to the same model; * weights are equal, however many examples everybody has; * it draws no random numbers, and
+does the same in every run; * in floating point it ends where the forms do, in several dimensions and at sizes that are
+far apart.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ NEAR = 1e-9
 
 SPEC = Path(fedspec.__file__).parent
 BENEATH = ("arith.py", "arrays.py", "rules.py", "scalars.py", "records.py", "functions.py", "params.py", "covers.py")
-"""Of the specification's files, those that compute for a rule."""
+"""Files of the specification that compute for a rule."""
 
 
 class NotLinearError(FedspecError):
@@ -65,14 +64,14 @@ class NotLinearError(FedspecError):
 
 @dataclass(frozen=True)
 class Given:
-    """How rounds are run.
+    """Settings of a run of rounds.
 
     Attributes:
-        places: who runs under the numbers 0, 1, ...; empty: everybody under the own one.
-        backwards: whether the plan names the clients in the opposite order.
-        examples: how many each client has.
-        floats: whether hyper-parameters are floating-point numbers.
-        shapes: those of the model's blocks; empty: one block.
+        places: clients that run under the numbers 0, 1, ...; empty: each under its own number.
+        backwards: True if the plan names the clients in the opposite order.
+        examples: number of each client's examples.
+        floats: True if hyper-parameters are floating-point numbers.
+        shapes: shapes of the model's blocks; empty: one block.
     """
 
     places: tuple[int, ...] = ()
@@ -87,17 +86,17 @@ Way = Callable[[Vector, Sequence[Oracle], Given], Sequence[Vector]]
 
 
 def ask(name: str, way: Way, clients: Callable[[Form], Sequence[Function]], x: Form) -> Made:
-    """What a rule makes of forms; refuse one of which a premise is not true.
+    """Forms that a rule computes; refuse a rule of which a premise is not true.
 
     Args:
-        name: the algorithm's id, for what is said.
+        name: the algorithm's id, for messages.
         way: its rounds.
         clients: clients whose mean has its minimiser at a point, new ones each time.
         x: the model before the rounds, less x*.
 
     Raises:
-        NotLinearError: with the premise, and the statement where there is one.
-        ParameterError: a number is outside of its domain, or the rule needs what such rounds do not bring.
+        NotLinearError: with the premise, and the statement if there is one.
+        ParameterError: a number is outside of its domain, or the rule needs data that such rounds do not have.
     """
     star, begun = basis(STAR), _chance()
 
@@ -164,7 +163,7 @@ def _chance() -> tuple[Any, ...]:
 
 
 def _tried(name: str, run: Callable[..., R], *given: Any) -> R:
-    """What a run makes; a refusal that the rule has caught is one all the same."""
+    """Result of a run; a refusal that the rule has caught is a refusal all the same."""
     with watching() as caught:
         try:
             made = run(*given)
@@ -176,7 +175,7 @@ def _tried(name: str, run: Callable[..., R], *given: Any) -> R:
 
 
 def _refused(name: str, error: Exception) -> FedspecError:
-    """What is said of a run that failed."""
+    """Error for a run that failed."""
     if isinstance(error, FedspecError) and not isinstance(error, ShapeError):
         # Numbers outside of their domain, and plans that lack something, say nothing of the rule.
         return ParameterError(f"worst-case: {name}: {error}")

@@ -59,5 +59,5 @@ class Several:
 
 
 def problem_of(r: Several, bound: Fraction) -> Problem:
-    """That |x_R - x*|^2 is at most so much."""
+    """Problem that |x_R - x*|^2 is at most so much."""
     return any_rounds.problem_of(r.asked, bound / r.start)

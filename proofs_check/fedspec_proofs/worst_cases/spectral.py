@@ -131,7 +131,7 @@ class Mixed(Peers):
         return seen(before), seen(after), given, played
 
     def problem(self, bound: Any = Fraction(0)) -> Problem:
-        """That the form of any number of clients is at most so many times its value before."""
+        """Problem that the form of any number of clients is at most so many times its value before."""
         before, after, given, played = self.forms_of()
         start = self.value(before)
         return Problem(self.value(after) - bound * start, given, bound * start, played)
@@ -148,7 +148,7 @@ class Mixed(Peers):
 
 
 def of_class(r: Mixed, mixed: Sequence[tuple[list[Form], list[Form]]]) -> dict[str, Value]:
-    """What is at most zero of stacks that a matrix of the class has mixed, by name.
+    """Values that are at most zero for stacks that a matrix of the class has mixed, by name.
 
     Raises:
         ParameterError: there are more than two, or the interval is none within [-1, 1].

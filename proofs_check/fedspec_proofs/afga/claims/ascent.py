@@ -66,7 +66,7 @@ def _z_identity(draw: Draw, kappa: Callable[[Any], Any]) -> list[Any]:
     extent=Extent.WHOLE,
 )
 def eq_13() -> Finding:
-    """One coordinate of the server's rule; V_r^(1/2) is what the rule divides by, here any positive number."""
+    """Proof for one coordinate of the server's rule; V_r^(1/2) is the rule's denominator, here any positive number."""
     return identities({"one coordinate": lambda draw: _z_identity(draw, lambda b: b / (1 - b))})
 
 
@@ -81,7 +81,7 @@ def z_with_beta1() -> Finding:
 
 
 TINY = 1e-12
-"""What rounding may add to a side that is zero."""
+"""Largest rounding error of a side that is zero."""
 
 
 EQ15 = "eq. (15), first to last expression (L1320-1352)"

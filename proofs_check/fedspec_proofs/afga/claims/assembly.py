@@ -155,7 +155,7 @@ def assembly() -> Finding:
 
 @false("afga.theorem-4-6-half-e-0", of=assembly, statement="They add up to the bound with half of e_0")
 def half_of_e_0() -> Finding:
-    """One square for the draws and the noise together, where the proof pays twice."""
+    """Count one square for the draws and the noise together; the proof counts two."""
     return spoiled(lambda draw: sum_of_steps(draw, "e_0"))
 
 

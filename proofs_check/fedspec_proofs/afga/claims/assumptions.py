@@ -91,7 +91,7 @@ def assumption_4_3(draw: Draw) -> Statement:
 
 
 def _unlike(draw: Draw, n: int) -> list[Any]:
-    """What the mean square of grad f_i - grad f differs by from its constant, for clients s + c_i with any slope s."""
+    """Mean square of grad f_i - grad f minus its constant, for clients s + c_i with any slope s."""
     s, c = draw("s"), draw("c", n)
     net = replace(two_tilts((1, -1), 0), n=n, a=(F(1),) * n, c=tuple(c))
     g = [f(0, exact.vector(1))[0] for f in clients(net, lambda t, i: 0, lambda x: x * 0 + s)]
@@ -104,7 +104,7 @@ def _variance(values: list[Any]) -> Any:
 
 
 def _curved(draw: Draw) -> list[Any]:
-    """The same of two quadratics, less the square that it is."""
+    """Mean square for two quadratics, minus the square that it equals."""
     x, a, c = draw("x", 1), draw("a", 2), draw("c", 2)
     net = replace(two_tilts((1, -1), 0), a=tuple(a), c=tuple(c))
     g = [f(0, x)[0] for f in clients(net, lambda t, i: 0)]

@@ -1,4 +1,4 @@
-"""What an exchange does to the models; Assumptions D.1 and D.2, of clients in clusters, and toys that meet them."""
+"""Effect of an exchange on the models; Assumptions D.1 and D.2 on clients in clusters, and toys that meet them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fedspec_proofs.engines.identities import Body, identities
 
 
 def _contracts(n: int, order: Callable[[Draw, int], Mixing]) -> Body:
-    """What is left of WX beside its mean, less (W - J) times what is left of X; and what the mean moves by."""
+    """Identities of an exchange: WX minus its mean is (W - J) times X minus its mean, and the mean stays."""
 
     def body(draw: Draw) -> list[Any]:
         W, X = order(draw, n), draw("X", n, 2)

@@ -74,7 +74,7 @@ def eq_17_eps() -> Finding:
     chain="lemma-f-8-repaired",
 )
 def eq_17_eps_repaired() -> Finding:
-    """One coordinate; the sum over coordinates keeps both inequalities."""
+    """Proof for one coordinate; the sum over coordinates keeps both inequalities."""
 
     def body(draw: Draw) -> Statement:
         x, v, eps, B, s, e, C = (draw(name) for name in ("x", "v_hat", "eps", "B", "s", "e", "C_0"))

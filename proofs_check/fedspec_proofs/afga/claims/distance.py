@@ -23,7 +23,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 
 ENOUGH = 56
-"""What the induction needs of C_1, at most what the bounds are written with."""
+"""Lower bound of C_1 that the induction needs; it is at most the C_1 of the bounds."""
 assert ENOUGH <= C_1
 
 GIVEN = {

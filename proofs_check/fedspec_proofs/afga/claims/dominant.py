@@ -61,7 +61,7 @@ def _limit(draw: Draw) -> list[Any]:
 
 
 def _uniform(draw: Draw) -> Statement:
-    """What stands beside the gap in the limit, over L (kappa^2 + 3)/(2 eps); Q = n^2 (n-m)/(m^2 (n-1)) rho^2."""
+    """Terms beside the gap in the limit, over L (kappa^2 + 3)/(2 eps); Q = n^2 (n-m)/(m^2 (n-1)) rho^2."""
     names = ("sigma2", "sbar2", "n", "I", "H", "Q", "fac", "share")
     sigma2, sbar2, n, I, H, Q, fac, share = (draw(name) for name in names)
     given = {
@@ -137,7 +137,8 @@ def remark_4_9(draw: Draw) -> list[Any]:
 
 
 GROWING = ("C_0", "B", "a_1", "s_1", "a_2", "s_2")
-"""What rho stands in: each is a sum of products of rho, H = min(I, 1/(1 - rho)) and constants that are not negative."""
+"""Quantities that contain rho: each is a sum of products of rho, H = min(I, 1/(1 - rho)) and constants that are not
+negative."""
 
 
 def _growth(draw: Draw) -> Any:

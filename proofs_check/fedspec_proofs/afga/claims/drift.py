@@ -42,7 +42,7 @@ CONSENSUS = ("4.1", "4.2", "D.1 within", "D.1 between", "D.2")
     assumptions=PRINTED,
 )
 def lemma_f_1() -> Finding:
-    """Which of two opposite clients computes moves the mean model, though f is flat and the clients are one cluster.
+    """Drawing one of two opposite clients moves the mean model, though f is flat and the clients are one cluster.
 
     The right side is 0, whatever its constants are.
     """
@@ -61,7 +61,8 @@ STEPS = (Step(1, 2, 1), Step(1, 3, 1), Step(1, 3, 2), Step(2, 2, 1))
 
 
 def _used(*names: str) -> dict[str, str]:
-    """What is assumed, D.1 only where it is used: there the functions that need much of a bound meet it."""
+    """Assumptions by name; D.1 with the points at which it is used, where the functions that need much of a bound meet
+    it."""
     at = {"D.1 within": "; used at x_r and at the mean xbar^k alone", "D.1 between": "; used at x_r alone"}
     return {name: words + at.get(name, "") for name, words in some(ASSUMPTIONS, *names).items()}
 

@@ -1,4 +1,4 @@
-"""What AFGA and CAFGA become in special cases, on symbols: FedAMSGrad, one another, and the assumptions at K = 1."""
+"""Special cases of AFGA and CAFGA, on symbols: FedAMSGrad, one another, and the assumptions at K = 1."""
 
 from __future__ import annotations
 
@@ -139,7 +139,8 @@ def one_cluster() -> Finding:
     extent=Extent.WHOLE,
 )
 def at_k_1() -> Finding:
-    """Of the only cluster fbar_1 = f, whatever the clients are; at networks of one cluster, on the whole line."""
+    """Proof for the only cluster, where fbar_1 = f, whatever the clients are; at networks of one cluster, on the whole
+    line."""
     checked, halved = 0, False
     for c in ((1, -1), (0, 3), (2, 2)):
         for slope in (F(0), F(1), F(-2)):

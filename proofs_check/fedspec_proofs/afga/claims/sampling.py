@@ -128,7 +128,7 @@ def twice_the_same() -> Any:
 
 
 def one_for_both() -> Any:
-    """The same for two clusters with y = (1, -1) that always draw the same place."""
+    """Second moment for two clusters with y = (1, -1) that always draw the same place."""
     return mean(lambda S: summed(TWO_PAIRS, 2, 2, (S, S)) ** 2, subsets(2, 1))
 
 
@@ -202,7 +202,7 @@ def lemma_f_6_exact() -> Finding:
     statement="The same with the pair probability m(m-1)/(n(n-1)) in place of (m/n)^2",
 )
 def pair_probability() -> Finding:
-    """That goes with sum |y|^2, not with the spread about the cluster's mean."""
+    """Use the pair probability, which goes with sum |y|^2, not with the spread about the cluster's mean."""
     return identities({"K = 1, n = 2, m = 1": exactly(1, 2, 1, F(0))})
 
 

@@ -69,7 +69,8 @@ def _momentum(factor: int) -> Finding:
     assumptions={"0 <= beta1 < 1": "decay of the first moment"},
 )
 def lemma_f_7() -> Finding:
-    """One coordinate, any number of rounds, m_0 = 0; invariant (1 - beta1)(sum Delta^2 - sum m^2) >= beta1 m^2."""
+    """Induction for one coordinate, any number of rounds, m_0 = 0; invariant (1 - beta1)(sum Delta^2 - sum m^2) >=
+    beta1 m^2."""
     return _momentum(1)
 
 
@@ -152,7 +153,8 @@ def _without_start(bound: Callable[[Any], Any]) -> Mapping[str, Any]:
     assumptions={"v_hat_0 = 0": "the start, which the paper does not print"},
 )
 def lemma_f_9() -> Finding:
-    """One coordinate, any number of rounds: v_hat never falls, so that the sum telescopes. d coordinates add up."""
+    """Proof for one coordinate, any number of rounds: v_hat never falls, so that the sum telescopes. d coordinates add
+    up."""
     return _telescope(lambda e: e)
 
 

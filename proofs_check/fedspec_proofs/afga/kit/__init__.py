@@ -1,1 +1,1 @@
-"""What AFGA's claims share: toy networks, exact expectations over their rounds, both sides of its inequalities."""
+"""Kit of AFGA's claims: toy networks, exact expectations over their rounds, both sides of its inequalities."""

@@ -27,10 +27,10 @@ from fedspec_proofs.words import said, sized
 F = Fraction
 
 TRIES, DROP = 360, 80
-"""How many networks a search makes, and how many for an assumption that it drops."""
+"""Numbers of networks in a search, and in a search for an assumption that is dropped."""
 
 C_1 = 72
-"""What the universal constant of Lemmas F.3 and F.4 is taken to be."""
+"""Value of the universal constant of Lemmas F.3 and F.4."""
 
 
 def printed_growth(steps: Any) -> Any:
@@ -100,7 +100,7 @@ def consensus_of(net: Network) -> Iterable[Sides]:
 
 
 def error_factors(I: Any, rho2: Any, H: Any) -> dict[str, Any]:
-    """What stands beside gradients, dissimilarities and noise in eq. (47), over (t + 1) C_1 eta_l^2."""
+    """Factors of gradients, dissimilarities and noise in eq. (47), over (t + 1) C_1 eta_l^2."""
     tail = 1 + H**2 * rho2 / I**2
     return {
         "gradients": I + rho2 * H,
@@ -124,7 +124,7 @@ def consensus_factors(I: Any, rho2: Any, H: Any) -> dict[str, Any]:
 
 
 def sources(v: Any) -> dict[str, Any]:
-    """What the factors are of, but for that of the gradients; sbar2 is the mean of the sigma_k^2."""
+    """Quantities that the factors multiply, except for the gradients; sbar2 is the mean of the sigma_k^2."""
     return {
         "dissimilarity": v.sbar2,
         "noise": v.sigma2,
@@ -164,7 +164,7 @@ def change_as_printed(net: Network) -> Iterable[Sides]:
 
 
 def change_terms(v: Any, inner: Any, at_models: Any) -> dict[str, Any]:
-    """What bounds E|Deltabar_r|^2, from consensus errors and squared slopes at the models, summed over t < I."""
+    """Terms that bound E|Deltabar_r|^2, from consensus errors and squared slopes at the models, summed over t < I."""
     e2, N = v.eta_l**2, v.K * v.n
     return {
         "noise": 2 * e2 * v.I * v.K * v.m * v.sigma2 / N**2,
@@ -175,12 +175,12 @@ def change_terms(v: Any, inner: Any, at_models: Any) -> dict[str, Any]:
 
 
 def change_by_drawing(v: Any, inner: Any) -> Any:
-    """What drawing the senders adds to E|Delta_r|^2: (n-m)/(Km(n-1)) times the consensus error at I."""
+    """Addition to E|Delta_r|^2 by drawing the senders: (n-m)/(Km(n-1)) times the consensus error at I."""
     return v.fac * v.n / v.m**2 / v.K * inner
 
 
 def change_tight(net: Network) -> Iterable[Sides]:
-    """What stands in place of eq. (73): the senders' variance exactly, and a bound of the mean change."""
+    """Sides that replace eq. (73): the senders' variance exactly, and a bound of the mean change."""
     *states, last = path(net)
     by_drawing = F(net.n - net.m, net.K * net.m * max(net.n - 1, 1)) * consensus(net, last)
     sums = (sum(f(net, s) for s in states) for f in (consensus, slopes_at_models))
@@ -204,7 +204,7 @@ def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Findi
 
 
 def by_hand(sides: Callable[[Network], Iterable[Sides]], *names: str) -> dict[str, Dropped]:
-    """What becomes of an inequality without each assumption, by the networks of :data:`BREAKING`."""
+    """Outcome of an inequality without each assumption, at the networks of :data:`BREAKING`."""
     inequality = Inequality(network, some(HOLDS, *names), sides)
     dropped = dict.fromkeys(names, Dropped(False, "none of the networks that break it alone is a counterexample"))
     for name, net in BREAKING:

@@ -47,7 +47,7 @@ def changes(v: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def local(v: Any) -> Any:
-    """What consensus error and drift cost, over their factors a_1 and s_1."""
+    """Cost of consensus error and drift, over their factors a_1 and s_1."""
     step = v.eta * v.eta_l * v.m / v.n
     return 3 * v.L**2 * step / (4 * v.root) * v.T * v.C_1 * v.eta_l**2
 
@@ -126,7 +126,7 @@ class Setting:
     v_hat: float = 0.0
 
     def true(self, name: str) -> float:
-        """What a constant really is, or a bound of it that holds everywhere."""
+        """True value of a constant, or a bound of it that holds everywhere."""
         z = np.exp(1j * self.angles).reshape(self.K, self.n, -1)
         centres = z.mean(axis=1)
         d = z.shape[-1]
@@ -153,7 +153,7 @@ class Setting:
 
     @property
     def numbers(self) -> Any:
-        """What :func:`terms` and :func:`conditions` are made of, alpha = 1."""
+        """Numbers for :func:`terms` and :func:`conditions`, alpha = 1."""
         v = SimpleNamespace(**{name: getattr(self, name) for name in ("K", "n", "m", "I", "R", "eta", "eta_l")})
         for name in ("L", "G", "sigma2", "sbar2", "sigma2_c", "gap"):
             setattr(v, name, self[name])
@@ -203,7 +203,7 @@ class Setting:
         return replace(state, server=replace(state.server, v_hat=state.server.v_hat + self.v_hat))
 
     def step(self, state: State, senders: Any, computing: Any, coins: Array) -> State:
-        """One round, through the algorithm; the noise of client i at step t is nu times a coin."""
+        """Run one round of the algorithm; the noise of client i at step t is nu times a coin."""
         clusters = tuple(tuple(range(k * self.n, (k + 1) * self.n)) for k in range(self.K))
 
         def oracle(i: int) -> Oracle:

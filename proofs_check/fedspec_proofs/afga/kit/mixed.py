@@ -123,7 +123,7 @@ def passing_lines() -> tuple[Finding, ...]:
 
 
 def reach_lines() -> tuple[Finding, ...]:
-    """How long Delta_r, m_r and v_r get."""
+    """Lines that bound the lengths of Delta_r, m_r and v_r."""
     lines = (decide(body, sample=_numbers, ablate=False, instances=20) for body in (_longer, _averaged))
     return (*passing_lines(), *lines)
 

@@ -18,7 +18,7 @@ from fedspec.arith import Mixing
 from fedspec_proofs.engines import exact
 
 EXACT = exact.vector(0)
-"""What topologies are made in the arithmetic of."""
+"""Array whose arithmetic topologies are made in."""
 
 
 def hyper(eta_l: Any, **more: Any) -> Cafga:

@@ -51,7 +51,7 @@ def matrix(choose: Choose, n: int) -> tuple[Mixing, Fraction]:
 
 
 SHARES = (Fraction(1), Fraction(1), Fraction(1), Fraction(1), Fraction(0), Fraction(1, 4))
-"""What a told constant is a multiple of the true one by; one in three tells less than the truth."""
+"""Ratios of the constant of a statement to the true one; one ratio in three is below 1."""
 
 
 def network(choose: Choose) -> Network:
@@ -90,7 +90,7 @@ ASSUMPTIONS: dict[str, str] = {
     "D.2": "every W_k is doubly stochastic with ||W_k - J||_2 <= rho_k < 1",
     "step": "eta_l <= 1/(8 I L)",
 }
-"""What the lemmas about one round assume, by the names of :data:`HOLDS`."""
+"""Assumptions of the lemmas about one round, by the names of :data:`HOLDS`."""
 
 DRAWN = {
     "draws": "S_r and every S_(r,t) are m of each cluster's n clients, without replacement, all sets as likely "
@@ -98,11 +98,11 @@ DRAWN = {
     "unbiased": "given everything before and who computes, the noise has mean zero",
     "uncorrelated": "and so it has given the noise of all other clients at that step",
 }
-"""What the paper does not print of what is random."""
+"""Assumptions on random quantities that the paper does not print."""
 
 
 PRINTED = {"4.1": "", "4.2": "", "4.3": "every stochastic gradient is at most G long"} | ASSUMPTIONS
-"""What the paper prints for Lemmas F.1 and F.5, Assumption 4.3 among it."""
+"""Assumptions that the paper prints for Lemmas F.1 and F.5, Assumption 4.3 among them."""
 
 
 def _within(net: Network) -> bool:
@@ -118,7 +118,7 @@ HOLDS: dict[str, Any] = {
     "D.2": lambda net: all(doubly_stochastic(W) and r < 1 and mixes(W, r) for W, r in zip(net.W, net.rho, strict=True)),
     "step": lambda net: net.eta_l * 8 * net.I * net.L <= 1,
 }
-"""Whether a network meets each, decided exactly."""
+"""Exact tests of a network against each assumption."""
 
 
 def some(table: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def made(s: Step, eta: Any) -> Made:
 def _within(
     s: Step, left: Callable[[Made], Value], terms: Callable[[Made, Any], dict[str, Value]]
 ) -> Callable[[Any], Problem]:
-    """That what a step leaves is at most the sum of some terms, at a rate."""
+    """Problem that a quantity after a step is at most the sum of some terms, at a rate."""
 
     def problem(eta: Any) -> Problem:
         v = made(s, eta)

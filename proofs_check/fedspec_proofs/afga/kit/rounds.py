@@ -1,7 +1,7 @@
-"""One round of CAFGA on a toy network, in exact expectation over the sets that are drawn and over the noise.
+"""Round of CAFGA on a toy network, in exact expectation over the sets that are drawn and over the noise.
 
-Two ways that know nothing of each other: every outcome in turn through the algorithm (:func:`enumerated`), and the mean
-and covariance of all models through the affine maps that its local step is (:func:`path`), read off by running it.
+Two independent ways: every outcome in turn through the algorithm (:func:`enumerated`), and the mean and covariance of
+all models through the affine maps of its local steps (:func:`path`), read off by running the steps.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fedspec_proofs.engines.expectation import independent, mean, signs, subsets
 from fedspec_proofs.engines.moments import Moments, affine, second_moment, start
 
 Bend = Callable[[Any], Any]
-"""What stands in the place of x in the gradients a_i x + c_i."""
+"""Function that replaces x in the gradients a_i x + c_i."""
 
 
 def straight(x: Any) -> Any:
@@ -105,7 +105,7 @@ def mixed(maps: list[tuple[Fraction, Any]], now: Moments, variance: Any) -> Mome
 
 
 def local_step(net: Network, S: tuple[int, ...], W: Array) -> Callable[[Vector, Vector], Vector]:
-    """One local step of all models for the set S, and the exchange after it."""
+    """Local step of all models for the set S, and the exchange after it."""
     places = {i: j for j, i in enumerate(S)}
 
     def step(X: Vector, xi: Vector) -> Vector:
@@ -117,7 +117,7 @@ def local_step(net: Network, S: tuple[int, ...], W: Array) -> Callable[[Vector, 
 
 
 def adapt(eta_l: Any, X: Array, oracles: Sequence[Oracle], S: Sequence[int]) -> Array:
-    """One gradient step of the clients of S."""
+    """Gradient step of the clients of S."""
     S = list(S)
     return put(X, S, sgd(X[S], gradients(oracles, S, 0, X[S]), eta_l=eta_l))
 

@@ -30,7 +30,7 @@ def numbers() -> dict[str, Any]:
 
 
 def domain() -> Formulas:
-    """What is asked of beta1 and beta2."""
+    """Conditions on beta1 and beta2."""
     return {f"0 <= {name} < 1": z3.And(real(name) >= 0, real(name) < 1) for name in ("beta1", "beta2")}
 
 
@@ -143,7 +143,7 @@ def simulated(step: Step, holds: Callable[[list[AmsGrad], list[Any], Any], bool]
 
 
 def broken_by(step: Step, holds: Callable[[list[AmsGrad], list[Any], Any], bool], **fixed: Any) -> Dropped:
-    """What becomes of a claim at numbers outside the domain, where the rule on its own refuses them."""
+    """Outcome of a claim at numbers outside the domain, where the rule on its own refuses them."""
     count, where = simulated(step, holds, **fixed)
     return Dropped(bool(where), where or f"no counterexample in {count} rounds with {said(fixed)}")
 

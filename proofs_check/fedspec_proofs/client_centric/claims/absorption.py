@@ -27,7 +27,7 @@ from fedspec_proofs.refutation import refutation
 
 
 def _hits(delays: tuple[int, ...]) -> int:
-    """How often the most used version is begun from, when round t begins from the version delays[t] ago."""
+    """Number of uses of the most used version, when round t begins from the version delays[t] ago."""
     versions: list[Any] = [np.array([t], dtype=object) for t in range(len(delays))]
     begun = [downloaded(versions[: t + 1], delay)[0] for t, delay in enumerate(delays)]
     return max(begun.count(s) for s in range(len(delays)))

@@ -159,7 +159,7 @@ def _ams(draw: Draw) -> Statement:
     assumptions={"maximum": "v_hat_t = max(v_hat_(t-1), v_t)"},
 )
 def ams_monotone() -> Finding:
-    """One coordinate, from any state. Without the maximum it is CC-FedAdam, whose v falls at Delta = 0."""
+    """Proof for one coordinate, from any state. Without the maximum it is CC-FedAdam, whose v falls at Delta = 0."""
     proof = decide(_ams)
     zero, four = exact.vector(0), exact.vector(4)
     after = cc_adam(Moments(x=zero, m=zero, v=four), zero, eta=1, beta1=0, beta2=exact.number("1/4"), tau=1)

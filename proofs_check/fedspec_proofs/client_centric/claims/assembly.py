@@ -45,7 +45,7 @@ def _constants(draw: Draw) -> Any:
 
 
 def _risen(k: Any, v: Any) -> Mapping[str, Any]:
-    """What f(z_(t+1)) - f(z_t) is at most, of one round or of their sum."""
+    """Terms that bound f(z_(t+1)) - f(z_t), of one round or of the sum of the rounds."""
     length = k.eta * k.eta_l
     return {
         "falls of f": -length / (2 * k.H) * (v.gradient + v.u),

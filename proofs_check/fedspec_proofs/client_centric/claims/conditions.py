@@ -18,7 +18,7 @@ NAMES = ("eta", "eta_l", "eps", "L", "G", "C", "tau")
 
 
 def _coefficient(v: Any) -> Any:
-    """What multiplies E |sum over S_t|^2 / m^2 at L1038, divided by eta eta_l."""
+    """Coefficient of E |sum over S_t|^2 / m^2 at L1038, divided by eta eta_l."""
     delta = (v.eta * v.L * v.C**2 / 2 + (3 * v.L * v.eta + v.G) / 4) / v.eps**2
     return delta * v.eta_l + v.eta**2 * v.L**2 * v.tau**2 * v.eta_l**2 / (4 * v.eps**3)
 

@@ -84,7 +84,7 @@ def one_local_step(draw: Draw) -> Sum:
     assumptions={**DRIFT, "rate": "eta_l <= 1/(8 K L), so that 64 K^2 eta_l^2 L^2 <= 1"},
 )
 def drift_every_k() -> Finding:
-    """One step by adding up, then induction over k: 5 k (1/(2K - 1) + 6/(64 K)) is at most 4.
+    """Proof of one step by adding up, then induction over k: 5 k (1/(2K - 1) + 6/(64 K)) is at most 4.
 
     client-centric.drift-repaired has the lemma by worst cases of the rule itself, at K up to 6.
     """

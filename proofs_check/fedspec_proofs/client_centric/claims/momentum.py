@@ -1,4 +1,4 @@
-"""What 1 / K_t is, and the momentum d_t as a weighted sum of changes."""
+"""Identities for 1 / K_t, and the momentum d_t as a weighted sum of changes."""
 
 from __future__ import annotations
 
@@ -115,7 +115,8 @@ def _sum(draw: Draw, T: int, late: bool) -> Any:
     assumptions={"index": "the momentum that holds Delta_t is d_(t+1)"},
 )
 def sums() -> Finding:
-    """One to four rounds, a beta for each round, two coordinates; CC-FedAdagrad's m is the same momentum.
+    """Identities for one to four rounds, a beta for each round, two coordinates; CC-FedAdagrad's m is the same
+    momentum.
 
     L917 has the index of the main text, where d_t holds Delta_t; at L579 it is d_(t+1) that does.
     """

@@ -1,4 +1,4 @@
-"""Who is drawn: the mean and the square of what m of n clients send, and what the proof loses when it merges them."""
+"""Draw of clients: the mean and the square of the changes of m of n clients, and the proof's loss by merging them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def buffers(v: Array, m: int) -> Any:
 
 
 def _centred(draw: Draw, n: int, m: int, form: str) -> Any:
-    """What the draw's mean and square are less what is claimed."""
+    """Mean and square of the draw, each minus its claimed value."""
     v = draw("v", n, 2)
     average, square = buffers(v, m)
     centre = v.sum(axis=0) / n
@@ -73,7 +73,7 @@ def _chances(draw: Draw, n: Any, m: Any) -> tuple[Any, Any]:
 
 
 def _any_size(draw: Draw, form: str) -> Any:
-    """The same for n and m that are symbols, from Q = sum |v_i|^2, P = |sum v_i|^2 and the chances of being drawn.
+    """Mean and square for symbols n and m, from Q = sum |v_i|^2, P = |sum v_i|^2 and the chances of being drawn.
 
     With P = n Q - G_2/2, the first identity, which is shown by an induction of its own.
     """
@@ -215,14 +215,14 @@ def centred() -> Finding:
 
 @dataclass(frozen=True)
 class Vectors:
-    """What the clients would send, one number each, and the size of the buffer."""
+    """Changes that the clients would send, one number each, and the size of the buffer."""
 
     v: Array
     m: int
 
     @property
     def n(self) -> int:
-        """How many clients there are."""
+        """Number of clients."""
         return len(self.v)
 
     @property
@@ -243,7 +243,7 @@ class Vectors:
 
 
 def _opposed() -> Vectors:
-    """What the two clients of the refuted theorem send from x = 0, through CC-Local, in units of eta_l."""
+    """Changes of the refuted theorem's two clients from x = 0, through CC-Local, in units of eta_l."""
     clients = Clients(((huber(1, 2),), (huber(-1, 2),)))
     h = CCFedSGD(buffer=1, eta_l=exact.number(1), eta=exact.number(1))
     state = init(h, exact.vector(0), Setup((1, 1), {"w": (1,)}))

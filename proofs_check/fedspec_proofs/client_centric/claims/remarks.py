@@ -31,7 +31,7 @@ TWO = Setup((1, 1), {"w": (1,)})
 )
 @decided()
 def footnote_4(draw: Draw) -> Statement:
-    """That the constraint is easily met is shown in this sense only."""
+    """Proof in this sense alone that the constraint is easily met."""
     H_1, H_2, eta_l, eps = (draw(name) for name in ("H_1", "H_2", "eta_l", "eps"))
     return Statement(
         {

@@ -101,7 +101,7 @@ def a_5_roots() -> Finding:
 
 
 OWN = {"v <= v_hat": "v_t <= v_hat_t", "gamma >= 0": "0 <= gamma", "gamma < 1": "gamma < 1"}
-"""What :func:`bounded_fall` assumes of CC-FedAMS."""
+"""Assumptions of :func:`bounded_fall` on CC-FedAMS."""
 
 PARTS = {
     "old root": "v_hat_t >= eps^2",
@@ -113,7 +113,7 @@ PARTS = {
     "gradient too": "and minus it, too",
     "eps > 0": "eps is positive",
 }
-"""What :func:`bounded_fall` assumes of both servers."""
+"""Assumptions of :func:`bounded_fall` on both servers."""
 
 
 def _grown(draw: Draw, server: str) -> Statement:

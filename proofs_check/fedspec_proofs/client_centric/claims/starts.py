@@ -1,4 +1,4 @@
-"""What v_0 makes of the preconditioner: two lines of the proof that exclude each other, and the bounds that hold."""
+"""Effect of v_0 on the preconditioner: two lines of the proof that exclude each other, and the bounds that hold."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ ROUNDS = 6
 
 
 CHANGES = (15, 0, 0, 0)
-"""Of CC-FedAdam with gamma = 1/4, from v_0 = 1: the roots are then 1, 13, 13/2, 13/4, 13/8."""
+"""Changes of CC-FedAdam with gamma = 1/4, from v_0 = 1: the roots are then 1, 13, 13/2, 13/4, 13/8."""
 
 
 @dataclass(frozen=True)

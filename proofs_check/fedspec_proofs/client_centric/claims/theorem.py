@@ -55,7 +55,7 @@ def long(
     nu: Fraction | int = 0,
     **changed: Any,
 ) -> Regime:
-    """The same kind of run, longer: two Huber clients that pull to the given points."""
+    """Longer run of the same kind: two Huber clients that pull to the given points."""
     clients = Clients(tuple((huber(c, 2),) for c in at), Fraction(nu))
     rows = tuple((min(t, delay),) * 2 for t in range(T))
     own = {"G": clients.bound, "sigma_l2": clients.local_variance, "sigma_g2": clients.per_client_variance}
@@ -99,7 +99,7 @@ def broken_by_hand() -> dict[str, tuple[str, Regime]]:
 
 
 def broken_corrections() -> dict[str, tuple[str, Regime]]:
-    """The same for what the corrected theorem assumes besides."""
+    """Runs that break the additional assumptions of the corrected theorem, one each."""
     alone = two_clients(0, Fraction(1, 10**5), m=1)
     return {
         "uniform": (

@@ -1,1 +1,1 @@
-"""What the claims share: clients and runs of the algorithms, the terms of the bounds, lines of every size."""
+"""Kit of the claims: clients and runs of the algorithms, the terms of the bounds, lines of every size."""

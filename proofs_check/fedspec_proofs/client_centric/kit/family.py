@@ -70,7 +70,7 @@ class Schedule:
 
     @property
     def conditions(self) -> dict[str, bool]:
-        """What the corollary assumes, and the theorem."""
+        """Conditions of the corollary and of the theorem."""
         met = {
             f"the theorem's condition: {name}": holds(self.regime)
             for name, holds in PRINTED.items()
@@ -147,7 +147,7 @@ class Schedule:
         return Fraction((2 * EPS * self.recursion().N[0, 0] / (self.eta * self.eta_l)) ** 2)
 
     def stays(self) -> bool:
-        """Whether v_t <= v_0 + eps^2 over all T rounds, and steps end within [-1, 1], where changes are at most 2 w."""
+        """True if v_t <= v_0 + eps^2 over all T rounds, and steps end within [-1, 1], where changes are at most 2 w."""
         N = self.recursion().N[0, 0]
         w = 2 * EPS * N / self.eta
         return bool(self.T * (2 * w) ** 2 <= EPS**2 and 2 * N <= 1)

@@ -58,7 +58,7 @@ class Local:
         return sum(self.terms(i).values())
 
     def terms(self, i: int) -> dict[str, Any]:
-        """What it is the sum of."""
+        """Terms of the bound's sum."""
         K, g, square = self.steps[i], self.clients.gradient(self.points[i]), self.eta_l**2
         return {
             "noise": 5 * K * square * self.sigma_l2,

@@ -56,7 +56,7 @@ class Clients:
 
     @property
     def n(self) -> int:
-        """How many clients there are."""
+        """Number of clients."""
         return len(self.slopes)
 
     @property
@@ -127,7 +127,7 @@ class Clients:
 
     @property
     def bounded_below(self) -> bool:
-        """Whether f has a minimum."""
+        """True if f has a minimum."""
         ends = [(self._points(j)[0] - 1, self._points(j)[-1] + 1) for j in range(self.d)]
         left, right = (self.gradient(np.array([e[k] for e in ends], dtype=object)) for k in (0, 1))
         return all(g <= 0 for g in left) and all(g >= 0 for g in right)
@@ -141,5 +141,5 @@ class Clients:
         return Fraction(f.value(x) - min(map(f.value, (*f.at, *f.stationary, x))))
 
     def rounded(self) -> Clients:
-        """The same in floating point."""
+        """Clients in floating point."""
         return Clients(tuple(tuple(s.floats() for s in one) for one in self.slopes), float(self.nu))  # type: ignore[arg-type]

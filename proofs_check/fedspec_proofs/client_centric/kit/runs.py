@@ -26,7 +26,7 @@ from fedspec_proofs.engines.expectation import signs, subsets
 
 @dataclass(frozen=True)
 class Regime:
-    """One run of T rounds and what is said about it.
+    """Run of T rounds, and the constants that are claimed of it.
 
     Attributes:
         clients: the objectives.
@@ -35,9 +35,9 @@ class Regime:
         eta, eta_l, eps, beta, gamma, v0, m: hyper-parameters by the paper's names.
         steps: K_(t,i) by round and client.
         delays: tau_(t,i), likewise.
-        tau: the bound of the delays that is claimed.
-        uniform: whether the buffer's clients are drawn uniformly; else they are always the first m.
-        L, G, sigma_l2, sigma_g2: the constants that are claimed of the clients.
+        tau: the claimed bound of the delays.
+        uniform: True if the buffer's clients are drawn uniformly; else they are always the first m.
+        L, G, sigma_l2, sigma_g2: the claimed constants of the clients.
     """
 
     clients: Clients
@@ -61,12 +61,12 @@ class Regime:
 
     @property
     def n(self) -> int:
-        """How many clients there are."""
+        """Number of clients."""
         return self.clients.n
 
     @property
     def T(self) -> int:
-        """How many models are averaged over."""
+        """Number of models that are averaged over."""
         return len(self.steps)
 
     @property

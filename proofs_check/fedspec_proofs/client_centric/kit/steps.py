@@ -20,7 +20,7 @@ HALF: Any = Fraction(1, 2)
 
 
 def rooted(server: str, x: Vector, m: Vector, delta: Vector, q: Any, *, eta: Any, beta: Any, eps: Any) -> Any:
-    """One server step after which the root of the second moment is q, whatever it was before; gamma = 1/2."""
+    """Take a server step after which the root of the second moment is q, whatever it was before; gamma = 1/2."""
     if server == "adagrad":
         return cc_adagrad(Moments(x=x, m=m, v=q**2 - delta**2), delta, eta=eta, beta1=beta, tau=eps)
     v = 2 * q**2 - delta**2
@@ -52,7 +52,7 @@ def increments(server: str, p: Vector, v: Vector, delta: Vector, *, gamma: Any =
 
 @dataclass(frozen=True)
 class Round:
-    """One round of CC-FedAdagrad: the state before, the change, gradients at x_t and z_t, constants that are claimed.
+    """Round of CC-FedAdagrad: the state before, the change, gradients at x_t and z_t, and the claimed constants.
 
     Attributes:
         p, q: the roots of v_t and v_(t+1); Delta^2 is their difference.
@@ -103,7 +103,7 @@ class Round:
         return cc_adagrad(Moments(x=zero, m=zero, v=v), one, eta=1, beta1=0, tau=self.eps).x
 
     def met(self) -> dict[str, bool]:
-        """What the proof assumes of a round, by the names of the claims."""
+        """Assumptions of the proof on a round, by the names of the claims."""
         length = (self.eta_l * self.G) ** 2
         return {
             "v_0": all(self.p >= self.eps),

@@ -1,6 +1,6 @@
-"""How the lines of :mod:`.every_size` add up to the bounds of single terms: inequalities times multipliers.
+"""Sums of the lines of :mod:`.every_size` that bound single terms: inequalities times multipliers.
 
-Sums over coordinates of what those lines say of one; E bounds sqrt(v_hat) + eps from below.
+The lines are of one coordinate, the sums are over coordinates; E bounds sqrt(v_hat) + eps from below.
 """
 
 from __future__ import annotations

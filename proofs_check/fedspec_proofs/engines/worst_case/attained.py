@@ -36,7 +36,7 @@ class Attained:
 
     @property
     def d(self) -> int:
-        """How many coordinates."""
+        """Number of coordinates."""
         return len(next(iter(self.vectors.values())))
 
     def at(self, x: Form) -> tuple[Fraction, ...]:

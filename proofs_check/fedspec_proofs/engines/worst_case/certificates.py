@@ -28,19 +28,19 @@ from fedspec_proofs.words import said
 PATH = Path(__file__).with_name("certificates.json")
 
 RENEW = "fedspec claims certify {}"
-"""What finds certificates again; needs the extra ``certify``."""
+"""Command that finds certificates again; needs the extra ``certify``."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is to be certified, at every rate of an interval; or to be refuted at its end.
+    """Case to be certified at every rate of an interval, or to be refuted at its end.
 
     Attributes:
         make: the claim at a rate: a fraction, or :data:`~fedspec_proofs.engines.worst_case.open_rate.RATE`.
         low: the smallest rate.
         high: the largest.
-        holds: whether it is true; if not, functions that break it are looked for, and stored.
-        drop: whether each term of the right side is left out in turn, at the largest rate.
+        holds: True if it is true; if not, functions that break it are looked for, and stored.
+        drop: True if each term of the right side is left out in turn, at the largest rate.
     """
 
     make: Callable[[Any], Problem]
@@ -59,12 +59,12 @@ CERTIFIED: dict[str, Cases] = {}
 
 @dataclass(frozen=True)
 class Needs:
-    """How much of its right side a case needs at the largest rate, from both sides.
+    """Part of its right side that a case needs at the largest rate, from both sides.
 
     Attributes:
-        most: a part of the right side that is enough.
-        multipliers: what proves it; none where it is all of it.
-        attained: functions at which little less is needed; none where what is given is not all that holds of them.
+        most: a sufficient part of the right side.
+        multipliers: its proof; empty if the part is all of it.
+        attained: functions that need little less; None if more holds of such functions than the given inequalities.
     """
 
     most: Fraction
@@ -74,13 +74,13 @@ class Needs:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What proves one case.
+    """Certificate of one case.
 
     Attributes:
-        multipliers: at some rates, from the smallest to the largest, those of the inequalities that are taken.
-        needs: how much of the right side is needed; nothing where the claim names none.
+        multipliers: multipliers of the inequalities, at some rates, from the smallest to the largest.
+        needs: the needed part of the right side; None if the claim has no right side.
         lacking: for each term that was left out, functions that break the claim then, or multipliers that prove it
-            all the same; nothing where neither was found.
+            all the same; None if neither was found.
     """
 
     multipliers: Mapping[Fraction, Mapping[str, Fraction]]
@@ -123,7 +123,7 @@ def attained_of(row: Mapping[str, Any]) -> Attained | None:
 
 
 def numbers_of(found: Attained | None) -> dict[str, Any]:
-    """How functions are stored; of none there are no vectors and values."""
+    """Functions as they are stored; without functions, no vectors and values."""
     vectors = {name: [*map(str, v)] for name, v in found.vectors.items()} if found else {}
     return {"vectors": vectors, "values": _words(found.values) if found else {}}
 
@@ -178,7 +178,7 @@ def fault(case: Case, certificate: Certificate) -> str:
 
 
 def lenient(problem: Problem, proof: Mapping[str, Fraction]) -> str:
-    """What the check lets pass that it must not; empty where it notices all of it."""
+    """Wrong proof that the check accepts, in words; empty if it accepts none."""
     first, more = next(iter(proof)), 10**6 * square(basis("F0.g1"))
     spoiled = {
         "a multiplier twice": (problem, {**proof, first: 2 * proof[first]}),
@@ -199,7 +199,7 @@ def misjudged(problem: Problem, needs: Needs) -> str:
 
 
 def noticeable(problem: Problem, one: Attained | Mapping[str, Fraction] | None) -> tuple[bool, str]:
-    """Whether a claim without a term is broken, and what shows it."""
+    """True if a claim without a term is broken, and the evidence for it."""
     if isinstance(one, Attained):
         wrong = unfit(problem, one)
         ratio = share(problem, one)
@@ -217,14 +217,14 @@ TIGHT = Fraction(999, 1000)
 
 
 def certified(id: str, cases: Cases, without: Callable[[], Mapping[str, Dropped]]) -> Callable[[], Finding]:
-    """What becomes of a claim whose cases have certificates: certified if every one of them still proves its case.
+    """Finding on a claim whose cases have certificates: certified if every certificate still proves its case.
 
     Tight, if in every case functions of the class need all but a thousandth of the right side at the largest rate.
 
     Args:
         id: the claim.
-        cases: what is claimed, by its sizes.
-        without: what happens without each assumption.
+        cases: the claimed cases, by their sizes.
+        without: the outcomes without each assumption.
     """
     CERTIFIED[id] = cases
 

@@ -18,7 +18,7 @@ from fedspec_proofs.engines.worst_case.values import Value, function_value, inne
 
 @dataclass(frozen=True)
 class Point:
-    """Where a function was asked, its gradient and its value there."""
+    """Point at which a function was evaluated, with its gradient and its value there."""
 
     x: Form
     g: Form
@@ -96,7 +96,7 @@ class Function:
         return vector(self.at(x[0]).g)
 
     def obeys(self) -> dict[str, Value]:
-        """What is at most zero for all pairs of its points, by name."""
+        """Values that are at most zero for all pairs of its points, by name."""
         numbered = [*enumerate(self.points.values())]
         return {f"{self.name} {i},{j}": self.of(p, q) for (i, p), (j, q) in permutations(numbered, 2)}
 

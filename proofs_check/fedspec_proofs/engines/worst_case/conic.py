@@ -13,7 +13,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 FOUND = ("Solved", "AlmostSolved")
-"""What Clarabel calls an answer; the second is less exact, and all answers are rounded and checked."""
+"""Statuses of Clarabel that count as an answer; the second is less exact, and all answers are rounded and checked."""
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,11 @@ class MixedError(TypeError):
 
 @dataclass(frozen=True)
 class Made:
-    """What a rule makes of forms.
+    """Forms that a rule computes.
 
     Attributes:
         ends: the models.
-        points: where each client was asked for its gradient; x* first.
+        points: the points at which each client gave its gradient; x* first.
         slopes: each client's gradient at x*.
     """
 
@@ -108,16 +108,17 @@ def _joined(y: Any, entries: int) -> Form:
 
 
 def off(rounds: Rounds, made: Made, x: Form, d: int, size: float) -> float:
-    """How far the run in floating point ends from where the forms do, over the largest number on the way.
+    """Distance of the end of the run in floating point from the forms' end, over the largest number on the way.
 
-    Clients are quadratics with random matrices, no two alike; x*, what is off it and their gradients there are random.
+    Clients are quadratics with random matrices, no two alike; x*, the distance from it and the gradients there are
+    random.
 
     Args:
         rounds: the run.
-        made: what it made of forms.
+        made: the forms of the run.
         x: the model before the rounds.
-        d: how many coordinates.
-        size: that of all vectors.
+        d: number of coordinates.
+        size: size of all vectors.
     """
     dice = np.random.Generator(np.random.PCG64(d))
     bent = [_bent(dice, d) for _ in made.points]

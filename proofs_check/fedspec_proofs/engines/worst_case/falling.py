@@ -33,7 +33,7 @@ def quadratic(P: Matrix, u: Sequence[Form]) -> Value:
 
 
 def positive(P: Matrix) -> bool:
-    """Whether P less a little of the identity has no negative eigenvalue: <P, Gram(u)> is then above that |u|^2."""
+    """True if P less a little of the identity has no negative eigenvalue: <P, Gram(u)> is then above that |u|^2."""
     n = len(P)
     symmetric = all(P[i][j] == P[j][i] for i in range(n) for j in range(n))
     return symmetric and semidefinite(

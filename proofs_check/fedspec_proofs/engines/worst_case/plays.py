@@ -14,7 +14,7 @@ Start = Callable[[Form], Vector]
 """A form as the vector that a rule begins with."""
 
 Run = Callable[[Start, Sequence[Oracle]], Sequence[Vector]]
-"""What a rule makes of the vectors that it begins with, asked for by their forms, and of the clients' gradients."""
+"""Function from a rule's first vectors, named by their forms, and the clients' gradients to the rule's results."""
 
 
 @dataclass(frozen=True)

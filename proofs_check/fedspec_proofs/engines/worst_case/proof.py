@@ -12,15 +12,15 @@ from fedspec_proofs.engines.worst_case.values import Value
 
 @dataclass(frozen=True)
 class Problem:
-    """What is claimed to be at most zero where all that is given is at most zero.
+    """Claim that a value is at most zero if all given values are at most zero.
 
     Attributes:
         claimed: a number, for every Gram matrix and all values.
         given: the inequalities by name.
-        right: the right side of the claim, in proportion to which the worst case is said; none where it is zero.
+        right: the right side of the claim, as the unit of the worst case; empty if it is zero.
         play: the run of the rule that the claim is about, to be run again on numbers.
-        terms: of which the right side is the sum, by name; none where it is one.
-        relaxed: whether less is given than holds of functions and noise, so that none can be built.
+        terms: terms of the right side, by name; empty if it is one term.
+        relaxed: True if less is given than holds of functions and noise, so that none can be built.
     """
 
     claimed: Value
@@ -31,11 +31,11 @@ class Problem:
     relaxed: bool = False
 
     def within(self, part: Fraction) -> Problem:
-        """The same claim with only a part of its right side."""
+        """Claim with only a part of its right side."""
         return replace(self, claimed=self.claimed + (1 - part) * self.right, right=part * self.right)
 
     def lacking(self, term: str) -> Problem:
-        """The same claim without a term of its right side, which still is the measure of both sides."""
+        """Claim without a term of its right side, which still is the measure of both sides."""
         return replace(self, claimed=self.claimed + self.terms[term])
 
     @property
@@ -73,7 +73,7 @@ def flaw(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
 
 
 def ill_formed(problem: Problem, multipliers: Mapping[str, Fraction]) -> str:
-    """Whether some multiplier is negative or belongs to nothing that is given; empty where none is."""
+    """Fault of multipliers: a negative one, or one that belongs to no given inequality; empty if there is none."""
     unknown = [name for name in multipliers if name not in problem.given]
     if unknown:
         return f"there is no inequality {unknown[0]!r}"
@@ -94,7 +94,7 @@ def matrix(value: Value, names: Sequence[str]) -> list[list[Fraction]]:
 
 
 def semidefinite(R: list[list[Fraction]]) -> bool:
-    """Whether a symmetric matrix has no negative eigenvalue, by exact LDL^T: a pivot of zero has a row of zeros."""
+    """True if a symmetric matrix has no negative eigenvalue, by exact LDL^T: a pivot of zero has a row of zeros."""
     R = [row[:] for row in R]
     while R:
         pivot, first = R[0][0], R[0]

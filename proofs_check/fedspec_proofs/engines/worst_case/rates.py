@@ -57,7 +57,7 @@ def _left(
     before: tuple[Fraction, Multipliers],
     after: tuple[Fraction, Multipliers],
 ) -> Entries:
-    """What the multipliers leave over, those of two rates mixed: polynomials in the share s of the way between them."""
+    """Remainder under the mixed multipliers of two rates: polynomials in the share s of the way between them."""
     (low, first), (high, last) = before, after
     at_first = {key: [-c for c in p] for key, p in claimed.items()}
     more: dict[Any, Polynomial] = {}

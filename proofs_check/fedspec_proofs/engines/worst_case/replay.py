@@ -30,7 +30,7 @@ class Parabola:
 
 
 def valued(problem: Problem, parabolas: Sequence[Parabola], start: Mapping[str, Fraction], value: Value) -> Fraction:
-    """What a value comes to if the functions are these parabolas and the free vectors these numbers."""
+    """Number that a value has if the functions are these parabolas and the free vectors these numbers."""
     assert problem.play is not None, "a claim about a run of a rule"
     asked = {f.name: (list(f.points.values()), p) for f, p in zip(problem.play.functions, parabolas, strict=True)}
 

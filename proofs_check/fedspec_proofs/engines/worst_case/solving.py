@@ -137,10 +137,10 @@ def first_proved(
     more: Mapping[str, Fraction] | None = None,
     spared: Sequence[float] = SPARED,
 ) -> tuple[Fraction, dict[str, Fraction]] | None:
-    """Of a few bounds, from so many units on, the first that multipliers prove, and these; none where none does.
+    """First bound of a few, from so many units on, that multipliers prove, with these; None if no bound is proved.
 
-    Multipliers are looked for on what may be a simpler problem, and checked on the claim itself; some may be added that
-    the simpler one does not need.
+    Multipliers are looked for on a problem that may be simpler, and checked on the claim itself; some may be added that
+    the simpler problem does not need.
     """
     for k in range(4):
         bound = unit * (first + k)
@@ -153,7 +153,7 @@ def first_proved(
 
 
 def _proof(problem: Problem, spared: float) -> dict[str, Fraction]:
-    """Those that leave the smallest eigenvalue as large as can be, rounded, the equalities restored in fractions."""
+    """Multipliers that leave the smallest eigenvalue as large as can be, rounded, with exact equalities."""
     basis, names = problem.basis, value_names(problem)
     given = list(problem.given)
     parts = [in_floats(problem.given[name], basis, names) for name in given]
@@ -181,13 +181,14 @@ def _proof(problem: Problem, spared: float) -> dict[str, Fraction]:
 
 
 MOST = 6
-"""How often an interval of rates is halved."""
+"""Number of times that an interval of rates is halved."""
 
 
 def certificate(case: Case) -> Certificate | None:
-    """What proves a case, and how much of its right side the worst function needs; none where none was found.
+    """Certificate of a case, with the part of its right side that the worst function needs; None if none was found.
 
-    Rates are put between those of an interval until multipliers mixed of theirs prove all that lies between.
+    Rates are put between those of an interval until mixed multipliers of neighbouring rates prove all rates between
+    them.
     """
     if not case.holds:
         broken = attaining(case.make(case.high))
@@ -222,7 +223,7 @@ def _lacking(problem: Problem) -> Attained | Mapping[str, Fraction] | None:
 
 
 def _needs(problem: Problem, proof: Mapping[str, Fraction]) -> Needs | None:
-    """How much of its right side a claim needs; nothing where it names none or no functions were found."""
+    """Part of its right side that a claim needs; None if it has no right side or no functions were found."""
     if not (problem.right.constant or problem.right.products or problem.right.values):
         return None
     if problem.relaxed:
@@ -297,7 +298,7 @@ def fractions_of(there: Worst) -> Iterator[Attained]:
 
 
 def _aim(problem: Problem, found: Attained) -> Fraction:
-    """What is made as large as can be: left over right side, or the left side where there is no right one."""
+    """Number that is maximised: left over right side, or the left side if there is no right one."""
     return share(problem, found) if found.of(problem.right) else found.of(problem.claimed)
 
 
@@ -306,7 +307,7 @@ def _near(c: float, denominator: int) -> Fraction:
 
 
 def restored(problem: Problem, multipliers: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """The same with no function value left over: the largest ones take up what rounding has left."""
+    """Multipliers with no function value left over: the largest ones take up the remainder of rounding."""
     left = dict(remainder(problem, multipliers).values)
     out = dict(multipliers)
     if not left:

@@ -1,4 +1,4 @@
-"""What refuses to be looked at, and says so to who watches: the base of vectors of unknown dimension."""
+"""Base of vectors of unknown dimension: an object that refuses every look at it, and reports this to its watcher."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Strict:
 
 
 class Dimension(Strict):
-    """How many coordinates there are, which nothing may depend on."""
+    """Number of coordinates, on which nothing may depend."""
 
     __slots__ = ()
 

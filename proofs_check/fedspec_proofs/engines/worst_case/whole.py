@@ -85,7 +85,7 @@ class Whole(Strict):
         return self
 
     def copy(self) -> Any:
-        """The same, to be changed by itself."""
+        """Copy that changes by itself."""
         return Whole(self._rows.copy())
 
     __copy__ = copy
@@ -165,7 +165,7 @@ class Laid(Strict):
 
 
 class _Namespace:
-    """What is linear of the functions of an array library."""
+    """Linear functions of an array library."""
 
     linear = ("stack", "sum", "mean", "zeros_like", "copy", "concatenate", "concat")
 
@@ -251,7 +251,7 @@ def _whole(x: Any) -> Whole:
 
 
 def _pure(rows: Any) -> Any:
-    """The same, if no number is added to a vector's coordinates; the number that a sum begins with is zero."""
+    """Rows, if no number is added to a vector's coordinates; the number that a sum begins with is zero."""
     if any(x.parts and x.constant for x in rows.flat):
         refuse("a number added to each coordinate")
     return rows

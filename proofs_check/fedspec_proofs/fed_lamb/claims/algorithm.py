@@ -27,7 +27,7 @@ from fedspec_proofs.refutation import refutation
     verdict=Verdict.REFUTED,
 )
 def rest() -> Finding:
-    """Where gradients cancel, steps of equal length need not."""
+    """Steps of equal length need not cancel where gradients do."""
     problem, x = Problem(tuple((huber(F(1), F(b), F(4)),) for b in (0, 0, 0, 4)), (1,)), vector(1)
     h = lamb(v0=F(16))
     return refutation(
@@ -47,7 +47,7 @@ def rest() -> Finding:
     verdict=Verdict.REFUTED,
 )
 def shrinking() -> Finding:
-    """One of two clients takes part: half of the model is left."""
+    """Half of the model is left when one of two clients takes part."""
     h = lamb(averaged=Averaged.ALL)
     after = one_round(h, begin(h, vector(1), 2), [constant(0)] * 2, who=(0,))
     return refutation(

@@ -50,7 +50,7 @@ def key(draw: Draw) -> Sum:
 
 
 def at_rest(draw: Draw) -> Sum:
-    """Where D g = 0, so that g = 0 and the layer stays: s ||D h|| - 2 ||h - g|| <= 0."""
+    """Case D g = 0, so that g = 0 and the layer stays: s ||D h|| - 2 ||h - g|| <= 0."""
     Dh, gap, s = (draw(name, positive=True) for name in ("Dh", "gap", "s"))
     return Sum({"s D <= 1, again": Step(1, s * Dh, gap)}, s * Dh - 2 * gap, 0, gap)
 
@@ -122,7 +122,7 @@ def scaled() -> Finding:
 @false("fed-lamb.false-key-scaled", of=scaled, statement="The same with phi_m in place of phi_M")
 @decided(sample=_clipped, ablate=False)
 def _false_scaled(draw: Draw) -> Statement:
-    """Where <h, D g> is negative a larger phi goes farther the wrong way."""
+    """Take a larger phi where <h, D g> is negative: it goes farther the wrong way."""
     whole = _scaled(draw)
     X, A, B, phi, phi_m = (draw(name) for name in ("X", "A", "B", "phi", "phi_m"))
     return replace(whole, shown={"scaled": phi * X >= phi_m * A - phi_m * B})
@@ -157,7 +157,7 @@ def one_round(draw: Draw) -> Sum:
 
 
 def errors_and_rate(draw: Draw) -> dict[str, Any]:
-    """What a round may lose, term by term."""
+    """Loss terms of a round."""
     alpha, T, phi_M, L_bar = (draw(name, positive=True) for name in ("alpha", "T", "phi_M", "L_bar"))
     return {"errors": 2 * alpha * phi_M * draw("errors"), "rate": alpha**2 * T**2 * phi_M**2 / 2 * L_bar}
 
@@ -223,7 +223,7 @@ def rounds(draw: Draw, halved: str = "") -> Sum:
     chain="round-assembly errors",
 )
 def theorems() -> Finding:
-    """Of the lengths; the squares follow by ||D f'|| <= M/s and ||f'|| <= M."""
+    """Sum for the lengths; the squares follow by ||D f'|| <= M/s and ||f'|| <= M."""
     return summed(rounds, ROUNDS, right)
 
 

@@ -87,7 +87,7 @@ def _variance(draw: Draw) -> Statement:
     assumptions=NOISE,
 )
 def bounded_variance() -> Finding:
-    """One coordinate. For any law the variance is at most E g^2 <= M^2 < sigma^2, in words."""
+    """Proof for one coordinate. For any law the variance is at most E g^2 <= M^2 < sigma^2, in words."""
     return decide(_variance, sample=_outcomes)
 
 
@@ -113,7 +113,7 @@ def clipped(draw: Draw) -> Statement:
 
 
 def _floor(draw: Draw) -> Statement:
-    """Whatever the clients send; the maximum alone."""
+    """Floor of the maximum alone, for any moments that the clients send."""
     v0, v_hat = draw("v0"), draw("v_hat", 1)
     one, two = draw("s", 1), draw("s'", 1)
     alone = moment_maximum(v_hat, np.stack([one]), clients=1)[0]
@@ -182,7 +182,7 @@ def _small(rng: np.random.Generator) -> dict[str, F]:
     assumptions=CEILING,
 )
 def ceiling() -> Finding:
-    """One round from any state within the bounds, which hold at the start: so V^4 = p max(v0, M^2) will do.
+    """Proof for one round from any state within the bounds, which hold at the start: so V^4 = p max(v0, M^2) will do.
 
     Two clients through the rules; the mean of more is between 0 and C as well, one client more at a time.
     """

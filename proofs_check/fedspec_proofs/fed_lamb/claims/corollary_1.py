@@ -72,7 +72,7 @@ def intended() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def remark_lamb() -> Finding:
-    """What is compared are two criteria that are assumed to be of one order, and another paper's constants."""
+    """Comparison of two criteria that are assumed to be of one order, and of another paper's constants."""
     words = "two criteria are assumed to be of one order, and the other bound is not printed here"
     return Finding(Verdict.UNDECIDABLE, words)
 

@@ -141,7 +141,7 @@ def forked() -> Forked:
     assumptions={"H1": H1, "H2": H2, "H4": H4, "setting": SETTING},
 )
 def lemma_2() -> Finding:
-    """One client steps to the minimum; two clients alike step apart, and their gradients cancel."""
+    """Counterexamples: one client steps to the minimum; two clients alike step apart, and their gradients cancel."""
     problem, h = Problem(((huber(F(1)),),), (1,)), lamb(eta_l=F(9, 10), beta2=F(999, 1000))
     state = begin(h, vector([F(9, 10)]), 1)
     k = Constants(alpha=h.eta_l, beta2=h.beta2, L_bar=F(1))

@@ -37,7 +37,7 @@ THEOREM = {
     "rate": "alpha_r falls, or is constant as in the proof (L582)",
     "T, lam": "T = 1 and lam = 0",
 }
-"""What Theorem 1 prints, and the setting."""
+"""Printed assumptions of Theorem 1, and the setting."""
 
 
 @dataclass(frozen=True)

@@ -176,8 +176,8 @@ def _in_rounds(power: int = 1, sigma: Any = 0, zeta: Any = 0) -> Body:
     },
 )
 def order_in_rounds() -> Finding:
-    """Of the bound alone, whose own evidence is fed-lamb.theorem-3-repaired; that noise does leave a floor under the
-    left side, at a constant rate, is fed-lamb.theorem-1-noise.
+    """Order of the bound alone, whose own evidence is fed-lamb.theorem-3-repaired; that noise does leave a floor under
+    the left side, at a constant rate, is fed-lamb.theorem-1-noise.
     """
     without = {"rate": _in_rounds(power=2), "sigma = 0": _in_rounds(sigma=F(1)), "zeta = 0": _in_rounds(zeta=F(1))}
     return identities({"all sizes": _in_rounds()}, without={name: {"all sizes": b} for name, b in without.items()})

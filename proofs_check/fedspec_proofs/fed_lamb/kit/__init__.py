@@ -1,1 +1,1 @@
-"""What Fed-LAMB's claims share: problems, rounds of its algorithm, the right sides of its bounds, walks."""
+"""Kit of Fed-LAMB's claims: problems, rounds of its algorithm, the right sides of its bounds, walks."""

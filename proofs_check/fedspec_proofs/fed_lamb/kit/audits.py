@@ -36,7 +36,7 @@ class Audit:
 
     @cached_property
     def rounds(self) -> list[Seen]:
-        """What happens in each."""
+        """Quantities of each round."""
         return [seen(self.h, state, self.problem.clients) for state in self.states[:-1]]
 
     @cached_property

@@ -15,7 +15,7 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 @dataclass(frozen=True)
 class Constants:
-    """What the bounds are made of.
+    """Constants of the bounds.
 
     The printed theorems let the rate fall and still have one alpha, outside of their sums. Here 1/alpha is taken at the
     smallest rate of the run and alpha at the largest, so that no reading of it makes a right side larger.
@@ -57,19 +57,19 @@ class Constants:
     v0: Any = ONE
 
     def scaled(self, c: Any) -> Constants:
-        """The same for the objective c f from v0 = c^2 v0."""
+        """Constants for the objective c f from v0 = c^2 v0."""
         return replace(
             self, gap=c * self.gap, M=c * self.M, sigma=c * self.sigma, L_bar=c * self.L_bar, v0=c**2 * self.v0
         )
 
 
 def lemma_1(k: Constants) -> Any:
-    """Of ||x_r - x_(r,i)||^2: eq. (2), L198."""
+    """Bound of ||x_r - x_(r,i)||^2: eq. (2), L198."""
     return k.alpha**2 * k.M**2 * k.phi_M**2 * (1 - k.beta2) * k.p / k.v0
 
 
 def lemma_2(k: Constants) -> Any:
-    """What eq. (3), L213, takes off: it has L_bar once more."""
+    """Term that eq. (3), L213, subtracts: it has L_bar once more."""
     return k.L_bar * lemma_1(k)
 
 
@@ -104,7 +104,7 @@ def theorem_1_appendix(k: Constants) -> Any:
 
 
 def bracket(k: Constants, L: Any) -> Any:
-    """What 4 alpha multiplies in (22); L is a smoothness constant."""
+    """Bracket that 4 alpha multiplies in (22); L is a smoothness constant."""
     drift = k.alpha**2 * L / sqrt(k.v0) * k.M**2 * (k.T - 1) ** 2 * k.phi_M**2 * (1 - k.beta2) * k.p
     length = k.phi_M**2 * sqrt(k.M**2 + k.p * k.sigma**2)
     return drift + k.M**2 / sqrt(k.v0) + length + k.phi_M * k.Lay * k.sigma**2 / sqrt(k.n)

@@ -194,7 +194,7 @@ def climb(choose: Choose, steps: int = 2) -> Climb:
 
 
 def single(choose: Choose) -> Climb:
-    """The same with one local step."""
+    """Instance with one local step."""
     return climb(choose, 1)
 
 

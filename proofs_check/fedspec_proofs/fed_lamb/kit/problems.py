@@ -41,7 +41,7 @@ class Problem:
 
     @property
     def layers(self) -> tuple[slice, ...]:
-        """Where each layer lies."""
+        """Slice of each layer."""
         ends = np.cumsum((0, *self.sizes)).tolist()
         return tuple(slice(a, b) for a, b in pairwise(ends))
 

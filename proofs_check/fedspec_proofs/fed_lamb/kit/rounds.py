@@ -45,9 +45,9 @@ SETTING: dict[str, Any] = {
     "averaged": Averaged.PARTICIPANTS,
     "normalisation": Normalisation.LAYER,
 }
-"""What the proofs work with: no stabiliser in the denominator, no bias correction, lam = 0; phi = 1 meets H4.
+"""Setting of the proofs: no stabiliser in the denominator, no bias correction, lam = 0; phi = 1 meets H4.
 
-Every reading is named, so that these claims do not hang on what the specification takes for canonical: moments are
+Every reading is named, so that these claims do not depend on the specification's canonical readings: moments are
 carried over the rounds. Nothing counts t here; a claim that corrects a bias names what t counts, too.
 
 In a layer of one coordinate a step is alpha phi times a sign, whatever the stabiliser and the scale of the moments are.
@@ -94,14 +94,14 @@ def local_models(h: FedLamb, state: State, clients: Sequence[Oracle], T: int) ->
 
 @dataclass(frozen=True)
 class Seen:
-    """One round of one step, T = 1, as the proofs speak of it; arrays are [client, coordinate].
+    """Round of one step, T = 1, in the quantities of the proofs; arrays are [client, coordinate].
 
     Attributes:
-        x: the model that it began with.
+        x: the model at the beginning of the round.
         v_hat: its denominator.
         g: the gradients.
         old: m of the round before.
-        m: m of this one.
+        m: m of this round.
         p: the ratios.
         Gamma: phi / (sqrt(v_hat) ||p^l||), coordinate by coordinate (L629); 0 where ||p^l|| = 0.
         g_bar: phi g^l / ||p^l|| (L733).
@@ -118,7 +118,7 @@ class Seen:
 
 
 def seen(h: FedLamb, state: State, clients: Sequence[Oracle]) -> Seen:
-    """What happens in the round that begins with a state."""
+    """Quantities of the round that begins with a state."""
     rows: list[list[Vector]] = [[], [], [], [], [], []]
     for i, oracle in enumerate(clients):
         g = oracle(0, state.x)

@@ -27,7 +27,8 @@ FOUR = {"H1": H1, "H2": H2, "H3": H3, "H4": H4, "setting": SETTING}
 PROOF_1 = "eq-7 eq-9 eq-10 eq-8"
 """The printed proof of Theorem 1 down to (10), where it breaks first, and (8), which all of it is for."""
 PROOF_3 = "eq-23-bound l-744 eq-25"
-"""That of Theorem 3 down to (25), where it breaks again, after the lines that it shares with Theorem 1."""
+"""Lines of the proof of Theorem 3 down to (25), where it breaks again, after the lines that it shares with Theorem 1.
+"""
 
 
 def at(place: str) -> Source:
@@ -46,5 +47,5 @@ def quiet(clients: Sequence[Oracle], x: Vector) -> bool:
 
 
 def constant(*g: Any) -> Oracle:
-    """The same gradient everywhere."""
+    """Oracle with the same gradient everywhere."""
     return lambda k, x: vector(*g)

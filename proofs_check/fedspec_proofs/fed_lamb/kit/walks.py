@@ -104,7 +104,7 @@ class Walk:
 
     @property
     def constants(self) -> Constants:
-        """What the printed lemmas speak of."""
+        """Constants of the printed lemmas."""
         return Constants(
             M=self.largest,
             p=len(self.x),
@@ -126,7 +126,7 @@ class Walk:
 
     @property
     def normalised(self) -> bool:
-        """Whether steps are normalised."""
+        """True if steps are normalised."""
         return self.h.normalisation is Normalisation.LAYER
 
     @property
@@ -150,7 +150,7 @@ def bent(choose: Choose) -> Piecewise:
 
 
 def inexact(problem: Problem) -> Problem:
-    """The same in floating point."""
+    """Problem in floating point."""
 
     def turned(f: Piecewise) -> Piecewise:
         return f.floats()
@@ -189,7 +189,7 @@ def walk(choose: Choose, *, simple: bool = False) -> Walk:
 
 
 def floating(made: Walk) -> Walk:
-    """The same instance in floating point."""
+    """Instance in floating point."""
     options = tuple((name, float(v) if isinstance(v, F) else v) for name, v in made.options)
     return replace(
         made,
@@ -247,6 +247,6 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
 
 
 def plain(**changes: Any) -> Walk:
-    """One client on x^2/2 (a line beyond |x| = 1) from x = 3, one step of length 1/2."""
+    """Walk of one client on x^2/2 (a line beyond |x| = 1) from x = 3, one step of length 1/2."""
     made = Walk(Problem(((huber(F(1)),),), (1,)), vector([F(3)]), F(1), 1, 0, F(1), F(1), F(1), (("eta_l", F(1, 2)),))
     return replace(made, **changes)

@@ -108,7 +108,7 @@ def _changes(factor: float) -> Inequality[Local2]:
 
 
 def constants(s: Setting, *, a: Any, A: Any, m: Any, M: Any, low: Any, high: Any) -> Constants:
-    """Those of Theorem 25 (L1189): low and high are Xi- and Xi+."""
+    """Constants of Theorem 25 (L1189): low and high are Xi- and Xi+."""
     alpha1 = low * a / (s.K * (s.K + 1) * M)
     C = high**2 * s.K * (s.K + 1) * A**2 / (2 * alpha1 * s.tau * m**2)
     phi = s.eta_l * high * s.K * (s.K + 1) * A * s.G / (2 * m)
@@ -159,7 +159,7 @@ def _strategies(choose: Choose, common: dict[str, Any]) -> tuple[Any, dict[str, 
 
 
 def blended_constants(case: Case, s: Setting) -> Constants:
-    """Of the strategy that all clients run, with Xi- and Xi+ as near to its weight as one likes."""
+    """Constants of the strategy that all clients run, with Xi- and Xi+ as near to its weight as one likes."""
     strategy, w = case.who.strategies[0], case.who.scales[0]
     eps, G = case.h.eps, s.G
     if strategy == "sgd":
@@ -269,7 +269,7 @@ def _broken() -> dict[str, Dropped]:
 
 
 def gamma_1() -> list[Finding]:
-    """That of Theorem 25, eta_l Xi- a/M, and why it is one."""
+    """Proofs of gamma_1 of Theorem 25, eta_l Xi- a/M."""
 
     def least(draw: Draw, s: Any) -> Any:
         low, a, M = (draw(name, positive=True) for name in ("low", "a", "M"))

@@ -39,7 +39,7 @@ def _length(d: int) -> Callable[[Draw], Statement]:
 
 
 def _products(rng: np.random.Generator) -> Mapping[str, Fraction]:
-    """Those of vectors on the line."""
+    """Products of vectors on the line."""
     u, v, eta = (F(int(rng.integers(-8, 9)), 4) for _ in range(3))
     r = max(abs(u), abs(v))
     return {"u2": u * u, "v2": v * v, "uv": u * v, "r": r, "w": F(int(rng.integers(0, 5)), 4)} | {

@@ -1,4 +1,4 @@
-"""What the paper calls convergence: Lemma 18 and Definition 19."""
+"""Convergence as the paper defines it: Lemma 18 and Definition 19."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def bounded_case(p1: Any, p2: Any) -> list[Any]:
 
 
 def growing_case(p1: Any, p2: Any, squared: int = 2) -> list[Any]:
-    """Those where it grows (L1104-1108), logarithms left out; ``squared`` is the power of eta_l in Psi3."""
+    """Exponents where T eta_l^2 grows (L1104-1108), logarithms left out; ``squared`` is the power of eta_l in Psi3."""
     half = F(1, 2)
     return [-p1 - half, p1 + 2 * p2 + half, squared * p2 + half, 2 * p1 + 3 * p2 + half, p2 - half]
 

@@ -154,7 +154,7 @@ def _proved(*, update: bool) -> list[Finding]:
     assumptions={"z = 1": "the preconditioner is updated at every step"},
 )
 def unbounded_steps() -> Finding:
-    """One step from any accumulator; the search finds a longer one with delay."""
+    """Proof for one step from any accumulator; the search finds a longer step with delay."""
 
     def sides(c: Local) -> Iterable[Sides]:
         state = begin(c.g[0].astype(float) * 0, v0=float(c.v0))
@@ -216,7 +216,7 @@ def _lemma_30(c: Local, *, later: int) -> float:
 
 
 def _bound_30(c: Local, *, later: int, B: float, K: int) -> float:
-    """The same for another B and K than those of the run."""
+    """Bound of Lemma 30 for another B and K than the run's."""
     second = later * float(c.G) / (sqrt(c.v0) + float(c.eps))
     return float(c.eta_l) * B * ((K - 1) // c.z + 1 + second)
 

@@ -1,10 +1,11 @@
-"""How the repaired eq. (11) and Theorem 20 follow from the lemmas: the inequalities between them.
+"""Derivation of the repaired eq. (11) and Theorem 20 from the lemmas: the inequalities between them.
 
 Round t starts from x_(t-1), where f has the slope g. Its server has q = 1/(sqrt(v_(t-1)) + tau) before it. A local step
-of round r uses a gradient g - h and has w = 1/(sqrt(v) + eps) <= W = 1/(sqrt(v_0) + eps), so that
-Delta_r = -(eta_l/|S|) sum (g - h) w and gamma_r = (eta_l/|S|) sum w. Its relatives differ in w, which has a weight on
-top (Theorem 25), in W, and in how many gradients are added up, which stands for K. These are lines of one coordinate,
-or of lengths; :mod:`.assembly` adds them up, over coordinates, over r <= t with (1 - b) eta b^(t-r), over t <= T.
+of round r uses a gradient g - h and has w = 1/(sqrt(v) + eps) <= W = 1/(sqrt(v_0) + eps), so that Delta_r =
+-(eta_l/|S|) sum (g - h) w and gamma_r = (eta_l/|S|) sum w. The relatives of Theorem 20 differ in w, which has a weight
+on top (Theorem 25), in W, and in the number of gradients that are added up, which replaces K. These are lines of one
+coordinate, or of lengths; :mod:`.assembly` adds them up, over coordinates, over r <= t with (1 - b) eta b^(t-r), over t
+<= T.
 """
 
 from __future__ import annotations
@@ -172,11 +173,11 @@ def fits_gamma(of: Bounds, least: Callable[[Draw, Any], Any]) -> Finding:
 
 
 ROUND: tuple[Part, ...] = (_smooth, _first, _times, apart, _young, _gathered, ends)
-"""What eq. (11) puts together."""
+"""Lines that eq. (11) puts together."""
 
 
 def derived(of: Bounds) -> list[Finding]:
-    """What the links of a theorem add up to: a round, all rounds, and the statement's own constants in them."""
+    """Findings that the links of a theorem add up: a round, all rounds, and the statement's own constants in them."""
     return [round_falls.body(), theorem_adds_up.body(), fitting(of)]
 
 

@@ -156,11 +156,12 @@ def _roots(case: Case, x: Any, i: int) -> Iterator[Any]:
 
 
 RISES = ("T_1", "server", "clients")
-"""What :func:`_rises` gives: the bound of T_(1,r), the drift of the server since round r, that of the clients in it."""
+"""Names of the results of :func:`_rises`: the bound of T_(1,r), the server's drift since round r, the clients' drift in
+it."""
 
 
 def _rises(s: Setting, by: Functions, phi: Any, alpha: Any, gap: int, square: Any, D: Any) -> tuple[Any, Any, Any]:
-    """What eq. (11) adds for a round r that lies ``gap`` rounds back, but for its factor (1 - b) eta b^(t-r).
+    """Terms that eq. (11) adds for a round r that lies ``gap`` rounds back, without its factor (1 - b) eta b^(t-r).
 
     ``square`` is Delta_t^2 / v_t; D is None for the printed right side.
     """
@@ -183,7 +184,8 @@ def _rises(s: Setting, by: Functions, phi: Any, alpha: Any, gap: int, square: An
     },
 )
 def descent() -> Finding:
-    """One round in which only the client takes part that f must not follow: f rises, the right side is below 0.
+    """Counterexample of one round in which only the client takes part that f must not follow: f rises, the right side
+    is below 0.
 
     v_0 = 1 and Delta = 2n/(n^2 - 1) make the root of v_1 rational.
     """

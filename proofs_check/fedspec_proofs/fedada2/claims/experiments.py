@@ -31,7 +31,7 @@ PRINTED = {
 
 D, TAU = 2, 3
 SLOPES = ((F(1), F(2)), (F(-1, 2), F(3)), (F(5, 2), F(1, 3)))
-"""Of each of the three batches of a client, the slope in each of the two coordinates."""
+"""Slopes of the three batches of a client, each in two coordinates."""
 
 
 def gradient(shift: Fraction) -> Oracle:
@@ -158,7 +158,7 @@ def mimelite() -> Finding:
 
 @false("fedada2.table-2-mimelite-three", of=mimelite, statement="It holds three vectors at once")
 def three() -> Finding:
-    """What the table has."""
+    """Count the table's three vectors."""
     return _needs(3)
 
 

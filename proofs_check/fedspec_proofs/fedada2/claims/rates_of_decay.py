@@ -109,7 +109,7 @@ def _in_ranges(rng: Any) -> dict[str, Fraction]:
 )
 @decided(logic="QF_LRA", sample=_in_ranges)
 def identical_ranges(draw: Draw) -> Statement:
-    """What Corollary 23 says of the printed bound holds of the repaired one, for clients that do not differ."""
+    """Corollary 23's statement on the printed bound, for the repaired bound and clients that do not differ."""
     # Ranges (A), in p1 and p2, and (B), in q1, with Psi3 of the order eta eta_l^3 T.
     p1, p2, q1 = draw("p1"), draw("p2"), draw("q1")
     bounded, growing = bounded_case(p1, p2), growing_case(q1, F(-49, 100), squared=3)

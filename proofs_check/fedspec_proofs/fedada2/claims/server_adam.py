@@ -182,8 +182,8 @@ def _pythagorean(rng: np.random.Generator) -> Mapping[str, Fraction]:
 )
 @decided(sample=_pythagorean)
 def bounded_moment(draw: Draw) -> Statement:
-    """One round of server Adam; T_(1,r) is 1/(sqrt(beta2 v_(t-1)) + tau) - 1/(sqrt(v_t) + tau) times |Delta_r| <= Phi1
-    and |grad f| <= G, and the difference is that of the roots over the product of the denominators.
+    """Bound for one round of server Adam; T_(1,r) is 1/(sqrt(beta2 v_(t-1)) + tau) - 1/(sqrt(v_t) + tau) times
+    |Delta_r| <= Phi1 and |grad f| <= G, and the difference is that of the roots over the product of the denominators.
 
     Divided by Psi6 of order eta eta_l T this falls as eta_l, so that the rate O(T^(-1/2)) is not touched by it.
     """

@@ -1,4 +1,4 @@
-"""Which strategies meet the condition of Theorem 25: as printed none that it names, in a relaxed form all of them."""
+"""Strategies that meet the condition of Theorem 25: as printed none that it names, in a relaxed form all of them."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def bounds(s: Local2) -> tuple[float, float, float]:
 
 
 def _weights(s: Local2) -> Iterator[tuple[float, list[float]]]:
-    """Of each step p: theta_p, and its weights a_(p,1) ... a_(p,p), in the relaxed rule."""
+    """Yield theta_p and the weights a_(p,1) ... a_(p,p) of each step p, in the relaxed rule."""
     v = v_hat = 0.0
     updates = 0
     for p, g in enumerate(s.g, 1):

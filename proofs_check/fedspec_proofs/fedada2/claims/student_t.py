@@ -147,7 +147,7 @@ def fedavg_clients(x: Vector, eta_l: Any, clients: Sequence[Oracle], K: int) -> 
 
 
 def fedavg_round(x: Vector, eta_l: Any, noise: list[list[Vector]]) -> Vector:
-    """The same on x^2/2, each client with its own noise at every step."""
+    """Round of FedAvg on x^2/2, each client with its own noise at every step."""
     return fedavg_clients(x, eta_l, [noisy(own) for own in noise], len(noise[0]))
 
 

@@ -1,1 +1,1 @@
-"""What FedAda2's claims share: clients with known constants, the right sides of its bounds, inductions."""
+"""Kit of FedAda2's claims: clients with known constants, the right sides of its bounds, inductions."""

@@ -40,7 +40,7 @@ LONG = 200
 
 @dataclass(frozen=True)
 class Setting:
-    """What the bound depends on.
+    """Numbers that the bound depends on.
 
     Attributes:
         T, K, z, d: rounds, local steps, delay, dimension.
@@ -114,7 +114,7 @@ def cut(b: Any) -> int:
 
 @dataclass(frozen=True)
 class Constants:
-    """What the statements differ in.
+    """Constants that differ between the statements.
 
     Attributes:
         phi1: the bound on a client's change, a coordinate.
@@ -128,7 +128,7 @@ class Constants:
 
 
 def theorem_20(s: Setting, by: Functions, *, printed: bool = True) -> Constants:
-    """Those of Theorem 20 (L842)."""
+    """Constants of Theorem 20 (L842)."""
     root = by.sqrt(s.v0 + s.d * s.K * s.G**2) + s.eps
     alpha1_inverse = 2 * root
     drift = s.K * alpha1_inverse / (s.tau * (by.sqrt(s.v0) + s.eps) ** 2)

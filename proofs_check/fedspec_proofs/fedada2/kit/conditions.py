@@ -20,13 +20,13 @@ PRINTED = {
     "objective": "f is the mean of the F_i (eq. (1)) and has a minimiser (L90)",
     "server": "m_0 = 0, v_0 >= tau^2, eps, tau > 0, beta1 in [0, 1); any x_0 and any rates",
 }
-"""What Theorem 20 and its relatives assume, in words; :func:`printed` decides it."""
+"""Assumptions of Theorem 20 and its relatives, in words; :func:`printed` decides them."""
 
 LOCAL = {
     "Assumption 2": "every gradient is at most G in every coordinate",
     "eps, eps_s > 0": "the clients' stabiliser, and the length below which a step is dropped",
 }
-"""What the lemmas about a client's change assume; the instances are full-batch and smooth as well."""
+"""Assumptions of the lemmas about a client's change; the instances are full-batch and smooth as well."""
 
 
 def ramp(x: Vector, L: Any, start: Any) -> Vector:

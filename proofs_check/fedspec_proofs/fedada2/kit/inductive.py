@@ -33,13 +33,13 @@ RUNS = 20
 LINEAR = "QF_LRA"
 
 TURNS = 5
-"""How often a query is put that comes back undecided."""
+"""Number of times that an undecided query is asked."""
 
 ABLATION_MS = 1500
 """Limit of the queries that only tell what an assumption is for."""
 
 TRIES = 40
-"""How often inputs are drawn anew until they satisfy what is known of them."""
+"""Number of draws of inputs until they satisfy the known conditions."""
 
 
 class Small(Rationals):

@@ -58,7 +58,7 @@ class Huber:
         return max(self.scales)
 
     def gradient(self, x: Vector) -> Vector:
-        """Of f at x."""
+        """Gradient of f at x."""
         mean: Vector = np.sum([client(0, x) for client in self.clients], axis=0) / len(self.scales)
         return mean
 
@@ -80,7 +80,7 @@ class Huber:
         return self.value(x) - self.value(self.minimiser())
 
     def floats(self) -> Huber:
-        """The same in floating point."""
+        """Clients in floating point."""
         return Huber(self.centres.astype(float), self.scales.astype(float))
 
 
@@ -102,12 +102,12 @@ Round = Callable[[Any, Any, Sequence[Oracle], Plan], tuple[Any, dict[str, Any]]]
 
 @dataclass(frozen=True)
 class Run:
-    """What some rounds gave.
+    """Result of some rounds.
 
     Attributes:
         xs: x_0, x_1, ...
-        still: whether a round left the whole state of the server as it was, so that all later ones do.
-        exact: whether the rounds ran on fractions.
+        still: True if a round left the whole state of the server as it was, so that all later rounds do.
+        exact: True if the rounds ran on fractions.
     """
 
     xs: tuple[Vector, ...]

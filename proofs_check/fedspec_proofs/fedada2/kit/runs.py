@@ -26,7 +26,7 @@ from fedspec_proofs.fedada2.kit.problems import Huber, Round, Run, gradients, pr
 from fedspec_proofs.fedada2.kit.rational import F
 
 ROUNDS, LONG = 8, 16
-"""How many rounds are run where the horizon is longer than ``LONG``; shorter ones are run whole."""
+"""Number of rounds that are run if the horizon is longer than ``LONG``; shorter horizons are run whole."""
 
 STEPS: Mapping[type, Round] = {
     fedada2.FedAda2: fedada2.step,
@@ -38,13 +38,13 @@ STEPS: Mapping[type, Round] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One instance.
+    """Instance of a convergence theorem.
 
     Attributes:
         f: the clients, on the line.
         h: the algorithm with its hyper-parameters.
-        who: who takes part in every round.
-        T: the horizon that is asked for.
+        who: the participants of every round.
+        T: the horizon.
         K: local steps.
         L, G, D: the constants that the bound is given, as multiples of the true ones.
     """
@@ -123,7 +123,7 @@ def largest_drift(case: Case, starts: Iterable[Vector]) -> float:
 
 
 def setting(case: Case, T: int) -> Setting:
-    """What the bound takes from an instance."""
+    """Setting that the bound takes from an instance."""
     h, f = case.h, case.f
     L, G = f.L * case.L, f.G * case.G
     gap = f.gap(exact.vector(0))
@@ -156,11 +156,11 @@ SETTING_WORDS = {
     "whichever they are",
     "pace": "the delay z counts steps, not epochs; the rate is eta_l at every step, without warm-up",
 }
-"""What every instance has."""
+"""Conditions that every instance meets."""
 
 
 def steps_of(how_many: str) -> dict[str, str]:
-    """How many steps those drawn take."""
+    """Number of steps of the drawn clients, as an assumption."""
     return {"steps": f"everybody drawn takes {how_many} in every round"}
 
 
@@ -170,7 +170,7 @@ ALGORITHM_2 = {
     **steps_of("K steps"),
     **SETTING_WORDS,
 }
-"""What Theorem 20 is about."""
+"""Assumptions of Theorem 20."""
 
 
 def inequality(
@@ -226,7 +226,7 @@ SLOW: Mapping[str, Any] = {
 }
 """Hyper-parameters for :func:`astray`."""
 TIRED: Mapping[str, Any] = {**SLOW, "eps": F(100), "z": 100}
-"""Those with which a hundred steps go as far as one does with the others."""
+"""Hyper-parameters under which a hundred steps go as far as one step does under the usual ones."""
 
 
 def dawdling(h: Any, constants: Callable[[Case, Setting], Constants], **plan: Any) -> dict[str, Dropped]:

@@ -24,7 +24,7 @@ def rates(T: int = HORIZON) -> dict[str, Any]:
 
 
 def setting(h: Any, T: int = HORIZON) -> Setting:
-    """What the bounds take from it."""
+    """Setting of the bounds for these hyper-parameters."""
     gap = BALANCED.gap(exact.vector(0))
     return Setting(T, 1, 1, 1, h.eta, h.eta_l, h.eps, h.eps_s, h.tau, h.beta1, F(0), h.v0, F(1), F(1), gap)
 

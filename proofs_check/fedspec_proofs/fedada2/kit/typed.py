@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Typed:
-    """What differs between the statements: Phi1 and gamma1 over eta_l, and what Psi3 and Psi4 are multiplied by.
+    """Numbers that differ between the statements: Phi1 and gamma1 over eta_l, and the factor of Psi3 and Psi4.
 
-    Those of Theorem 20 with d = K = z = eps = tau = G = 1 and v_0 = 0: Phi1 = sqrt(log 2), gamma1 = 1/2, 1/alpha1 = 4.
+    The defaults are those of Theorem 20 with d = K = z = eps = tau = G = 1 and v_0 = 0: Phi1 = sqrt(log 2), gamma1 =
+    1/2, 1/alpha1 = 4.
     """
 
     phi: float = math.sqrt(math.log(2))

@@ -85,14 +85,14 @@ def eliminated() -> Finding:
     statement="|x| >= 1 wherever |x| <= 1, by the multiplier -1",
 )
 def negative() -> Finding:
-    """Nothing is left over; only the sign is wrong."""
+    """Leave nothing over; only the sign is wrong."""
     inside = square(basis("x")) - 1
     problem = Problem(-inside, {"inside": inside})
     return _judged("multiplier -1", flaw(problem, {"inside": -ONE}))
 
 
 def _pair(of: Class, bend: Fraction) -> Value:
-    """What the class says is at most zero, for two points of bend x^2/2."""
+    """Value that the class bounds by zero, for two points of bend x^2/2."""
     points = []
     for name, at in (("x", ONE), ("y", -2 * ONE)):
         x = basis(name)

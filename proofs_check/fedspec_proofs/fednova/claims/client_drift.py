@@ -35,7 +35,8 @@ def _sgd(draw: Draw) -> Iterable[Any]:
 
 
 def _momentum(draw: Draw) -> Iterable[Any]:
-    """One more step: coefficient c of a gradient, b in the buffer, become c + rho b and rho b; the new one has 1, 1."""
+    """Identities of one more step: coefficient c of a gradient, b in the buffer, become c + rho b and rho b; the new
+    one has 1, 1."""
     start, old, g, rest, held = (draw(name, 2) for name in ("x_0", "g_s", "g", "rest", "held"))
     eta, rho, c, b = (draw(name, positive=True) for name in ("eta", "rho", "c", "b"))
     rho = rho / (1 + rho)

@@ -15,7 +15,7 @@ TABLE = Table("compressed", "worst_compressed", Compressed, ("alpha", "eta", "fo
 
 
 def grown(r: Compressed, curvature: Fraction, sent: Fraction) -> Fraction:
-    """What the form becomes of 1 from w = 1, g_i = grad F_i(w); F_i = c x^2 / 2, and a part of each vector is sent."""
+    """Growth of the form from 1 at w = 1, g_i = grad F_i(w); F_i = c x^2 / 2, and a part of each vector is sent."""
     known = [exact.vector(curvature)] * r.n
     x = exact.vector(1 - Fraction(r.eta) * curvature)
     _, ended = r.after(x, known, [lambda k, y: curvature * y] * r.n, lambda i, p: sent * p)
@@ -34,7 +34,7 @@ def _without(row: Row) -> dict[str, Dropped]:
 _FOUND = TABLE.rows()
 
 MORE = (3, 5)
-"""Of how many clients the multipliers are checked, divided among them; two come first."""
+"""Numbers of clients among which the checked multipliers are divided; two clients come first."""
 
 
 @claim(

@@ -46,7 +46,7 @@ def _tree(depth: int, *, fair: bool = True) -> Body:
 
 
 def _outcome(draw: Draw) -> Iterable[Any]:
-    """What an outcome A of chance q adds to E|S + A|^2: its shares of |S|^2, of 2 <S, E A> and of E|A|^2."""
+    """Addition of an outcome A of chance q to E|S + A|^2: its shares of |S|^2, of 2 <S, E A> and of E|A|^2."""
     q, S, A = draw("q", positive=True), draw("S", 3), draw("A", 3)
     yield q * ((S + A) @ (S + A)) - q * (S @ S) - 2 * (S @ (q * A)) - q * (A @ A)
 

@@ -43,8 +43,8 @@ def constants(steps: tuple[int, ...], alpha: Any) -> Constants:
     severity=Severity.PROOF_BREAKS,
 )
 def not_one_over_alpha() -> Finding:
-    """That takes alpha tau_i >> 1, while alpha tau_bar = (m tau_bar)^(1/2) T^(-1/6) tends to 0 with T: 1 / (alpha
-    tau_eff) is at least T^(1/6) / (m tau_bar)^(1/2), since tau_eff <= tau."""
+    """Counterexample to alpha tau_i >> 1: alpha tau_bar = (m tau_bar)^(1/2) T^(-1/6) tends to 0 with T, so that 1 /
+    (alpha tau_eff) is at least T^(1/6) / (m tau_bar)^(1/2), since tau_eff <= tau."""
     tau, T = 100, 10**18
     alpha = rational(2, 10) / 10**3
     length = a_norm(Solver.PROXIMAL, tau, alpha=alpha)
@@ -137,7 +137,7 @@ def _ceilings(draw: Draw) -> Statement:
 
 
 def _few_steps(draw: Draw) -> Statement:
-    """The same of the rule's vectors for tau up to 4."""
+    """Statement on the rule's vectors for tau up to 4."""
     alpha = draw("alpha")
     shown = {}
     for tau in (1, 2, 3, 4):

@@ -60,7 +60,7 @@ def noisy(functions: tuple[Function, ...]) -> list[Oracle]:
 
 
 def _noise_is(sizes: Sizes, asked: list[int]) -> dict[str, Value]:
-    """What is at most zero of the noise; asked says how many gradients each client was asked for in the round."""
+    """Values of the noise that are at most zero; asked has the number of gradients of each client in the round."""
     given = {}
     clients = range(len(asked))
     for i in clients:

@@ -41,7 +41,7 @@ def unweighted(rounds: Rounds) -> Any:
 
 
 def weighted(rounds: Rounds) -> Any:
-    """The same, weighted by tau_eff^(t)."""
+    """Mean of the squares, weighted by tau_eff^(t)."""
     return sum(length * square for length, square in rounds) / sum(length for length, _ in rounds)
 
 

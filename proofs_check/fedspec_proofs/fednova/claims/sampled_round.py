@@ -90,7 +90,7 @@ class Runs:
         return [of(i) for i in range(len(self.functions))]
 
     def noise_is(self) -> dict[str, Value]:
-        """What is at most zero of the noise: variance, and at right angles to all but what follows it."""
+        """Values of the noise that are at most zero: variance, and right angles to all vectors except later ones."""
         given = {}
         for one in self.asked:
             xi, name = noise(*one), "draw {1} of client {0}, step {2}".format(*one)

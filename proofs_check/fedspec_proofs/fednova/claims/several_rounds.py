@@ -29,7 +29,7 @@ Key = tuple[str, tuple[int, ...], str, Fraction]
 
 
 def key_of(r: Several) -> Key:
-    """Whose rounds they are."""
+    """Key of the rounds: algorithm, steps, rate and zeta^2."""
     return r.algorithm, r.steps, r.eta_l, r.zeta2
 
 

@@ -1,4 +1,4 @@
-"""What the fixed points tend to as the rate tends to zero: eq. (30), and the same for every solver and for FedNova.
+"""Limit of the fixed points as the rate tends to zero: eq. (30), and the same for every solver and for FedNova.
 
 Beside it exact numbers: where the iteration diverges, and FedProx's limit at alpha = 1 and a finite rate.
 """
@@ -40,7 +40,7 @@ def small() -> Any:
 
 
 Case = tuple[str, Setting, Vector]
-"""What it is about, the setting at a rate, and the point that its limit is claimed to tend to."""
+"""Words, the setting at a rate, and the point that its limit is claimed to tend to."""
 
 
 def _cases(draw: Draw, eta: Any, steps: tuple[int, ...]) -> Iterator[Case]:
@@ -103,7 +103,8 @@ def _shrinks(steps: tuple[int, ...], rng: np.random.Generator) -> tuple[int, lis
     assumptions={"rate": "eta_l -> 0"},
 )
 def small_rate() -> Finding:
-    """One coordinate, two clients, tau = (1, 2) and (2, 3), with mu fixed (so that alpha -> 0) and with alpha fixed.
+    """Proof for one coordinate, two clients, tau = (1, 2) and (2, 3), with mu fixed (so that alpha -> 0) and with alpha
+    fixed.
 
     For curvatures 1 and equal sample sizes this is eq. (30), which ``fednova.lemma-1`` has for every tau.
     """
@@ -141,7 +142,7 @@ def small_rate() -> Finding:
     assumptions={"alpha": "alpha = eta_l mu = 1"},
 )
 def alpha_one() -> Finding:
-    """One coordinate, two clients, tau = (1, 2) and (2, 3); without the assumption alpha = 1/2."""
+    """Proof for one coordinate, two clients, tau = (1, 2) and (2, 3); without the assumption alpha = 1/2."""
 
     def body(steps: tuple[int, ...], alpha: Any = 1) -> Body:
         def run(draw: Draw) -> Iterable[Any]:

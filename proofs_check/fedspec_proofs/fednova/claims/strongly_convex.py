@@ -37,11 +37,11 @@ LOCAL_RATE = {"rate": "eta_l is in the interval"}
 
 
 def without(made: Problem, r: Any) -> dict[str, Dropped]:
-    """What becomes of a number where clients are less convex, steeper, or more unlike, or the server's vector is off.
+    """Outcomes of a number for clients that are less convex, steeper or more unlike, or a server's vector that is off.
 
     Args:
         made: the claim.
-        r: the rounds that it is about.
+        r: its rounds.
     """
     n, keeps = len(r.steps), getattr(r, "keeps", False)
     zeros = {"s0": Fraction(0), **({f"c{i}": Fraction(0) for i in range(n)} if keeps else {})}
@@ -50,7 +50,7 @@ def without(made: Problem, r: Any) -> dict[str, Dropped]:
 
 
 def flatter_or_steeper(made: Problem, r: object, n: int, **zeros: Fraction) -> dict[str, Dropped]:
-    """What becomes of a number where n clients, all alike, are less convex or steeper; from these other vectors."""
+    """Outcomes of a number for n equal clients that are less convex or steeper, from these other vectors."""
     out = {}
     for name, c in (("strong", -1), ("smooth", 100)):
         words = f"F_i = {c} x^2/2, {r}, from x = 1"
@@ -256,8 +256,8 @@ def _small(rng: np.random.Generator) -> Mapping[str, Fraction]:
 )
 @decided(sample=_small)
 def local_steps(draw: Draw) -> Statement:
-    """One local step, for all lengths and inner products: h = the difference of the gradients of F_i - mu |x|^2 / 2,
-    which is convex with gradients of Lipschitz constant L - mu, so that <h, y - z> (L - mu) >= |h|^2.
+    """Proof for one local step, for all lengths and inner products: h = the difference of the gradients of F_i - mu
+    |x|^2 / 2, which is convex with gradients of Lipschitz constant L - mu, so that <h, y - z> (L - mu) >= |h|^2.
 
     By the triangle inequality a step makes c |y - z| + eta mu' |x - w| of |y - z|; from m(0) = 1 by induction over the
     steps, which z3 sees keep m in [0, 1); the mean of the clients by the triangle inequality again; the fixed point by

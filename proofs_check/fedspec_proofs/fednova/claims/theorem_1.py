@@ -125,7 +125,7 @@ def _at_rate(draw: Draw) -> Iterable[Any]:
 
 
 def _other_rate(draw: Draw) -> Iterable[Any]:
-    """The same where eta is not that rate: tau_bar is free."""
+    """Identity where eta is not that rate: tau_bar is free."""
     eta, m, T, mean = (draw(n, positive=True) for n in ("eta", "m", "T", "tau_bar"))
     yield eta**2 * mean * T - m
 
@@ -140,8 +140,8 @@ def _other_rate(draw: Draw) -> Iterable[Any]:
     assumptions={"rate": "eta = sqrt(m / (tau_bar T))"},
 )
 def at_the_rate() -> Finding:
-    """Of the two right sides only; whether either bounds anything is ``fednova.theorem-1``. tau_bar is written m /
-    (eta^2 T), so that no root occurs. That (98) and (99) hold then takes T large enough."""
+    """Identity of the two right sides only; whether either bounds anything is ``fednova.theorem-1``. tau_bar is written
+    m / (eta^2 T), so that no root occurs. That (98) and (99) hold then takes T large enough."""
     return identities({"(8)": _at_rate}, without={"rate": {"eta free": _other_rate}})
 
 
@@ -211,7 +211,7 @@ def speed_up() -> Finding:
     verdict=Verdict.UNDECIDABLE,
 )
 def experiments() -> Finding:
-    """Nothing that runs here decides it."""
+    """Table of accuracies, which no run here decides."""
     return Finding(
         Verdict.UNDECIDABLE,
         "accuracies of trained networks: data, seeds, the factor by which the rate decays and the sampling law are not "

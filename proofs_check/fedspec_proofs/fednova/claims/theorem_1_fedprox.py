@@ -140,7 +140,7 @@ def uniform_share(k: int) -> tuple[Run, Any, Any]:
     assumptions=ASSUMPTIONS,
 )
 def no_uniform_constant() -> Finding:
-    """What becomes of (8) where (97) fails: with kappa^2 fixed it stands, uniformly in kappa^2 it does not.
+    """Consequence for (8) where (97) fails: with kappa^2 fixed (8) stands, uniformly in kappa^2 it does not.
 
     The clients of ``fednova.theorem-1-fedprox`` at alpha = 1, where C = 0 leaves kappa^2 out of (8), from the fixed
     point of the round. With minimisers 1 apart the squared gradient there is eta^2 / (3 - 5 eta)^2, of order 1/T, and

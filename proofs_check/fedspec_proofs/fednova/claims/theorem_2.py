@@ -57,7 +57,7 @@ def _lagrange(m: int, *, sums: bool = True) -> Body:
 
 
 def _one_client(draw: Draw) -> Iterable[Any]:
-    """What one client adds to the sums: w |v - theta u S|^2 with u = (p - w) / w, and w |g - G|^2.
+    """Addition of one client to the sums: w |v - theta u S|^2 with u = (p - w) / w, and w |g - G|^2.
 
     Summed over any number of clients: V - 2 theta S.S + theta^2 chi^2 |S|^2 for S = sum (p_i - w_i) v_i, and sum w_i
     |g_i|^2 - |G|^2 for G = sum w_i g_i; S is grad F - grad F~, since the p_i - w_i sum to zero.

@@ -87,7 +87,8 @@ def holds_the_correction() -> Finding:
 
 
 def _kept(algorithm: Any, own: Any, h: Hyper, solver: Solver, tau: int, draw: Draw) -> Vector:
-    """What client 0 keeps, less G_0 a_0 / ||a_0||_1, for any gradients and any correction c: client 1 has kept 2 c."""
+    """Vector that client 0 keeps, less G_0 a_0 / ||a_0||_1, for any gradients and any correction c: client 1 has kept 2
+    c."""
     x, c, g = draw("x", 2), draw("c", 2), draw("g", tau, 2)
     state = State(x=x, d=np.stack([0 * c, 2 * c]), p=x * 0 + half_of(draw))
     after, _ = algorithm.step(own, state, [given(list(g))] * 2, Plan((0, 1), (tau, tau), (1, 1)))

@@ -1,4 +1,4 @@
-"""How far FedProx's weights are from p: chi^2(p||w) as alpha changes."""
+"""Distance of FedProx's weights from p: chi^2(p||w) as alpha changes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _geometric_sample(rng: np.random.Generator) -> dict[str, Fraction]:
 
 
 def _added(draw: Draw) -> Iterable[Any]:
-    """What one more step adds to the rule's ||a||_1: (1-alpha)^n."""
+    """Addition of one more step to the rule's ||a||_1: (1-alpha)^n."""
     alpha = draw("alpha")
     for n in range(1, 7):
         yield _prox(n + 1, alpha) - _prox(n, alpha) - (1 - alpha) ** n

@@ -1,1 +1,1 @@
-"""What FedNova's claims share: rounds of its algorithms on quadratics, what its bounds are made of, instances."""
+"""Kit of FedNova's claims: rounds of its algorithms on quadratics, the constants of its bounds, instances."""

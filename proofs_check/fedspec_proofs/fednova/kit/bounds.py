@@ -78,7 +78,7 @@ def printed(s: Setting) -> Constants:
 
 
 def repaired(s: Setting) -> Constants:
-    """The same with the vector a^(k) that belongs to the first k steps, k < tau, where (69) puts the first k of tau.
+    """Constants with the vector a^(k) that belongs to the first k steps, k < tau, where (69) puts the first k of tau.
 
     B' = sum w_i max_k ||a_i^(k)||_2^2 and C' = max_i max_k ||a_i^(k)||_1^2, k <= tau_i - 1.
     """
@@ -107,7 +107,7 @@ def gradient(problem: QuadraticClients, w: Weights, x: Vector) -> Vector:
 
 
 def _definite(Q: Array) -> bool:
-    """Whether a symmetric matrix of one or two rows is positive definite (Sylvester)."""
+    """True if a symmetric matrix of one or two rows is positive definite (Sylvester)."""
     return bool(Q[0, 0] > 0 and (len(Q) == 1 or Q[0, 0] * Q[1, 1] > Q[0, 1] ** 2))
 
 

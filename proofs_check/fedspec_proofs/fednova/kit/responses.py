@@ -1,4 +1,4 @@
-"""How FedNova's local solvers answer a unit gradient, in closed form, with their hyper-parameters as variables."""
+"""Responses of FedNova's local solvers to a unit gradient, in closed form, with their hyper-parameters as variables."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def below_one(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Response:
-    """How a solver with constant coefficients answers a unit gradient, n steps after it, in closed form.
+    """Response of a solver with constant coefficients to a unit gradient, n steps after it, in closed form.
 
     Attributes:
         step: one step of the solver from a state, a gradient and the anchor.

@@ -200,7 +200,7 @@ def bound(solvers: tuple[Solver, ...], constants: Callable[[Setting], Constants]
 
 
 def by_hand(inequality: Inequality[P], name: str, instance: P, words: str) -> Dropped:
-    """What a given instance says about an assumption: it meets every other one and breaks the claim, or it does not."""
+    """Outcome of a given instance for an assumption: it meets every other one and breaks the claim, or it does not."""
     missed = Dropped(False, f"the instance built for it shows nothing: {words}")
     return combine.by_hand(inequality, name, words, instance) or missed
 

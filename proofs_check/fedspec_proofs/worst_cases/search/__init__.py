@@ -1,4 +1,4 @@
-"""What semidefinite programs find for the questions of :mod:`fedspec_proofs.worst_cases`; needs Clarabel.
+"""Search by semidefinite programs for the questions of :mod:`fedspec_proofs.worst_cases`; needs Clarabel.
 
-Whatever is found is rounded to fractions and checked by the question's own module, which knows nothing of this package.
+Each result is rounded to fractions and checked by the question's own module, which does not import this package.
 """

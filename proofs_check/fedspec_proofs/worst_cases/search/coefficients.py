@@ -32,7 +32,7 @@ from fedspec_proofs.worst_cases.coefficients import Ways, Weighed, least, off_pl
 from fedspec_proofs.worst_cases.search.one_round import DIGITS, UNIT, UncertifiedError
 
 DENOMINATORS = (1, 2, 4, 8, 10, 20, 50, 100, 1000)
-"""Of the coefficients: the first that costs no more than :data:`LOST` is kept."""
+"""Denominators of the coefficients: the first that costs no more than :data:`LOST` is kept."""
 
 LOST = 5e-4
 NONE = 1e-3
@@ -41,13 +41,13 @@ NONE = 1e-3
 
 @dataclass(frozen=True)
 class Best:
-    """What is proved of the best coefficients.
+    """Best coefficients with their proofs.
 
     Attributes:
         round: the round with them.
-        bound: what |x_+ - x*|^2 is at most, with multipliers that prove it.
+        bound: upper bound of |x_+ - x*|^2, with multipliers that prove it.
         proof: the multipliers.
-        least: what no coefficients are surely below, with functions that show it.
+        least: lower bound for all coefficients, with functions that show it.
         functions: the functions.
     """
 
@@ -92,7 +92,7 @@ def proved(r: Weighed) -> tuple[Fraction, dict[str, Fraction]]:
 
 
 Plane = tuple[Problem, Form, list[Form]]
-"""What is given, x - x*, and where x goes by each way."""
+"""Given inequalities, x - x*, and the move of x by each way."""
 
 
 def _upper(plane: Plane) -> tuple[float, list[float]]:
@@ -134,7 +134,8 @@ def _lower(plane: Plane) -> Attained:
 
 
 def _spread(plane: Plane, room: float) -> Worst:
-    """The same in floats: the Gram matrix of x and all changes, less a share of <x, x>, is positive semidefinite."""
+    """Worst functions in floats: the Gram matrix of x and all changes, less a share of <x, x>, is positive
+    semidefinite."""
     problem, x, moves = plane
     said, gram, there = unknown(problem, more=1)
     seen = [x, *moves]

@@ -29,19 +29,19 @@ LARGEST = 40
 """Denominators of the rates that are looked at."""
 
 LOST = 1e-3
-"""What a simple rate may lose to the best one."""
+"""Largest loss of a simple rate against the best one."""
 
 NEAR = 0.05
-"""How far a simple rate may be from the best one, as a part of it, to be looked at."""
+"""Largest relative distance of a simple rate from the best one."""
 
 UNIT = Fraction(1, 10000)
-"""Of the ends of intervals."""
+"""Unit of the ends of intervals."""
 
 ROOM = 1e-4
-"""What must be left in floats, of distances and of eigenvalues, for an interval to be tried in fractions."""
+"""Margin in floats, of distances and of eigenvalues, for an interval to be tried in fractions."""
 
 SPARED = (1e-5, 1e-6, 1e-7)
-"""What the inequalities of the class leave, so that functions can be rounded."""
+"""Margins of the inequalities of the class, so that functions can be rounded."""
 
 FAR = Fraction(4)
 """Beyond it coefficients of polynomials are looked at, where the rule takes all rates."""
@@ -51,9 +51,9 @@ ALIKE = (MU, Fraction(1))
 
 
 def refined(r: Round, low: Fraction, high: Fraction) -> Round:
-    """The same with a rate near the best between two, in a fraction as simple as may be.
+    """Round with a rate near the best between two, in a fraction as simple as possible.
 
-    The worst case falls and then rises, as a search takes for granted; what is found is certified, whatever it is.
+    The search assumes that the worst case falls and then rises; its result is certified in any case.
 
     Raises:
         UncertifiedError: no simple rate is near the best one.
@@ -142,7 +142,7 @@ def _cover(r: Round, least: Fraction, plain: bool) -> Iterator[Stretch]:
 
 
 def _reached(some: Sequence[Polynomial], low: Fraction, reach: Fraction) -> Fraction:
-    """How far from a rate on parabolas show it, without a gap, as fractions check."""
+    """Largest rate up to which parabolas show the bound from a rate on, without a gap, as fractions check."""
     far = low
     for step in (100 * UNIT, UNIT):
         while far < reach and any(parabolas.value(p, far + step) <= 0 for p in some):

@@ -23,7 +23,7 @@ UNIT = Fraction(1, DIGITS)
 MOST = 4
 """The largest factor that a form is looked for with."""
 ROOM = 1e-6
-"""What a linear matrix inequality must leave, so that its solution may be rounded."""
+"""Margin of a linear matrix inequality, so that its solution may be rounded."""
 FREE = Fraction(10**9)
 """A multiplier of mean |s_i|^2 <= 0, which costs nothing."""
 
@@ -53,17 +53,17 @@ class Certified(Generic[Q]):
 
 
 def stilled(problem: Problem, r: Round) -> Problem:
-    """The same with clients whose gradients at x* are zero, where they keep a vector or zeta is 0.
+    """Problem with clients whose gradients at x* are zero, if they keep a vector or zeta is 0.
 
-    Such methods do not see a linear function that is added to an F_i if its vector moves with it, which a test shows
-    on forms. So the program has directions in which nothing changes, and no room in them. What is found is checked
-    without this, at zeta = 0 with :data:`FREE` of the inequality that says so.
+    Such methods do not see a linear function that is added to an F_i if its vector moves with it, which a test shows on
+    forms. So the program has directions in which nothing changes, and no room in them. The result is checked without
+    this, at zeta = 0 with :data:`FREE` of the inequality that says so.
     """
     return tilted(problem, slopes_of(r)) if r.keeps or not r.zeta2 else problem
 
 
 def tilted(problem: Problem, slopes: Sequence[str]) -> Problem:
-    """The same where the gradients at x* are zero that a round does not see."""
+    """Problem with zero gradients at x* in the directions that a round does not see."""
     given = {name: without(q, slopes) for name, q in problem.given.items()}
     return Problem(without(problem.claimed, slopes), given, without(problem.right, slopes))
 
