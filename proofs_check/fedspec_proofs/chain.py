@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fedspec.papers import PAPERS
 from fedspec_proofs import ledger
-from fedspec_proofs.claim import Claim, Finding, Verdict
+from fedspec_proofs.claim import SUMMED, Claim, Engine, Finding, Record, Verdict
 
 STRENGTH = (
     (Verdict.PROVED,),
@@ -74,10 +75,6 @@ NAMED = re.compile(rf"\b(?:{'|'.join(PAPERS)})\.[a-z0-9]+(?:-[a-z0-9]+)*")
 """The id of a claim in words, without the words' own stop."""
 
 
-SUMMED = "the links of {}"
-"""Beginning of the evidence of a claim that adds up the steps of another row."""
-
-
 def lacking(claim: Claim, evidence: str = "") -> tuple[str, ...]:
     """Rows that a claim rests on, as its assumptions or its evidence name them, and that its chain leaves out."""
     named = {id for words in claim.assumptions.values() for id in NAMED.findall(words)}
@@ -103,3 +100,22 @@ def held(claim: Claim, found: Finding) -> Finding:
     else:
         verdict = Verdict.NOT_CONTRADICTED if rank(weak[0].verdict) < len(STRENGTH) - 2 else Verdict.UNKNOWN
     return replace(found, verdict=verdict, evidence=words)
+
+
+UNDOUBTED = {Engine.SYMBOLIC, Engine.SMT}
+"""Engines whose proofs are looked at again."""
+
+
+def run_evidence(claim: Claim) -> Record:
+    """Run the evidence of a claim; its verdict is as weak as the chain, the second engine and the sizes make it."""
+    start = time.perf_counter()
+    found = held(claim, claim.body())
+    if found.verdict is Verdict.PROVED and claim.engine in UNDOUBTED and not (found.second and found.second.instances):
+        found = replace(found, verdict=Verdict.UNKNOWN, evidence=f"no second engine agrees\n{found.evidence}")
+    if found.verdict is Verdict.PROVED and claim.sizes:
+        found = replace(found, verdict=Verdict.PROVED_AT_SIZES)
+    if found.verdict is Verdict.CHECKED and not (found.sharpness and found.sharpness.sharp):
+        found = replace(found, verdict=Verdict.NOT_CONTRADICTED)
+    seconds = time.perf_counter() - start
+    dropped = dict(found.dropped)
+    return Record(claim.id, found.verdict, found.evidence, dropped, found.second, seconds, found.sharpness)

@@ -6,7 +6,6 @@ came out, and the ledger is wrong wherever the two differ.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
@@ -216,8 +215,8 @@ class Record:
         return asdict(self)
 
 
-UNDOUBTED = {Engine.SYMBOLIC, Engine.SMT}
-"""Engines whose proofs are looked at again."""
+SUMMED = "the links of {}"
+"""Beginning of the evidence of a claim that adds up the steps of another row."""
 
 
 SIZED = (Verdict.PROVED_AT_SIZES, Verdict.CERTIFIED, Verdict.TIGHT)
@@ -226,7 +225,7 @@ SIZED = (Verdict.PROVED_AT_SIZES, Verdict.CERTIFIED, Verdict.TIGHT)
 
 @dataclass(frozen=True)
 class Claim:
-    """A line of the ledger. Calling it runs its evidence.
+    """A line of the ledger.
 
     Attributes:
         id: stable slug, ``paper.statement``.
@@ -283,28 +282,6 @@ class Claim:
     def told(self) -> str:
         """The verdict, and what it is of the printed statement."""
         return ", ".join(filter(None, (self.said, self.share)))
-
-    def __call__(self) -> Record:
-        start = time.perf_counter()
-        found = self.body()
-        if found.verdict is Verdict.PROVED:
-            # It looks links up in the ledger, which is made of claims.
-            from fedspec_proofs.chain import held
-
-            found = held(self, found)
-        if (
-            found.verdict is Verdict.PROVED
-            and self.engine in UNDOUBTED
-            and not (found.second and found.second.instances)
-        ):
-            found = replace(found, verdict=Verdict.UNKNOWN, evidence=f"no second engine agrees\n{found.evidence}")
-        if found.verdict is Verdict.PROVED and self.sizes:
-            found = replace(found, verdict=Verdict.PROVED_AT_SIZES)
-        if found.verdict is Verdict.CHECKED and not (found.sharpness and found.sharpness.sharp):
-            found = replace(found, verdict=Verdict.NOT_CONTRADICTED)
-        seconds = time.perf_counter() - start
-        dropped = dict(found.dropped)
-        return Record(self.id, found.verdict, found.evidence, dropped, found.second, seconds, found.sharpness)
 
 
 SHOWN_BY = {

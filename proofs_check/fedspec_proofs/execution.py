@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
 
 from fedspec_proofs import stored
-from fedspec_proofs.chain import links
+from fedspec_proofs.chain import links, run_evidence
 from fedspec_proofs.claim import Record, Verdict
 from fedspec_proofs.engines.limit import within
 from fedspec_proofs.engines.witnesses import Book, Found, written
@@ -77,7 +77,7 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
     record, error, book = None, "", book or Book()
     try:
         with within(limit), written(book):
-            record = claim()
+            record = run_evidence(claim)
     except TimeoutError:
         error = f"timed out after {limit:g} s of processor time"
     except Exception:

@@ -6,14 +6,11 @@ and is not so.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from fedspec.division import STABILISERS
-
-if TYPE_CHECKING:
-    from fedspec.entry import Algorithm
 
 
 class Fact(StrEnum):
@@ -50,7 +47,21 @@ class Fact(StrEnum):
     COUNTS_ALL = "means or shares over all clients, those included that sit out"
 
 
-READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
+class _Row(Protocol):
+    """Parts of a row by which facts are read off it."""
+
+    @property
+    def event(self) -> str: ...
+    @property
+    def takes(self) -> tuple[str, ...]: ...
+    @property
+    def numbers(self) -> tuple[str, ...]: ...
+    @property
+    def options(self) -> Mapping[str, object]: ...
+    def runs(self, rule: str) -> bool: ...
+
+
+READ_OFF: dict[Fact, Callable[[_Row], bool]] = {
     Fact.GOSSIP: lambda a: a.event == "exchange" and "peers" not in a.takes,
     Fact.PEERS: lambda a: "peers" in a.takes,
     Fact.FREE_SETS: lambda a: a.event == "exchange" and not a.takes,
@@ -72,4 +83,4 @@ READ_OFF: dict[Fact, Callable[[Algorithm], bool]] = {
     Fact.EXTRAPOLATING: lambda a: a.runs("extrapolated"),
     Fact.SIGNED: lambda a: a.runs("yogi") and "server" not in a.options,
 }
-"""The facts that a row shows without saying them, each with how."""
+"""Facts that a row need not name, each with the test that reads it off the row."""

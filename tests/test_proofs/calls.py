@@ -81,10 +81,10 @@ SM3 = {"g": (1, -2, 1), "g_squared": (1, 4, 1), "mu": ("105/16", "2145/64")}
 """Over the cover {0, 1}, {1, 2} both SM3 rules have rational roots here."""
 
 AVERAGED = {**SM3, "mu": ("35/16", "715/64")}
-"""The same where SM3 averages with beta2."""
+"""Arguments of SM3 that averages with beta2."""
 
 WAITING = {"g": SM3["g"], "mu": ("9/4", 4), "nu": (1, "9/4", 4)}
-"""The same at a step without an update."""
+"""Arguments at a step without an update."""
 
 FROM = ("3/8", "-5/8", "7/8")
 APART = {
@@ -143,14 +143,14 @@ REFUSED = {"adagrad": [("bias_correction", BiasCorrection.STEP)]}
 
 
 def _plays(rule: Rule, names: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """What the rows with the rule say of when its readings play a part, where that depends on its own readings only."""
+    """Options under which the rows' readings play a part, if that depends on the rule's own readings only."""
     rows = (row for row in CATALOGUE.values() if rule in row.rules)
     every = ((n, under) for row in rows for n, under in row.plays.items() if n in names)
     return {n: under for n, under in every if all(said.partition("=")[0] in names for said in under)}
 
 
 def delayed(rule: Rule) -> bool:
-    """Whether a rule has steps that update nothing."""
+    """True if a rule has steps that update nothing."""
     return _hints(rule).get("z") is int
 
 

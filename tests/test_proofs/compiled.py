@@ -1,6 +1,6 @@
-"""What ``torch.compile`` refuses, or computes otherwise than NumPy: a process without the checks of shapes in tests.
+"""Calls that ``torch.compile`` refuses, or computes unlike NumPy: a process without the checks of shapes in tests.
 
-Lines of standard input name rules and rounds; a JSON object on standard output says what went wrong of which.
+Lines of standard input name rules and rounds; a JSON object on standard output has the fault of each.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from test_proofs.traced import EVERY, agree, in_torch, numbers
 
 
 def wrong(label: str) -> str:
-    """What happens in one graph, eager beneath; nothing where it is what NumPy computes."""
+    """Fault of a call in one graph, eager beneath; empty if the result is NumPy's."""
     t = EVERY[label](label)
     torch.compiler.reset()
     compiled = torch.compile(t.run, fullgraph=True, backend="eager")

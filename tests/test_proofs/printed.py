@@ -1,9 +1,9 @@
-"""What a rule's docstring prints, run: an interpreter of the equations, so that the text can be held to the code.
+"""Interpreter of the equations that a rule's docstring prints, so that the text can be compared with the code.
 
 A printed equation has implicit products, ``^``, ``||u||`` for the length of a vector, ``A unless C`` for a step that is
-not taken where C holds, ``A if C is whole, else B`` and ``A if k = 0, else B``. phi is the identity unless told.
-``O = X after n times X = ...`` is of matrices, whose products and powers are theirs, X' turned; a_k is a sequence.
-Sizes are ``|u|`` of each entry, ``max_j |u_j|`` of the largest and ``||u||_1`` of all; it also reads how a rule counts.
+not taken where C holds, ``A if C is whole, else B`` and ``A if k = 0, else B``. phi is the identity by default. ``O = X
+after n times X = ...`` is of matrices, whose products and powers are theirs, X' turned; a_k is a sequence. Sizes are
+``|u|`` of each entry, ``max_j |u_j|`` of the largest and ``||u||_1`` of all; it also reads how a rule counts.
 """
 
 from __future__ import annotations

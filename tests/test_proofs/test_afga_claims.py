@@ -44,6 +44,7 @@ from fedspec_proofs.afga.kit.constants import (
 from fedspec_proofs.afga.kit.explicit import Setting
 from fedspec_proofs.afga.kit.network import EXACT, Network
 from fedspec_proofs.afga.kit.networks import BREAKING, HOLDS, blended_permutation, network, opposed, two_tilts
+from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.certificate import Step, Sum, added, adds_up
@@ -112,21 +113,21 @@ def test_with_another_rule_the_claim_falls(
 ) -> None:
     monkeypatch.setattr(bounds, "TRIES", 120)
     monkeypatch.setattr(module, name, other)
-    assert claim().verdict is not claim.verdict
+    assert run_evidence(claim).verdict is not claim.verdict
 
 
 def test_lemma_f_9_is_about_a_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the last v in place of the maximum, v_hat falls again, which the sum of absolute values shows."""
     monkeypatch.setattr(server, "amsgrad", mutate(amsgrad, maximum=lambda old, new: new))
-    assert server.lemma_f_9().verdict is not Verdict.PROVED
+    assert run_evidence(server.lemma_f_9).verdict is not Verdict.PROVED
 
 
 @pytest.mark.night
 def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is refuted if nobody moves."""
+    """Clients that do not move refute nothing."""
     monkeypatch.setattr(cafga, "sgd", lambda X, G, eta_l: X)
     assert drift.lemma_f_1.body().verdict is Verdict.UNKNOWN
-    assert difference.eq_76().verdict is Verdict.UNKNOWN
+    assert run_evidence(difference.eq_76).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.slow
@@ -134,7 +135,7 @@ def test_a_refutation_needs_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bound_of_changes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer gradients than G, unnoticed by the check of Assumption 4.3, break it."""
     monkeypatch.setitem(changes.PATH_HOLDS, "4.3", lambda path: True)
-    assert changes.lemma_f_8_repaired().verdict is Verdict.REFUTED
+    assert run_evidence(changes.lemma_f_8_repaired).verdict is Verdict.REFUTED
 
 
 @pytest.mark.slow
@@ -142,16 +143,16 @@ def test_the_bound_of_changes_is_needed(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_theorem_falls_with_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Setting.bound
     monkeypatch.setattr(convergence, "_without", lambda: {})
-    assert convergence.theorem_4_6().verdict is Verdict.PROVED
+    assert run_evidence(convergence.theorem_4_6).verdict is Verdict.PROVED
     monkeypatch.setattr(Setting, "bound", lambda self: whole(self) / 1000)
-    assert convergence.theorem_4_6().verdict is Verdict.REFUTED
+    assert run_evidence(convergence.theorem_4_6).verdict is Verdict.REFUTED
 
 
 @pytest.mark.parametrize("claim", [drift.eq_41, drift.lemma_f_1_repaired], ids=lambda c: c.id)
 def test_eq_41_is_proved_by_its_steps_not_by_its_certificates(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a smaller C_I in the sum of the steps alone."""
     monkeypatch.setattr(one_step, "printed_growth", lambda I: 1 + 1 / (4 * I - 1) / 2)
-    assert claim().verdict is not Verdict.PROVED
+    assert run_evidence(claim).verdict is not Verdict.PROVED
 
 
 @pytest.mark.parametrize("term", assembly.right(symbolic))

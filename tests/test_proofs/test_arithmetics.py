@@ -1,4 +1,4 @@
-"""One text, many arithmetics: every rule of the catalogue runs unchanged on all of them, and they agree exactly."""
+"""Arithmetics of one text: every rule of the catalogue runs unchanged on all of them, and they agree exactly."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NUMBERS = (
     "mixing.accumulation.momentum_norm",
     "mixing.accumulation.code_norm",
 )
-"""What is made of hyper-parameters alone has the type that they have."""
+"""Rules of hyper-parameters alone; the result has the hyper-parameters' type."""
 
 every_call = pytest.mark.parametrize("label", CALLS)
 

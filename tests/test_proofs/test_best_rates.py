@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.long, pytest.mark.table(1)]
 ROWS = FOLLOWED.rows()
 BESTS = [*map(best_of, ROWS), *averaged()]
 PULLED = ("fedprox", "feddyn")
-"""Whose clients are pulled to the model."""
+"""Algorithms whose clients are pulled to the model."""
 
 Numbers = tuple[Fraction, ...]
 
@@ -327,7 +327,7 @@ def test_what_two_clients_show_more_of_them_show(best: Best, n: int) -> None:
     more = replace(one, round=replace(one.round, steps=one.round.steps[:1] * n), functions=None)
 
     def parts(name: str) -> tuple[int | None, Numbers, Numbers]:
-        """Whose a vector is, the mean of both clients' and half of what they differ by."""
+        """Client of a vector, the mean of both clients' vectors, and half of their difference."""
         if name == "x":
             return None, two["x"], (Fraction(0),) * len(two["x"])
         whose, rest = name[0], name[1:]

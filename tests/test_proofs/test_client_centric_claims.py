@@ -14,6 +14,7 @@ import pytest
 from fedspec.arith import Scalar, Vector
 from fedspec.readings import Normalise
 from fedspec.server.client_centric import Moments
+from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.client_centric.claims import (
     algorithms,
@@ -45,7 +46,7 @@ Rule = Callable[..., Any]
 def _outcome(claim: Claim) -> Verdict | None:
     """The verdict, or None if the claim raises."""
     try:
-        return claim().verdict
+        return run_evidence(claim).verdict
     except (ArithmeticError, AssertionError, ValueError):
         return None
 
@@ -135,7 +136,7 @@ def test_a_draw_that_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_theorem_fails_where_clients_take_part_independently() -> None:
     """By hand: one of two clients alone, with chance 1/2, moves x_0 = 0 by 50/1001, where f' is x; else it stays."""
-    evidence = theorem.theorem().evidence
+    evidence = run_evidence(theorem.theorem).evidence
     left = Fraction(1, 2) * Fraction(1, 2) * Fraction(50, 1001) ** 2
     assert left == Fraction(625, 1002001)
     assert f"left side 0.000623752 ({left}), right side 0.00024 (3/12500)" in evidence

@@ -102,7 +102,7 @@ def test_shows_at_which_sizes_something_is_proved(monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_shows_by_which_argument(id: str, words: str) -> None:
-    """What is proved at sizes holds beyond them by an argument, or in another row, which the page has to give."""
+    """Statements proved at sizes hold beyond them by an argument, or in another row, which the page has to give."""
     assert words in inside("claims", "show", id).out
 
 

@@ -154,7 +154,7 @@ def test_what_cannot_be_mixed_is_refused() -> None:
 
 
 def test_parts_of_vectors_are_no_linear_forms() -> None:
-    """One entry stands for a vector of any length, of which the largest entries would be all."""
+    """Forms of one entry are for vectors of any length; the largest entries of one entry would be all."""
     for asked in (("ef21", "--steps", "1,1"), ("choco", "--mixing", "3/4,1/4", "--steps", "1")):
         ran = fedspec("worst-case", *asked)
         assert ran.code == 2 and "sends the largest entries of a vector" in ran.err
@@ -252,7 +252,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_utime, *(m for m in sys.argv[0
 
 
 def test_a_question_loads_nothing_but_what_it_needs() -> None:
-    """What takes long to load: other commands, what they judge with, libraries that model programs."""
+    """Modules that take long to load: other commands, the judge, libraries that model programs."""
     heavy = "hypothesis,cvxpy,jax,scipy.stats,torch,matplotlib,fedspec_suite.laws,fedspec_suite.cli.check"
     text = LOADED.replace("sys.argv[0]", repr(heavy))
     ran = subprocess.run(

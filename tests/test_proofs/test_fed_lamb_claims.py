@@ -20,6 +20,7 @@ from fedspec.errors import InexactError
 from fedspec.mixing.periodic import moment_maximum
 from fedspec.plan import Oracle
 from fedspec_proofs import stored
+from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Engine, Verdict
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.combine import all_refuted
@@ -116,7 +117,7 @@ def test_a_changed_rule_or_bound_is_seen(what: str, monkeypatch: pytest.MonkeyPa
     for module in (lemma_1, lemma_2, repaired):
         monkeypatch.setattr(module, "TRIES", 300)
     try:
-        verdict = claim().verdict
+        verdict = run_evidence(claim).verdict
     except ValueError as error:
         # A counterexample made by hand for a dropped assumption, which is none any more.
         assert "without: the instance" in str(error)
@@ -143,7 +144,7 @@ NAMED = [
 @pytest.mark.long
 @pytest.mark.parametrize("claim", NAMED)
 def test_refutations_name_every_assumption(claim: Claim) -> None:
-    evidence = claim().evidence
+    evidence = run_evidence(claim).evidence
     assert "NOT MET" not in evidence
     for name in claim.assumptions:
         if name != "H3":
@@ -156,7 +157,7 @@ def test_the_instance_in_words_is_the_one_that_runs() -> None:
     words = theorem_1.instance_of(h)
     last = F(1, 100) * (1 - F(6, 70))
     assert f"1/5 x^2/2 near 0, n = 1 clients alike, from 1, R = 7, rates 1/100 to {last}, " in words
-    evidence = corollary_1.intended().evidence
+    evidence = run_evidence(corollary_1.intended).evidence
     assert theorem_1.instance_of(theorem_1.hill(F(1, 10), R=25)) in evidence and "9/1000," not in evidence
 
 

@@ -21,6 +21,7 @@ from fedspec.client.sm3 import accumulate_ii
 from fedspec.client.sm3_delayed import sm3_ii_delayed
 from fedspec.plan import Plan
 from fedspec.readings import Idle
+from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decide, variables
@@ -119,14 +120,14 @@ def test_claims_are_about_the_rules(
     """With another rule in its place the claim does not come back with its verdict."""
     tested = claim(module, name)
     monkeypatch.setattr(importlib.import_module(place), rule, other)
-    assert tested().verdict is not tested.verdict
+    assert run_evidence(tested).verdict is not tested.verdict
 
 
 def test_the_integral_is_that_of_the_square(monkeypatch: pytest.MonkeyPatch) -> None:
     """With another one typed Definition 1's instance is not shown."""
     module = importlib.import_module("fedspec_proofs.fedada2.claims.student_t")
     monkeypatch.setattr(module, "integral", lambda a, log: log((1 - a) / a) - (1 - 2 * a))
-    assert claim("student_t", "heavy_tailed")().verdict is Verdict.UNKNOWN
+    assert run_evidence(claim("student_t", "heavy_tailed")).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -159,20 +160,20 @@ def test_lemma_28_falls_by_the_algorithm_s_own_denominator(monkeypatch: pytest.M
         return type(state)(x=state.x - eta_l * np.sign(g), m=state.m, v=state.v, v_hat=state.v_hat, t=state.t + 1)
 
     monkeypatch.setattr(module, "admu", signs)
-    assert claim("delayed_adam", "lemma")().verdict is Verdict.UNKNOWN
+    assert run_evidence(claim("delayed_adam", "lemma")).verdict is Verdict.UNKNOWN
 
 
 def test_the_closed_form_of_adam_is_about_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module("fedspec_proofs.fedada2.claims.adams")
     monkeypatch.setattr(module, "admu", swapped(module.admu))
-    assert claim("adams", "closed_form")().verdict is Verdict.REFUTED
+    assert run_evidence(claim("adams", "closed_form")).verdict is Verdict.REFUTED
 
 
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_inductions_are_about_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sm3_inductions.BOTH, "SM3-II", over(LeastOfSets, accumulate_ii))
-    record = claim("sm3", "upper_bound")()
+    record = run_evidence(claim("sm3", "upper_bound"))
     assert record.verdict is Verdict.UNKNOWN, "a step that fails refutes the induction, not the claim"
     assert "counterexample" in record.evidence
 
@@ -199,7 +200,7 @@ def test_searches_bite(
         return {k: factor * v for k, v in right.items()} if isinstance(right, dict) else factor * right
 
     monkeypatch.setattr(module, name, smaller)
-    assert claim(*tested)().verdict is Verdict.REFUTED
+    assert run_evidence(claim(*tested)).verdict is Verdict.REFUTED
 
 
 def test_the_printed_bound_of_theorem_20_in_numbers() -> None:
@@ -382,7 +383,7 @@ def test_the_repaired_bounds_need_more_than_their_third_term(
         return {name: part for name, part in bounds.terms(s, k, by, D).items() if name == "Psi3/Psi6"}
 
     monkeypatch.setattr(runs, "terms", third)
-    assert claim(module, name)().verdict is Verdict.REFUTED
+    assert run_evidence(claim(module, name)).verdict is Verdict.REFUTED
 
 
 def test_double_sums() -> None:

@@ -15,6 +15,7 @@ from fedspec.arith import Vector
 from fedspec.client.momentum import momentum, nesterov
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import NovaWeights, Solver
+from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Verdict
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose, Tape
@@ -104,7 +105,7 @@ def test_with_another_rule_a_claim_is_refuted(
     monkeypatch: pytest.MonkeyPatch, place: str, name: str, other: Any, id: str
 ) -> None:
     monkeypatch.setattr(importlib.import_module(place), name, other)
-    assert of_id(id)().verdict is Verdict.REFUTED
+    assert run_evidence(of_id(id)).verdict is Verdict.REFUTED
 
 
 @pytest.mark.long
@@ -133,7 +134,7 @@ def test_with_another_rule_a_refutation_is_none(
     claim = of_id(id)
     assert claim.verdict is Verdict.REFUTED
     monkeypatch.setattr(importlib.import_module(place), name, other)
-    assert claim().verdict is not Verdict.REFUTED
+    assert run_evidence(claim).verdict is not Verdict.REFUTED
 
 
 def spread(problem: QuadraticClients, w: Vector, beta2: Fraction, x: Vector) -> Fraction:

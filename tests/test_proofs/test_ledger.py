@@ -11,7 +11,8 @@ import pytest
 
 from fedspec.papers import PAPERS
 from fedspec_proofs import ledger, stored
-from fedspec_proofs.claim import CLOSE, UNDOUBTED, Claim, Engine, Extent, Record, Severity, Verdict
+from fedspec_proofs.chain import UNDOUBTED
+from fedspec_proofs.claim import CLOSE, Claim, Engine, Extent, Record, Severity, Verdict
 from fedspec_proofs.engines.search import HALF
 
 pytestmark = [pytest.mark.long, pytest.mark.table(10)]
@@ -55,7 +56,7 @@ NUMBERED: dict[str, dict[str, str]] = {
         "corollary": "Corollary 1, Corollary 2, Corollary 3",
     },
 }
-"""What the papers number, read off their texts."""
+"""Numbers of the papers' statements, read off their texts."""
 
 HOLDS = (
     Verdict.PROVED,
@@ -107,7 +108,7 @@ def test_every_numbered_statement_has_a_row(paper: str) -> None:
 
 
 def test_the_counter_of_fedada2_has_no_gap() -> None:
-    """What is missing from the table above would leave one."""
+    """Numbers that are missing from the table above would leave a gap."""
     found = [int(n) for kind, labels in NUMBERED["fedada2"].items() if kind != "assumption" for n in _numbers(labels)]
     assert sorted(found) == list(range(1, 31))
 
@@ -213,7 +214,7 @@ SIZES = re.compile(r"\d+ expressions vanish identically; sizes: ((, )?[\w|]+ (=|
 
 @pytest.mark.parametrize("paper", SAY_SIZES)
 def test_an_identity_at_sizes_only_is_not_proved(paper: str) -> None:
-    """Where all that was expanded is labelled by sizes, as in m = 2, m = 3, there is no general argument beside it."""
+    """Sizes in all labels of an expansion, as in m = 2, m = 3, mean that there is no general argument beside it."""
     for id, claim in CLAIMS.items():
         if claim.paper == paper and SIZES.fullmatch(STORED[id].evidence):
             assert claim.verdict is Verdict.PROVED_AT_SIZES, id

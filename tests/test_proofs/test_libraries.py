@@ -1,4 +1,4 @@
-"""One text, any library: the rules of clients and servers take a vector or a stack of clients, in any array library."""
+"""Array libraries of one text: the rules of clients and servers take a vector or a stack of clients in any library."""
 
 from __future__ import annotations
 

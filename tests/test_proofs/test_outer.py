@@ -51,7 +51,7 @@ def test_rounds_that_are_run_come_closer_as_certified_and_need_nearly_all_of_it(
 
 
 def radius(r: Outer, c: float) -> float:
-    """How far a state of clients F_i = c x^2 / 2 gets in the long run."""
+    """Growth per round of a state with clients F_i = c x^2 / 2, in the long run."""
     return float(np.abs(np.linalg.eigvals(linear(r, [[c] * r.tau] * r.n))).max())
 
 

@@ -1,5 +1,5 @@
-"""What is printed is what runs: every equation of a local solver's or a server's rule, under every reading, is
-interpreted in fractions and compared with the rule.
+"""Printed equations of a local solver's or a server's rule, under every reading, are interpreted in fractions and
+compared with the rule.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ SCALINGS: dict[str, Any] = {
     "constant": lambda low, high: lambda length: 1,
     "clip": lambda low, high: lambda length: min(max(length, low), high),
 }
-"""What phi is, by the name of its reading."""
+"""Function phi, by the name of its reading."""
 
 ORTHOGONALISED = RULES["fedspec.client.muon.newton_schulz"]
-"""What makes Muon's O of u."""
+"""Rule that makes Muon's O of u."""
 
 OF_THE_ANCHOR = {"feddyn.y": {"x": "anchor"}}
 

@@ -150,7 +150,7 @@ def test_too_few_instances_show_nothing() -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_climbing_beats_chance() -> None:
-    """One point in 17^4 is worst; random draws would meet it once in 80 000."""
+    """Worst point of 17^4; random draws would meet it once in 80 000."""
 
     def point(choose: Choose) -> list[int]:
         return [choose.whole(0, 16) for _ in range(4)]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fedspec.client.sgd import sgd
+from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Claim, Engine, Extent, Finding, Severity, Sharpness, Source, Verdict, claim, false
 from fedspec_proofs.engines import enclosure, exact, expectation, moments
 from fedspec_proofs.engines.algebra import Statement, decide
@@ -72,9 +73,9 @@ def a_claim(finding: Finding, engine: Engine = Engine.SMT) -> Claim:
 
 
 def test_a_proof_that_nothing_confirms_is_none() -> None:
-    lonely = a_claim(Finding(Verdict.PROVED, "by z3"))()
+    lonely = run_evidence(a_claim(Finding(Verdict.PROVED, "by z3")))
     assert lonely.verdict is Verdict.UNKNOWN and "no second engine" in lonely.evidence
-    assert a_claim(Finding(Verdict.PROVED, "every case"), Engine.EXACT)().verdict is Verdict.PROVED
+    assert run_evidence(a_claim(Finding(Verdict.PROVED, "every case"), Engine.EXACT)).verdict is Verdict.PROVED
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_a_proof_that_nothing_confirms_is_none() -> None:
     ],
 )
 def test_nothing_is_checked_that_does_not_say_what_it_sees(engine: Engine, sharpness: Any, verdict: Verdict) -> None:
-    assert a_claim(Finding(Verdict.CHECKED, "searched", sharpness=sharpness), engine)().verdict is verdict
+    assert run_evidence(a_claim(Finding(Verdict.CHECKED, "searched", sharpness=sharpness), engine)).verdict is verdict
 
 
 def test_a_proof_at_sizes_names_them_and_no_other_claim_does() -> None:
@@ -98,7 +99,7 @@ def test_a_proof_at_sizes_names_them_and_no_other_claim_does() -> None:
         made = claim("paper.a", statement="a", source=OURS, engine=Engine.EXACT, verdict=verdict, sizes=sizes)
         return made(lambda: Finding(Verdict.PROVED, "every case"))
 
-    assert at(Verdict.PROVED_AT_SIZES, "d = 1")().verdict is Verdict.PROVED_AT_SIZES
+    assert run_evidence(at(Verdict.PROVED_AT_SIZES, "d = 1")).verdict is Verdict.PROVED_AT_SIZES
     for verdict, sizes in ((Verdict.PROVED_AT_SIZES, ""), (Verdict.PROVED, "d = 1"), (Verdict.CHECKED, "d = 1")):
         with pytest.raises(ValueError, match=r"paper\.a"):
             at(verdict, sizes)
@@ -149,7 +150,7 @@ def test_a_claim_that_does_not_say_it_is_refused(
 def test_a_false_variant_knows_what_it_spoils() -> None:
     true = a_claim(Finding(Verdict.PROVED, ""), Engine.EXACT)
     spoiled = false("paper.b", of=true, statement="b")(lambda: Finding(Verdict.REFUTED, "1 > 0"))
-    assert spoiled.false_of == "paper.a" and spoiled.verdict is Verdict.REFUTED and spoiled().seconds >= 0
+    assert spoiled.false_of == "paper.a" and spoiled.verdict is Verdict.REFUTED and run_evidence(spoiled).seconds >= 0
 
 
 def test_identities_hold_twice() -> None:

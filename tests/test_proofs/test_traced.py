@@ -38,7 +38,8 @@ SAMPLE = [
     "server.yogi.yogi-moments-inside-momentum",
     *(label for label in CANONICAL if label.partition("/")[0] in {"fedavg", "scaffold", "afga", "fedbuff"}),
 ]
-"""What jax computes whenever the tests are run; of the rest, in all readings, `make outside` has its share."""
+"""Calls that jax computes in every run of the tests; `make outside` runs a share of the other calls, in all readings.
+"""
 
 STEP = 1e-6
 
@@ -64,7 +65,7 @@ PARTS = 24
 
 
 def shifted(t: Traced, by: float, seed: int = 0) -> Any:
-    """What a function is differentiated by, some of it further along one direction."""
+    """Arguments that a function is differentiated by, shifted along one direction."""
     rng = np.random.default_rng(seed)
 
     def shift(leaf: Any) -> Any:
@@ -86,7 +87,7 @@ def lanes(t: Traced) -> Any:
 
 
 def told(label: str, by: str) -> Any:
-    """Whether the page says that this cannot be traced."""
+    """True if the page says that this cannot be traced."""
     return by in exceptions().get(label, ())
 
 

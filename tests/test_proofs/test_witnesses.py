@@ -24,7 +24,7 @@ def point(choose: Choose) -> Point:
 
 
 def sides(p: Point) -> Any:
-    """One point in 17^4 is worst, and climbing finds it; the last term is needed there alone."""
+    """Sides with one worst point in 17^4, which climbing finds; the last term is needed there alone."""
     return [(Fraction(100 - sum(abs(k - 11) for k in p)), {"most": Fraction(99), "last": Fraction(1)})]
 
 
@@ -34,7 +34,7 @@ SPOILED: Inequality[Point] = Inequality(point, TOP, lambda p: [(left, Fraction(9
 
 
 def ran(inequality: Inequality[Point], known: Book | None = None) -> tuple[Finding, Book, int]:
-    """What came out, the book, and how many instances were made."""
+    """Finding, book, and number of instances."""
     made = [0]
 
     def counted(choose: Choose) -> Point:

@@ -18,6 +18,7 @@ import sympy
 from fedspec.catalogue import CATALOGUE
 from fedspec.plan import Message
 from fedspec_proofs import ledger
+from fedspec_proofs.chain import run_evidence
 from fedspec_proofs.claim import Verdict
 from fedspec_proofs.engines.worst_case import certificates
 from fedspec_proofs.engines.worst_case.attained import Attained, share
@@ -302,7 +303,7 @@ def test_what_is_tight_is_not_when_its_right_side_is_larger(monkeypatch: pytest.
     """The verdict is read off the functions that are stored, not written down."""
     id = "fednova.scaffold-contracts"
     tight = ledger.find(id)
-    assert tight().verdict is Verdict.TIGHT
+    assert run_evidence(tight).verdict is Verdict.TIGHT
     wider = {
         name: replace(case, make=lambda eta, make=case.make: make(eta).within(Fraction(2)))
         for name, case in certificates.CERTIFIED[id].items()
@@ -314,7 +315,7 @@ def test_what_is_tight_is_not_when_its_right_side_is_larger(monkeypatch: pytest.
 def test_a_rule_that_breaks_the_claim_is_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     """The multipliers are put to the rule as it is; to a slightly longer step they may apply as well."""
     id = "fednova.eq-91-fedprox"
-    assert ledger.find(id)().verdict is Verdict.CERTIFIED
+    assert run_evidence(ledger.find(id)).verdict is Verdict.CERTIFIED
     method: Any = CATALOGUE["fednova"].run
     server = method.server
 
@@ -324,7 +325,7 @@ def test_a_rule_that_breaks_the_claim_is_not_certified(monkeypatch: pytest.Monke
 
     changed = replace(CATALOGUE["fednova"], run=replace(method, server=farther))
     monkeypatch.setitem(CATALOGUE, "fednova", changed)
-    assert ledger.find(id)().verdict is Verdict.UNKNOWN
+    assert run_evidence(ledger.find(id)).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.table(1)
@@ -350,7 +351,7 @@ def test_a_round_with_noise_needs_what_is_said_of_the_noise() -> None:
 
 
 def test_pepit_finds_the_same_worst_case() -> None:
-    """Of gradient descent, from |x - x*| <= 1."""
+    """Worst case of gradient descent, from |x - x*| <= 1."""
     from PEPit import PEP
     from PEPit.functions import SmoothStronglyConvexFunction
 

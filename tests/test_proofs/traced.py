@@ -48,7 +48,7 @@ class Traced:
 
 @cache
 def exceptions() -> dict[str, tuple[str, ...]]:
-    """What the page says cannot be traced, and by what; each line has its cause."""
+    """Rows of the page that cannot be traced, and by what; each line has its cause."""
     table = PAGE.read_text().partition("<!-- traced -->")[2].partition("<!-- end -->")[0]
     return {m["what"]: tuple(m["under"].strip().split(", ")) for m in _LINE.finditer(table)}
 

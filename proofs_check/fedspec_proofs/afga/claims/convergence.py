@@ -16,8 +16,7 @@ import numpy as np
 from fedspec_proofs.afga.claims.assembly import sum_of_steps
 from fedspec_proofs.afga.kit.explicit import Setting, sampled
 from fedspec_proofs.afga.kit.networks import DRAWN
-from fedspec_proofs.chain import SUMMED
-from fedspec_proofs.claim import AFGA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import AFGA, SUMMED, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines.certificate import adds_up
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.kit.adding import confirmed, in_setting

@@ -106,7 +106,7 @@ def fedavg_has_no_mean() -> Finding:
     """
     found = identities({f"|S| = {N}": _one_step(N) for N in (1, 2, 3)}, instances=10)
     apart = decide(_apart)
-    if not found.verdict is apart.verdict is no_mean().verdict is Verdict.PROVED:
+    if not found.verdict is apart.verdict is no_mean.body().verdict is Verdict.PROVED:
         return found if found.verdict is not Verdict.PROVED else Finding(Verdict.UNKNOWN, apart.evidence)
     x, eta_l = exact.vector(1), F(1, 2)
     ends = [abs(fedavg_round(x, eta_l, [[exact.vector(xi)]])[0]) for xi in (-1, 1)]
@@ -181,7 +181,9 @@ def constant_repaired() -> Finding:
         Verdict.PROVED if inside else Verdict.REFUTED,
         f"Cauchy at most {float(cauchy):.4f}; normal at most {float(normal):.4f} (P(|xi| > sigma) < 1/2)",
         {
-            "sigma <= 1": Dropped(constant().verdict is Verdict.REFUTED, "sigma = 10^12: claim proposition-10-ii-b"),
+            "sigma <= 1": Dropped(
+                constant.body().verdict is Verdict.REFUTED, "sigma = 10^12: claim proposition-10-ii-b"
+            ),
             "eps >= 1/10": Dropped(bool(small > 2), f"eps = 10^-4: the first term alone is {float(small):.3f}"),
         },
     )

@@ -14,8 +14,7 @@ from typing import Any
 from fedspec.algorithms.fednova import FedNova
 from fedspec.problems.quadratic import QuadraticClients
 from fedspec.readings import Solver, TauEff
-from fedspec_proofs.chain import SUMMED
-from fedspec_proofs.claim import FEDNOVA, Engine, Extent, Finding, Source, Verdict, claim
+from fedspec_proofs.claim import FEDNOVA, SUMMED, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.algebra import Statement, decided
 from fedspec_proofs.engines.certificate import adds_up
