@@ -113,7 +113,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def choice() -> Callable[[str, list[pytest.Item]], list[pytest.Item]]:
-    """What chooses the cases of a profile, for the tests of it."""
+    """Function that chooses the cases of a profile, for the tests of it."""
     return chosen
 
 
@@ -126,7 +126,7 @@ def never_run(request: pytest.FixtureRequest) -> set[str]:
 
 
 def pytest_collection_finish() -> None:
-    """What stands now stands to the end: no collection of garbage looks at it again, which would take a second."""
+    """Freeze the objects that exist now: a collection of garbage that looked at them again would take a second."""
     gc.freeze()
     gc.enable()
     # What judges makes small objects by the million, and few that only a collection frees: a twentieth of the time.
@@ -135,7 +135,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def long_runs_check_no_shapes(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where a rule runs thousands of times, checking its shapes takes up to half of the time: others check them.
+    """Switch the checks of shapes off where a rule runs thousands of times: they take up to half of the time.
 
     The judge's own tests are about what is said of wrong rules, by the thousand.
     """

@@ -54,7 +54,7 @@ MODULES = {
 
 
 def ways_of(name: str) -> list[str]:
-    """Those that take such a module on a GPU."""
+    """Ways that take such a module on a GPU."""
     chain, image = name in ("linear", "two layers", "tanh"), name == "image"
     others = {"compiled": False, "layered": chain, "channels_last": image}
     return [way for way in WAYS if others.get(way, True)]
@@ -145,7 +145,7 @@ def test_whole_runs_by_the_fused_kernel(algorithm: str) -> None:
 @needs_triton
 @pytest.mark.parametrize("clients", [1, 100, 3000])
 def test_many_clients_by_the_fused_kernel(clients: int) -> None:
-    """Of the benchmark's sizes, as the layers that are written out; every row is written."""
+    """Clients of the benchmark's sizes, as the layers that are written out; every row is written."""
     torch.manual_seed(1)
     module = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
     inputs, targets = torch.randn(clients, 40, 64), torch.randint(10, (clients, 40))

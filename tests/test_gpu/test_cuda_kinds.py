@@ -43,7 +43,7 @@ class Moved(Plain):
 
 @cache
 def wanted(name: str) -> Tensor | None:
-    """Where the plain loop ends there; None: torch refuses it."""
+    """Model after the plain loop on the GPU; None: torch refuses it."""
     try:
         return fedavg(Moved(KINDS[name])).cpu()
     except RuntimeError:
@@ -51,7 +51,7 @@ def wanted(name: str) -> Tensor | None:
 
 
 def ended(name: str, way: str | None) -> tuple[Tensor, Tensor] | str:
-    """Where a run began and ended; or what a refusal says."""
+    """First and last model of a run; or the message of a refusal."""
     module, loss, data = made_there(KINDS[name])
     try:
         fed = Federation(module, loss, data, batch_size=2, shuffled=False, way=way, statistics="kept")

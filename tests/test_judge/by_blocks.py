@@ -53,7 +53,7 @@ def _by_itself(function: Callable[..., Any], blocks: tuple[slice, ...]) -> Calla
 
 
 def _alone(value: Any, at: slice, d: int) -> Any:
-    """One block of what is a model's worth, alone or as a row; all of anything else."""
+    """Block of a value with as many numbers as the model, alone or as a row; other values whole."""
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{f.name: _alone(getattr(value, f.name), at, d) for f in fields(value)})
     if isinstance(value, np.ndarray) and value.shape[-1:] == (d,):

@@ -1,4 +1,4 @@
-"""What tests need that judge or diagnose a subject which they write or edit."""
+"""Helpers of tests that judge or diagnose a subject which they write or edit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def offer_of(algorithm: str, level: str, reading: str = "", **more: object) -> O
 
 
 def setting_at(algorithm: str, level: str = "server", dtype: str = "float64", **more: object) -> Setting:
-    """What that offer is judged on, with something pinned."""
+    """Setting in which that offer is judged, with some fields pinned."""
     return replace(setting_of(offer_of(algorithm, level), dtype), **more)  # type: ignore[arg-type]
 
 

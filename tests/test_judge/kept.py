@@ -31,7 +31,7 @@ def failed(subject: InProcess, offer: Offer, law: str) -> Obligation:
 
 
 def of_mutant(name: str, law: str, algorithm: str) -> tuple[InProcess, Offer, CapsuleFiles]:
-    """What a mutant fails."""
+    """Subject, offer and capsule of a law that a mutant fails."""
     subject = InProcess(Mutated(find(name)))
     number = next(k for k, o in enumerate(subject.info.offers) if o.algorithm == algorithm)
     offer = subject.info.offers[number]

@@ -19,7 +19,7 @@ HERE = Deviation("fedavg.step", "round 2", 1, got=0.25, want=0.5, ratio=1e15)
 
 
 def asked(law: str, status: Status = Status.PASS, dtype: str = "float64", **more: Any) -> Obligation:
-    """One obligation; a failed one deviates at HERE unless told otherwise."""
+    """Obligation; a failed one deviates at HERE by default."""
     if status is Status.FAIL:
         more = {"deviation": HERE, **more}
     reads = law in all_laws() and all_laws()[law].reads_rule
@@ -27,7 +27,7 @@ def asked(law: str, status: Status = Status.PASS, dtype: str = "float64", **more
 
 
 def result(verdict: Conformity = Conformity.CONFORMS, *obligations: Obligation, **more: Any) -> Result:
-    """One line of the table, counted from its obligations."""
+    """Line of the table, counted from its obligations."""
     said = next((str(o.deviation) for o in obligations if o.status is Status.FAIL), "")
     _, passed, exercised, required = conclude([*obligations])
     r = Result(

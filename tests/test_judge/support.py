@@ -1,4 +1,4 @@
-"""What the tests of the judge share: the command, run as a user runs it, and the subjects of this folder."""
+"""Helpers of the judge's tests: the command, run as a user runs it, and the subjects of this folder."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FEW = 4
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended and what it said."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -81,7 +81,7 @@ def fedspec(
 
 
 def with_own(*arguments: str, cwd: Path, env: Mapping[str, str] | None = None, cases: int = 0) -> Ran:
-    """The same where files of own algorithms are read first; with few cases, if so asked, and failures as they come."""
+    """Run the command after files of own algorithms are read; with few cases, if asked, and failures as they come."""
     wide = {"COLUMNS": "200", **(env or {})}
     return _asked(_forks("own"), arguments, cwd, wide, (cases, True, False) if cases else None)
 
@@ -143,7 +143,7 @@ def hostile_command(*words: str) -> list[str]:
 
 
 def hostile(*words: str) -> str:
-    """The same as the judge takes it."""
+    """Hostile subject as the judge takes it."""
     return f"cmd:{shlex.join(hostile_command(*words))}"
 
 

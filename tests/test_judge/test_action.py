@@ -78,7 +78,7 @@ echo >> "$CALLS"
 
 
 def installed(folder: Path, requirements: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str], str]:
-    """How the step that installs ends, and what it calls Python with, a line each."""
+    """Exit code, Python calls (a line each) and errors of the step that installs."""
     (folder / "bin").mkdir()
     (folder / "bin" / "python").write_text(STUB)
     (folder / "bin" / "python").chmod(0o755)
@@ -148,7 +148,7 @@ def run(
 
 
 def judged(folder: Path, **inputs: str) -> tuple[dict[str, str], int]:
-    """What the step that judges puts out, and how the last step ends."""
+    """Outputs of the step that judges, and the exit code of the last step."""
     mine = (ROOT / "examples" / "mine.py").read_text(encoding="utf-8")
     (folder / "mine.py").write_text(mine, encoding="utf-8")
     (folder / "wrong.py").write_text(mine.replace("+ self.h", "- self.h"), encoding="utf-8")

@@ -39,7 +39,7 @@ CLAIMS = [
 EQUAL_WEIGHTS = {"fedit-weights-turned", "fedex-residual-uniform"}
 """Mistakes about weights, which are none where all are alike."""
 ALIKE = {"flora-weighs-both", "flora-alpha-kept", "fedex-weighs-products-alone", "fedex-no-sigma"}
-"""Of each two the second is what the first computes where all weights are alike."""
+"""Mutants whose rule computes the same as the original if all weights are alike."""
 PARTS = [pytest.param(m, id=m.id) for m in mutants()]
 
 
@@ -78,7 +78,7 @@ def test_a_function_has_three_mistakes_at_least() -> None:
 
 @pytest.mark.slow
 def test_every_law_sees_a_mistake_by_its_numbers() -> None:
-    """Of a rule that was edited, or of another rule, by other weights, under the claim of this one."""
+    """Judge a rule that was edited, or another rule, by other weights, under the claim of this one."""
     seen = {b.law.id for m in mutants() for b in found(m).broken if " is " in b.said}
     for rule, w in ((rule, w) for rule in FUNCTIONS for w in BOTH):
         claim = Claim(rule, w)
@@ -89,7 +89,7 @@ def test_every_law_sees_a_mistake_by_its_numbers() -> None:
 
 
 def test_a_mistake_is_far_from_a_rounding() -> None:
-    """Nothing that differs is nearer than the tolerance times a hundred."""
+    """Each difference is at least a hundred times the tolerance."""
     least = 1.0
     for m in mutants():
         claim = Claim(m.rule)
@@ -228,7 +228,7 @@ def test_names_in_any_spelling() -> None:
 
 
 def told(*arguments: str) -> str:
-    """What the command prints, where it ends as it should."""
+    """Output of the command, if it ends as it should."""
     ran = inside("adapters", *arguments)
     assert ran.code == 0, ran
     return ran.out

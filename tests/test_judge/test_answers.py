@@ -56,7 +56,7 @@ MENDED = {
     '- h["mu"] * anchor)': '+ h["mu"] * (x - anchor))',
     "/ sum(s)": "/ len(s)",
 }
-"""What is wrong in each rule, and what would be right."""
+"""Right text by the wrong text of each rule."""
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def test_every_law_holds_a_word() -> None:
 
 
 def strangers(word: applicability.Word) -> list[str]:
-    """Where parts of a word were made, but for `laws.applicability`."""
+    """Modules other than `laws.applicability` in which parts of a word were made."""
     held = [cell.cell_contents for cell in word.answer.__closure__ or ()]
     parts = [p for h in held for p in (h.values() if isinstance(h, dict) else h if isinstance(h, tuple) else [h])]
     made = word.answer.__module__
@@ -115,7 +115,7 @@ def _case(name: str, **hyper: float) -> symmetries.Scenario:
 
 
 def test_each_answer_has_words() -> None:
-    """Whoever is asked, and whoever is not, reads why."""
+    """Reason in words for each law and offer, asked or not."""
     for offer in SUBJECT.info.offers[:: 1 + len(SUBJECT.info.offers) // 60]:
         here = setting_of(offer)
         for law in all_laws().values():

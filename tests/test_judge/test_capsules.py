@@ -42,7 +42,7 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.measure.verdict import Status
 
 LINES = 15
-"""How long a script may be, so that it is read at a glance."""
+"""Largest number of lines of a script, so that it is read at a glance."""
 
 
 def with_options(algorithm: str, options: dict[str, str]) -> Iterator[Offer]:

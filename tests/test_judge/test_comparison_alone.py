@@ -35,7 +35,7 @@ from fedspec_suite.measure.verdict import Conformity, Obligation, Status
 pytestmark = pytest.mark.table(20)
 
 COMPARISON = "follows-x,far-numbers,far-rounds"
-"""Those laws of it that no mistake gets by; far-coordinates and far-clients cost most of the time."""
+"""Laws of the comparison that catch every mistake; far-coordinates and far-clients cost most of the time."""
 
 
 def asked(subject: object, seed: int = 0) -> list[Obligation]:
@@ -87,7 +87,7 @@ def test_the_dangers_of_a_rule_are_read_off_a_run_of_it(algorithm: str, level: s
 
 
 def voted(*places: float, dtype: str = "float32", x: float = 0.0) -> tuple[Bench, Scenario]:
-    """One round of Krum, whose changes lie on a line."""
+    """Round of Krum whose changes lie on a line."""
     offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("krum", "server"))
     s = setting_of(offer, dtype)
     case = Case("krum", "server", s.reading, dict(s.options), dtype, {"w": np.array([x], dtype)}, {"eta": 1.0, "f": 1})

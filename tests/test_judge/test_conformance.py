@@ -159,9 +159,10 @@ def test_what_an_offer_failed_is_kept_and_is_of_that_offer() -> None:
 
 @pytest.mark.parametrize("row", BAD, ids=conformance.offer)
 def test_the_specification_passes_what_a_package_failed(row: dict[str, Any]) -> None:
-    """Whoever plays one again meets today's laws: one that today's rules do not keep is no longer evidence.
+    """Replay a stored failure on the specification under today's laws: a law that today's rules break is no longer
+    evidence.
 
-    What a reading asks of numbers that cannot be set is a matter of the offer, whoever computes.
+    A reading's demand on numbers that cannot be set is a matter of the offer, whoever computes.
     """
     kept = read(conformance.CAPSULES / row["capsule"])
     spec: Subject = with_buffers.SUBJECT if kept.offer.buffers else reference.SUBJECT

@@ -1,4 +1,4 @@
-"""What is not offered is not required, not exercised, and above all not passed."""
+"""Laws of a quantity that is not offered are not required, not exercised, and above all not passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What laws with one strategy share: each case is drawn once, and every law sees what it would have drawn itself."""
+"""Cases that laws with one strategy share: each is drawn once, and every law sees the case that it would have drawn
+itself."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ def test_a_law_sees_the_same_cases_whether_they_were_drawn_before_or_not(refuses
 
 @pytest.mark.parametrize("refuses", [large, odd])
 def test_what_a_law_did_not_pass_is_not_kept(refuses: Any) -> None:
-    """What is drawn after a case that is not passed depends on it."""
+    """Draws after a case that is not passed depend on it."""
     drawn: dict[Hashable, list[bytes]] = {}
     outcome(drawn, refuses)
     assert not drawn

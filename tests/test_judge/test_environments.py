@@ -88,7 +88,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Of its own and gone afterwards: an environment with torch takes a gigabyte."""
+    """Folder that is deleted afterwards: an environment with torch takes a gigabyte."""
     with tempfile.TemporaryDirectory() as name:
         yield Path(name)
 

@@ -52,9 +52,9 @@ def test_the_guide_says_what_every_intermediate_is() -> None:
 
 
 def test_every_adapter_of_the_folder_is_judged() -> None:
-    """Those of ``asked`` are what public threads ask about: docs/answers.md says what each is.
+    """Compare the adapters of the folder with the ones that tests judge.
 
-    Those of the tutorial, of buffers and of what rounds inside are judged where their pages are run.
+    docs/answers.md runs ``asked``; the pages of the tutorial, of buffers and of internal rounding run the other ones.
     """
     adapters = {p.stem for p in (ROOT / "examples").glob("*.py") if "SubjectInfo" in p.read_text(encoding="utf-8")}
     assert adapters == {*PYTHON, "asked", "mine", "my_fedadam", "torch_adam", "outer_step", "state_dict", "torch_muon"}

@@ -155,7 +155,7 @@ def test_a_wrong_intermediate_is_named_where_the_model_is_right() -> None:
 
 
 def agreed(subject: Behind, *names: str) -> list[str]:
-    """What is said of a server of FedDyn where these mutants are looked at, in stages of one each."""
+    """Explanations of a server of FedDyn if these mutants are candidates, in stages of one each."""
     offer = subject.info.offers[0]
     setting = setting_of(offer)
     bench, known = bench_of(InProcess(subject), offer, setting), known_of(setting)

@@ -1,4 +1,4 @@
-"""Who is right is not found wrong: the specification where its numbers cancel, and a sample of ``make soak``."""
+"""Right subjects are not found wrong: the specification where its numbers cancel, and a sample of ``make soak``."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from fedspec_suite.mutants import Mutant, Mutated
 pytestmark = pytest.mark.table(1)
 
 FOLLOWS = [law for law in LAWS.values() if law.reads_rule and law.id != "follows-tie"]
-"""Those that take any scenario: a tie is one of its own."""
+"""Laws that take any scenario: a tie is a scenario of its own."""
 
 
 def offers(*levels: Level) -> list[Offer]:
-    """Those of the specification at some levels."""
+    """Offers of the specification at some levels."""
     return [o for o in SUBJECT.info.offers if o.level in levels]
 
 

@@ -39,7 +39,7 @@ QUICK = ("sgd in float16", "tau or 1e-3", "at most twenty clients", "a limit of 
 
 
 def found(name: str) -> Deviation | None:
-    """What the law that must see a gated flaw finds."""
+    """Deviation that the law finds which must see a gated flaw."""
     law, subject = GATES[name]
     (o,) = judge_offer(InProcess(subject), subject.info.offers[0], law=law, cases=32)
     assert o.status in {Status.PASS, Status.FAIL}, o.reason
@@ -93,7 +93,7 @@ def test_a_shrunk_case_says_what_it_takes() -> None:
 @pytest.mark.parametrize(("algorithm", "level"), [("fedavg", "server"), ("fedavg", "round"), ("fedbuff", "trace")])
 @pytest.mark.parametrize("least", [1, 5])
 def test_no_more_local_steps_are_named_than_it_takes(algorithm: str, level: str, least: int) -> None:
-    """Who is wrong whenever somebody takes so many steps is not said to be wrong where somebody takes eighteen."""
+    """Subject that is wrong whenever a client takes so many steps: the report doesn't name eighteen steps instead."""
 
     def deviates(s: Scenario) -> None:
         if extent_of(s)["steps"][1] >= least:

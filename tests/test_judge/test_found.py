@@ -111,7 +111,7 @@ print(json.dumps([str(one.verdict), one.exercised]))
 
 
 def ran(script: str, *arguments: str, **environment: str) -> Any:
-    """What a script prints, in a process of its own: adapters put stand-ins where modules are."""
+    """Output of a script in a process of its own: adapters put stand-ins in the place of modules."""
     path = ":".join(str(HOME / "examples" / folder) for folder in ("found", "diloco", "lora"))
     told = {**os.environ, "PYTHONPATH": path, **environment}
     done = subprocess.run(

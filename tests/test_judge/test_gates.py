@@ -1,4 +1,4 @@
-"""Where a subject follows the claim in small cases and deviates beyond them, the feature that decides is said."""
+"""Feature that decides: a subject follows the claim in small cases, deviates beyond them, and the report names it."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_cases_in_which_nothing_moves_are_not_held_out() -> None:
 
 
 def test_new_clients_stand_for_those_who_come_back() -> None:
-    """Where N is told, no number is beyond it; what was sent stays."""
+    """Numbers of new clients stay within N, if N is known; the changes stay."""
     for name in ("fedavg", "feddyn"):
         long = next(s for s in held_out(setting(name, "server")) if len(s.events) > 1)
         made = held_out_module.newcomers(long)

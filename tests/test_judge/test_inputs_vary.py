@@ -30,7 +30,7 @@ from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Status
 
 Inputs: TypeAlias = Mapping[str, Any]
-"""What a rule reads of one participant of one event, by name."""
+"""Inputs of a rule by name, for one participant of one event."""
 
 
 def inputs(s: Scenario) -> Iterator[Inputs]:
@@ -115,7 +115,7 @@ DETERMINED: Mapping[tuple[str, str], tuple[Callable[[Setting], bool], str]] = {
     ("version", "event"): (_one_version, "every arrival makes a version"),
     ("event", "version"): (_one_version, "every arrival makes a version"),
 }
-"""Which input determines which: (what is determined, by what) -> in which settings, and why that is right."""
+"""Inputs that determine another one: (determined input, by which) -> in which settings, and why that is right."""
 
 ROWS = (
     *(

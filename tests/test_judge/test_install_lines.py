@@ -23,7 +23,7 @@ PROJECTS = {
     place: tomllib.loads((ROOT / place / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for place in SOURCES.values()
 }
-"""Of each distribution its table ``[project]``, by where its source is."""
+"""Table ``[project]`` of each distribution, by the place of its source."""
 
 WHEEL = f"fedspec-{PROJECTS['.']['version']}-py3-none-any.whl"
 READ = ("*.md", "*/*.md", ".ci/*", ".github/**/*", "Makefile", "constraints.txt", "pyproject.toml", "*/pyproject.toml")
@@ -45,11 +45,11 @@ RUN_BY = {
     ("pipx", "wheel"): "test_a_line_of_each_kind_installs_the_command",
     ("pip", "wheel"): "scripts/wheel_smoke.sh",
 }
-"""What runs each kind of line: make outside, or make wheel."""
+"""Test or script that runs each kind of line: make outside, or make wheel."""
 
 
 def asked(tool: str, rest: str) -> list[str]:
-    """What such a line has installed: its requirements, without options and what stands behind them."""
+    """Requirements that such a line installs, without options and text behind them."""
     words = re.findall(r"-\S+|'[^']*'|\"[^\"]*\"|[^\s()]+", rest)
     found: list[str] = []
     while words:
@@ -74,7 +74,7 @@ def files() -> Iterator[Path]:
 
 
 def lines() -> list[tuple[str, str, str]]:
-    """Of each line that installs something: where it stands, with what it installs, and what."""
+    """Place, installer and requirements of each line that installs something."""
     said = [("to_install", to_install("suite")), ("to_install", to_install("simulate", "fedspec-torch"))]
     said += [(str(p.relative_to(ROOT)), p.read_text(encoding="utf-8", errors="replace")) for p in files()]
     found = [(where, m[1], m[2]) for where, text in said for m in INSTALLS.finditer(text)]
@@ -83,10 +83,10 @@ def lines() -> list[tuple[str, str, str]]:
 
 
 def kind(tool: str, requirement: str) -> tuple[str, str] | None:
-    """How a line installs fedspec; nothing if it is about something else.
+    """Installer and origin of fedspec in a line; None if the line is about another package.
 
     Raises:
-        AssertionError: it takes fedspec from where it is not.
+        AssertionError: it takes fedspec from a place where it is not.
     """
     if (ours := FROM.fullmatch(requirement)) is not None:
         place = ours["place"] or SOURCES[ours["name"].replace("_", "-")]
@@ -154,7 +154,7 @@ def test_the_distributions_are_of_one_version_and_ask_for_each_other_by_it() -> 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a clone holds of the packages, with the wheel beside it."""
+    """Packages of a clone, with the wheel beside them."""
     folder = tmp_path_factory.mktemp("source")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for package in project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:

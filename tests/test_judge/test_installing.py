@@ -1,4 +1,4 @@
-"""What installs into an environment: uv as pip is set to, else pip; several at a time, judged meanwhile."""
+"""Installers of an environment: uv as pip is configured, else pip; several at a time, judged meanwhile."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ def lines(told: Callable[..., None]) -> None:
 def test_where_there_is_no_terminal_lines_are_printed(
     patience: float, printed: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What takes long at once, what counts every while, and each law not at all."""
+    """Print long steps at once, counts every while, and no line for each law."""
     monkeypatch.setattr(terminal, "PATIENCE", patience)
     with terminal.spinner() as told:
         lines(told)

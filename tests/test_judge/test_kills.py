@@ -1,4 +1,4 @@
-"""Who kills which mutant: the comparison with the rule all of them, and some property each."""
+"""Kills by mutant: the comparison with the rule kills all mutants, and some property kills each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def noticed(**more: str) -> Mutant:
 
 
 def cells(name: str, number: int) -> mutant_runs.MutantResult:
-    """What becomes of one mutant on one offer."""
+    """Results of one mutant on one offer."""
     return mutant_runs.ask(number, [name], tuple(all_laws()), seed=0, count=4)[name]
 
 
@@ -102,7 +102,7 @@ def test_offers_are_those_that_claim_what_is_edited() -> None:
 
 
 def living(names: Iterable[str], laws: Sequence[str]) -> set[str]:
-    """Those of the mutants that none of the laws kills on any offer."""
+    """Mutants that none of the laws kills on any offer."""
     left = set(names)
     on = {name: set(mutant_runs.offers_of(MUTANTS[name])) for name in left}
     for law in map(all_laws().__getitem__, laws):

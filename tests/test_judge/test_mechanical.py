@@ -58,7 +58,8 @@ def test_an_anchor_that_follows_is_named() -> None:
 
 
 def test_what_is_at_hand_is_what_the_run_has_there() -> None:
-    """Nothing that is assigned later, nothing of another kind; and who watched before watches again."""
+    """Names at hand are those of the run: not assigned later, of the same kind; and an earlier trace function is
+    restored."""
     of = setting_of(Offer("adam", "client", "kingma-2015"))
     known = known_of(of)
     rule: Any = adam
@@ -93,7 +94,7 @@ def test_to_look_changes_nothing() -> None:
 
 @pytest.mark.parametrize("algorithm", ["sm3-ii", "scaffold", "afga", "fedbuff", "fednova-solvers", "fed-lamb", "cafga"])
 def test_every_mechanical_edit_is_a_text_that_differs(algorithm: str) -> None:
-    """One that is no Python would break the diagnosis of whoever gets that far."""
+    """Edits that are no Python would break the diagnosis that gets that far."""
     a = CATALOGUE[algorithm]
     edits = known_of(setting_of(Offer(algorithm, a.levels[-1], a.readings_at(a.levels[-1])[0].name))).mechanical
     assert len(edits) > 100

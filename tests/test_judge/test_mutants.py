@@ -34,7 +34,7 @@ EQUIVALENT: dict[str, str] = {
     # Four clients at most take part in the cases that a diagnosis looks at.
     "trimmed-mean-clipped": "it deviates only from 5 clients on",
 }
-"""What else a diagnosis may say of a mutant: a reading or rule that gives the same numbers; a tie is in no sample."""
+"""Other words that a diagnosis may give a mutant: a reading or rule with the same numbers; a tie is in no sample."""
 
 SAMPLE = list(MUTANTS)[:: 1 if os.environ.get("FEDSPEC_PROFILE") == "soak" else 64]
 """All of them by night (`make soak`)."""

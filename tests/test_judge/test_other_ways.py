@@ -1,4 +1,4 @@
-"""What generic edits and defects do is what mistakes written by hand do; of two at once the plainest cases show one."""
+"""Generic edits and defects give the numbers of hand-written mistakes; of two at once the plainest cases show one."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ CATALOGUED = {
     "sm3-column-major": ("sm3-i/client/fedada2", "the coordinates of a block are counted along its columns"),
     "tracked-outside": ("dadam/trace/chen-2021", "sqrt(u_tilde) + eps stands for sqrt(maximum(u_tilde, eps))"),
 }
-"""Of mutants written by hand, an offer where each shows and the generic words for it."""
+"""Offer where each hand-written mutant shows, and the generic words for it."""
 
 
 @lru_cache(maxsize=4)
@@ -466,7 +466,7 @@ def test_the_plain_end_of_a_chain_shows_one_of_two_mistakes(level: str) -> None:
 
 
 def plainness(link: Link) -> int:
-    """How much there is in a case."""
+    """Size of a case: number of participants, steps and odd hyper-parameters."""
     events = sum(
         len(e.participants) + sum(e.steps)
         if isinstance(e, Round)

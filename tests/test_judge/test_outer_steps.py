@@ -1,4 +1,4 @@
-"""What drives other people's outer steps: workers that meet, sessions that show them, and code read at a commit."""
+"""Drivers of other people's outer steps: workers that meet, sessions that show them, and code read at a commit."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_code_is_that_of_the_commit(source: Any) -> None:
-    """Whatever is checked out."""
+    """Read the code of the commit, whichever commit is checked out."""
     assert [source.module(c, "src/theirs/a.py", f"a_{c}").number for c in source.commits] == [1, 2]
     assert source.dated(source.commits[0]).startswith(f"{source.commits[0]} of 2")
     names = {"number": 21}

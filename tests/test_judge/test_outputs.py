@@ -1,4 +1,4 @@
-"""Where the command writes: a full disk and a closed output are told in a line, and no traceback is seen anywhere."""
+"""Outputs of the command: a full disk and a closed output give one line and no traceback."""
 
 from __future__ import annotations
 

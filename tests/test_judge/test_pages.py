@@ -18,7 +18,7 @@ import pages
 
 BLOCKS = [block for page in pages.pages() for block in pages.blocks(page)]
 SHELL = "|&;<>()$`\\#~*?[]{}\n"
-"""What a shell would read in a command."""
+"""Characters of a command that only a shell would read."""
 AT_ONCE = [block for block in BLOCKS if block.at_once]
 
 

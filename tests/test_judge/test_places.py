@@ -1,4 +1,5 @@
-"""Where a mistake is said to be, there it is: by an equation that `fedspec show` lists, each of two by its own."""
+"""Place of a mistake: the reported equation is the mistake's, by an id that `fedspec show` lists, for each of two
+mistakes."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ def test_a_client_that_measures_its_step_with_the_rate_is_told_at_the_clients_ow
 
 
 def _said(name: str, level: Level, shown: bool = True) -> str:
-    """What is said of a mutant by its numbers alone: no name of it is looked for."""
+    """Report on a mutant by its numbers alone, without a search for its name."""
     mutant = mutants.find(name)
     subject = mutants.Mutated(mutant)
     offers = [o for o in subject.info.offers if o.level == level and o.algorithm == mutant.algorithms[0]]

@@ -1,4 +1,4 @@
-"""What quotes the specification's source is said in words, or as the reading that it is."""
+"""Quotes of the specification's source are replaced by words, or by the reading."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_each_kind_conforms_as_it_is_written_and_its_mistake_is_named(kind: str,
 
 
 FOLLOWS = ("--profile", "quick", "--law", "follows-*", "--jobs", "1")
-"""What a mirror is asked here: that it is the rule. Of the rule's laws other tests have the rest."""
+"""Options by which a mirror is judged on ``follows-*`` alone; other tests have the rule's other laws."""
 
 
 @pytest.mark.outside

@@ -1,4 +1,4 @@
-"""What the author of an own algorithm is told where something is amiss: whose fault it is, and what to write."""
+"""Messages to the author of an own algorithm: the place of the fault, and the remedy."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ RETURNS = {
     "alone": ("return state", "returned State; want (state, shown): the new State"),
     "nothing": ("pass", "returned None; want (state, shown)"),
 }
-"""What a step returns in place of its state and what it shows, and what is said of it."""
+"""Wrong results of a step, in the place of a state and intermediates, and the message of each."""
 
 
 @pytest.mark.table(1)
@@ -167,7 +167,7 @@ class Named(NamedTuple):
 
 @pytest.fixture(scope="module")
 def ways(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Named]:
-    """The same text as a file, as a module, in a package, and in one that an entry point names."""
+    """Own algorithm as a file, as a module, in a package, and in a package that an entry point names."""
     there = tmp_path_factory.mktemp("named")
     assert with_own("new", "my-gossip", "--kind", "gossip", cwd=there).code == 0
     text = (there / "my_gossip.py").read_text(encoding="utf-8")

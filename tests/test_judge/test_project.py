@@ -1,4 +1,4 @@
-"""What ``[tool.fedspec.check]`` of a project's pyproject.toml says, and what a command line says beside it."""
+"""Settings of ``[tool.fedspec.check]`` in a project's pyproject.toml, beside the options of a command line."""
 
 from __future__ import annotations
 

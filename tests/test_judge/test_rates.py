@@ -20,10 +20,10 @@ from fedspec_suite.measure.verdict import Conformity, Status
 pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
 SERVED = {"fedexp", "fednova", "fednova-momentum"}
-"""Whose server reads none of the numbers that vary."""
+"""Algorithms whose server reads none of the numbers that vary."""
 
 DIVIDING = {"q-fedavg"}
-"""Whose server divides by the clients' rate: there is one for all."""
+"""Algorithms whose server divides by the clients' rate: there is one rate for all."""
 
 ROWS = [
     *(

@@ -147,7 +147,7 @@ def test_the_phrases_are_found() -> None:
 
 TITLED = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 MADE = re.compile(r"<!-- table: \w+ -->.*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
-"""What is generated, and what a command is said to print."""
+"""Generated text, and output of commands."""
 
 
 @pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)

@@ -106,7 +106,7 @@ ALLOWED = {
 
 
 def alone(page: Page) -> None:
-    """Nothing on it asks for anything or runs."""
+    """Check that the page loads and runs nothing."""
     assert {name for name, _ in page.tags} <= ALLOWED
     names = {n for _, given in page.tags for n in given}
     assert not {n for n in names if n.startswith("on") or n in {"src", "href", "srcset", "style", "action", "data"}}

@@ -1,4 +1,4 @@
-"""What a verdict comes to, in sentences."""
+"""Sentences of a verdict."""
 
 from __future__ import annotations
 

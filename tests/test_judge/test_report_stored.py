@@ -186,7 +186,7 @@ def test_what_was_seen_is_part_of_a_verdict(r: Result, said: str, tmp_path: Path
 
 
 def test_ten_times_as_many_rows_are_ten_times_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of one algorithm, each claiming something else, so that every name tells an offer from all others."""
+    """Rows of one algorithm, each with another claim, so that every name is unique."""
 
     def calls(rows: int) -> int:
         seen = 0

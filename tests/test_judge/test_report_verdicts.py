@@ -1,4 +1,4 @@
-"""What ``fedspec check`` prints: first a summary, then the table, nothing wider than it may be, the rest on request."""
+"""Output of ``fedspec check``: first a summary, then the table, within the width, the rest on request."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def piped(code: str) -> Iterator[Pipes]:
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended, within some seconds; one that nobody waits for counts."""
+    """True if a process has ended, within some seconds; a zombie counts as ended."""
     for _ in range(200):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -96,7 +96,7 @@ try:
 except SubjectError as error:
     print(most() - begun >> 10, error)
 """
-"""How many MB the judge takes for what a program answers, above what it takes before, and what it says."""
+"""Script that prints the memory in MB that the judge takes for a program's answer, and the error."""
 
 PUT = "import sys; sys.stdin.readline(); put = sys.stdout.write; "
 INFO = 'put(\'{"ok": true, "info": {"name": "a", "version": "1", "offers": [\'); '

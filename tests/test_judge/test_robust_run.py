@@ -1,4 +1,4 @@
-"""One bad subject does not take the others with it: a line for each, the report whole, an exit code that says error."""
+"""Subject that fails among others: a line for each, the report whole, an exit code for the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a subject says does nothing to the terminal, and what the command prints is what was meant, whoever reads it."""
+"""Text of a subject does nothing to the terminal, and the command's output is as intended for every reader."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_without_its_extra_the_command_says_what_to_install() -> None:
 def test_a_typer_that_its_click_breaks_is_refused(
     typer: str, click: str, works: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """These pairs were run, but for the last: options lost their defaults, and help ended in an error."""
+    """Pairs of versions that were run, except for the last: options lost their defaults, and help ended in an error."""
 
     def version(name: str) -> str:
         if found := {"typer": typer, "click": click}[name]:

@@ -1,4 +1,4 @@
-"""What the judge makes of a law: its own bugs are raised, a failure names its call, two runs differ by roundings."""
+"""Runs of a law: its own bugs are raised, a failure names its call, two runs differ by roundings."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ FED_AGREE = Path(__file__).resolve().parents[2] / "examples/fed_agree.py"
 
 
 def failed(mutant: str, algorithm: str, level: str, law: str, reading: str = "") -> Obligation:
-    """What a law finds in a mutant, in double precision."""
+    """Obligation of a law that a mutant fails, in double precision."""
     offer = offer_of(algorithm, level, reading, dtypes=("float64",))
     asked = judge_offer(InProcess(Mutated(find(mutant))), offer, law=law, cases=12)
     return next(o for o in asked if o.status is Status.FAIL)
@@ -187,7 +187,7 @@ LARGE = 5001.0
 
 
 def scenario(setting: Setting, large: float, *deltas: float) -> Scenario:
-    """One round of clients with 3 and 4 examples: one coordinate is large, and the other what is asked for."""
+    """Scenario of one round, clients with 3 and 4 examples: one coordinate is large, the other one is given."""
     sent = tuple(
         ClientMessage(i, {"w": np.array([large, delta], dtype="float32")}, n, 1, 1)
         for i, (n, delta) in enumerate(zip((3, 4), deltas, strict=True))
@@ -213,7 +213,7 @@ def test_the_run_that_is_rounded_more_may_be_either() -> None:
 
 
 def test_a_bound_is_carried_with_the_model() -> None:
-    """What a map makes larger may be off by so much more; it is not by a shift."""
+    """Bound that a map scales with the model, and that a shift doesn't."""
     bench, large, small = pair()
     louder = scenario(setting_of(OFFER, "float32"), 64 * LARGE, 64.0, 64.0)
     related(bench, large, louder, lambda k, x: 64 * x)

@@ -129,7 +129,7 @@ def test_a_wrong_length_deviates() -> None:
 EXAMPLES = 50 if os.environ.get("FEDSPEC_PROFILE") == "quick" else 200
 
 ROOT_DIGITS = 80
-"""Of the roots that are wanted; the others are exact fractions."""
+"""Digits of the roots; the other numbers are exact fractions."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def quotient(a: Any, b: Any) -> Any:
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation on running numbers, on fractions and on floats."""
+    """Operation on running numbers, on fractions and on floats."""
 
     running: Callable[..., Running]
     exact: Callable[..., Fraction]
@@ -209,7 +209,7 @@ def alike(f: Callable[..., Any], operands: int = 2) -> Operation:
 
 
 def rooted(f: Callable[..., Any]) -> Operation:
-    """Of what need not be at least zero."""
+    """Root of an operation whose result may be negative."""
     return Operation(lambda a, b: f(a, b).sqrt(), lambda a, b: root(f(a, b)), lambda a, b: np.sqrt(f(a, b)), 2)
 
 
@@ -275,7 +275,7 @@ OPERATIONS = {
 
 
 def flushed(x: Any, operands: list[Operand], dtype: str) -> float:
-    """What hardware that has no subnormal numbers makes of a result that is not an operand again."""
+    """Result of hardware without subnormal numbers, unless it is an operand again."""
     chosen = abs(float(x)) in {abs(o.has) for o in operands}
     return 0.0 if not chosen and abs(float(x)) < float(np.finfo(dtype).tiny) else float(x)
 

@@ -145,7 +145,7 @@ def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 
 def run_inside(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    """The same in this process, which has imported the judge already."""
+    """Run pytest in this process, which has imported the judge already."""
     pytester.makeini("[pytest]")
     here = ("-c", "tox.ini", "--rootdir", ".", "--noconftest", "-p", "no:cacheprovider", "-rA")
     return pytester.runpytest_inprocess(*here, "--pyargs", "fedspec_suite", *arguments)

@@ -200,7 +200,7 @@ def watching(mutant: Mutant, call: Callable[[], None]) -> Any:
 
 
 def said(mutant: Mutant, subject: Subject | None = None) -> str:
-    """What a diagnosis says of a mutant on its first offer."""
+    """Diagnosis of a mutant on its first offer."""
     number = offers_of(mutant)[0]
     offer, setting = SUBJECT.info.offers[number], offer_setting(number)
     found = identify(bench_of(InProcess(subject or Mutated(mutant)), offer, setting), setting, further=True)

@@ -1,4 +1,4 @@
-"""What the numbers look like is said of what looks so, and of nothing else."""
+"""Descriptions by the look of the numbers fit exactly the numbers that look so."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OFFER = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == ("fedam
 
 @pytest.fixture(autouse=True)
 def what_has_a_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing explains these; to edit every rule, and to try pairs, would take most of the time."""
+    """Leave the known variants alone as candidates: edits of every rule, and pairs, would take most of the time."""
     monkeypatch.setattr(diagnosis, "stages", lambda search, known, *rest: [known.variants])
     monkeypatch.setattr(diagnosis, "two_at_once", lambda *given: ())
 

@@ -1,4 +1,4 @@
-"""What ``fedspec show`` says that a case may hold is what the rules take and refuse."""
+"""Cases that ``fedspec show`` describes are the cases that the rules accept."""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ def test_every_option_value_that_is_listed_can_be_claimed_and_no_other(a: Algori
     listed = row["options"]
 
     def claimed(option: str, value: str) -> bool:
-        """Whether a reading with this option, or the reading by itself, resolves to the value."""
+        """True if a reading with this option, or the reading by itself, resolves to the value."""
         for r in a.readings:
             asked = {} if option in r.fixes else {option: value}
             if a.resolve(r.name, asked)[option] == value:

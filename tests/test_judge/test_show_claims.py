@@ -20,7 +20,7 @@ from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import offer_page
 
 EACH_HIS_OWN = ("fedblended", "fednova-solvers")
-"""Where each client has a solver of its own, of which a plain case plays some."""
+"""Algorithms whose clients have a solver each, of which a plain case plays some."""
 
 BESIDE = {
     "dadam": {"fedspec.mixing.gossip.gossip"},

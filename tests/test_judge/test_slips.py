@@ -161,7 +161,7 @@ def test_clients_that_go_on_where_the_last_one_ended_are_told_so() -> None:
 
 
 def leaves_alone(inner: Any, e: Any, k: int) -> Any:
-    """What a sparse optimiser does: a coordinate without a gradient keeps everything."""
+    """Step of a sparse optimiser: a coordinate without a gradient keeps everything."""
     before, answer = inner.state, inner.step(e)
     if not hasattr(e, "g"):
         return answer
@@ -204,7 +204,7 @@ def test_a_step_that_is_a_multiple_is_said_so_and_nothing_else() -> None:
 
 
 def test_who_does_not_repeat_himself_is_told_so_before_where_he_deviates() -> None:
-    """Where it deviates is chance, unless it has a name."""
+    """Place of a deviation by chance isn't reported, unless it has a name."""
     d = Diagnosis(3, 1e9, gates=("where rho is more than 0",), seen="the deviation grows")
     said = in_words(unrepeated(d), True)
     assert said.startswith("no known variant; the same case gives other numbers the second time")

@@ -247,7 +247,7 @@ def period(X, n):
 
 
 def test_a_statement_of_a_loop_may_be_left_out_in_one_turn_or_done_in_one_alone() -> None:
-    """What has no value to go on with cannot be left out."""
+    """Statements without a value to go on with cannot be left out."""
     found = {r.words: r for r in rebuilt(ast.parse(PERIOD)) if "turn" in r.words}
     ends = {}
     for words, r in found.items():

@@ -1,4 +1,4 @@
-"""One algorithm has one line in every picture, and those that are often compared can be told apart."""
+"""Style of an algorithm's line: the same in every picture, and distinct among algorithms that are often compared."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ COMPARED = (
     "fedavg median trimmed-mean fedavg-normalised",
     "fedavg dp-fedavg dp-joint joint-local fedadam",
 )
-"""What README compares; FedOpt and its baselines; what is made for unlike clients; variants of one row; families."""
+"""Algorithms that are compared: in README; FedOpt and its baselines; for unlike clients; variants of one row; families.
+"""
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 SIGHT = {

@@ -1,4 +1,4 @@
-"""Where v equals the square of what arrives, who is right is not found wrong, however it computes; who is wrong is."""
+"""Ties of v and the new change's square: a right subject is not found wrong, however it computes; a wrong one is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What deviates where rates change, fewer clients take part, or a block moves late is said to; so are the defects."""
+"""Deviations when rates change, fewer clients take part, or a block moves late are reported; so are the defects."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_a_ring_is_mixed_one_way() -> None:
 
 
 def shown(name: str, level: str, words: str, s: Scenario) -> list[dict[str, Any]]:
-    """What the specification shows with a defect in it."""
+    """Intermediates of the specification with a defect in it."""
     v = next(v for v in single(setting(name, level)) if v.words == words)
     return list(v.quick(s, v.editions()()))
 
@@ -260,7 +260,7 @@ def test_the_anchor_stays_where_the_steps_before_ended() -> None:
 
 
 def test_what_each_client_met_is_shown_of_it() -> None:
-    """Of two clients the second reads what the first has written: its correction is of a new row and an old one."""
+    """Second of two clients, which reads the first one's result: its correction is of a new row and an old one."""
     of_all = setting("fednova-alg2", "round")
     s = next(s for s in held_out(of_all) if len(s.case.problem.e) == 2)  # type: ignore[union-attr]
     words = "d of a client is written when it is done, and those behind it in the round see the new one"

@@ -192,7 +192,7 @@ def test_cases_are_made_that_lack_a_feature_and_nothing_else() -> None:
 
 
 def test_every_form_says_what_an_own_row_may_deny() -> None:
-    """Of laws that rounding decides too, as of a rule that takes a sign."""
+    """Laws that rounding decides too, for a rule with a wrong sign."""
     open_ = asked("rests", Status.INCONCLUSIVE)
     undecided = result(Conformity.INCONCLUSIVE, asked("follows-x"), open_, nearest=UNDECIDED)
     (said,) = sentences.remedies(undecided)

@@ -1,4 +1,4 @@
-"""Whoever falls into a trap that a row states is refused by the comparison with the rule, or it says why nobody can."""
+"""Traps of the rows: the comparison with the rule refuses each trap's wrong implementation, or a reason is given."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def played(row: str) -> Iterator[tuple[Answer, Wrong]]:
 
 
 def reached(answer: Answer, wrong: Wrong) -> bool:
-    """Whether profile quick has cases that show it."""
+    """True if profile quick has cases that show the trap."""
     return wrong.offer.level not in UNREACHED.get(answer.needs, ())
 
 

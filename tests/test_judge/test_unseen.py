@@ -1,4 +1,4 @@
-"""What was seen of a claim: an offer conforms, without more words, only where every equation of it shows."""
+"""Coverage of a claim: an offer conforms, without more words, only if every equation of it shows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ SAID = "conforms in x; c was not seen"
 
 
 def judged(subject: Subject, offer: Offer, law: str = "follows-*", unasked: int | None = 0) -> Result:
-    """What the judge says of an offer, without looking for what it is instead, as if these laws were all there are."""
+    """Judge an offer by these laws as if there were no others, without a diagnosis."""
     found = judge_offer(InProcess(subject), offer, law=law, cases=6)
     return with_coverage(
         result_of(subject, offer, found, unasked=unasked, profile="quick"), offer, compared_quantities(found)
@@ -105,7 +105,7 @@ NOWHERE = {
     # w_i tau_eff d_i = p_i Delta_i: the norms cancel, whatever they are.
     ("fednova", "round", "implied-weights"): {"fednova.a": ("tau_eff",), "fednova.a_sgd": ("tau_eff",)},
 }
-"""What no model shows, by the start of the claim, with what does."""
+"""Equations that no model shows, by the start of the claim, with the intermediates that do."""
 
 
 def without_x(offer: Offer) -> dict[str, tuple[str, ...]]:

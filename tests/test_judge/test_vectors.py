@@ -60,7 +60,8 @@ def made(*words: str, seed: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_offer_of_the_specification_has_vectors() -> None:
-    """Of the pairs some have none: under a global exponent no candidate decides, or none shows anything."""
+    """Check that every pair has vectors, except for some: under a global exponent no candidate decides, or none shows
+    anything."""
     have = {(c["algorithm"], c["level"], c["reading"], json.dumps(options_of(c))) for c in (v["case"] for v in every())}
     without = set()
     for r in all_rows():
@@ -126,7 +127,7 @@ def test_what_is_stored_is_measured_again(place: int) -> None:
 
 @cache
 def rows() -> dict[str, Row]:
-    """Of rows with the same options the first, which holds no number where there is such a one."""
+    """First row among rows with the same options; it holds no number if there is such a row."""
     return {
         json.dumps([r.offer.level, r.offer.reading, dict(r.setting.options), bool(r.drawn.varies)])
         + r.offer.algorithm: r
@@ -150,7 +151,7 @@ def test_bounds_are_those_of_today() -> None:
 
 
 def test_two_options_at_once_and_rounds_without_scales_are_there() -> None:
-    """What most implementations are: another reading, and a mean that is not the box's own."""
+    """Vectors for the usual implementation: another reading, and a mean that is not the box's own."""
     turned = {row_of(v).name for v in every() if row_of(v).paired}
     assert {
         "fedadam/server/kingma-ba-step weights=examples",

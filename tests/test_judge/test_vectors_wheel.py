@@ -46,7 +46,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def held(package: Path) -> Iterator[ModuleType]:
-    """The same, imported."""
+    """Package of the vectors, imported."""
     sys.path.insert(0, str(package))
     yield import_module("fedspec_vectors")
     sys.path.remove(str(package))

@@ -1,4 +1,4 @@
-"""Who waits for a verdict before a terminal sees how far it is, and first what few cases say."""
+"""Progress before a terminal while a verdict is awaited, with the results of few cases first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ASKED = ("check", f"py:{ROOT}/examples/mine.py:Subject", "--law", "follows-x", "
 
 
 def before_a_terminal(*arguments: str, folder: Path) -> tuple[str, str]:
-    """What the command prints on standard output, and on a terminal that is its standard error."""
+    """Standard output of the command, and the text on a terminal that is its standard error."""
     ours, theirs = pty.openpty()
     command = [str(Path(sys.executable).with_name("fedspec")), *arguments]
     environment = {n: v for n, v in os.environ.items() if n not in ("PYTHONPATH", "CI", "NO_COLOR")} | {"TERM": "xterm"}

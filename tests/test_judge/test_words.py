@@ -93,7 +93,7 @@ def test_a_page_that_is_done_is_plain(page: str) -> None:
 
 
 def behind(page: str, found: int, stated: int) -> str:
-    """What is wrong with the number that words.toml states for a page that waits."""
+    """Fault in the number that words.toml states for a page that waits."""
     if found > stated:
         return f"{found} sentences of {page} are hard to read, {stated} were"
     return "" if found == stated > 0 else f"write {found} for {page} in words.toml, or that it is done: it got better"

@@ -33,35 +33,35 @@ UNREACHED: dict[str, tuple[Level, ...]] = {
     "zeros": ("round",),
     "products": LEVELS,
 }
-"""What profile quick has no case of yet, or has by chance, and at which levels. An answer that needs it has its word.
+"""Cases that profile quick lacks, or has by chance, and the levels. An answer that needs such cases names the word.
 
-Whoever adds such cases takes the word out, or a level of it: from then on these answers must be refused there.
+When you add such cases, remove the word, or a level of it: from then on these answers must be refused there.
 
-zeros: a change that is zero after others that were not; the second round of level server has one.
-products: a product that is whole in floats, and not in the numbers that these are.
+zeros: a change that is zero after others that were not; the second round of level server has one. products: a product
+that is whole in floats, and not in the numbers that these are.
 """
 
 WAYS = ("mutants", "edit", "reading", "blocks", "why")
-"""What an answer may be: several things to play, or one reason."""
+"""Kinds of answers: several things to play, or one reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What falls into a trap, or why nothing can.
+    """Wrong implementation that falls into a trap, or the reason why none can.
 
     Attributes:
         trap: the sentence.
         rows: the algorithms that it is the answer for.
         mutants: ids of catalogued mutants that are this very mistake; each must be refused.
-        edit: one that is catalogued nowhere: ``rule``, ``old``, ``new``, and ``options`` or ``leaks`` of a mutant.
+        edit: an edit that is catalogued nowhere: ``rule``, ``old``, ``new``, and ``options`` or ``leaks`` of a mutant.
         reading: another reading of the row, or one of its options, which is done where the canonical one is claimed.
         blocks: the dotted name of a function that is applied to each block by itself.
-        why: why it cannot be played.
-        claims: the reading and options that are claimed, where they are not the canonical ones.
-        rates: whose rates an event says, ``rounds`` or ``clients``, where it does not show at one rate for all.
-        levels: where it is a mistake; empty: at all levels of the row.
-        needs: a word of UNREACHED, where the cases must have something special.
-        on: the row that it is played on, where it shows in what another row makes of this one.
+        why: reason why it cannot be played.
+        claims: the claimed reading and options, if they are not the canonical ones.
+        rates: ``rounds`` or ``clients``: the rates that an event gives, if it does not show at one rate for all.
+        levels: the levels where it is a mistake; empty: at all levels of the row.
+        needs: a word of UNREACHED, if the cases must have something special.
+        on: the row that it is played on, if it shows in another row that contains this one.
         dtype: the floating-point type in which it shows.
     """
 
@@ -128,7 +128,7 @@ class Wrong:
 
 
 def wrongs(row: str, answer: Answer) -> Iterator[Wrong]:
-    """What falls into a trap of a row: on one offer of each level at which it is a mistake."""
+    """Yield the wrong implementations of a row's trap: on one offer of each level at which it is a mistake."""
     row = answer.on or row
     for words, subject, mutant in _subjects(row, answer):
         for offer in _claimed(row, answer, mutant):
@@ -153,7 +153,7 @@ def _subjects(row: str, answer: Answer) -> Iterator[tuple[str, Subject, Mutant |
 
 
 def _claimed(row: str, answer: Answer, mutant: Mutant | None) -> list[Offer]:
-    """One offer of each level: that which is claimed, or has the options of a mutant, or the canonical one."""
+    """Offer of each level: the claimed one, or one with the options of a mutant, or the canonical one."""
     claims, rates = answer.claims, answer.rates or ("rounds" if mutant and mutant.rates else "one")
     options = dict(mutant.options if mutant else {}) | _options(CATALOGUE[row], claims)
     reading = claims.get("reading", CATALOGUE[row].readings[0].name)
@@ -172,7 +172,7 @@ def _options(row: Algorithm, said: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _says(setting: Setting, options: Mapping[str, str]) -> bool:
-    """Whether it is another one than what is claimed."""
+    """True if the setting has another option than claimed."""
     return any(setting.options.get(n) != v for n, v in options.items())
 
 

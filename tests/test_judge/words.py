@@ -28,7 +28,7 @@ BOLD = re.compile(r"(?<![\w)])\*\*(\S[^*]*)\*\*")
 LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 CODE = re.compile(r"(`+)(?:(?!\1).)+\1")
 QUOTED = re.compile(r"\*[^*]+\*")
-"""What a message says."""
+"""Text of a message."""
 SHORTENED = re.compile(r"\b(?:App|Alg|Cor|Eq|Eqs|Fig|Prop|Sec|Thm|app|cf|e\.g|eq|eqs|fig|i\.e|sec|vs)\. ")
 JOINED = "\u00a0"
 """A blank at which no sentence ends."""
@@ -48,7 +48,7 @@ TURNS = tuple(Turn(re.compile(t["turn"], re.IGNORECASE), t["plain"]) for t in DA
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """What a page says in sentences: paragraphs and items of lists, each on one line, without the targets of links."""
+    """Yield the paragraphs and items of lists of a page, each on one line, without the targets of links."""
     for part in ITEM.split(NO_PROSE.sub("\n\n", text)):
         words = LINK.sub(r"\1", BOLD.sub(r"\1", HEAD.sub("", " ".join(part.split()))))
         if words := re.sub(r"^(?:[*-]|\d+\.) ", "", words):
@@ -67,12 +67,12 @@ def _joined(found: re.Match[str]) -> str:
 
 
 def length(sentence: str) -> int:
-    """How many words it has; what stands between backticks is one."""
+    """Number of words; text between backticks is one."""
     return len(CODE.sub("code", sentence).split())
 
 
 def faults(sentence: str) -> list[str]:
-    """What is hard to read in a sentence, each with its remedy."""
+    """Faults of a sentence, each with its remedy."""
     ours = QUOTED.sub("quoted", CODE.sub("code", sentence))
     found = [f"'{m[0]}': {t.plain}" for t in TURNS if (m := t.found.search(ours))]
     return found + ([f"{n} words: cut it in two"] if (n := length(sentence)) > WORDS else [])

@@ -15,5 +15,5 @@ def doubled(task: int) -> Iterator[int | str]:
 
 
 def lost(task: int, done: int, reason: str) -> Iterator[int | str]:
-    """What is said of the rest."""
+    """Yield the report on a task that was lost."""
     yield f"lost {task} after {done}: {reason}"

@@ -25,7 +25,7 @@ from fedspec_torch.local.runs import run_in_place
 from fedspec_torch.local.solvers import along
 
 CLIENTS = (3, 0, 2, 1)
-"""Who trains, in this order."""
+"""Clients that train, in this order."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Case:
     gamma: float = 1.0
 
     def rate(self, k: int) -> float:
-        """Of step k."""
+        """Rate of step k."""
         return 0.5 * self.gamma**k
 
     def federation(self, way: str | None, dtype: torch.dtype = torch.float32, **more: Any) -> Federation:
@@ -120,7 +120,7 @@ def simulated(
 
 
 def written() -> Iterator[tuple[str, Any]]:
-    """What the kernel makes of everything here, by name."""
+    """Results of the kernel for everything here, by name."""
     import fedspec_torch.gradients.fused_kernel as true
 
     for name, case in CASES.items():
@@ -159,7 +159,7 @@ def _noticed(case: Case) -> Any:
 
 
 def _chosen(federation: Federation) -> Any:
-    """What is chosen where nobody names a way, for a chain that is written out."""
+    """Way that is chosen for a chain that is written out, if none is named."""
     from fedspec_torch.gradients.autotune import Choice
 
     federation.choices[3] = Choice("layered", "first")

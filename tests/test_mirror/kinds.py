@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from fedspec_torch.refusals import Reason
 
 EXAMPLES = (4, 6, 4)
-"""Of the clients, who take two at a time."""
+"""Numbers of examples of the clients, who take two at a time."""
 
 Draw = Callable[[int], Tensor]
 """From a number of examples to their inputs, or to their targets."""
@@ -71,7 +71,7 @@ class Around(nn.Module):
             setattr(self, name, part)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """What the function says."""
+        """Call the function."""
         return self.call(self, inputs)
 
 
@@ -209,7 +209,7 @@ def cell(part: nn.Module) -> Callable[[], nn.Module]:
 
 
 def attention() -> nn.Module:
-    """Of six steps to each other."""
+    """Attention of six steps to each other."""
     part = nn.MultiheadAttention(2, 1, batch_first=True)
     return Around(
         lambda self, x: self.head(self.part(x.mT, x.mT, x.mT)[0].flatten(1)), part=part, head=nn.Linear(12, 3)
@@ -217,13 +217,13 @@ def attention() -> nn.Module:
 
 
 def transformer() -> nn.Module:
-    """One layer of each half."""
+    """Transformer with one layer in each half."""
     part = nn.Transformer(2, 1, 1, 1, 4, dropout=0.0, batch_first=True)
     return Around(lambda self, x: self.head(self.part(x.mT, x.mT).flatten(1)), part=part, head=nn.Linear(12, 3))
 
 
 def encoder(layer: nn.Module) -> Callable[[], nn.Module]:
-    """Of six steps of two numbers."""
+    """Encoder of six steps of two numbers."""
     return lambda: Around(
         lambda self, x: self.head(self.part(x.mT).flatten(1)), part=deepcopy(layer), head=nn.Linear(12, 3)
     )
@@ -392,7 +392,7 @@ def some_left_out(k: int) -> Draw:
 
 
 def late(k: int) -> Draw:
-    """The same for the last example alone, which nobody sees in the first step."""
+    """Draw targets of which the last one is k, which no client sees in the first step."""
 
     def drawn(n: int) -> Tensor:
         targets = torch.randint(1, 3, (n,))
@@ -480,12 +480,12 @@ LOSSES: dict[str, Kind] = {
 
 
 def mlp() -> nn.Sequential:
-    """What is written out in every way."""
+    """Chain that is written out in every way."""
     return nn.Sequential(nn.Flatten(), nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
 
 
 def changed(change: Callable[[nn.Sequential], object]) -> Callable[[], nn.Module]:
-    """The same, with something done to it."""
+    """Make the chain with something done to it."""
 
     def made() -> nn.Module:
         module = mlp()
@@ -543,7 +543,7 @@ def penalised(module: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 def slightly_penalised(module: nn.Module) -> Callable[[Tensor, Tensor], Tensor]:
-    """The same, a millionth of it."""
+    """Cross-entropy with a millionth of the penalty."""
     return lambda z, t: F.cross_entropy(z, t) + 1e-7 * sum((p**2).sum() for p in module.parameters())
 
 
@@ -580,7 +580,7 @@ def checkpointed(again: bool) -> Callable[[], nn.Module]:
 
 
 SEEN: list[int] = []
-"""What a module keeps where nobody looks."""
+"""Inputs that a module keeps where nothing looks."""
 
 
 def hiding() -> nn.Module:
@@ -631,7 +631,7 @@ def parameter_hooks(module: Any) -> None:
 
 
 def late_parameter_hooks(module: Any) -> None:
-    """The same, after the gradient is added up."""
+    """Clamp gradients by hooks that run after the gradient is added up."""
 
     def bound(p: Tensor) -> None:
         assert p.grad is not None
@@ -650,7 +650,7 @@ class Halved(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
-        """The same."""
+        """Copy of the input."""
         return x.clone()
 
     @staticmethod
@@ -683,7 +683,7 @@ class Tempered(nn.Module):
         self.scale = nn.Parameter(torch.tensor(2.0, dtype=torch.float64))
 
     def forward(self, z: Tensor, target: Tensor) -> Tensor:
-        """Of outputs times that number."""
+        """Cross-entropy of outputs times that number."""
         return F.cross_entropy(self.scale * z, target)
 
 

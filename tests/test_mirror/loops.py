@@ -21,7 +21,7 @@ from fedspec.plan import Setup
 from fedspec_torch.gradients.module_state import seed_of
 
 RATE, ROUNDS, STEPS = 0.05, 2, 2
-"""Of clients; rounds, and local steps of each client, if not told otherwise."""
+"""Rate of clients; rounds, and local steps of each client, by default."""
 
 
 class Plain:
@@ -35,7 +35,7 @@ class Plain:
         self.round = 0
 
     def gradient(self, x: list[Tensor], client: int, k: int) -> list[Tensor]:
-        """Of the loss of a client's minibatch k."""
+        """Gradient of the loss of a client's minibatch k."""
         inputs, targets = self.data[client]
         rows = [(2 * k + e) % len(inputs) for e in (0, 1)]
         for p, value in zip(self.parameters, x, strict=True):
@@ -64,7 +64,7 @@ def fedavg(plain: Plain) -> Tensor:
 
 
 def specified(plain: Plain, row: Algorithm, h: Any, plan: Any, rounds: int) -> Tensor:
-    """Where the specification's text ends, in NumPy, on these clients."""
+    """Model after the specification's text, in NumPy, on these clients."""
     named = [(n, p.shape) for n, p in plain.module.named_parameters() if p.requires_grad]
     setup, x = Setup(tuple(len(inputs) for inputs, _ in plain.data), dict(named)), flat(plain.x).numpy()
 

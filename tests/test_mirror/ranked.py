@@ -1,4 +1,4 @@
-"""What one of several ranks does in test_ranks.py: python -m test_mirror.ranked FOLDER RANK SIZE."""
+"""Work of one of several ranks in test_ranks.py: python -m test_mirror.ranked FOLDER RANK SIZE."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fedspec_torch.tracing import clients as recorded
 SHARDS = 4
 ROUNDS = 2
 KEPT = ("fedada2", "fedadam", "fed-lamb", "scaffold", "fednova-vr", "afga", "cafga", "dadam", "cc-fedams", "fedasync")
-"""Whose runs are saved and resumed: states of every kind."""
+"""Algorithms whose runs are saved and resumed: states of every kind."""
 
 COMMAND = ["simulate", "fedavg", "--data", "breast-cancer", "--model", "logistic", "--clients", "9"]
 COMMAND += ["--cohort", "4", "--steps", "1-3", "--rounds", "2", "--shards", str(SHARDS)]
@@ -58,7 +58,7 @@ def halves(row: Algorithm, file: Path) -> tuple[Any, Any]:
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """What joins the catalogue meanwhile leaves it again: other tests of the process know fedspec's own rows alone."""
+    """Remove the rows that join the catalogue meanwhile: other tests of the process know fedspec's own rows alone."""
     with ExitStack() as stack:
         tables: tuple[dict[str, Any], ...] = (CATALOGUE, ALIASES, FAMILIES, RULES)
         for table in tables:
@@ -138,7 +138,7 @@ RAISED: list[FedspecError] = []
 
 
 def said(what: Any) -> str:
-    """What is raised."""
+    """Message of the error that a call raises."""
     try:
         what()
     except FedspecError as error:
@@ -180,7 +180,7 @@ def main(folder: Path, rank: int, size: int) -> None:
 
 
 def watched(folder: Path) -> dict[str, Any]:
-    """What a rank is told of the rounds of a run, and of a metric that gives no number."""
+    """Values that a rank hears of the rounds of a run, and of a metric that gives no number."""
     heard: list[tuple[int, float]] = []
     test = quadratic(seed=1)[0].pool.of([0])[:2]
     more: dict[str, Any] = {"plan": cohorts(4), "rounds": 2, "eta_l": 0.1, "shards": SHARDS, "test": test}
@@ -207,7 +207,7 @@ def watched(folder: Path) -> dict[str, Any]:
 
 
 def sent_in_a_ring() -> list[int]:
-    """How many numbers this rank sends in the exchanges of a round of dsgd."""
+    """Numbers that this rank sends in the exchanges of a round of dsgd."""
     row, counted, swap = find("dsgd"), [], Ranks.swap
 
     def counting(self: Ranks, send: Any, take: Any) -> None:

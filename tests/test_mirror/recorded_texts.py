@@ -46,7 +46,7 @@ class Some:
 
 
 def both(text: Callable[[Any, Any], Any], steps: tuple[int, ...], block: int = 3) -> tuple[Any, Any, Some]:
-    """What a text gives for all participants on blocks, and one by one in NumPy; it is made of c and of c_i."""
+    """Results of a text for all participants on blocks, and one by one in NumPy; the text is made from c and c_i."""
     plan = Plan((4, 0, 1, 5, 2)[: len(steps)], steps, (1,) * len(steps))
     c, c_i, x = dyadic(3, D), dyadic(4, N, D), dyadic(5, D)
     clients = Some(torch_=True)
@@ -216,7 +216,7 @@ def adagrad_like(c: Any, c_i: Any) -> Any:
 
 
 def looking(c: Any, c_i: Any) -> Any:
-    """Whether a number is positive decides."""
+    """Text with a branch on the sign of a number."""
 
     def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
         y = x

@@ -1,4 +1,4 @@
-"""What the tests of the mirror share: dyadic inputs, every option of an algorithm, and one measure of agreement."""
+"""Helpers of the mirror's tests: dyadic inputs, every option of an algorithm, and one measure of agreement."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def dyadic(seed: int, *shape: int) -> Array:
 
 
 def by_id(algorithm: Algorithm) -> str:
-    """What a test says of an algorithm."""
+    """Id of an algorithm, for the names of tests."""
     return algorithm.id
 
 
@@ -109,7 +109,7 @@ def choices(algorithm: Algorithm) -> Iterator[dict[str, str]]:
 
 
 REFUSED = {("fedadagrad", "bias_correction", "step")}
-"""What an algorithm refuses: a sum has no decay to correct for."""
+"""Options that an algorithm refuses: a sum has no decay to correct for."""
 
 
 def keywords(algorithm: Algorithm, options: Mapping[str, str]) -> dict[str, Any]:

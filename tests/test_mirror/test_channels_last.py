@@ -28,7 +28,7 @@ def data(seed: int = 3) -> list[tuple[Tensor, Tensor]]:
 
 
 class Flat(nn.Module):
-    """What many scripts write after a convolution."""
+    """Layer that many scripts write after a convolution."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.view(len(x), -1)

@@ -1,4 +1,4 @@
-"""What cannot be trained, run or resumed is refused by name: bad input that only a call, or a second look, shows."""
+"""Refusals by name of runs that cannot be trained or resumed: bad input that only a call, or a second look, shows."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_what_another_thread_draws_is_not_the_models(draw: Callable[[], Any], ti
 
 
 ELSEWHERE: dict[str, Callable[[], Any]] = {}
-"""What a forward calls that has no closure, whose values would be looked at."""
+"""Functions that a forward calls without a closure whose values would be looked at."""
 
 
 def asking(module: Any, z: Tensor) -> Tensor:
@@ -357,7 +357,7 @@ def moved() -> Any:
 
 
 def resized() -> Any:
-    """One example of client 0's has gone to client 3."""
+    """Data in which one example of client 0 has gone to client 3."""
     pairs = data()
     pairs[3] = tuple(torch.cat([part[:1], more]) for part, more in zip(pairs[0], pairs[3], strict=True))
     pairs[0] = tuple(part[1:] for part in pairs[0])

@@ -324,7 +324,7 @@ def drawn(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any], **asked: Any) -
 
 
 def caption(monkeypatch: pytest.MonkeyPatch, runs: dict[str, Any], **asked: Any) -> str:
-    """What is written under the figure."""
+    """Text under the figure."""
     return said_in(drawn(monkeypatch, runs, **asked))
 
 
@@ -358,7 +358,7 @@ def test_who_is_not_tuned_is_marked_and_what_there_is_is_drawn(monkeypatch: pyte
 
 
 def test_options_that_are_not_alike_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What changes are weighted by differs between canonical readings, and nothing else would show it."""
+    """Weights of the changes differ between canonical readings, and only the caption shows it."""
     given = {"eta": 0.1, "beta1": 0.9, "beta2": 0.99, "tau": 0.1, "v0": 0.01}
     runs = {"fedavg": played(), "fedprox": played("fedprox", mu=0.1), "fedadam": played("fedadam", **given)}
     said = caption(monkeypatch, runs)

@@ -83,7 +83,7 @@ def federation(data: Any, **more: Any) -> Federation:
 
 
 def ended(fed: Federation, algorithm: str = "fedavg", rounds: int = 5) -> tuple[Tensor, list[float]]:
-    """Where a run ends, and the losses on the way."""
+    """Last model of a run, and the losses on the way."""
     plan: Any = exchanges(steps=2) if algorithm == "dsgd" else cohorts(3, steps=(1, 4))
     more: dict[str, Any] = {"eta": 1.0} if algorithm == "scaffold" else {}
     run = simulate(algorithm, fed, plan=plan, rounds=rounds, block=2, eta_l=0.3, **more)

@@ -14,7 +14,7 @@ from fedspec_torch.gradients.module_state import seed_of
 from fedspec_torch.layers.chains import LayersError
 
 SIZES = (7, 9, 6, 8)
-"""Of the clients."""
+"""Numbers of examples of the clients."""
 
 
 def dropped() -> nn.Module:
@@ -31,7 +31,7 @@ def attending() -> nn.Module:
 
 
 def data() -> list[tuple[Tensor, Tensor]]:
-    """Of four clients."""
+    """Data of four clients."""
     torch.manual_seed(5)
     return [(torch.randn(n, 5).double(), torch.randint(3, (n,))) for n in SIZES]
 

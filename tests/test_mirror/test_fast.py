@@ -195,7 +195,7 @@ def stacks(state: Any) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("name", ["fedavg", "fednova", "fedprox", "fed-lamb", "fed-ams", "scaffold", "joint-local"])
 def test_clients_train_together_and_compute_what_they_take(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all five first, then of those who have steps left; small blocks are recorded too."""
+    """Order of five clients: all first, then those who have steps left; small blocks are recorded too."""
     monkeypatch.setattr("fedspec_torch.population.UNEQUAL", 0)
     run: Any = find(name).run
     h, taken = offers(name)[0].values[1], list[int]()

@@ -37,7 +37,7 @@ CHAINS: dict[str, Any] = {
     "few outputs": lambda: nn.Sequential(nn.Linear(3, 2), nn.ReLU(), nn.Linear(2, 4)),
     "few outputs, no bias": lambda: nn.Sequential(nn.Linear(3, 2, bias=False), nn.Linear(2, 4)),
 }
-"""What is written out."""
+"""Chains that are written out."""
 
 NOT_COMPILED = ("compiled", "ends")
 
@@ -54,7 +54,7 @@ TAKEN = [
     for name in CHAINS
     if (way, name) != NOT_COMPILED
 ]
-"""What is written out, by the ways that take it."""
+"""Chains that are written out, by the ways that take them."""
 
 
 @pytest.mark.parametrize(("way", "name"), TAKEN)

@@ -36,7 +36,7 @@ needs_triton = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def interpreted(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What the kernel makes of every case, by name."""
+    """Results of the kernel for every case, by name."""
     file = tmp_path_factory.mktemp("fused") / "found.npz"
     said = subprocess.run(
         [sys.executable, fused_cases.__file__, str(file)],

@@ -30,10 +30,10 @@ pytestmark = pytest.mark.table(10)
 
 
 class Recorder(TorchDispatchMode):
-    """What a CUDA graph is, on a CPU: operations with the numbers and addresses that they had when they were recorded.
+    """CUDA graph on a CPU: operations with the numbers and addresses that they had when they were recorded.
 
-    Nothing of Python runs again when it is replayed. A number that an operation was given stays as it was, memory is
-    read and written where it lay, and who wants to know a number in between is refused.
+    No Python runs again when it is replayed. A number that an operation was given stays as it was, memory is read and
+    written at its old place, and code that reads a number in between is refused.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ def recording(work: Callable[[], Any], device: torch.device) -> tuple[Any, Calla
 
 @pytest.fixture(autouse=True)
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
-    """How many runs were recorded, and replayed."""
+    """Numbers of runs that were recorded, and replayed."""
     found: Counter[str] = Counter()
 
     def recorded(work: Callable[[], Any], device: torch.device) -> Any:
@@ -90,7 +90,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
 
 
 def federation(way: str | None, clients: int = 5, bias: bool = True, **more: Any) -> Federation:
-    """Whose measured way is that of the layers, if no way is named."""
+    """Federation whose measured way is that of the layers, if no way is named."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(6, 7, bias=bias), nn.Tanh(), nn.Linear(7, 3, bias=bias)).double()
     data = [(torch.randn(9, 6).double(), torch.randint(3, (9,))) for _ in range(clients)]

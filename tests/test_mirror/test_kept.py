@@ -1,4 +1,4 @@
-"""What clients remember is written where it is, in memory or in a file; a round that breaks off is undone."""
+"""Memory of clients is written in place, in memory or in a file; a round that breaks off is undone."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ended(run: Any) -> Any:
 
 
 def with_copies(row: Algorithm, reading: str | None = None) -> Any:
-    """The same as the text has it."""
+    """Last model of a run that copies the memory, as the text does."""
     with patch.object(client_memory, "remembered", lambda state, *more: state):
         return ended(run_of(row, reading))
 
@@ -88,7 +88,7 @@ def test_the_numbers_are_those_with_copies(row: Algorithm, reading: str) -> None
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("row", [row for row in REMEMBERING if row.event == "round"], ids=lambda row: row.id)
 def test_of_neighbours_too(row: Algorithm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose rows are read where they are: the text reads them before it writes them."""
+    """Read neighbours' rows in place: the text reads them before it writes them."""
     monkeypatch.setattr(f"{__name__}.schedule", lambda row: cohorts(None, steps=1 if "one-step" in row.takes else 2))
     run, plain = ended(run_of(row)), with_copies(row)
     assert torch.equal(run.x, plain.x)
@@ -111,7 +111,7 @@ def test_rows_stay_where_they_are_in_memory_and_in_a_file(name: str, shards: int
 
 
 def places(rows: Tensor) -> list[int]:
-    """Where the memory of a stack begins."""
+    """Addresses of a stack's memory."""
     return [p.data_ptr() for p in rows.parts.values()] if isinstance(rows, Rows) else [rows.data_ptr()]
 
 
@@ -216,7 +216,7 @@ BROKEN += [(name, False, None) for name in SERVERS]
 def test_a_round_that_breaks_off_is_undone(
     name: str, late: bool, shards: int | None, tmp_path: Path, ctrl_c: CtrlC, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What clients remember is what it was, and a server in place has written nothing while clients train."""
+    """Memory of clients is unchanged, and a server in place has written nothing while clients train."""
 
     def begun() -> Any:
         return served(name) if name in SERVERS else run_of(find(name), block=1, shards=shards)

@@ -43,7 +43,7 @@ MIXING = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]],
 ARRIVALS = ((0, 2, 0), (2, 1, 1), (1, 2, 0))
 """Client, steps, and how many versions ago it began, of each late update."""
 EQUAL = (STEPS,) * 3
-"""Of the three clients."""
+"""Numbers of steps of the three clients."""
 EVERY_WAY = (*WAYS, "fused")
 SAID = tuple(reason.value for reason in Reason)
 
@@ -56,7 +56,7 @@ class Events:
     largest_delay: int = 1
 
     def events(self, row: Any, h: Any, setup: Any, x: Any, number: int) -> tuple[Any, ...]:
-        """Those of a round."""
+        """Events of a round."""
         match row.event:
             case "exchange":
                 return (Exchange((), ((0, 1, 2),) * STEPS, cast(Any, MIXING)),)
@@ -70,7 +70,7 @@ def rounds_of(algorithm: str) -> int:
 
 
 def ended(name: str, algorithm: str, way: str | None, steps: tuple[int, ...] = EQUAL) -> tuple[Tensor, Tensor] | str:
-    """Where a run began and ended; or what a refusal says."""
+    """First and last model of a run; or the message of a refusal."""
     module, loss, data = KINDS[name].made()
     before = [p.detach().clone() for p in module.parameters()]
     try:
@@ -85,7 +85,7 @@ def ended(name: str, algorithm: str, way: str | None, steps: tuple[int, ...] = E
 
 @cache
 def wanted(name: str, algorithm: str, steps: tuple[int, ...] = EQUAL) -> Tensor:
-    """Where the plain loop, or the specification on its gradients, ends."""
+    """Model after the plain loop, or after the specification on its gradients."""
     plain, row = Plain(KINDS[name], steps), find(algorithm)
     if algorithm == "fedavg":
         return fedavg(plain)
@@ -94,7 +94,7 @@ def wanted(name: str, algorithm: str, steps: tuple[int, ...] = EQUAL) -> Tensor:
 
 
 def check(name: str, algorithm: str, way: str | None, steps: tuple[int, ...] = EQUAL) -> bool:
-    """Whether it trains, and then as the plain loop does; else the refusal has one of few reasons."""
+    """True if it trains, and then as the plain loop does; else the refusal has one of few reasons."""
     found, kind = ended(name, algorithm, way, steps), KINDS[name]
     if isinstance(found, str):
         assert any(reason in found for reason in SAID), found
@@ -134,7 +134,7 @@ def test_every_algorithm_in_every_way(name: str, algorithm: str) -> None:
 @pytest.mark.parametrize("algorithm", [name for name in NUMBERS if name not in ("dsgd", "fedasync")])
 @pytest.mark.parametrize("way", [None, "stacked", "looped", "layered", "vmapped", "compiled"])
 def test_every_pattern_of_gradients_in_every_way(way: str | None, algorithm: str, steps: tuple[int, ...]) -> None:
-    """Which batch is which, where two gradients are asked for at a step, or all of them before the first."""
+    """Order of the batches, where two gradients are asked for at a step, or all of them before the first."""
     assert check("three linear layers", algorithm, way, steps)
 
 

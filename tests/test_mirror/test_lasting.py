@@ -57,7 +57,7 @@ def test_a_gradient_that_is_held_stays_what_it_was(way: str | None, text: Any, p
 
 @pytest.mark.parametrize("way", ["compiled", "layered", "stacked", "vmapped", "looped", None])
 def test_gradients_that_a_text_asks_for_itself_stay_too(way: str | None) -> None:
-    """Of all clients, over steps, rounds and what clients do; and of one client."""
+    """Gradients of all clients, over steps, rounds and the clients' work; and of one client."""
     fed = federation(way)
     clients, X = Batched(fed.in_round(0)), fed.x0.repeat(3, 1)
     asked: list[Callable[[], object]] = [

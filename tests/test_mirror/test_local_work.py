@@ -1,4 +1,4 @@
-"""How many local steps clients take: the same whenever they take part, but where it is drawn in each round."""
+"""Numbers of local steps of clients: the same in every round of a client, except where they are drawn in each round."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Scaled(nn.Module):
 
 
 def away(algorithm: str, steps: Any) -> float:
-    """How far the mean of the last models is from the common minimum, in lengths of that."""
+    """Distance of the mean of the last models from the common minimum, in lengths of the minimum."""
     n, rounds = 10, 160
     centres = 3 * torch.randn(n, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
     h = torch.linspace(0.3, 2, n, dtype=torch.float64)
@@ -154,6 +154,6 @@ def away(algorithm: str, steps: Any) -> float:
 @pytest.mark.slow
 @pytest.mark.long
 def test_unequal_work_is_felt_where_it_is_a_clients_own() -> None:
-    """What FedNova is about: such quadratics are in Figure 2 of its paper."""
+    """Figure 2 of FedNova's paper has such quadratics."""
     assert away("fedavg", (1, 16)) > 0.9 > 0.2 > away("fednova", (1, 16))
     assert away("fedavg", each_round(1, 16)) < 0.3

@@ -1,4 +1,4 @@
-"""What is looked at before a way is taken and while a run goes on, and what becomes of a round that breaks off."""
+"""Checks before a way is taken and while a run goes on, and the state after a round that breaks off."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from fedspec_torch.refusals import Reason
 
 
 def data(clients: int = 4, n: int = 4) -> list[tuple[Tensor, Tensor]]:
-    """Of six numbers and three classes."""
+    """Data of six numbers and three classes."""
     torch.manual_seed(5)
     return [(torch.randn(n, 6).double(), torch.randint(3, (n,))) for _ in range(clients)]
 
 
 def mlp() -> nn.Module:
-    """What is written out in every way."""
+    """Chain that is written out in every way."""
     torch.manual_seed(6)
     return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 3)).double()
 
@@ -51,7 +51,7 @@ def test_a_run_begins_at_the_parameters_that_there_were_when_the_federation_was_
 @pytest.mark.table(1)
 @pytest.mark.parametrize("way", ["looped", "stacked", "vmapped", "layered"])
 def test_threads_take_turns_with_the_module(way: str) -> None:
-    """Of one federation, and of two that have one module."""
+    """Run threads on one federation, and on two that have one module."""
     module, loss = mlp(), nn.CrossEntropyLoss()
     one = Federation(module, loss, data(), batch_size=2, way=way)
     two = Federation(module, loss, data(), batch_size=2, way=way, seed=1)
@@ -96,7 +96,7 @@ def test_examples_that_are_left_out_are_refused_by_name_where_layers_are_written
 
 
 class Large(torch.autograd.Function):
-    """What it is given; under vmap, by a rule of its own that is wrong, nothing above 3."""
+    """Identity; under vmap, by a wrong rule of its own, nothing above 3."""
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
@@ -116,7 +116,7 @@ class Large(torch.autograd.Function):
 
 
 def test_what_late_data_show_is_found_while_the_run_goes_on() -> None:
-    """Nobody has a large number in the first minibatch."""
+    """No client has a large number in the first minibatch."""
     pairs = [(inputs.clamp(-2, 2), targets) for inputs, targets in data(3)]
     for inputs, _ in pairs:
         inputs[2:, 0] = 9
@@ -134,7 +134,7 @@ def test_what_late_data_show_is_found_while_the_run_goes_on() -> None:
     "name", [name for name, kind in TRAPS.items() if name.startswith(("a sub", "a hook", "another"))]
 )
 def test_nothing_but_torchs_own_is_written_out(name: str) -> None:
-    """Whether or not it would differ now: a hook may do nothing yet."""
+    """Refuse a part even if it wouldn't differ now: a hook may do nothing yet."""
     module, loss, pairs = TRAPS[name].made()
     with pytest.raises(LayersError, match="not written out"):
         _ = Federation(module, loss, pairs).network.written_out
@@ -142,7 +142,7 @@ def test_nothing_but_torchs_own_is_written_out(name: str) -> None:
 
 @pytest.mark.parametrize("way", ["stacked", "vmapped"])
 def test_what_has_a_hook_is_looped_over(way: str) -> None:
-    """One that does nothing yet, on a module, on a parameter, on the loss, or on all modules."""
+    """Hook that does nothing yet, on a module, on a parameter, on the loss, or on all modules."""
     hooks: list[Any] = [
         lambda module, loss: module[0].register_forward_hook(lambda *given: None),
         lambda module, loss: module[2].weight.register_hook(lambda g: None),
@@ -190,7 +190,7 @@ def sure(seed: int, least: float) -> Look:
 
 @pytest.mark.parametrize("way", ["compiled", "layered"])
 def test_what_cross_entropy_rounds_away_is_no_difference(way: str) -> None:
-    """Where p is 1 up to a ten-thousandth, p - 1 has four digits in float32."""
+    """Digits of p - 1 in float32: four, where p is 1 up to a ten-thousandth."""
     assert not [seed for seed in range(12) if sure(seed, 9).differs(way)]
 
 

@@ -104,7 +104,7 @@ def test_what_cannot_be_copied_is_told() -> None:
 
 
 def looped(federation: Federation, x: torch.Tensor, who: list[int]) -> list[float]:
-    """One client after another, by a copy of the module in its evaluation mode, example by example."""
+    """Losses of one client after another, by a copy of the module in its evaluation mode, example by example."""
     module, data, found = federation.module_at(x).eval(), federation.data, []
     for i in who:
         inputs, targets = data[i]  # type: ignore[index]

@@ -79,7 +79,7 @@ def test_iid_clients_have_equally_many_of_like_mixtures() -> None:
 
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 20.0])
 def test_a_class_is_shared_out_with_the_variance_of_a_dirichlet_law(alpha: float) -> None:
-    """Of K shares each has mean 1/K and variance (1/K)(1 - 1/K)/(K alpha + 1): here of 600 classes."""
+    """Variance of K shares with mean 1/K is (1/K)(1 - 1/K)/(K alpha + 1): here of 600 classes."""
     labels = np.repeat(np.arange(600), 200)
     parts = partition.dirichlet(labels, 4, alpha, rng(), least=0)
     shares = np.stack([np.bincount(labels[part], minlength=600) / 200 for part in parts])
@@ -99,9 +99,9 @@ def test_a_dirichlet_split_is_the_one_that_simulate_has_drawn_from_the_beginning
 @pytest.mark.table(1)
 @pytest.mark.parametrize("alpha", [0.5, 4.0])
 def test_clients_draw_their_mixtures_and_have_equally_many(alpha: float) -> None:
-    """Of C equal classes the squares of a mixture from Dirichlet(alpha / C, ...) sum to (alpha / C + 1)/(alpha + 1).
+    """Squares of a mixture of C equal classes from Dirichlet(alpha / C, ...) sum to (alpha / C + 1)/(alpha + 1).
 
-    Of 300 clients most get nearly what they want, whatever is used up in the end.
+    Most of 300 clients get nearly their mixture, though classes are used up in the end.
     """
     labels = np.arange(30_000) % 10
     sums = []

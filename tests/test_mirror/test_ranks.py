@@ -26,7 +26,7 @@ by_id = pytest.mark.parametrize("row", TRAINABLE, ids=lambda row: row.id)
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What one process computes, and what four ranks do that begin from its files; they talk on the loopback alone."""
+    """Results of one process, and of four ranks that begin from its files; they talk on the loopback alone."""
     folder = tmp_path_factory.mktemp("ranks")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -45,7 +45,7 @@ SHARED = {
     "fedpd": {"mu"},
     **{r.id: {"eta_l"} for r in TRAINABLE if r.id.startswith("fednova")},
 }
-"""What the server reads too, and so is one for all."""
+"""Hyper-parameters that the server reads too, so that one value is for all."""
 
 
 def own(row: Algorithm) -> dict[str, Callable[..., float]]:

@@ -73,7 +73,7 @@ class Two(nn.Module):
         self.a, self.b = nn.Linear(5, 4).double(), nn.Linear(4, 3).double()
 
     def forward(self, x: Tensor) -> Tensor:
-        """One after the other."""
+        """Run one part after the other."""
         return self.b(self.a(x))  # type: ignore[no-any-return]
 
 
@@ -240,7 +240,7 @@ def test_inputs_that_are_no_plain_tensor_are_refused_by_kind(odd: Any, kind: str
 
 
 class OwnError(Exception):
-    """Of a user's."""
+    """Error of a user's code."""
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -52,7 +52,7 @@ EQUAL, UNEQUAL = (3, 3, 3, 3, 3), (3, 1, 4, 2, 2)
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was recorded, also of small blocks."""
+    """Recorded texts, also of small blocks."""
     found: list[Any] = []
     record = recorded.trace_client
 
@@ -160,7 +160,7 @@ def test_a_text_that_writes_over_its_vectors_is_refused_as_ever(made: list[Any])
 def test_threads_change_no_bit(
     steps: tuple[int, ...], compiled: bool, made: list[Any], threads: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of vectors that torch shares out; a piece of a block is one client alone."""
+    """Use vectors that torch shares out; a piece of a block is one client alone."""
     if not compiled:
         monkeypatch.setattr(passes, "is_compiled", lambda x: False)
     n, d = len(steps), 50_021
@@ -226,19 +226,20 @@ RUN = [
 """Rows without the forms that they may have in the place of their text."""
 
 ON_TENSORS = ("streaming-diloco", "fedpaq", "fedcams", "fedsam", "mofedsam", "fedpd")
-"""Those whose texts are not recorded: draws of each client, entries that are told apart by size,
-a length in a step and another gradient there, clients that begin elsewhere than at the model that they are sent."""
+"""Algorithms whose texts are not recorded: draws of each client, entries that are told apart by size, a length in a step
+and another gradient there, clients that begin elsewhere than at the model that they are sent."""
 
 FIRST_ALONE = ("ef21",)
-"""Those that are recorded in their first round alone, in which nothing is compressed, if their reading has it so."""
+"""Algorithms that are recorded in their first round alone, in which nothing is compressed, if their reading has it so.
+"""
 
 SINGLE_ALONE = ("mime",)
-"""Those that ask for two gradients at one step, which are one and recorded where clients take no other step."""
+"""Algorithms that ask for two gradients at one step, which are one and recorded if clients take no other step."""
 
 
 @pytest.fixture
 def texts(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The same, where no text of a client has another form."""
+    """Recorded texts, without other forms of a client's text."""
     monkeypatch.setattr("fedspec_torch.fast_paths.registry.CLIENTS", {})
     monkeypatch.setattr("fedspec_torch.run.rounds.RATES", {})
     monkeypatch.setattr(passes, "LEAST", 2**16)
@@ -276,14 +277,14 @@ def test_a_run_of_a_text_is_the_specification(name: str, options: dict[str, Any]
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in RUN}))
 def test_it_is_said_whose_texts_are_never_recorded(name: str) -> None:
-    """Of FedCAMS some options are."""
+    """Text parts of FedCAMS are recorded under some options."""
     said = any(part.how.startswith(TENSORS) for part in parts(find(name)))
     assert said == (name in {*ON_TENSORS, *FIRST_ALONE, *SINGLE_ALONE} - {"fedcams"})
 
 
 @pytest.mark.parametrize("kind", ["clients", "server", "late"])
 def test_an_own_algorithm_is_recorded(kind: str, made: list[Any], tmp_path: Path) -> None:
-    """What ``fedspec new`` writes, as it stands."""
+    """Record the file that ``fedspec new`` writes, as it stands."""
     with apart():
         row = own(kind, tmp_path)
         federation, H, e = quadratic()

@@ -15,7 +15,7 @@ from fedspec_torch import Federation, cohorts, simulate
 from fedspec_torch.gradients.methods import CHANNELS_LAST, WAYS
 
 SIZES = (7, 12, 6)
-"""Of the clients."""
+"""Numbers of examples of the clients."""
 
 CASES: dict[str, dict[str, Any]] = {
     "clipped": {"clip": 0.3},
@@ -32,7 +32,7 @@ def made() -> nn.Module:
 
 
 def data() -> list[tuple[Tensor, Tensor]]:
-    """Of three clients."""
+    """Data of three clients."""
     torch.manual_seed(5)
     return [(3 * torch.randn(n, 5).double(), torch.randint(3, (n,))) for n in SIZES]
 
@@ -73,7 +73,7 @@ def by_hand(
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 @pytest.mark.parametrize("case", CASES)
 def test_a_round_is_a_plain_loop_with_torchs_own_functions(case: str, rho: float, way: str | None) -> None:
-    """Of clients of equally many steps, with whom normalised averaging is averaging; a decay goes through momentum."""
+    """Take clients of equally many steps: normalised averaging is then averaging; a decay goes through momentum."""
     given: dict[str, Any] = {"beta": 0.0, "solver": "momentum", "rho": rho} if rho else {"eta": 1.0}
     fed, name = federation(way=way, **CASES[case]), "fednova-momentum" if rho else "fedavg"
     run = simulate(name, fed, plan=cohorts(3, steps=4), rounds=1, eta_l=0.3, **given)

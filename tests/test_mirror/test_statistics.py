@@ -15,10 +15,10 @@ from fedspec_torch import Federation, ModuleError, cohorts, exchanges, resume, s
 from fedspec_torch.federation.modes import evaluating
 
 SIZES = (7, 9, 6, 8)
-"""Of the clients."""
+"""Numbers of examples of the clients."""
 
 RUNNING = ("1.running_mean", "1.running_var", "1.num_batches_tracked")
-"""Of the norm."""
+"""Buffers of the norm."""
 
 
 def normed() -> nn.Module:
@@ -28,7 +28,7 @@ def normed() -> nn.Module:
 
 
 def data() -> list[tuple[Tensor, Tensor]]:
-    """Of four clients, who are unlike."""
+    """Data of four unlike clients."""
     torch.manual_seed(5)
     return [(i + torch.randn(n, 5).double(), torch.randint(3, (n,))) for i, n in enumerate(SIZES)]
 

@@ -1,4 +1,4 @@
-"""What ``fedspec show --mirror`` says: runs enter the parts that it says, and the tests that it names ask the row."""
+"""Output of ``fedspec show --mirror``: runs enter the parts that it lists, and the tests that it names run the row."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / 50)
 
 
 def faults(*asked: str, **told: str) -> list[str]:
-    """What a process prints: whether it keeps memory, where that is asked for, and its page faults in a step."""
+    """Output of a process: whether it keeps memory, if asked, and its page faults in a step."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("MALLOC_", "GLIBC_"))}
     command = [sys.executable, "-c", STEPS, *asked]
     return subprocess.run(command, env={**inherited, **told}, capture_output=True, text=True, check=True).stdout.split()

@@ -76,7 +76,7 @@ def test_each_seed_holds_out_and_draws_something_else_and_the_mean_decides() -> 
 
 
 def test_the_federation_is_made_anew_for_what_a_grid_has_of_it() -> None:
-    """Of one step of a full batch at w = 0 the gradient is -2, which is cut to a length of 1, and lambda w is 0."""
+    """Gradient of one step of a full batch at w = 0 is -2, which is cut to a length of 1, and lambda w is 0."""
     federation = slope(ONES)
     grid = {"clip": [None, 1.0], "weight_decay": [0.0, 0.5], "batch_size": [None, 2]}
     found = tune("fedavg", federation, plan=cohorts(3), rounds=1, grid=grid, eta_l=0.25)
@@ -121,7 +121,7 @@ def marked(clients: int, each: int, **more: Any) -> Federation:
 
 
 def numbers_of(federation: Federation) -> list[list[int]]:
-    """Which examples each client has."""
+    """Numbers of each client's examples."""
     return [
         inputs[int(s[0]) : int(s[0]) + n, 0].int().tolist()
         for i, n in enumerate(federation.pool.examples)
@@ -130,7 +130,7 @@ def numbers_of(federation: Federation) -> list[list[int]]:
 
 
 def sources(clients: int, each: int) -> list[Federation]:
-    """One federation from a list, a function, one Dataset for each client, and one Dataset."""
+    """Federations from a list, a function, one Dataset for each client, and one Dataset."""
     whole = marked(clients, each)
     pairs: Any = whole.data
     numbers = torch.arange(clients * each, dtype=torch.float64)

@@ -21,7 +21,7 @@ ROWS, CLIENTS = 10, 20
 
 
 def ended(module: nn.Module, loss: Any, pairs: Pairs, way: str | None) -> Tensor:
-    """Where three rounds of everybody end."""
+    """Model after three rounds of all clients."""
     federation = Federation(module, loss, pairs, batch_size=4, shuffled=False, way=way)
     run = simulate("fedavg", federation, plan=cohorts(None, steps=2), rounds=3, eta_l=0.3)
     list(run)

@@ -62,7 +62,7 @@ def build(place: Path) -> Site:
 
 
 def environment() -> dict[str, str]:
-    """Where the package of the site is found."""
+    """Environment in which the package of the site is found."""
     return {**os.environ, "PYTHONPATH": str(ROOT / "site")}
 
 
@@ -76,7 +76,7 @@ class Element:
     within: list[Element] = field(default_factory=list)
 
     def find(self, tag: str, **given: str) -> list[Element]:
-        """Those below it of that tag and these attributes, in order."""
+        """Elements below it of that tag and these attributes, in order."""
         found = []
         for one in self.within:
             if one.tag == tag and all(value in one.given.get(n.rstrip("_"), "").split() for n, value in given.items()):

@@ -66,14 +66,14 @@ def row(nodes: list[Element], at: Mapping[str, float]) -> float:
 
 
 def formulas(site: Site, algorithm: str) -> dict[str, Element]:
-    """Of each equation its last formula."""
+    """Last formula of each equation."""
     items = page(site.folder / f"algorithms/{algorithm}.html").find("ol", class_="lines")[0].find("li")
     found = {one.given["id"].rpartition("-")[0]: one.find("math") for one in items}
     return {id: maths[-1].within[0] for id, maths in found.items() if maths}
 
 
 def right(formula: Element) -> list[Element]:
-    """What is set: behind the arrow, or all of it."""
+    """Right side of a formula: behind the arrow, or all of it."""
     signs = [one.words for one in formula.within]
     return formula.within[signs.index("←") + 1 :] if "←" in signs else formula.within
 
@@ -116,7 +116,7 @@ def test_most_lines_are_mathematics(site: Site) -> None:
 
 
 def test_marked_lines_are_those_of_the_reading(site: Site) -> None:
-    """What runs under a reading, as the command prints it, is what the canonical one has with the marked lines."""
+    """Equations under a reading, as the command prints them, are the canonical ones with the marked lines."""
     import json
 
     from test_judge.support import inside

@@ -1,4 +1,4 @@
-"""What is built: no warning, every link and anchor, what the pages say beside the files that they were made from."""
+"""Built site: no warning, every link and anchor, and the pages' content beside the files that they were made from."""
 
 from __future__ import annotations
 

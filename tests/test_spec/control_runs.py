@@ -1,4 +1,4 @@
-"""What the tests of control variates and of FedNova's other forms share: runs of an algorithm round by round."""
+"""Helpers of the tests of control variates and of FedNova's other forms: runs of an algorithm round by round."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Run:
             self.state = run.init(self.h, self.x)
 
     def round(self, steps: Mapping[int, int] | Sequence[int], draws: Sequence[int] = ()) -> dict[str, Any]:
-        """One round, by who takes part and how many steps; ``draws`` names clients more than once."""
+        """Run one round, by who takes part and how many steps; ``draws`` names clients more than once."""
         by_client = dict(steps) if isinstance(steps, Mapping) else dict(enumerate(steps))
         who = tuple(draws or by_client)
         n = tuple(self.examples[i] for i in who)
@@ -65,14 +65,14 @@ class Run:
 
 
 SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((0, 1, 2), (4, -1, 0)), ((5, 1, -2), (1, 2, 0)))
-"""Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
+"""Slopes of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
 
 ROUNDS = [{0: 3, 1: 1}, {2: 2}, {0: 1, 1: 2, 2: 3}, {1: 3}]
 """The steps of those who take part."""
 
 
 def gradient(i: int, k: int, x: F, slopes: Any = SLOPES) -> F:
-    """Of client i on its batch k."""
+    """Gradient of client i on its batch k."""
     a, b = (F(column[k]) for column in slopes[i])
     return a * x - b
 

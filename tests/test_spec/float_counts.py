@@ -93,7 +93,7 @@ def play(a: Algorithm, rounds: int = 3, state: Any = None, G: Array | None = Non
 
 
 def plans(a: Algorithm, who: tuple[int, ...], W: CountedMatrix) -> list[Any]:
-    """One round of the plainest kind."""
+    """Events of one round of the plainest kind."""
     assert isinstance(a.run, Program)
     takes = a.run.takes
     if a.run.event == "arrival":
@@ -125,7 +125,7 @@ def begun(a: Algorithm, h: Any, setup: Setup) -> Any:
 
 
 def owner(path: Path, state: Any) -> str:
-    """Whose number it is: a stack has a row for each client, a tuple a record; all else is the server's."""
+    """Owner of a number: a stack has a row for each client, a tuple a record; all else is the server's."""
     inner = state
     for name in path:
         if isinstance(inner, np.ndarray):

@@ -23,7 +23,7 @@ MOST_CASES = 27
 
 
 def identical(pairs: Iterable[tuple[Any, Any]], *, seconds: float = 5.0) -> bool:
-    """Whether sympy finds both sides of every pair to be the same function; False: it did not, which proves nothing.
+    """True if sympy finds both sides of every pair to be the same function; False: it did not, which proves nothing.
 
     The pairs may be made as they are asked for: that counts as time too.
     """

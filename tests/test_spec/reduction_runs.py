@@ -26,7 +26,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting, setting_of
 
 CLOSE = Decimal("1e-45")
-"""How far two runs on 50-digit decimals may be apart, relative to the largest number of an answer, or to 1."""
+"""Largest distance of two runs on 50-digit decimals, relative to the largest number of an answer, or to 1."""
 
 
 def offers_of(edge: Edge) -> Iterator[Offer]:
@@ -48,7 +48,7 @@ class Drawn:
 
 
 def drawn(edge: Edge, offer: Offer, count: int, small: bool = False) -> list[Drawn]:
-    """That many scenarios, the same at every run."""
+    """Draw that many scenarios, the same at every run."""
     setting = setting_of(offer)
     out: list[Drawn] = []
 
@@ -141,7 +141,7 @@ def in_arithmetic(s: Scenario, number: Number) -> Scenario:
 
 
 def agrees(edge: Edge, s: Scenario) -> tuple[bool, str]:
-    """Whether the two sides agree, in fractions if they can, and in which arithmetic that was decided."""
+    """True if the two sides agree, in fractions if they can, and the arithmetic of the comparison."""
     try:
         return _agrees_exactly(edge, s), "fractions"
     except InexactError:
@@ -175,7 +175,7 @@ Number = Callable[[Fraction], Any]
 
 
 def mapped(value: Any, f: Callable[[Path, Any], Any], path: Path = ()) -> Any:
-    """The same record with every number replaced, by where it stands: in arrays, hyper-parameters, problem, events."""
+    """Record with every number replaced, by its place: in arrays, hyper-parameters, problem, events."""
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{x.name: mapped(getattr(value, x.name), f, (*path, x.name)) for x in fields(value)})
     if isinstance(value, Mapping):

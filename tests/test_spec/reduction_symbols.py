@@ -1,4 +1,4 @@
-"""What sympy says of a reduction on a small instance: what the restriction leaves free becomes a symbol."""
+"""Test of a reduction by sympy on a small instance: each free quantity of the restriction becomes a symbol."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fedspec_properties.reductions import Edge
 from fedspec_suite.measure.scenario import Scenario
 
 POINTS = 5
-"""How many random points an edge is tried at that sympy does not decide."""
+"""Number of random points for an edge that sympy does not decide."""
 
 
 SOON = 0.3
@@ -26,7 +26,7 @@ SOON = 0.3
 
 
 class Decided(StrEnum):
-    """What is known of an edge on a small instance."""
+    """Result for an edge on a small instance."""
 
     IDENTITY = "identity"
     """Sympy reduces the difference of the two sides to 0, for all values of the symbols."""
@@ -37,11 +37,12 @@ class Decided(StrEnum):
 
 
 DATA = ("x0", "g", "delta", "H", "e", "x")
-"""What may become a symbol, beside hyper-parameters: the last name on a number's path that is not a place."""
+"""Quantities that may become a symbol, beside hyper-parameters: the last name on a number's path that is not a place.
+"""
 
 
 def kind(path: Path) -> str:
-    """What a number is, whatever its client, event and coordinate: ``g``, ``H``, ``hyper.eta``."""
+    """Kind of a number, whatever its client, event and coordinate: ``g``, ``H``, ``hyper.eta``."""
     if "hyper" in path:
         return f"hyper.{path[-1]}"
     return next((name for name in reversed(path) if name in DATA), path[-1])
@@ -73,11 +74,11 @@ def _symbols(s: Scenario, names: set[str]) -> dict[Path, Any]:
 
 
 def decided(edge: Edge, cases: Sequence[Drawn], thorough: bool = True) -> Decided:
-    """What is known of the edge on small scenarios of which what is free is made a symbol.
+    """Decide an edge on small scenarios whose free quantities become symbols.
 
     The two sides are first compared at random points. Then the largest scenario is tried, with hyper-parameters as
-    symbols too where ``thorough``, and after it smaller ones, so that what is decided does not hang on the speed of the
-    machine. One on which nothing moves does not count.
+    symbols too where ``thorough``, and after it smaller ones, so that the decision does not depend on the speed of the
+    machine. A scenario on which nothing moves does not count.
     """
     names = free(edge, cases)
     data = {name for name in names if name in DATA}

@@ -27,7 +27,7 @@ def test_two_steps() -> None:
     ("decay", "x"), [("rate", F(942, 100)), ("alone", 5 - F(8, 100)), ("after", (10 - F(8, 100)) * F(19, 20))]
 )
 def test_what_decays(decay: str, x: F) -> None:
-    """One gradient 2 from 10: a step of 2/25 beside a decay of half of it, or of a twentieth."""
+    """Gradient 2 once, from 10: a step of 2/25 beside a decay of half of it, or of a twentieth."""
     assert adamw(begin(vec(10)), vec(2), **KW, decay=Decay(decay)).x[0] == x
 
 

@@ -18,7 +18,7 @@ from fedspec_suite.measure.running_error import Running, Running64
 
 
 def kinds(q: Fraction) -> dict[str, Any]:
-    """One number in every arithmetic."""
+    """Number in every arithmetic."""
     return {
         "Fraction": q,
         "float": float(q),

@@ -1,4 +1,4 @@
-"""What the text of every row was typed after, and that its notes say the same."""
+"""Origin of the text of every row; its notes must agree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NAMED_AFTER_A_PAPER = re.compile(r"[a-z-]+-(19|20)\d\d")
 
 
 def notes(a: Algorithm) -> str:
-    """What the row and its file say of where the text comes from."""
+    """Words of the row and its file on the origin of the text."""
     file = " ".join((import_module(_module(a)).__doc__ or "").split())
     return " ".join((file.partition("External:")[2], a.source, *(r.words for r in a.readings)))
 
@@ -55,7 +55,7 @@ def test_the_notes_of_a_row_agree(a: Algorithm) -> None:
 
 @pytest.mark.parametrize("a", [a for a in ROWS if a.basis is Basis.CODE], ids=lambda a: a.id)
 def test_what_was_typed_after_code_is_not_named_after_a_paper(a: Algorithm) -> None:
-    """Who claimed the old name still does."""
+    """Old names are still accepted in claims."""
     for r in a.readings:
         assert not NAMED_AFTER_A_PAPER.fullmatch(r.name)
         assert all(a.reading(old) is r for old in r.formerly)

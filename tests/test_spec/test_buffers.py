@@ -1,4 +1,4 @@
-"""What becomes of buffers, by hand, by a loop over fractions, and under what is the same said otherwise."""
+"""Buffers after a round, by hand, by a loop over fractions, and under equivalent inputs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fedspec.errors import ContractError, PlanError, UnknownNameError, WeightErr
 from fedspec.with_buffers import SUBJECT
 
 ROWS = st.lists(st.tuples(st.integers(1, 9), st.integers(-24, 24), st.integers(0, 200)), min_size=1, max_size=5)
-"""Of each client its examples, a statistic in eighths and a counter."""
+"""Examples, a statistic in eighths and a counter of each client."""
 
 
 QUICK = settings(suppress_health_check=[HealthCheck.too_slow])
-"""What is drawn is small; only beside other work it may take long."""
+"""Settings without the check of slow draws, which are small and slow only beside other work."""
 
 
 def buffers(mean: Any, seen: int, kind: Any = float) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def test_row_is_complete(a: Algorithm) -> None:
 
 
 def _module(a: Algorithm) -> str:
-    """Where what an algorithm runs stands."""
+    """Module of the functions that an algorithm runs."""
     match a.run:
         case LocalSolver():
             return a.run.rule.__module__
@@ -75,7 +75,7 @@ def test_every_row_stands_in_the_file_of_its_functions_and_at_a_place_of_its_own
 
 
 def end(a: Algorithm, options: dict[str, str], **hyper: float) -> Array:
-    """Where a plain run of an algorithm ends; what arrives after the second is late."""
+    """Last model of a plain run of an algorithm; arrivals after the second are late."""
     s = plain_scenario(Setting(a, a.levels[-1], a.readings[0].name, options))
     events = tuple(replace(e, delay=min(k // 2, 1)) if isinstance(e, Arrival) else e for k, e in enumerate(s.events))
     return reference(Scenario(replace(s.case, hyper={**s.case.hyper, **hyper}), events))[-1]["x"]

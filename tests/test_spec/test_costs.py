@@ -37,7 +37,7 @@ NOT_COUNTED = {
     ("mime", "down"): "the mean gradient is made from those that the clients send first",
     ("fedpaq", "up"): "levels have no slope by which they could be told apart",
 }
-"""What the specification does not do as an implementation would, by row and formula."""
+"""Formulas that an implementation meets and the specification does not, by row."""
 
 
 def rows(kind: type, formula: str = "") -> pytest.MarkDecorator:
@@ -77,7 +77,7 @@ def test_formulas_are_read_as_they_are_printed() -> None:
     ],
 )
 def test_formulas_are_computed_as_anybody_reads_them(formula: str, value: int) -> None:
-    """Of d = 64 and m = 2; thirds are rounded up once, at the end."""
+    """Formulas at d = 64 and m = 2; thirds are rounded up once, at the end."""
     assert floats(formula, {"d": 64, "m": 2}) == value
 
 
@@ -187,7 +187,8 @@ def test_a_client_keeps_what_later_rounds_read(a: Algorithm) -> None:
 
 
 RECEIVED_LAST = ("streaming-diloco",)
-"""Whose clients begin a round from models of their own, and receive at its end: no point depends on the server's."""
+"""Algorithms whose clients begin a round from models of their own, and receive at its end: no point depends on the
+server's."""
 
 
 @rows(Program, "down")

@@ -124,7 +124,7 @@ def test_indices_of_numpy_and_repeated_ones_are_taken() -> None:
 
 
 def lines(make: Callable[[], object]) -> int:
-    """How many lines of the module of covers run: every pass of a loop or comprehension is one at least."""
+    """Number of lines of the module of covers that run: every pass of a loop or comprehension is one at least."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

@@ -23,7 +23,7 @@ from fedspec_suite.measure.setting import Setting
 
 ZERO = ("eps", "tau", "v0", "v0_l", "v_hat0")
 NAMED_CONVENTION = {("sm3-i", "anil-2019"), ("sm3-ii", "anil-2019")}
-"""Where 0/0 = 0 is the reading."""
+"""Readings in which 0/0 = 0."""
 
 
 def dividing() -> Iterator[tuple[str, Level, str]]:

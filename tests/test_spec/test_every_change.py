@@ -16,7 +16,7 @@ from fedspec.readings import Middle, Origin, Weighting
 
 
 def models(name: str, *rounds: list[Any], examples: tuple[int, ...] = (), reading: str = "", **hyper: Any) -> list[Any]:
-    """Where a server that begins at 0 is after each round, of whose clients each sends a vector."""
+    """Server's model after each round, from 0, if each client sends a vector."""
     row = find(name)
     run: Any = row.run
     h, state, found = run.hyper(eta_l=1, **hyper, **(dict(row.reading(reading).fixes) if reading else {})), None, []
@@ -30,18 +30,18 @@ def models(name: str, *rounds: list[Any], examples: tuple[int, ...] = (), readin
 
 
 def moved(name: str, rows: list[list[Any]], examples: tuple[int, ...] = (), **hyper: Any) -> list[Any]:
-    """Where a server that begins at 0 goes."""
+    """Server's model after one round, from 0."""
     (x,) = models(name, rows, examples=examples, **hyper)
     return list(x)
 
 
 def stepped(name: str, *rounds: list[Any], **more: Any) -> list[Any]:
-    """Where it is after each round if its clients send numbers."""
+    """Server's model after each round, if its clients send numbers."""
     return [x for (x,) in models(name, *([[v] for v in values] for values in rounds), **more)]
 
 
 def elected(name: str, values: list[int], examples: tuple[int, ...] = (), reading: str = "", **hyper: Any) -> Any:
-    """Where it goes in one round."""
+    """Server's model after one round of numbers."""
     (x,) = stepped(name, values, examples=examples, reading=reading or "blanchard-2017", **hyper)
     return x
 
@@ -79,7 +79,7 @@ def test_the_middle_of_four_is_a_mean_or_the_lower_one() -> None:
 
 
 def test_a_trimmed_mean_divides_by_what_is_kept() -> None:
-    """Of seven values a fifth is one and a bit: one is left out at either end, and five are kept."""
+    """Fifth of seven values, one and a bit: one is left out at either end, and five are kept."""
     rows = [[v] for v in (100, 3, 0, 5, 1, 4, 2)]
     assert moved("trimmed-mean", rows, trim=F(1, 5)) == [3]
     assert moved("trimmed-mean", rows, trim=0) == [F(115, 7)]

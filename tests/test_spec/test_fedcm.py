@@ -18,7 +18,7 @@ PULLED = line(1, -3, h=(1, 3))
 
 @pytest.mark.parametrize("direction", ["gradient", "change"])
 def test_three_rounds_of_three_steps_by_hand(direction: str) -> None:
-    """Of 0.9 of the direction and 0.1 of the gradient, from 2: the last model is told to its last digit."""
+    """Mix 0.9 of the direction and 0.1 of the gradient, from 2: the last model is given to its last digit."""
     hyper = {"eta_l": F(1, 10), "rho": F(9, 10), "direction": direction}
     run = Run("fedcm", hyper, PULLED.clients, (1, 1), vec(2))
     assert f"{float(run.rounds([(3, 3)] * 3)[0]):.5f}" == "1.23184"

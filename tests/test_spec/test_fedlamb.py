@@ -106,7 +106,8 @@ def test_moments_by_hand() -> None:
 
 
 def test_correcting_in_place_explodes() -> None:
-    """One step a round: m_r = beta1/(1 - beta1) m_(r-1) + g, a factor of 9 at beta1 = 9/10, and 999 at 999/1000."""
+    """Growth with one step a round: m_r = beta1/(1 - beta1) m_(r-1) + g, a factor of 9 at beta1 = 9/10, and 999 at
+    999/1000."""
     own, m = Moments(vec(0), vec(1), 0), F(0)
     for r in range(6):
         kw = {"beta1": F(9, 10), "beta2": F(999, 1000), "eps": F(0), "bias_correction": LocalCorrection.IN_PLACE}

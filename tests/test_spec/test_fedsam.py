@@ -47,15 +47,15 @@ def test_at_a_minimum_it_looks_where_it_is_and_without_eps_cannot_say_where() ->
 
 
 SLOPES = (((1, 2, 3), (F(1, 2), F(1, 2), F(1, 2))), ((1, 1, 2), (4, -1, 5)), ((5, 1, 2), (1, 2, -3)))
-"""Of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
+"""Slopes of each client, of each of three batches: g(x) = a x - b, as the numbers a and b."""
 
 
 def looped(
     rounds: Sequence[dict[int, int]], n: Sequence[int], *, lr: F, server: F, radius: F, eps: F, beta: F
 ) -> list[F]:
-    """One number after another: a batch says uphill by its sign, and how far by what is left of it beside eps.
+    """Loop over numbers: the sign of a batch's gradient is uphill, and its size beside eps is the distance.
 
-    What is kept is a fall over its length; FedSAM takes nothing of it, beta = 1.
+    The stored direction is a fall over its length; FedSAM takes nothing of it, beta = 1.
     """
     x, kept, models = F(3), F(0), []
     for steps in rounds:

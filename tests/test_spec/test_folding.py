@@ -78,7 +78,7 @@ def test_no_text_under_a_reading_looks_at_an_option(name: str, reading: str) -> 
 
 
 def same(one: Any, two: Any) -> bool:
-    """Whether states or intermediates are equal, bit for bit."""
+    """True if states or intermediates are equal, bit for bit."""
     if is_dataclass(one):
         return type(one) is type(two) and all(same(getattr(one, f.name), getattr(two, f.name)) for f in fields(one))
     if isinstance(one, dict):

@@ -1,4 +1,4 @@
-"""What plays no part is refused, and what plays one is asked for."""
+"""Hyper-parameters that play no part are refused, and those that play one are required."""
 
 from __future__ import annotations
 

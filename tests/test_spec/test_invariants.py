@@ -21,7 +21,7 @@ from fedspec_suite.laws import all_laws
 
 ROOT = Path(__file__).resolve().parents[2]
 COUNTS = {"fedada2": 34, "fed-lamb": 33, "afga": 39, "client-centric": 37, "fednova": 44}
-"""How many statements each paper has."""
+"""Number of statements of each paper."""
 
 each = pytest.mark.parametrize("v", INVARIANTS, ids=lambda v: v.id)
 

@@ -273,7 +273,7 @@ class TestNormalised:
         assert list(normalised_sgd(vec(1, 1), vec(3, 4), eta_l=F(1), eps=F(5))) == [F(7, 10), F(6, 10)]
 
     def test_a_round(self) -> None:
-        """One client takes two steps of 3/4 to the left, the other one of 1/2 to the right."""
+        """Round in which one client takes two steps of 3/4 to the left, the other one step of 1/2 to the right."""
         h = normalised.FedAvgNormalised(eta_l=F(1), eps=F(1))
         state = normalised.init(h, vec(0), Setup((5, 1), {"w": (1,)}))
         after, shown = normalised.step(h, state, [constant(vec(3)), constant(vec(-1))], plan(2, 1))

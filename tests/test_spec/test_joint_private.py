@@ -30,7 +30,7 @@ def hyper(**more: Any) -> Any:
 
 
 def run(h: Any, *gradients: np.ndarray, noise: tuple[int, ...] = (0,)) -> tuple[Any, Any]:
-    """One round of one step from 0, on constant gradients."""
+    """Run one round of one step from 0, on constant gradients."""
     n, d = len(gradients), len(gradients[0])
     start = init(h, vec(*[0] * d), Setup((1,) * n, {"w": (d,)}))
     plan = Plan(tuple(range(n)), (1,) * n, (1,) * n, noise=noise)

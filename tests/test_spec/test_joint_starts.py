@@ -1,4 +1,4 @@
-"""What the clients of FedAda2's methods start from, and when they update, worked by hand in fractions."""
+"""Starts of the clients of FedAda2's methods, and the steps of their updates, worked by hand in fractions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.table(20)
 
 
 def change(module: Any, kind: Any, gradients: Sequence[int], strategy: str = "", **more: Any) -> Any:
-    """How far one client moves in one round, with eta_l = eps = 1; the server has beta1 = 0, v_0 = 0 and tau = 0."""
+    """Change of one client in one round, with eta_l = eps = 1; the server has beta1 = 0, v_0 = 0 and tau = 0."""
     server = {"eta": F(1), "beta1": F(0), "tau": F(0), "v0": F(0)}
     h = kind(
         eta_l=F(1), eps=F(1), **server, **{n: v if n in COUNTS or isinstance(v, str) else F(v) for n, v in more.items()}
@@ -89,8 +89,8 @@ STEPS = {
     "adam": (F(3, 4), F(4, 5), F(12, 13), F(84, 85)),
     "sgd": (3, 4, 12, 84),
 }
-"""What a step takes its rate of, with g = 3, 4, 12, 84: AdaGrad's roots are 3, 5, 13, 85, and with beta2 = 0 Adam's are
-|g|."""
+"""Share of the rate in each step, with g = 3, 4, 12, 84: AdaGrad's roots are 3, 5, 13, 85, and with beta2 = 0 Adam's
+are |g|."""
 
 NO_DECAYS: dict[str, Any] = {"beta1_l": 0, "beta2_l": 0}
 
@@ -208,7 +208,7 @@ def accumulated(rule: Any, v_0: int, **more: Any) -> list[tuple[list[int], list[
 @pytest.mark.parametrize("z", [1, 2, 3])
 @pytest.mark.parametrize("v_0", [0, 7])
 def test_sm3_as_printed_is_a_start_of_zero(z: int, v_0: int) -> None:
-    """Whatever v_0 Alg. 2 is given, it runs as from mu_0 = v_0 = 0, and Algs. 3 and 4 do."""
+    """Runs of Alg. 2 for any given v_0 are those from mu_0 = v_0 = 0, and Algs. 3 and 4 are too."""
     assert printed_ii(z, v_0, clears=False) == accumulated(sm3_ii_delayed, 0, z=z)
     assert printed_ii(z, v_0, clears=True) == accumulated(sm3_ii_delayed, 0, z=z, idle=Idle.RESET)
     assert printed_i(z) == accumulated(sm3_i_delayed, 0, z=z)

@@ -41,7 +41,7 @@ def test_single_steps_by_hand(algorithm: str, form: str, said: list[tuple[str, s
 def looped(
     rounds: Sequence[dict[int, int]], n: Sequence[int], *, lite: bool, lr: F, server: F, beta: F, trace: bool
 ) -> list[F]:
-    """One number after another, as codes have it: what is sent, what each client does with it, what is made of that."""
+    """Loop over numbers, as codes have it: the messages, each client's use of them, and the server's result."""
     x, s, models = F(3), F(0), []
     into = F(1) if trace else 1 - beta
     for steps in rounds:

@@ -123,7 +123,7 @@ def test_only_matrices() -> None:
 
 
 def test_a_stack_goes_row_by_row() -> None:
-    """What a stack of clients does is what each does."""
+    """Stacks of clients move as each client does."""
     rng = np.random.default_rng(1)
     x, g = rng.normal(size=(2, 3, 10))
     kw: dict[str, Any] = {"eta_l": 0.1, "rho": 0.9, "eps": 1e-7, "wd": 0.1, "ns_steps": 5}
@@ -134,7 +134,7 @@ def test_a_stack_goes_row_by_row() -> None:
 
 
 def against_torch(ahead: LookAhead, scale: MatrixScale, shape: tuple[int, int]) -> float:
-    """How far three steps of torch.optim.Muon end from ours, whose momentum is the same."""
+    """Distance of three steps of torch.optim.Muon from ours, whose momentum is the same."""
     rng = np.random.default_rng(2)
     x = rng.normal(size=shape)
     p = torch.tensor(x, requires_grad=True)

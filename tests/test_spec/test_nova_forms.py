@@ -71,7 +71,7 @@ def test_inconsistency_grows_with_rho() -> None:
 
 
 def test_momentum_by_hand() -> None:
-    """One client of gradient x, eta_l = 1/2, beta = 1/2: x = 4, 2, 0, -1, ..."""
+    """Client of gradient x alone, eta_l = 1/2, beta = 1/2: x = 4, 2, 0, -1, ..."""
     run = Run("fednova-momentum", {"eta_l": F(1, 2), "beta": F(1, 2)}, line(0).clients, (F(1),), vec(4))
     seen = []
     for _ in range(3):

@@ -28,7 +28,7 @@ from fedspec_suite.measure.setting import setting_of
 
 
 def moved(changes: list[list[Any]], F_i: list[Any], *, q: Any, eta_l: Any = F(1, 2), examples: Any = None) -> list[F]:
-    """Where the server goes from 0."""
+    """Server's model after one round, from 0."""
     sizes = examples or [1] * len(changes)
     sent = [Message(vec(*row), n, 1, 1, loss=F(l)) for row, n, l in zip(changes, sizes, F_i, strict=True)]
     return list(server(QFedAvg(eta_l=eta_l, q=q), vec(*changes[0]) * 0, sent)[0])
@@ -105,7 +105,7 @@ def test_the_value_of_a_quadratic_is_what_its_gradient_is_the_slope_of() -> None
 
 
 def test_losses_are_of_the_model_before_the_round() -> None:
-    """Whoever knows its objective is asked once for its value, at the server's model, and for tau gradients."""
+    """Clients that know their objective are asked once for its value, at the server's model, and for tau gradients."""
     asked: list[Any] = []
 
     class Watched:

@@ -61,7 +61,7 @@ def test_a_record_taken_apart_and_put_together_is_itself(label: str) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_record_of_which_nothing_is_traced_stays_the_one_it_is() -> None:
-    """What it has worked out stays with it: torch.compile enters no lock, and Python 3.11 fills a cache under one."""
+    """Cached values of a record stay with it: torch.compile enters no lock, and Python 3.11 fills a cache under one."""
     cover = Cover(((0, 1), (1, 2)), 3)
     assert _pytree.tree_map(lambda leaf: leaf, cover) is cover and jax.tree.map(lambda leaf: leaf, cover) is cover
     compiled = torch.compile(cover.greatest, fullgraph=True, backend="eager")

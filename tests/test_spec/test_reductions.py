@@ -42,7 +42,7 @@ def test_the_graph_is_one_of_algorithms() -> None:
 
 
 def restricts(edge: Edge) -> bool:
-    """Whether the edge asks for anything: some rows are always others."""
+    """True if the edge restricts anything: some rows are always others."""
     return bool(edge.options or edge.draw) or edge.narrow is not Edge.narrow
 
 
@@ -145,7 +145,7 @@ def loosened(edge: Edge) -> Sequence[tuple[Edge, list[Offer]]]:
 
 
 def differs(edge: Edge, case: Drawn) -> bool:
-    """Whether the two sides differ, or the target cannot even run."""
+    """True if the two sides differ, or the target cannot even run."""
     try:
         return not agrees(edge, case.s)[0]
     except (FedspecError, ArithmeticError):

@@ -22,7 +22,7 @@ def followed(changes: list[Any], rates: list[F], *, eta: F, beta: F) -> list[lis
 
 
 def looped(changes: list[Any], rates: list[F], *, eta: F, beta: F) -> list[list[F]]:
-    """The same as codes have it: of every number the model as it was, its mean over the workers, and what is kept."""
+    """Loop of codes: for every number the model before, its mean over the workers, and the buffer."""
     before, kept, models = [F(0), F(0)], [F(0), F(0)], []
     for change, lr in zip(changes, rates, strict=True):
         for j in range(2):

@@ -15,7 +15,7 @@ from fedspec.plan import Oracle, Plan, Setup
 from fedspec.readings import Against
 
 DOWN: Oracle = lambda k, x: x * 0 + 1  # noqa: E731
-"""Of a constant gradient AdamW without eps and decay makes steps of the length eta_l, whatever its moments."""
+"""Constant gradient, along which AdamW without eps and decay makes steps of the length eta_l, whatever its moments."""
 NUMBERS = {"eta_l": 1.0, "beta1": 0.5, "beta2": 0.75, "eps": 0.0, "wd": 0.0, "eta": 0.7, "beta": 0.9}
 
 
@@ -57,7 +57,7 @@ def test_two_fragments_take_turns() -> None:
 
 
 def test_clients_with_other_numbers_of_steps_travel_together() -> None:
-    """Of 3 and 5 steps the last two are not sent: the mean of -1 and -3 arrives as -2 and meets -3 and -5 half way."""
+    """Last two of 3 and 5 steps are not sent: the mean of -1 and -3 arrives as -2 and meets -3 and -5 half way."""
     (state,) = run([[3, 5]], [DOWN, DOWN], P=1, overlap=2, own=0.5, eta=1.0, beta=0.0)
     assert state.x.tolist() == [-2] and state.x_i.tolist() == [[-2.5], [-3.5]] and state.t == (3, 5)
 

@@ -86,7 +86,7 @@ def test_two_steps_of_two_clients_by_hand() -> None:
     ],
 )
 def test_a_step_of_two_clients_in_other_readings(tracking: Any, start: Any, x: list[int], y: list[int]) -> None:
-    """The same clients: 1 and 1 - 2 have the mean 0, where the gradients are (-1, 1)."""
+    """Clients at 1 and 1 - 2, whose mean is 0, where the gradients are (-1, 1)."""
     oracles = [lambda t, x: x - 1, lambda t, x: 3 * x + 1]
     h = Diging(eta_l=F(1, 2), tracking=tracking, start=start)
     state = diging.init(h, np.array([F(1), F(1)], dtype=object), setup(2))
@@ -116,7 +116,7 @@ def test_the_first_round_asks_for_a_gradient_more() -> None:
 
 
 def local(x: F, i: int, push: F, eta: F, tau: int) -> F:
-    """Where local steps end under a constant force beside the gradient."""
+    """End of local steps under a constant force beside the gradient."""
     for _ in range(tau):
         x = x - eta * (grad(i, x) + push)
     return x

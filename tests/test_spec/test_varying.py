@@ -196,7 +196,7 @@ ROWS = [(a.id, level) for a in CATALOGUE.values() for level in a.levels if level
 @pytest.mark.table(20)
 @pytest.mark.parametrize(("row", "level"), ROWS)
 def test_what_every_event_says_is_what_a_case_says_once(row: str, level: str) -> None:
-    """Of every row and every number that varies, for all and, where no server reads it, for each client."""
+    """Vary every number of every row, for all and, if no server reads it, for each client."""
     s = scene(row, level)
     offer = next(o for o in SUBJECT.info.offers if (o.algorithm, o.level) == (row, level))
     for name in {*VARYING} & {*setting_of(offer).numbers}:

@@ -98,7 +98,7 @@ def told(value: Any) -> str:
 
 
 def without_null(value: Any) -> Any:
-    """The same without what need not be named."""
+    """Value without the fields that need not be named."""
     if isinstance(value, dict):
         return {n: without_null(v) for n, v in value.items() if v is not None}
     return [*map(without_null, value)] if isinstance(value, list) else value

@@ -101,7 +101,7 @@ class Traced:
 
 
 def origins(values: Any) -> Origins:
-    """What some numbers were made from."""
+    """Origins of some numbers."""
     return frozenset().union(*(v.of for v in np.ravel(np.asarray(values)) if isinstance(v, Traced)))
 
 

@@ -27,7 +27,7 @@ NUMBERS: dict[str, dict[str, Any]] = {
 
 
 def gradient(i: int) -> Any:
-    """Of H_i/2 |x|^2 - E_i sum x, at step k with k/4 more."""
+    """Gradient of H_i/2 |x|^2 - E_i sum x, at step k with k/4 more."""
     return lambda k, x: {n: H[i] * x[n] - E[i] + k / 4 for n in ("w", "b")}
 
 
@@ -103,7 +103,7 @@ def test_what_a_client_lacks_is_said() -> None:
 
 @pytest.mark.parametrize("name", ["fedavg", "diloco"])
 def test_a_gradient_of_another_form_is_refused(name: str) -> None:
-    """One that is turned over holds as many numbers, and would be read in another order."""
+    """Transposed gradients have as many numbers, and would be read in another order."""
     chosen = choose(name, "", NUMBERS.get(name, {"eta_l": 0.1, "eta": 1.0}))
     for given, said in (
         ({"b": 0.0}, "step 0 'w' is missing"),

@@ -1,4 +1,4 @@
-"""What the judge says of ``fedspec_use`` in an environment of its own."""
+"""Verdicts of the judge on ``fedspec_use`` in an environment of its own."""
 
 from __future__ import annotations
 

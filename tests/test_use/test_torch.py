@@ -219,7 +219,7 @@ def test_a_server_that_reads_more_than_the_average_is_refused_with_what_it_reads
 
 
 def read_by(server: Any) -> list[str]:
-    """What is found of a made-up server, which has the numbers of FedAvg."""
+    """Findings on a made-up server, which has the numbers of FedAvg."""
     row = CATALOGUE["fedavg"]
     run = rules.Alone(row.run.hyper, lambda h, x: x, server)  # type: ignore[union-attr]
     return rules.beside_the_average(rules.Server(row, run, {"weights": "examples"}, {"eta": 1.0}))

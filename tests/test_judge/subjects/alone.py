@@ -21,7 +21,7 @@ class Server(FedAvg):
 
 
 class Krum(Server):
-    """Of the changes the one whose neighbours are nearest."""
+    """Change whose neighbours are nearest."""
 
     def move(self, D):
         near = max(1, len(D) - int(self.h["f"]) - 2)
@@ -58,7 +58,7 @@ class KrumOfProducts(Krum):
 
 
 class KrumTheLast(Krum):
-    """Of equal scores the last."""
+    """Krum that takes the last of equal scores."""
 
     def elected(self, D, scores):
         return super().elected(D[::-1], scores[::-1])

@@ -49,7 +49,8 @@ class Behind:
 
 
 def moved(otherwise: Callable[[int, Any], Any]) -> Callable[[Any, Event, int], Any]:
-    """What takes an event and shows another model, a function of the number of the event, from 0, and the right one."""
+    """Make a function that takes an event and shows another model: a function of the event's number, from 0, and the
+    right one."""
 
     def take(inner: Any, e: Event, k: int) -> Any:
         answer = dict(inner.step(e))
@@ -59,7 +60,7 @@ def moved(otherwise: Callable[[int, Any], Any]) -> Callable[[Any, Event, int], A
 
 
 class Session:
-    """One session of it."""
+    """Session of the specification behind the subject's changes."""
 
     def __init__(self, subject: Behind, case: Case) -> None:
         self.subject, self.k = subject, 0

@@ -17,7 +17,7 @@ class Average(FedAvg):
 
 
 class Nova(FedNova):
-    """The same under FedNova's normalisation."""
+    """Server with Average's weights under FedNova's normalisation."""
 
     weights = Average.weights
 

@@ -24,7 +24,7 @@ ALL = tuple(READINGS)
 
 
 class Session:
-    """One server."""
+    """Server with one flaw."""
 
     def __init__(self, algorithm: str, flaw: str, case: Case) -> None:
         self.algorithm, self.flaw, self.like = algorithm, flaw, case.x0
@@ -255,7 +255,8 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "squares one by one": (DECAYING[:1], "is done for each update by itself, one after another"),
     "divided first": (DECAYING[:1], "delta is divided by sqrt\\(v\\) \\+ tau before the momentum takes it, not the"),
 }
-"""Where each flaw can be, and what a diagnosis has to say of it: the flaw, or what it comes to in a server.
+"""Algorithms that each flaw can be in, and the words that its diagnosis must contain: of the flaw, or of its effect in
+a server.
 
 For example, AdaGrad's v is never below tau^2, so that max(sqrt(v), tau) has no tau; FedAvg taken twice is doubled.
 """

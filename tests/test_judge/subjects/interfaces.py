@@ -1,4 +1,4 @@
-"""One package with two interfaces, an offer of each: the case says which to build."""
+"""Package with two interfaces, an offer of each: the case names the interface to build."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Mean(Rated):
 
 
 class Before(Rated):
-    """What is said for all reaches the round after its own."""
+    """Client that uses the rates of a round for all in the next round."""
 
     def __init__(self, case):
         self.next = {}

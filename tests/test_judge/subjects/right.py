@@ -27,7 +27,7 @@ def named(x, like):
 
 
 class Subject:
-    """What the judge asks for: who it is, and a session for each case."""
+    """Subject with its info, and a session for each case."""
 
     def __init__(self, session, *offers, **more):
         self.info = SubjectInfo(session.__name__, "1", offers, **more)
@@ -255,14 +255,14 @@ class SM3(Solver):
 
 
 class FlatMomentum(Momentum):
-    """The same numbers, every answer as one flat vector."""
+    """Momentum whose answers are flat vectors."""
 
     def answer(self, vectors):
         return vectors
 
 
 class ListMomentum(Momentum):
-    """The same numbers, every answer as a list of arrays in the order of x0."""
+    """Momentum whose answers are lists of arrays in the order of x0."""
 
     def answer(self, vectors):
         return {n: parts(a, self.like) for n, a in vectors.items()}

@@ -9,7 +9,7 @@ from fedspec.contract import Offer
 
 
 class Scaffold:
-    """What a server of SCAFFOLD keeps: the model and c."""
+    """Server of SCAFFOLD: the model and c."""
 
     def __init__(self, case):
         self.eta, self.like, self.N = case.hyper["eta"], case.x0, case.population
@@ -41,7 +41,7 @@ class ScaffoldOfChanges(Scaffold):
 
 
 class FedDyn:
-    """What a server of FedDyn keeps: the model and h."""
+    """Server of FedDyn: the model and h."""
 
     def __init__(self, case):
         self.mu, self.like, self.N = case.hyper["mu"], case.x0, case.population

@@ -12,7 +12,7 @@ from fedspec.contract import Arrival, Begin, Case, Gradient, Offer, Round, Subje
 
 
 class Session:
-    """What all of them share: one flat model, answered in blocks."""
+    """Base of all sessions: one flat model, answered in blocks."""
 
     def __init__(self, case: Case, slip: str) -> None:
         self.case, self.h, self.slip = case, case.hyper, slip

@@ -180,7 +180,7 @@ class OneAtATime(FedAvg):
 
 
 def poisoned(value):
-    """One number of the model is another."""
+    """Average with one number of the model replaced by the value."""
 
     def answer(self, x):
         x[next(iter(self.like))].flat[0] = value
