@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING, fields
 from itertools import chain as joined
 from pathlib import Path
@@ -25,13 +24,13 @@ from fedspec.papers import PAPERS, Paper
 from fedspec.readings import CoverName, Solver
 from fedspec_proofs import ledger
 from fedspec_proofs.claim import Verdict
+from fedspec_proofs.worst_cases.tabled import with_sections
 from fedspec_suite.laws import LAWS
 from fedspec_suite.mutants import MUTANTS
 from fedspec_suite.report.markdown import table
 from fedspec_suite.vectors import kill_counts, store
 
 HERE = Path(__file__).resolve().parent
-PLACE = re.compile(r"(<!-- table: (?P<name>[a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def code(words: Iterable[object]) -> str:
@@ -172,15 +171,14 @@ def verdicts() -> str:
     return table([*head, "false variants refuted"], [*rows, total])
 
 
-PAGES = (cited, packages, parameters, offers, records, options, laws, shown, verdicts)
-TABLES: dict[str, Callable[[], str]] = {f.__name__: f for f in PAGES}
+TABLES = (cited, packages, parameters, offers, records, options, laws, shown, verdicts)
 
 
 def main(arguments: Sequence[str]) -> int:
-    stale = []
+    stale, tables = [], {f"table: {f.__name__}": f() for f in TABLES}
     for page in (HERE.parent / "README.md", *sorted(HERE.glob("*.md"))):
         old = page.read_text(encoding="utf-8")
-        new = PLACE.sub(lambda m: f"{m[1]}{TABLES[m['name']]()}{m[3]}", old)
+        new = with_sections(old, tables)
         if new != old:
             stale.append(page.name)
             if "--check" not in arguments:

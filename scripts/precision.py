@@ -15,12 +15,12 @@ from pathlib import Path
 
 from fedspec.catalogue import CATALOGUE, Algorithm
 from fedspec.contract import Offer
+from fedspec_proofs.worst_cases.tabled import write_sections
 from fedspec_suite.diagnosis.comparing import farthest
 from fedspec_torch.judged.engine import engine_offers
 from fedspec_torch.judged.subject import SUBJECT
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "precision.md"
-PLACE = re.compile(r"(<!-- table -->\n).*?(<!-- end -->)", re.DOTALL)
 COLUMNS = (
     ("float64", "engine stacked", 1.0),
     ("float32", "engine stacked", 1.0),
@@ -46,7 +46,7 @@ def main(*measured: str) -> None:
     there = {m[1]: m[0] for m in re.finditer(r"^\| `([a-z0-9-]+)` \|.*$", page, re.MULTILINE)}
     kept = {id: line for id, line in there.items() if measured and id not in measured}
     table = "\n".join(["| algorithm | float64 | float32 | bf16 |", "| --- | --- | --- | --- |", *rows(kept)])
-    PAGE.write_text(PLACE.sub(lambda m: f"{m[1]}{table}\n{m[2]}", page), encoding="utf-8")
+    write_sections({"table": f"{table}\n"}, PAGE)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from fedspec_proofs.worst_cases.one_round import HELD, Round, method_of
 from fedspec_proofs.worst_cases.search.coefficients import best, proved
 from fedspec_proofs.worst_cases.search.following_rates import cover, refined
 from fedspec_proofs.worst_cases.search.one_round import certified, largest
-from fedspec_proofs.worst_cases.tabled import Row, markdown, place, three
+from fedspec_proofs.worst_cases.tabled import Row, markdown, three, write_sections
 from fedspec_suite.report import line_labels
 from fedspec_suite.report.styles import style_of
 
@@ -195,7 +195,7 @@ def main() -> None:
     round_numbers.TABLE.write(rows)
     best_coefficients.TABLE.write(some)
     best_rates.AVERAGED.write(piece for _, pieces in best for piece in pieces)
-    place("worst", tables(rows))
+    write_sections({f"worst: {name}": f"{text}\n" for name, text in tables(rows).items()})
     draw(rows)
 
 

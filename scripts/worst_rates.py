@@ -19,7 +19,7 @@ from fedspec_proofs.worst_cases.following_rates import Stretch
 from fedspec_proofs.worst_cases.one_round import HELD, Round
 from fedspec_proofs.worst_cases.search.following_rates import cover, refined
 from fedspec_proofs.worst_cases.search.one_round import UncertifiedError, certified, largest, least_factor
-from fedspec_proofs.worst_cases.tabled import Row, markdown, place, three
+from fedspec_proofs.worst_cases.tabled import Row, markdown, three, write_sections
 
 TRIED = ("1/32", "1/16", "1/8", "1/4", "1/2", "1", "3/2", "2")
 PULLED = ("1/32", "1/16", "1/8", "1/4", "1/2", "3/4", "1")
@@ -86,7 +86,7 @@ def main(names: Sequence[str]) -> None:
         found = {best_rates.best_of(row).asked: row for row in TABLE.rows()} | found
     rows = [found[r] for r in every]
     TABLE.write(rows)
-    place("rates", tables(rows))
+    write_sections({f"rates: {name}": f"{text}\n" for name, text in tables(rows).items()})
 
 
 if __name__ == "__main__":

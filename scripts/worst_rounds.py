@@ -14,7 +14,7 @@ from fedspec_proofs.fednova.claims import several_rounds as ledger
 from fedspec_proofs.fednova.claims.several_rounds import TABLE
 from fedspec_proofs.worst_cases.search.several_rounds import certified, chain
 from fedspec_proofs.worst_cases.several_rounds import Several
-from fedspec_proofs.worst_cases.tabled import Row, markdown, place, three
+from fedspec_proofs.worst_cases.tabled import Row, markdown, three, write_sections
 
 COLUMNS = (("fedavg", (2, 2)), ("fedavg", (1, 3)), ("fednova", (1, 3)))
 RATES = ("1/4", "1/2")
@@ -59,7 +59,7 @@ def main() -> None:
         chained = pool.map(links, (r for r in asked() if r.rounds == max(ROUNDS)))
         rows += [row for some in chained for row in some]
     TABLE.write(rows)
-    place("rounds", {"distance": table(rows)})
+    write_sections({"rounds: distance": f"{table(rows)}\n"})
 
 
 if __name__ == "__main__":

@@ -76,6 +76,7 @@ def table(rows: Sequence[dict[str, Any]]) -> list[str]:
 def publish(rows: Sequence[dict[str, Any]]) -> None:
     """Write the pictures, and the section of the page between its marks, from a CPU's rows."""
     from fedspec_bench.machine import described
+    from fedspec_proofs.worst_cases.tabled import write_sections
 
     machine, rows = described(), [row for row in rows if row["device"] == "cpu"]
     for what, (file, label) in PICTURES.items():
@@ -87,8 +88,5 @@ def publish(rows: Sequence[dict[str, Any]]) -> None:
         f"Measured on {' and '.join(dates)}: {where}; fedspec {machine['versions']['fedspec']}, torch {torch}.",
         "",
     ]
-    page = ROOT / "docs/benchmarks.md"
-    before, mark, rest = page.read_text(encoding="utf-8").partition("<!-- scale -->\n")
-    _, end, after = rest.partition("<!-- end of scale -->\n")
     text = "\n".join([*lines, *table(rows)])
-    page.write_text(f"{before}{mark}\n{text}\n\n{end}{after}", encoding="utf-8")
+    write_sections({"scale": f"\n{text}\n\n"}, ROOT / "docs/benchmarks.md")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fedspec.catalogue import CATALOGUE, LocalSolver, find
 from fedspec_bench.sizes import KINDS, table
+from fedspec_proofs.worst_cases.tabled import write_sections
 
 TRAINED = [name for name, row in CATALOGUE.items() if not isinstance(row.run, LocalSolver)]
 
@@ -36,3 +38,10 @@ def test_the_table_has_the_worst_rows_of_the_largest_size_and_the_growth_of_the_
 
 
 RATES = {"quick": 1e-8, "slow": 7e-8, "middle": 3e-8}
+
+
+def test_a_section_is_written_between_its_marks_alone(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- one -->\n1\n<!-- end -->\n<!-- a note -->\n<!-- t: two -->\n2\n<!-- end -->\n")
+    write_sections({"t: two": "new\n", "absent": ""}, page)
+    assert page.read_text() == "<!-- one -->\n1\n<!-- end -->\n<!-- a note -->\n<!-- t: two -->\nnew\n<!-- end -->\n"

@@ -1,4 +1,4 @@
-"""The tables of docs/worst-cases.md: how the ledger keeps their rows, what is wrong with a row, and where tables go."""
+"""The tables of docs/worst-cases.md: the stored rows, the faults of a row, and the sections of a page."""
 
 from __future__ import annotations
 
@@ -145,8 +145,12 @@ def markdown(heads: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in (heads, ["---"] * len(heads), *lines))
 
 
-def place(mark: str, tables: Mapping[str, str], page: Path = PAGE) -> None:
-    """Write tables between their marks on the page."""
-    where = re.compile(rf"(<!-- {mark}: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-    text = page.read_text(encoding="utf-8")
-    page.write_text(where.sub(lambda m: f"{m[1]}{tables[m[2]]}\n{m[3]}", text), encoding="utf-8")
+def with_sections(text: str, sections: Mapping[str, str]) -> str:
+    """Text of a page with each of these sections in its place, from ``<!-- NAME -->`` to ``<!-- end -->``."""
+    place = re.compile(rf"(<!-- ({'|'.join(map(re.escape, sections))}) -->\n).*?(<!-- end -->)", re.DOTALL)
+    return place.sub(lambda m: f"{m[1]}{sections[m[2]]}{m[3]}", text)
+
+
+def write_sections(sections: Mapping[str, str], page: Path = PAGE) -> None:
+    """Write sections between their marks on a page."""
+    page.write_text(with_sections(page.read_text(encoding="utf-8"), sections), encoding="utf-8")

@@ -43,4 +43,4 @@ def renew(table: Table[Any], asked: Iterable[Any], mark: str, tables: Callable[[
     """Certify every round that is asked about, write the file that the ledger keeps, and the tables of the page."""
     with ProcessPoolExecutor(2) as pool:
         table.write(map(table.kept, pool.map(certified, asked)))
-    tabled.place(mark, tables(table.rows()))
+    tabled.write_sections({f"{mark}: {name}": f"{text}\n" for name, text in tables(table.rows()).items()})
