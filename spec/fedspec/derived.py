@@ -61,7 +61,7 @@ def entered(functions: Iterable[Function], options: Mapping[str, Any] | None = N
     return found
 
 
-def shown(begin: Function | None, steps: Iterable[Function], event: str = "round") -> tuple[str, ...]:
+def shown_names(begin: Function | None, steps: Iterable[Function], event: str = "round") -> tuple[str, ...]:
     """The names under which some steps return something, and the fields of the state that ``begin`` says it makes."""
     note = unwrapped(begin).__annotations__.get("return") if begin else None
     state = unwrapped(begin).__globals__.get(note) if begin and isinstance(note, str) else note

@@ -79,7 +79,7 @@ def _own(code: CodeType) -> frozenset[str]:
 
 
 @cache
-def _made(f: FunctionType) -> Counter[str]:
+def _bound_names(f: FunctionType) -> Counter[str]:
     """The names that a function binds, as often as it does."""
     return Counter(assigned_in(definition_of(f)))
 
@@ -165,7 +165,7 @@ class _Reading(Deciding, ast.NodeVisitor):
 
     def _settle(self, name: str, node: ast.expr) -> None:
         value = self.value(node)
-        if value is not UNKNOWN and _made(self.f)[name] == 1:
+        if value is not UNKNOWN and _bound_names(self.f)[name] == 1:
             self.known[name] = value
 
     def _names_function(self, node: ast.expr) -> bool:

@@ -13,7 +13,7 @@ from fedspec.contract import Level
 from fedspec.costs import UNRECORDED, Costs
 from fedspec.deciding import UNKNOWN
 from fedspec.definition import Basis, Reading, Requirement, above_zero, v0_at_least_tau_squared
-from fedspec.derived import ReadOff, entered, shown
+from fedspec.derived import ReadOff, entered, shown_names
 from fedspec.domains import DIMENSIONS, DOMAINS, POSITIVE, Dimension
 from fedspec.errors import ParameterError, UnknownNameError
 from fedspec.facts import READ_OFF, Fact
@@ -70,7 +70,7 @@ def _shows(a: Algorithm) -> tuple[str, ...]:
     """The names that its last function returns, and the fields of its state, of which a rule prints equations."""
     begin = a.run.begin if isinstance(a.run, LocalSolver) else a.run.init
     symbols = {e.id.rpartition(".")[2] for rule in a.entered() for e in printed(rule)}
-    return tuple(n for n in shown(begin, a.steps[-1:], a.event or "round") if n in symbols)
+    return tuple(n for n in shown_names(begin, a.steps[-1:], a.event or "round") if n in symbols)
 
 
 def _when(a: Algorithm) -> Mapping[str, Rules]:
@@ -277,7 +277,7 @@ class Algorithm:
 
     def defaults(self) -> dict[str, str]:
         """Every option at its canonical value."""
-        values = _given(self.run.rule if isinstance(self.run, LocalSolver) else self.run.hyper)
+        values = _defaults(self.run.rule if isinstance(self.run, LocalSolver) else self.run.hyper)
         return {n: values[n] for n in self.options}
 
     def resolve(self, reading: str, options: Mapping[str, str]) -> dict[str, str]:
@@ -310,7 +310,7 @@ class Algorithm:
 
 # A row with another function in it is another row, often of the same record, and a diagnosis makes thousands of them.
 @lru_cache(maxsize=256)
-def _given(by: typing.Any) -> dict[str, str]:
+def _defaults(by: typing.Any) -> dict[str, str]:
     """Defaults of a record's fields, or of a rule's parameters, as strings; SM3's sets are slices along each axis."""
     told = fields(by) if isinstance(by, type) else inspect.signature(by).parameters.values()
     return {**{p.name: str(p.default) for p in told}, "cover": str(CoverName.AXES)}

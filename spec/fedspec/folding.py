@@ -21,7 +21,7 @@ from fedspec import arith
 from fedspec.deciding import UNKNOWN, WHERE, Deciding, Known, defaults_of, options_of
 from fedspec.hyper import keywords, plays_part
 from fedspec.rules import printed
-from fedspec.source_text import assigned_in, bare, copied, definition_of, drop_unread, leave_out, loaded, written
+from fedspec.source_text import assigned_in, bare, copied, definition_of, drop_unread, leave_out, loaded, unparsed
 
 E = TypeVar("E", bound=ast.expr)
 
@@ -75,7 +75,7 @@ class Folding:
             self.known[f] = known
             node = self.within(f, known).node
             if ast.dump(node) != ast.dump(bare(definition_of(f))):
-                self.texts[f] = written(node)
+                self.texts[f] = unparsed(node)
         return True
 
     def within(self, f: FunctionType, known: Known) -> _Function:

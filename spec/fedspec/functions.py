@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fedspec.arith import Scalar, Vector
-from fedspec.derived import ReadOff, entered, shown
+from fedspec.derived import ReadOff, entered, shown_names
 from fedspec.hyper import Hyper
 from fedspec.plan import Inbox, Oracle, Setup
 from fedspec.readings import Strategy
@@ -36,7 +36,7 @@ class Served:
 
     init: Callable[[Any, Vector, int], Any]
     server: Callable[[Any, Any, Inbox], tuple[Any, dict[str, Any]]]
-    shows: ReadOff[tuple[str, ...]] = ReadOff(lambda served: shown(served.init, [served.server]))
+    shows: ReadOff[tuple[str, ...]] = ReadOff(lambda served: shown_names(served.init, [served.server]))
     reads: tuple[str, ...] = ()
     spares: tuple[str, ...] = ()
     controls: bool = False

@@ -66,7 +66,7 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
         raise PlanError(
             f"draws: {[*map(len, plan.draws)]} for {len(x)} coordinates; give each participant one for each"
         )
-    named = _named(plan)
+    named = _by_parameter(plan)
     # What torch.compile reads has no signature.
     for name in (named.keys() - inspect.signature(client).parameters.keys()) if named and not compiling() else ():
         what = {"strategy": "strategies", "Xi": "scales", "u": "draws"}[name]
@@ -77,7 +77,7 @@ def each(client: Client, clients: Clients, plan: Plan, x: Vector) -> Any:
     return one_by_one([client] * len(plan.steps), clients, plan, x)
 
 
-def _named(plan: Plan) -> dict[str, Sequence[Any]]:
+def _by_parameter(plan: Plan) -> dict[str, Sequence[Any]]:
     """Values of the plan for each participant, except for its steps, by the names of the client's parameters."""
     said = (("strategy", plan.strategies), ("Xi", plan.scales), ("u", plan.draws))
     return {name: values for name, values in said if values}
@@ -85,7 +85,7 @@ def _named(plan: Plan) -> dict[str, Sequence[Any]]:
 
 def one_by_one(own: Sequence[Client], clients: Clients, plan: Plan, x: Vector) -> Any:
     """Results of a round's participants, in their order, if each has a function of its own."""
-    named = {**_named(plan), **({"u": [array(u, x) for u in plan.draws]} if plan.draws else {})}
+    named = {**_by_parameter(plan), **({"u": [array(u, x) for u in plan.draws]} if plan.draws else {})}
     gradient: Any = clients
     rows = []
     for at, (i, tau) in enumerate(zip(plan.participants, plan.steps, strict=True)):

@@ -62,8 +62,8 @@ class SolverSession:
             **{n: choice(kind, n, case.options[n]) for n, kind in algorithm.options.items()},
             **{n: case.hyper[n] for n in algorithm.numbers if n in case.hyper},
         }
-        self.solver, self.names = run, taken(run.rule)
-        self.begun = taken(run.begin) if run.begin else frozenset()
+        self.solver, self.names = run, parameter_names(run.rule)
+        self.begun = parameter_names(run.begin) if run.begin else frozenset()
         self.keywords = {n: v for n, v in given.items() if n in self.names and n not in ("cover", "v0")}
         self.v0, self.cover = given.get("v0"), None
         if "cover" in self.names | self.begun:
@@ -217,7 +217,7 @@ class ProgramSession:
         return {"x": self.state.x, **held(self.state, self.algorithm.shows, self.run.event), **values}
 
 
-def taken(function: Callable[..., Any]) -> frozenset[str]:
+def parameter_names(function: Callable[..., Any]) -> frozenset[str]:
     """The names of what a function takes, read off its code: a diagnosis begins thousands of sessions."""
     code = inspect.unwrap(function).__code__
     return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])

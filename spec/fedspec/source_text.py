@@ -106,7 +106,7 @@ def _is_unread(s: ast.stmt, read: Collection[str]) -> bool:
     return False
 
 
-def written(node: ast.FunctionDef) -> str:
+def unparsed(node: ast.FunctionDef) -> str:
     """A definition as text: statements that are what they were keep their source."""
     lines = _lines(node)
     return "\n".join(line for before, line in zip(["", *lines], lines, strict=False) if line or before)

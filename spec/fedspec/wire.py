@@ -250,21 +250,23 @@ def decode_event(value: Mapping[str, Any], dtype: str = "float64") -> Event:
         case "round":
             more = {n: tuple(value.get(n, ())) for n in ("strategies", "scales", "noise")}
             more["draws"] = tuple(map(tuple, value.get("draws", ())))
-            return Round(tuple(value["participants"]), tuple(value["steps"]), **more, hyper=_given(value))
+            return Round(tuple(value["participants"]), tuple(value["steps"]), **more, hyper=_decode_hyper(value))
         case "exchange":
             return Exchange(
                 senders=tuple(value["senders"]),
                 computing=tuple(map(tuple, value["computing"])),
                 mixing=decode_array(value["mixing"], dtype),
                 clusters=tuple(map(tuple, value.get("clusters", ()))),
-                hyper=_given(value),
+                hyper=_decode_hyper(value),
             )
         case "arrival":
-            return Arrival(client=value["client"], steps=value["steps"], delay=value["delay"], hyper=_given(value))
-    return Messages(tuple(decode_message(m, dtype) for m in value["messages"]), _given(value))
+            return Arrival(
+                client=value["client"], steps=value["steps"], delay=value["delay"], hyper=_decode_hyper(value)
+            )
+    return Messages(tuple(decode_message(m, dtype) for m in value["messages"]), _decode_hyper(value))
 
 
-def _given(event: Mapping[str, Any]) -> dict[str, Any]:
+def _decode_hyper(event: Mapping[str, Any]) -> dict[str, Any]:
     """The hyper-parameters that an event says anew, where it does."""
     said = event.get("hyper", {})
     return {name: tuple(number) if isinstance(number, list) else number for name, number in said.items()}
