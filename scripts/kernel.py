@@ -15,7 +15,7 @@ from fedspec_proofs import ledger
 from fedspec_proofs.fednova.claims import best_coefficients, round_numbers
 from fedspec_proofs.kernel import certificates, planted, rows, weighed
 from fedspec_proofs.kernel.refuted import THEOREMS
-from fedspec_proofs.kernel.running import checked, compiled, compiler, spent, told
+from fedspec_proofs.kernel.running import checked, compiled, compiler, spent, summary
 
 ROOT = Path(__file__).resolve().parents[1]
 COQ, PAGE, OUT = ROOT / "proofs_check/coq", ROOT / "docs/worst-cases.md", ROOT / "out/kernel"
@@ -53,14 +53,14 @@ def main() -> int:
     page = PAGE.read_text(encoding="utf-8")
     stored, of_servers = round_numbers.TABLE.rows(), best_coefficients.TABLE.rows()
     data = {
-        "Tables": rows.written(page, stored),
-        "Weighed": weighed.written(page, of_servers),
-        "Certified": certificates.written(),
+        "Tables": rows.coq_text(page, stored),
+        "Weighed": weighed.coq_text(page, of_servers),
+        "Certified": certificates.coq_text(),
     }
     before = spent()
     found = checked(COQ, OUT, data, (*THEOREMS, *weighed.OWN), say)
-    (OUT / "Planted.v").write_text(planted.written(page, stored, of_servers), encoding="utf-8")
-    with told("rows that are planted", say):
+    (OUT / "Planted.v").write_text(planted.coq_text(page, stored, of_servers), encoding="utf-8")
+    with summary("rows that are planted", say):
         compiled("Planted", OUT)
     of_rounds, of_weights = rows.cells(page), weighed.weights(page)
     lower = sum(c.least is not None for c in of_weights)

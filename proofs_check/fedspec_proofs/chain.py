@@ -82,7 +82,7 @@ def lacking(claim: Claim, evidence: str = "") -> tuple[str, ...]:
     return tuple(sorted(named - {link.claim.id for link in links(claim)}))
 
 
-def held(claim: Claim, found: Finding) -> Finding:
+def weakened(claim: Claim, found: Finding) -> Finding:
     """A finding, made as weak as the weakest link of its claim's chain; a proof over a broken link shows nothing.
 
     Nor does a proof whose assumptions name rows that are no links: they are assumed, and nothing that runs shows them.
@@ -109,7 +109,7 @@ UNDOUBTED = {Engine.SYMBOLIC, Engine.SMT}
 def run_evidence(claim: Claim) -> Record:
     """Run the evidence of a claim; its verdict is as weak as the chain, the second engine and the sizes make it."""
     start = time.perf_counter()
-    found = held(claim, claim.body())
+    found = weakened(claim, claim.body())
     if found.verdict is Verdict.PROVED and claim.engine in UNDOUBTED and not (found.second and found.second.instances):
         found = replace(found, verdict=Verdict.UNKNOWN, evidence=f"no second engine agrees\n{found.evidence}")
     if found.verdict is Verdict.PROVED and claim.sizes:

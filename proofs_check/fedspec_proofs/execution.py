@@ -16,7 +16,7 @@ from fedspec_proofs import stored
 from fedspec_proofs.chain import links, run_evidence
 from fedspec_proofs.claim import Record, Verdict
 from fedspec_proofs.engines.limit import within
-from fedspec_proofs.engines.witnesses import Book, Found, written
+from fedspec_proofs.engines.witnesses import Book, Found, recording
 from fedspec_proofs.ledger import find
 
 LIMIT = 120.0
@@ -76,7 +76,7 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
     claim, begun = find(id), time.perf_counter()
     record, error, book = None, "", book or Book()
     try:
-        with within(limit), written(book):
+        with within(limit), recording(book):
             record = run_evidence(claim)
     except TimeoutError:
         error = f"timed out after {limit:g} s of processor time"

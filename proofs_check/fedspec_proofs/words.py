@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 
-def said(value: Any) -> str:
+def as_text(value: Any) -> str:
     """A value as a person would write it."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} = {said(v)}" for name, v in value.items())
+        return ", ".join(f"{name} = {as_text(v)}" for name, v in value.items())
     if isinstance(value, tuple | list):
-        return "(" + ", ".join(map(said, value)) + ")"
+        return "(" + ", ".join(map(as_text, value)) + ")"
     if is_dataclass(value):
-        return ", ".join(f"{f.name} = {said(getattr(value, f.name))}" for f in fields(value))
+        return ", ".join(f"{f.name} = {as_text(getattr(value, f.name))}" for f in fields(value))
     if isinstance(value, float | np.floating):
         return f"{value:.6g}"
     return str(value)
@@ -34,6 +34,6 @@ def both(value: Any) -> str:
     )
 
 
-def sized(value: Fraction | float) -> str:
+def short(value: Fraction | float) -> str:
     """A number for the eye."""
     return f"{float(value):.4g}"

@@ -125,7 +125,7 @@ def test_a_proof_is_made_as_weak_as_its_weakest_link(
     real = CLAIMS["fedada2.lemma-21"]
     monkeypatch.setattr(ledger, "find", lambda id: replace(real, id=id, verdict=link))
     one = replace(real, chain=("fedada2.other",), sizes=sizes)
-    assert chain.held(one, Finding(Verdict.PROVED, "shown")).verdict is held
+    assert chain.weakened(one, Finding(Verdict.PROVED, "shown")).verdict is held
 
 
 SAID = {id: " ".join(CLAIMS[id].assumptions.values()) for id in CHAINED}
@@ -137,15 +137,15 @@ def test_a_proof_over_a_link_that_is_left_out_is_none(id: str, link: str) -> Non
     """The steps of an assembly name the rows that they are taken from; one that is not a link is only assumed."""
     less = replace(CLAIMS[id], chain=tuple(one for one in CLAIMS[id].chain if one != link))
     missing = link not in {one.claim.id for one in chain.links(less)}
-    held = chain.held(less, Finding(Verdict.PROVED, "shown"))
+    held = chain.weakened(less, Finding(Verdict.PROVED, "shown"))
     assert (held.verdict is Verdict.UNKNOWN and link in held.evidence) is missing
 
 
 def test_the_last_link_is_named_by_the_evidence() -> None:
     one = replace(CLAIMS["fednova.theorem-3"], chain=("fednova.eq-8",))
     shown = Finding(Verdict.PROVED, f"1 expressions vanish; sizes: {chain.SUMMED.format('fednova.rounds-assembly')}")
-    assert chain.held(one, shown).verdict is Verdict.UNKNOWN
-    assert chain.held(CLAIMS["fednova.theorem-3"], shown).verdict is Verdict.PROVED
+    assert chain.weakened(one, shown).verdict is Verdict.UNKNOWN
+    assert chain.weakened(CLAIMS["fednova.theorem-3"], shown).verdict is Verdict.PROVED
 
 
 def test_a_circle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ from fedspec_proofs.fed_lamb.claims import (
 from fedspec_proofs.fed_lamb.kit import bounds, climbs, rounds
 from fedspec_proofs.fed_lamb.kit.audits import bump
 from fedspec_proofs.fed_lamb.kit.problems import Problem
-from fedspec_proofs.fed_lamb.kit.rounds import begin, lamb, one_round, seen
+from fedspec_proofs.fed_lamb.kit.rounds import begin, lamb, one_round, round_quantities
 from fedspec_proofs.fed_lamb.kit.walks import root_above, walk
 from fedspec_proofs.kit.piecewise import Piecewise, average, huber
 from fedspec_proofs.refutation import refutation
@@ -250,7 +250,7 @@ def test_a_step_is_minus_gamma_m() -> None:
 
 def test_a_ratio_of_zero_has_no_gamma() -> None:
     h = lamb()
-    now = seen(h, begin(h, vector(0), 1), [lambda k, x: x])
+    now = round_quantities(h, begin(h, vector(0), 1), [lambda k, x: x])
     assert now.Gamma[0][0] == now.g_bar[0][0] == 0
 
 

@@ -29,7 +29,7 @@ needs_coq = pytest.mark.skipif(compiler() is None, reason="there is no coqc; `ma
 
 
 def test_the_page_and_the_rows_say_the_same_and_all_numbers_are_asked() -> None:
-    text, names = rows.written(PAGE, ROWS)
+    text, names = rows.coq_text(PAGE, ROWS)
     assert len(names) == len({*names}) == 2 * 180
     stored = round_numbers.by_round(ROWS)
     assert all(c.bound == Fraction(stored[c.by, c.steps, c.eta_l, c.zeta2]["bound"]) for c in rows.cells(PAGE))
@@ -41,7 +41,7 @@ def test_the_page_of_the_kernel_has_the_numbers_that_the_run_prints() -> None:
     said = (ROOT / "docs/kernel.md").read_text(encoding="utf-8")
     of_servers = weighed.weights(PAGE)
     below = sum(c.least is not None for c in of_servers)
-    uppers, stored = len(rows.cells(PAGE)) + len(of_servers), len(certificates.written()[1])
+    uppers, stored = len(rows.cells(PAGE)) + len(of_servers), len(certificates.coq_text()[1])
     all_ = 2 * uppers + below + stored + len({*THEOREMS, *weighed.OWN})
     for words in (
         f"*Numbers of the page* ({uppers}, and {below} from below)",
@@ -55,11 +55,11 @@ def test_the_page_of_the_kernel_has_the_numbers_that_the_run_prints() -> None:
 
 def test_a_page_without_a_row_is_no_text() -> None:
     with pytest.raises(rows.FedspecError, match="alone"):
-        rows.written(PAGE, ROWS[1:])
+        rows.coq_text(PAGE, ROWS[1:])
 
 
 def test_the_table_of_coefficients_and_its_rows_say_the_same_and_all_is_asked() -> None:
-    text, names = weighed.written(PAGE, OF_SERVERS)
+    text, names = weighed.coq_text(PAGE, OF_SERVERS)
     assert len(names) == len({*names}) == 2 * 48 + 24
     assert text.count("Theorem") == len(names)
     for row in OF_SERVERS:
@@ -71,7 +71,7 @@ def test_the_table_of_coefficients_and_its_rows_say_the_same_and_all_is_asked() 
 
 def test_coefficients_without_a_row_are_no_text() -> None:
     with pytest.raises(rows.FedspecError, match="alone"):
-        weighed.written(PAGE, OF_SERVERS[1:])
+        weighed.coq_text(PAGE, OF_SERVERS[1:])
     with pytest.raises(rows.FedspecError, match="nothing of other coefficients"):
         weighed.statement_below(weights("fednova", "1/4", 1))
     with pytest.raises(rows.FedspecError, match="there are no functions"):

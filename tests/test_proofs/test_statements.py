@@ -18,7 +18,7 @@ from fedspec_proofs.engines.algebra import Statement, decide
 from fedspec_proofs.engines.draw import At, Draw, Rationals
 from fedspec_proofs.engines.identities import identities
 from fedspec_proofs.refutation import refutation
-from fedspec_proofs.words import said
+from fedspec_proofs.words import as_text
 
 
 def step(draw: Draw) -> Any:
@@ -195,7 +195,7 @@ def test_draws_are_the_same_for_the_same_name() -> None:
     draw = Rationals(np.random.default_rng(3), {"p_1": Fraction(1, 9)})
     p = draw("p", 2, positive=True)
     assert p[1] == Fraction(1, 9) and p[0] > 0 and draw("p", 2)[0] == p[0]
-    assert said(At({"a": Fraction(2, 3)})("a")) == "2/3" and At({})("b", positive=True) == 1
+    assert as_text(At({"a": Fraction(2, 3)})("a")) == "2/3" and At({})("b", positive=True) == 1
 
 
 @pytest.mark.parametrize("q", [Fraction(2), Fraction(1, 3), Fraction(49, 4), Fraction(0)])

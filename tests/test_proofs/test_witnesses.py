@@ -12,7 +12,7 @@ from fedspec_proofs import execution, ledger, stored
 from fedspec_proofs.claim import Finding, Verdict
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.search import Inequality, searched
-from fedspec_proofs.engines.witnesses import Book, Found, written
+from fedspec_proofs.engines.witnesses import Book, Found, recording
 
 pytestmark = [pytest.mark.long, pytest.mark.slow, pytest.mark.table(1)]
 
@@ -42,7 +42,7 @@ def ran(inequality: Inequality[Point], known: Book | None = None) -> tuple[Findi
         return inequality.instance(choose)
 
     book = Book(known.found if known else {}, brief=known is not None)
-    with written(book):
+    with recording(book):
         found = searched(replace(inequality, instance=counted), 1500)
     return found, book, made[0]
 

@@ -32,7 +32,7 @@ READS: dict[Question, Collection[str]] = {
 ALWAYS = ("algorithm", "mu", "lyapunov", "as_json")
 
 
-def said(context: Any) -> set[str]:
+def parameters_given(context: Any) -> set[str]:
     """The parameters that stand on the command line."""
     return {name for name in context.params if context.get_parameter_source(name).name == "COMMANDLINE"}
 

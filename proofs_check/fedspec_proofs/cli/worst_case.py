@@ -14,8 +14,8 @@ from fedspec.catalogue import find
 from fedspec.entry import Algorithm
 from fedspec.errors import FedspecError, ParameterError, to_install
 from fedspec.usual import usual
-from fedspec_proofs.cli import worst_classes, worst_coefficients, worst_given, worst_mixing, worst_outer
-from fedspec_proofs.cli.worst_told import Words, falling, in_words, lines, others, rates
+from fedspec_proofs.cli import unread_options, worst_classes, worst_coefficients, worst_mixing, worst_outer
+from fedspec_proofs.cli.worst_case_lines import Words, falling, in_words, lines, others, rates
 from fedspec_proofs.report import worst_case_chart
 from fedspec_suite.cli.assignments import assigned
 from fedspec_suite.report import terminal
@@ -100,7 +100,7 @@ def mount(app: typer.Typer) -> None:
         name, said = ("eta", eta) if eta else ("eta_l", eta_l)
         tried = [_fraction(f"--{name.replace('_', '-')}", rate) for rate in said.split(",")]
         own = name not in row.numbers
-        given, local = worst_given.said(context), _counts(steps)
+        given, local = unread_options.parameters_given(context), _counts(steps)
         if "eta_l" in given and "eta_l" not in row.numbers:
             raise ParameterError(f"--eta-l {eta_l}: {row.id} has no eta_l; say its rate by --set")
         worst_classes.refuse(row, lyapunov, alpha=alpha, eta=eta, eigenvalues=of_class, W=W)
@@ -109,15 +109,15 @@ def mount(app: typer.Typer) -> None:
         if coefficients:
             worst_mixing.refuse(W)
             worst_coefficients.refuse(row, numbers, tried, rounds, lyapunov)
-            worst_given.refuse(row, worst_given.Question.COEFFICIENTS, given, numbers, local, 0)
+            unread_options.refuse(row, unread_options.Question.COEFFICIENTS, given, numbers, local, 0)
             other = (_fraction("--mu", mu), _fraction("--zeta", zeta) ** 2)
-            one = worst_coefficients.told(row, counts, tried[0], coefficients, *other)
+            one = worst_coefficients.report(row, counts, tried[0], coefficients, *other)
             terminal.emit([one]) if as_json else _print(worst_coefficients.lines(one))
             return
         convexity, zeta2 = _fraction("--mu", mu), _fraction("--zeta", zeta) ** 2
         worst_outer.refuse(row, delay, lyapunov)
-        asked = worst_given.question(lyapunov=lyapunov, eigenvalues=bool(of_class), alpha=bool(alpha))
-        worst_given.refuse(row, asked, given, numbers, local, len(W))
+        asked = unread_options.question(lyapunov=lyapunov, eigenvalues=bool(of_class), alpha=bool(alpha))
+        unread_options.refuse(row, asked, given, numbers, local, len(W))
         told = []
         for rate in tried:
             begun, at = time.monotonic(), {**numbers, **unsaid, **({} if own else {name: rate})}

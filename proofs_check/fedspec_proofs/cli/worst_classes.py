@@ -7,7 +7,7 @@ from typing import Any
 
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
-from fedspec_proofs.cli.worst_told import Words, falling, in_words, others
+from fedspec_proofs.cli.worst_case_lines import Words, falling, in_words, others
 
 
 def interval(text: str) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
-from fedspec_proofs.cli.worst_told import in_words
+from fedspec_proofs.cli.worst_case_lines import in_words
 from fedspec_suite.report import terminal
 
 BEST = "best"
@@ -28,7 +28,7 @@ def refuse(row: Algorithm, numbers: dict[str, Fraction], rates: list[Fraction], 
         raise ParameterError("--coefficients: of one round at one rate, without --set and --lyapunov")
 
 
-def told(
+def report(
     row: Algorithm, steps: tuple[int, ...], eta_l: Fraction, text: str, mu: Fraction, zeta2: Fraction
 ) -> dict[str, Any]:
     """The number of coefficients that are given, or the best ones: of any, or of those with any tau_eff."""

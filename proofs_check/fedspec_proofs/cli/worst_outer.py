@@ -8,7 +8,7 @@ from typing import Any
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
 from fedspec.usual import usual
-from fedspec_proofs.cli.worst_told import falling, others
+from fedspec_proofs.cli.worst_case_lines import falling, others
 
 
 def is_outer(row: Algorithm) -> bool:

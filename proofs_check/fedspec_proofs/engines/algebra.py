@@ -22,7 +22,7 @@ from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.reals import real
 from fedspec_proofs.engines.smt import TIMEOUT_MS, Formulas, Outcome, Proof, prove
 from fedspec_proofs.solvers import z3
-from fedspec_proofs.words import said
+from fedspec_proofs.words import as_text
 
 INSTANCES = 100
 TRIES = 50
@@ -126,7 +126,7 @@ def _again(body: Body, sample: Sample | None, instances: int) -> tuple[int, str]
         if not all(true(formula) for formula in there.given.values()):
             continue
         if not all(true(formula) for formula in there.shown.values()):
-            return count, said(draw.values)
+            return count, as_text(draw.values)
         count += 1
         if count == instances:
             break
@@ -135,7 +135,7 @@ def _again(body: Body, sample: Sample | None, instances: int) -> tuple[int, str]
 
 def _dropped(body: Body, words: str, answer: Proof) -> Dropped:
     if answer.outcome is Outcome.COUNTEREXAMPLE:
-        where = said(dict(answer.model))
+        where = as_text(dict(answer.model))
         try:
             body(At(answer.model))
         except FedspecError as refused:

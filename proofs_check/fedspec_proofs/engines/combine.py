@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fedspec_proofs.claim import Dropped, Finding, Second, Verdict
 from fedspec_proofs.engines.search import Inequality, broken, searched, without
-from fedspec_proofs.words import sized
+from fedspec_proofs.words import short
 
 P = TypeVar("P")
 
@@ -52,7 +52,7 @@ def by_hand(inequality: Inequality[P], name: str, words: str, instance: P) -> Dr
         return None
     for left, right in inequality.summed(instance):
         if broken((left, right)):
-            return Dropped(True, f"{words}: left side {sized(left)}, right side {sized(right)}")
+            return Dropped(True, f"{words}: left side {short(left)}, right side {short(right)}")
     return None
 
 

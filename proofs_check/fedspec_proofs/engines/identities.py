@@ -13,7 +13,7 @@ from fedspec_proofs.engines.draw import Draw, Rationals, filled
 from fedspec_proofs.engines.exact import generator
 from fedspec_proofs.engines.symbolic import ZeroTest, vanishes
 from fedspec_proofs.solvers import sympy
-from fedspec_proofs.words import said
+from fedspec_proofs.words import as_text
 
 Body = Callable[[Draw], Iterable[Any]]
 """From its variables: expressions that are claimed to vanish."""
@@ -45,7 +45,7 @@ def identities(
     """
     rng = generator()
     tests = [(label, vanishes(_flat(body(symbolic)), rng)) for label, body in bodies.items()]
-    wrong = [f"{label}: not zero at {said(dict(t.witness))}" for label, t in tests if t.zero is False]
+    wrong = [f"{label}: not zero at {as_text(dict(t.witness))}" for label, t in tests if t.zero is False]
     undecided = [f"{label}: not decided" for label, t in tests if t.zero is None]
     again, broken = _again(bodies, rng, instances)
     if wrong or broken:
@@ -85,7 +85,7 @@ def _again(bodies: Mapping[str, Body], rng: np.random.Generator, instances: int)
             except ZeroDivisionError:
                 continue
             if any(value != 0 for value in values):
-                broken.append(f"{label}: not zero at {said(draw.values)}")
+                broken.append(f"{label}: not zero at {as_text(draw.values)}")
                 break
             count += 1
     return count, broken
@@ -97,5 +97,5 @@ def _dropped(bodies: Mapping[str, Body], rng: np.random.Generator) -> Dropped:
     ]
     for label, test in tests:
         if test.zero is False:
-            return Dropped(True, f"{label}: not zero at {said(dict(test.witness))}")
+            return Dropped(True, f"{label}: not zero at {as_text(dict(test.witness))}")
     return Dropped(False, f"still vanishes, or not decided; sizes: {', '.join(bodies)}")

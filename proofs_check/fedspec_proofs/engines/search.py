@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from fedspec_proofs.claim import CLOSE, Dropped, Finding, Sharpness, Verdict
 from fedspec_proofs.engines.hunting import Hunt, hunt, smallest
 from fedspec_proofs.engines.inequality import HALF, Inequality, Sides, broken, equal, total, weaker, worst
-from fedspec_proofs.words import said, sized
+from fedspec_proofs.words import as_text, short
 
 __all__ = ["HALF", "Inequality", "Sides", "broken", "equal", "hunt", "searched", "smallest", "total", "without"]
 
@@ -19,7 +19,7 @@ P = TypeVar("P")
 
 def _told(instance: Any, sides: Sides) -> str:
     left, right = (s if isinstance(s, float) else Fraction(s) for s in sides)
-    return f"{said(instance)}: left side {sized(left)}, right side {sized(right)}"
+    return f"{as_text(instance)}: left side {short(left)}, right side {short(right)}"
 
 
 def sharpness(inequality: Inequality[P], seen: Hunt[P], tries: int) -> Sharpness:

@@ -64,7 +64,7 @@ _OPEN: ContextVar[Book | None] = ContextVar("book", default=None)
 
 
 @contextmanager
-def written(book: Book) -> Iterator[None]:
+def recording(book: Book) -> Iterator[None]:
     """Searches inside begin from what the book knows, and are written in it."""
     token = _OPEN.set(book)
     try:

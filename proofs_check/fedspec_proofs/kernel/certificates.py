@@ -15,7 +15,7 @@ from fedspec_proofs.engines.worst_case.certificates import CERTIFIED, load
 from fedspec_proofs.engines.worst_case.open_rate import RATE, Powers
 from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.values import Value
-from fedspec_proofs.kernel.text import identifier, listed, number, numbers
+from fedspec_proofs.kernel.text import coq_list, identifier, number, numbers
 
 
 @dataclass(frozen=True)
@@ -84,14 +84,14 @@ def family(value: Value, vectors: Sequence[str], functions: Sequence[str]) -> li
         for (a, b), c in part.products.items():
             i, j = sorted((at[a], at[b]))
             rows.setdefault(i, {})[j - i] = c
-        products = listed(_sparse(rows.get(i, {})) for i in range(max(rows, default=-1) + 1))
+        products = coq_list(_sparse(rows.get(i, {})) for i in range(max(rows, default=-1) + 1))
         values = _sparse({of[name]: c for name, c in part.values.items()})
         out.append(f"sparse {values} {products} {number(part.constant)}")
     return out
 
 
 def _sparse(row: Mapping[int, Fraction]) -> str:
-    return listed(f"({k}%nat, {number(row[k])})" for k in sorted(row))
+    return coq_list(f"({k}%nat, {number(row[k])})" for k in sorted(row))
 
 
 def theorem(proof: Proof) -> str:
@@ -103,12 +103,12 @@ def theorem(proof: Proof) -> str:
     given = [family(problem.given[name], problem.basis, functions) for name in names]
     claimed = family(problem.claimed, problem.basis, functions)
     low, high = min(proof.at), max(proof.at)
-    at = listed(f"({number(r)}, {numbers(m.get(name, 0) for name in names)})" for r, m in proof.at.items())
+    at = coq_list(f"({number(r)}, {numbers(m.get(name, 0) for name in names)})" for r, m in proof.at.items())
     return (
         f"(* {_plain(proof.words)}\n   vectors: {', '.join(problem.basis)}\n"
         f"   given: {_plain(', '.join(names))} *)\n"
-        f"Definition {proof.name}_given : list family := {listed(map(listed, given))}.\n"
-        f"Definition {proof.name}_claimed : family := {listed(claimed)}.\n"
+        f"Definition {proof.name}_given : list family := {coq_list(map(coq_list, given))}.\n"
+        f"Definition {proof.name}_claimed : family := {coq_list(claimed)}.\n"
         f"Theorem {proof.name} : implied {number(low)} {number(high)} {proof.name}_given {proof.name}_claimed.\n"
         f"Proof. refine (through_proves _ _ _ _ {at} _). vm_cast_no_check (eq_refl true). Qed.\n"
     )
@@ -127,7 +127,7 @@ Open Scope Q_scope.
 """
 
 
-def written() -> tuple[str, list[str]]:
+def coq_text() -> tuple[str, list[str]]:
     """Coq's text, and the names of its theorems."""
     found = [*proofs()]
     return HEAD + "\n".join(map(theorem, found)), [p.name for p in found]

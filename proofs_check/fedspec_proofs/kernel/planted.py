@@ -141,7 +141,7 @@ def _proof(row: Mapping[str, Any], changes: Mapping[str, str | None]) -> dict[st
     return {**row, "proof": {name: c for name, c in proof.items() if c is not None}}
 
 
-def written(page: str, rows: Rows, of_servers: Rows) -> str:
+def coq_text(page: str, rows: Rows, of_servers: Rows) -> str:
     """Coq's text: rows as they are, which it takes, and the others.
 
     Coq accepts this text only if each of the others is refused, and at its end: where the check is to say yes.

@@ -17,7 +17,7 @@ from fedspec.errors import FedspecError
 from fedspec_proofs.engines.worst_case.forms import Form, basis
 from fedspec_proofs.engines.worst_case.plays import Play, Start, play
 from fedspec_proofs.fednova.claims.round_numbers import by_round
-from fedspec_proofs.kernel.text import checked_theorem, identifier, listed, naturals, number, numbers
+from fedspec_proofs.kernel.text import checked_theorem, coq_list, identifier, naturals, number, numbers
 from fedspec_proofs.worst_cases.one_round import HELD, MU, OTHERS, Round, clients_of, method_of
 
 TABLE = re.compile(r"<!-- worst: (\w+) -->\n(.*?)\n<!-- end -->", re.DOTALL)
@@ -65,13 +65,13 @@ def cells(page: str) -> list[Cell]:
         if table == "coefficients":
             continue
         head, _, *lines = ([c.strip() for c in line.strip("|").split("|")] for line in text.splitlines())
-        for c in chain.from_iterable((_best if table == "best" else _said)(head, line) for line in lines):
+        for c in chain.from_iterable((_best if table == "best" else _cells_of_row)(head, line) for line in lines):
             if found.setdefault(c.name, c) != c:
                 raise FedspecError(f"kernel: the page has {float(c.bound)} and another number for {c.name}")
     return [*found.values()]
 
 
-def _said(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
+def _cells_of_row(head: Sequence[str], line: Sequence[str]) -> Iterator[Cell]:
     """Cells of a row of algorithms."""
     columns = [(m[1], Fraction(m[2] or 0)) for m in map(COLUMN.fullmatch, head[2:]) if m]
     steps, said = tuple(map(int, line[0].split(","))), dict(zip(columns, line[2:], strict=True))
@@ -94,7 +94,7 @@ def statement(cell: Cell, form: Sequence[Sequence[str]]) -> str:
     """The statement of the theorem."""
     n, rate = len(cell.steps), number(cell.eta_l)
     rule = f"(fun V => {cell.algorithm} {n} (steps {naturals(cell.steps)}) {_numbers(cell, rate)})"
-    kind = f"{number(cell.zeta2)}" if cell.algorithm not in HELD else listed(map(numbers, form))
+    kind = f"{number(cell.zeta2)}" if cell.algorithm not in HELD else coq_list(map(numbers, form))
     word = "falls" if cell.algorithm in HELD else "distance"
     return f"{word} {rule} {n} {number(MU)} 1 {kind} {number(cell.bound)}"
 
@@ -121,7 +121,7 @@ def multipliers(name: str, proof: Mapping[str, str], ends: Sequence[str]) -> str
         if not pair:
             raise FedspecError(f"kernel: {name}: there is no inequality {words!r}")
         pairs.append(f"({pair[1]}%nat, {pair[2]}%nat, {pair[3]}%nat, {number(c)})")
-    return " ".join([*first, listed(pairs)])
+    return " ".join([*first, coq_list(pairs)])
 
 
 def argument(cell: Cell, row: Mapping[str, Any]) -> str:
@@ -139,7 +139,7 @@ def theorem(cell: Cell, row: Mapping[str, Any]) -> str:
     """A theorem, and that the rule it is about is the specification's."""
     n, rate = len(cell.steps), number(cell.eta_l)
     forms = f"{cell.algorithm}_forms {n} (steps {naturals(cell.steps)}) {_numbers(cell, rate)}"
-    runs = f"alike ({forms})\n  {listed(map(numbers, run(cell)))} = true"
+    runs = f"alike ({forms})\n  {coq_list(map(numbers, run(cell)))} = true"
     proved = checked_theorem(cell.name, statement(cell, row["form"]), argument(cell, row))
     return proved + checked_theorem(f"{cell.name}_runs", runs)
 
@@ -195,7 +195,7 @@ Open Scope Q_scope.
 """
 
 
-def written(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
+def coq_text(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
     """Coq's text, and the names of its theorems.
 
     Raises:

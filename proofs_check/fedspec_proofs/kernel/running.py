@@ -77,7 +77,7 @@ def spent() -> float:
 
 
 @contextmanager
-def told(words: str, say: Callable[[str], None]) -> Iterator[None]:
+def say_time(words: str, say: Callable[[str], None]) -> Iterator[None]:
     """Say what was checked and what it took, once it is."""
     before = spent()
     yield
@@ -138,15 +138,15 @@ def checked(
     Raises:
         RefusedError: a file is not accepted, or more is assumed than the reals.
     """
-    with told("what is proved by hand", say):
+    with say_time("what is proved by hand", say):
         prepared(coq, folder)
     theorems = [*own]
     for name, (text, names) in data.items():
         (folder / f"{name}.v").write_text(text, encoding="utf-8")
-        with told(f"{name}.v, {len(names)} theorems", say):
+        with say_time(f"{name}.v, {len(names)} theorems", say):
             compiled(name, folder)
         theorems += [f"{name}.{theorem}" for theorem in names]
-    with told("what they rest on", say):
+    with say_time("what they rest on", say):
         axioms = resting_on(theorems, dict.fromkeys(t.partition(".")[0] for t in theorems), folder)
     if axioms - ALLOWED:
         raise RefusedError(f"kernel: more is assumed than the reals of Coq's library: {sorted(axioms - ALLOWED)}")

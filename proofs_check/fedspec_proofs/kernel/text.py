@@ -12,19 +12,19 @@ def number(c: Fraction | int | str) -> str:
     return f"({c.numerator}#{c.denominator})"
 
 
-def listed(items: Iterable[str]) -> str:
+def coq_list(items: Iterable[str]) -> str:
     """A list."""
     return f"[{'; '.join(items)}]"
 
 
 def numbers(of: Iterable[Fraction | int | str]) -> str:
     """A list of fractions."""
-    return listed(map(number, of))
+    return coq_list(map(number, of))
 
 
 def naturals(of: Iterable[int]) -> str:
     """A list of natural numbers."""
-    return f"{listed(map(str, of))}%nat"
+    return f"{coq_list(map(str, of))}%nat"
 
 
 def identifier(words: str) -> str:

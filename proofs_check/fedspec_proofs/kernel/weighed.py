@@ -19,7 +19,7 @@ from fedspec_proofs.engines.worst_case.forms import basis
 from fedspec_proofs.fednova.claims.best_coefficients import WAYS
 from fedspec_proofs.kernel.rows import HEAD as ROWS_HEAD
 from fedspec_proofs.kernel.rows import TABLE, multipliers, on_forms
-from fedspec_proofs.kernel.text import checked_theorem, identifier, listed, naturals, number, numbers
+from fedspec_proofs.kernel.text import checked_theorem, coq_list, identifier, naturals, number, numbers
 from fedspec_proofs.worst_cases.coefficients import Weighed, across, plane_of
 from fedspec_proofs.worst_cases.one_round import MU, Round
 
@@ -135,7 +135,7 @@ def run(cell: Weights) -> list[list[Fraction]]:
 
 def theorem(cell: Weights, row: Mapping[str, Any]) -> str:
     """A theorem, and that its round is the specification's."""
-    runs = f"alike (weighed_forms {cell.rule})\n  {listed(map(numbers, run(cell)))} = true"
+    runs = f"alike (weighed_forms {cell.rule})\n  {coq_list(map(numbers, run(cell)))} = true"
     return checked_theorem(cell.name, statement(cell), argument(cell, row)) + checked_theorem(f"{cell.name}_runs", runs)
 
 
@@ -164,8 +164,8 @@ def argument_below(cell: Weights, row: Mapping[str, Any]) -> str:
     assert problem.play
     x = found.at(begun)
     points = [[*f.points.values()] for f in problem.play.functions]
-    gradients = listed(listed(numbers(found.at(p.g)) for p in of) for of in points)
-    heights = listed(numbers(found.of(p.f) for p in of) for of in points)
+    gradients = coq_list(coq_list(numbers(found.at(p.g)) for p in of) for of in points)
+    heights = coq_list(numbers(found.of(p.f) for p in of) for of in points)
     # At right angles to where x goes, whatever the coefficients.
     across_ = numbers(across(x, [found.at(move) for move in moves]))
     rest = f" {max(cell.steps) + 1}" if cell.which == "free" else ""
@@ -183,7 +183,7 @@ def by_cell(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, Fraction]
     return {(row["which"], row["eta_l"], Fraction(row["zeta2"])): row for row in rows}
 
 
-def written(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
+def coq_text(page: str, rows: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
     """Coq's text, and the names of its theorems.
 
     Raises:

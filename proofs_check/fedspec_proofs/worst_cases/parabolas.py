@@ -26,7 +26,7 @@ from math import isqrt, perm
 from fedspec.plan import Oracle
 from fedspec_proofs.engines.worst_case.forms import Form, basis, vector
 from fedspec_proofs.engines.worst_case.open_rate import RATE
-from fedspec_proofs.engines.worst_case.rates import Polynomial, bernstein, moved, plus, polynomial, times
+from fedspec_proofs.engines.worst_case.rates import Polynomial, bernstein, plus, polynomial, rebased, times
 from fedspec_proofs.worst_cases.one_round import Round
 
 HALVED = 8
@@ -105,8 +105,8 @@ def _derivatives(e: Sequence[Polynomial], sign: int, size: Fraction) -> list[Pol
 def nowhere_above(some: Sequence[Polynomial], low: Fraction, high: Fraction | None, halves: int = HALVED) -> bool:
     """True if one of some polynomials is shown to be at most zero, everywhere on an interval."""
     if high is None:
-        return any(all(c <= 0 for c in moved(p, low, low + 1)) for p in some)
-    there = [moved(p, low, high) for p in some]
+        return any(all(c <= 0 for c in rebased(p, low, low + 1)) for p in some)
+    there = [rebased(p, low, high) for p in some]
     if any(all(c <= 0 for c in bernstein(p, max(0, len(p) - 1))) for p in there):
         return True
     if not halves or any(all(value(p, eta) > 0 for p in some) for eta in (low, high)):

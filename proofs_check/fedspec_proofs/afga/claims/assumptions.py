@@ -20,7 +20,7 @@ from fedspec_proofs.engines.identities import identities, identity
 from fedspec_proofs.engines.smt import every
 
 
-def said(checks: dict[str, bool], verdict: Verdict = Verdict.CHECKED) -> Finding:
+def all_checked(checks: dict[str, bool], verdict: Verdict = Verdict.CHECKED) -> Finding:
     """A list of exact checks, all of which must come out."""
     lines = "\n".join(f"{'yes' if ok else 'NO'}: {words}" for words, ok in checks.items())
     return Finding(verdict if all(checks.values()) else Verdict.REFUTED, lines)
@@ -150,4 +150,4 @@ def assumption_4_5() -> Finding:
         and mixes(turn, F(1))
         and keeps(turn, x, F(1)),
     }
-    return said(checks, Verdict.PROVED)
+    return all_checked(checks, Verdict.PROVED)

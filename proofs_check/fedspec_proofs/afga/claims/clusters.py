@@ -10,7 +10,7 @@ from typing import Any
 from fedspec.arith import Mixing
 from fedspec.mixing import topology
 from fedspec.mixing.gossip import gossip
-from fedspec_proofs.afga.claims.assumptions import said
+from fedspec_proofs.afga.claims.assumptions import all_checked
 from fedspec_proofs.afga.claims.sequences import doubly, row_stochastic
 from fedspec_proofs.afga.kit.constants import between, keeps, mixes, only_consensus_is_fixed
 from fedspec_proofs.afga.kit.network import EXACT
@@ -128,4 +128,4 @@ def assumption_d_2() -> Finding:
         "together: rho = 1": mixes(whole, F(1)) and keeps(whole, exact.vector(1, 1, -1, -1), F(1)),
         "together: more than consensus is fixed": not only_consensus_is_fixed(whole),
     }
-    return said(checks, Verdict.PROVED)
+    return all_checked(checks, Verdict.PROVED)

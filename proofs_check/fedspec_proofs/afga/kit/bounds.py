@@ -22,7 +22,7 @@ from fedspec_proofs.afga.kit.rounds import (
 )
 from fedspec_proofs.claim import Dropped, Finding
 from fedspec_proofs.engines.search import Inequality, Sides, broken, searched
-from fedspec_proofs.words import said, sized
+from fedspec_proofs.words import as_text, short
 
 F = Fraction
 
@@ -211,6 +211,6 @@ def by_hand(sides: Callable[[Network], Iterable[Sides]], *names: str) -> dict[st
         if name in dropped and inequality.met(net, (name,)):
             bad = next((s for s in inequality.summed(net) if broken(s)), None)
             if bad:
-                words = f"by hand: {said(net)}: left side {sized(bad[0])}, right side {sized(bad[1])}"
+                words = f"by hand: {as_text(net)}: left side {short(bad[0])}, right side {short(bad[1])}"
                 dropped[name] = Dropped(True, words)
     return dropped

@@ -19,7 +19,7 @@ from fedspec_proofs.engines.mutation import mutate
 from fedspec_proofs.engines.reals import real, reals
 from fedspec_proofs.engines.smt import Formulas, Induction, Proof, every
 from fedspec_proofs.solvers import z3
-from fedspec_proofs.words import said
+from fedspec_proofs.words import as_text
 
 WORDS = {"0 <= beta1 < 1": "decay of the first moment", "0 <= beta2 < 1": "decay of the second moment"}
 
@@ -137,15 +137,15 @@ def simulated(step: Step, holds: Callable[[list[AmsGrad], list[Any], Any], bool]
             deltas.append(delta[0])
             count += 1
             if not holds(states, deltas, numbers["eps"]):
-                told = said({name: numbers[name] for name in ("beta1", "beta2", "eps")})
-                return count, f"with {told}, after Delta = {said(deltas)}"
+                told = as_text({name: numbers[name] for name in ("beta1", "beta2", "eps")})
+                return count, f"with {told}, after Delta = {as_text(deltas)}"
     return count, ""
 
 
 def broken_by(step: Step, holds: Callable[[list[AmsGrad], list[Any], Any], bool], **fixed: Any) -> Dropped:
     """Outcome of a claim at numbers outside the domain, where the rule on its own refuses them."""
     count, where = simulated(step, holds, **fixed)
-    return Dropped(bool(where), where or f"no counterexample in {count} rounds with {said(fixed)}")
+    return Dropped(bool(where), where or f"no counterexample in {count} rounds with {as_text(fixed)}")
 
 
 def finding(answers: tuple[Proof, Proof], again: tuple[int, str], dropped: Mapping[str, Dropped]) -> Finding:

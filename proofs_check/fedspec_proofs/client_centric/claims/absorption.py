@@ -15,7 +15,7 @@ from fedspec.plan import Arrival, Setup
 from fedspec.population import downloaded
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, Verdict, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
-from fedspec_proofs.client_centric.kit.every_size import shown
+from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.problems import Clients, huber
 from fedspec_proofs.client_centric.kit.regimes import H
 from fedspec_proofs.client_centric.kit.term_sums import added_up
@@ -205,6 +205,6 @@ def delay_rate_repaired() -> Finding:
 
     Searched: up to five rounds, all clients with one delay; the same instances that break the printed condition.
     """
-    lines = shown(every_size.one_more_round, every_size.one_more_lag, sample=every_size.on_the_line)
+    lines = prove_each(every_size.one_more_round, every_size.one_more_lag, sample=every_size.on_the_line)
     looked = searched(_absorbing(True), 4000, drop=1500, least=50)
     return confirmed([*lines, added_up(absorbed=term_sums.absorbed)], looked, 4000)

@@ -14,7 +14,7 @@ from fedspec.plan import Arrival, Setup
 from fedspec.problems.quadratic import constant as affine
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
-from fedspec_proofs.client_centric.kit.every_size import shown
+from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.local_runs import ASSUMED, Local, local_run
 from fedspec_proofs.client_centric.kit.problems import Clients
 from fedspec_proofs.client_centric.kit.runs import mean_gradient
@@ -60,8 +60,8 @@ def a_8() -> Finding:
 
     The search has exact gradients, one dimension, up to three clients, any points and steps.
     """
-    proof = shown(squared_mean, every_size.by_way_of, sample=every_size.on_the_line)
-    proof += shown(every_size.quotient)
+    proof = prove_each(squared_mean, every_size.by_way_of, sample=every_size.on_the_line)
+    proof += prove_each(every_size.quotient)
     proof.append(added_up(a_8=term_sums.a_8))
     return confirmed(proof, searched(_a_8(), 700, drop=300), 700)
 
@@ -141,7 +141,7 @@ def delay_sum() -> Finding:
     """Each y_k is counted in at most tau later rounds: what lies s rounds back adds up to no more than everything, by
     induction over T, and there are tau such s. The search has T up to 6, delays up to 3.
     """
-    proof = shown(every_size.one_more_round, every_size.one_more_lag, sample=every_size.on_the_line)
+    proof = prove_each(every_size.one_more_round, every_size.one_more_lag, sample=every_size.on_the_line)
 
     def sides(w: Waits) -> Any:
         left = sum(w.tau * sum(w.squares[t - s : t], Fraction(0)) for t, s in enumerate(w.delays))

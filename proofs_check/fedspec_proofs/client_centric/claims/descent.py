@@ -15,7 +15,7 @@ from fedspec.server.averaged_momentum import averaged_momentum
 from fedspec.server.momentum import ServerMomentum
 from fedspec_proofs.claim import CLIENT_CENTRIC, Engine, Extent, Finding, Source, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
-from fedspec_proofs.client_centric.kit.every_size import shown
+from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.steps import Round, a_round, rooted
 from fedspec_proofs.client_centric.kit.term_sums import added_up
 from fedspec_proofs.engines import exact
@@ -54,7 +54,7 @@ def assumed(names: str) -> dict[str, str]:
 
 def _proof(name: str) -> list[Finding]:
     """The lines of one coordinate, and how they add up."""
-    lines = shown(getattr(every_size, name), every_size.a_1, sample=every_size.nearby)
+    lines = prove_each(getattr(every_size, name), every_size.a_1, sample=every_size.nearby)
     return [*lines, added_up(**{name: getattr(term_sums, name)})]
 
 

@@ -24,7 +24,7 @@ from fedspec_proofs.claim import (
 )
 from fedspec_proofs.client_centric.claims.momentum import momenta, weights
 from fedspec_proofs.client_centric.kit import every_size
-from fedspec_proofs.client_centric.kit.every_size import shown
+from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.steps import rooted
 from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
@@ -238,5 +238,5 @@ def steps_taken_repaired() -> Finding:
     q = exact.vector("1/10")
     free = rooted("adagrad", d * 0, d, d, q, eta=Fraction(1), beta=Fraction(0), eps=Fraction(1)).x
     lost = Dropped(bool(free @ free > d @ d / 4), f"eps = 1, v_0 = 0, Delta_0 = 1/10: |y_0|^2 = {free @ free}")
-    proof = shown(every_size.a_1, sample=every_size.nearby)
+    proof = prove_each(every_size.a_1, sample=every_size.nearby)
     return confirmed(proof, replace(found, dropped={"v_0": lost}), 600)

@@ -11,7 +11,7 @@ from fedspec.arith import Vector
 from fedspec.plan import Arrival, Setup
 from fedspec_proofs.claim import CLIENT_CENTRIC, Dropped, Engine, Extent, Finding, Severity, Source, claim
 from fedspec_proofs.client_centric.kit import every_size, term_sums
-from fedspec_proofs.client_centric.kit.every_size import shown
+from fedspec_proofs.client_centric.kit.every_size import prove_each
 from fedspec_proofs.client_centric.kit.problems import Clients, dip, flat, huber
 from fedspec_proofs.client_centric.kit.runs import mean_gradient
 from fedspec_proofs.client_centric.kit.term_sums import added_up
@@ -169,7 +169,7 @@ def apart_repaired() -> Finding:
     )
     known = {"local variance": ("f = 0, noise 1, sigma_l^2 = 1/4", loud)}
     looked = with_instances(_split(Fraction(2), Fraction(2)), 600, known, drop=60)
-    lines = shown(every_size.a_4, every_size.one_more_noise, sample=every_size.nearby)
+    lines = prove_each(every_size.a_4, every_size.one_more_noise, sample=every_size.nearby)
     looked = replace(looked, dropped={**looked.dropped, "unbiased": _one_coin()})
     return confirmed([*lines, added_up(change=term_sums.change)], looked, 600)
 

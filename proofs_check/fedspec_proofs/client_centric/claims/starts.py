@@ -138,8 +138,8 @@ def between() -> Finding:
     if not all(answers):
         return Finding(Verdict.UNKNOWN, "\n".join(map(str, answers)))
     second = Second(Engine.EXACT, (found.second.instances if found.second else 0) + 40, "fractions; runs of 5 rounds")
-    return Finding(found.verdict, f"{told(answers)}\n{found.evidence}", found.dropped, second)
+    return Finding(found.verdict, f"{outcomes(answers)}\n{found.evidence}", found.dropped, second)
 
 
-def told(answers: list[Proof]) -> str:
+def outcomes(answers: list[Proof]) -> str:
     return "; ".join(f"{'/'.join(a.claims)}: {a.outcome}" for a in answers)

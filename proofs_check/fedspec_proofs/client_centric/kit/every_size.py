@@ -17,7 +17,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 
 
-def shown(*bodies: Body, sample: Sample | None = None) -> list[Finding]:
+def prove_each(*bodies: Body, sample: Sample | None = None) -> list[Finding]:
     """Each body, by z3."""
     return [decide(body, sample=sample, ablate=False, instances=20) for body in bodies]
 

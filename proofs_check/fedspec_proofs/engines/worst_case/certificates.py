@@ -23,7 +23,7 @@ from fedspec_proofs.engines.worst_case.proof import Problem, flaw
 from fedspec_proofs.engines.worst_case.rates import flaw_between
 from fedspec_proofs.engines.worst_case.values import square
 from fedspec_proofs.refutation import refutation
-from fedspec_proofs.words import said
+from fedspec_proofs.words import as_text
 
 PATH = Path(__file__).with_name("certificates.json")
 
@@ -276,7 +276,7 @@ def refuted(case: Case, found: Attained, part: Fraction = Fraction(1)) -> Findin
     if problem.play:
         wrong = replayed(problem.play, found)
         conditions[f"the rule, run on the functions that are built, ends there {wrong}".strip()] = not wrong
-    vectors = "; ".join(f"{name} = {said(v)}" for name, v in found.vectors.items())
+    vectors = "; ".join(f"{name} = {as_text(v)}" for name, v in found.vectors.items())
     right = found.of(problem.right)
     return refutation(
         instance=f"functions through the points of {vectors}; {found.d} coordinates",

@@ -68,7 +68,7 @@ def _left(
             more[key] = plus(more.get(key, []), b - a, p)
     out = {}
     for key, p in at_first.items():
-        mixed = plus(moved(p, low, high), Fraction(1), [Fraction(0), *moved(more.get(key, []), low, high)])
+        mixed = plus(rebased(p, low, high), Fraction(1), [Fraction(0), *rebased(more.get(key, []), low, high)])
         while mixed and not mixed[-1]:
             mixed.pop()
         out[key] = mixed
@@ -91,7 +91,7 @@ def times(p: Polynomial, q: Polynomial) -> Polynomial:
     return out
 
 
-def moved(p: Polynomial, low: Fraction, high: Fraction) -> Polynomial:
+def rebased(p: Polynomial, low: Fraction, high: Fraction) -> Polynomial:
     """A polynomial of the rate as one of s, at low + s (high - low), by Horner's rule."""
     out: Polynomial = []
     for c in reversed(p):
@@ -142,7 +142,7 @@ def between(value: Value, low: Fraction, high: Fraction, least: int = 0) -> list
 
     It is at most zero between the two wherever all of these are.
     """
-    parts = {key: moved(p, low, high) for key, p in _entries(value).items()}
+    parts = {key: rebased(p, low, high) for key, p in _entries(value).items()}
     degree = max(least, *(len(p) - 1 for p in parts.values()))
     raised = {key: bernstein(p, degree) for key, p in parts.items()}
     out = []

@@ -40,7 +40,7 @@ from fedspec_proofs.kit.adding import confirmed
 from fedspec_proofs.kit.balls import farther, mean_inside
 from fedspec_proofs.kit.piecewise import huber
 from fedspec_proofs.refutation import refutation
-from fedspec_proofs.words import said
+from fedspec_proofs.words import as_text
 
 TRIES = 800
 
@@ -127,7 +127,7 @@ def _beside(finding: Finding, printed: Inequality[Walk]) -> Finding:
     if not found.violated:
         return replace(finding, verdict=Verdict.UNKNOWN, evidence=f"{finding.evidence}\nthe search does not break it")
     words = f"a search of the printed inequality breaks it too, at worst by a factor of {found.ratio:.4g}"
-    return replace(finding, evidence=f"{finding.evidence}\n{words}: {said(found.worst)}")
+    return replace(finding, evidence=f"{finding.evidence}\n{words}: {as_text(found.worst)}")
 
 
 def _printed(w: Walk) -> Iterator[Sides]:

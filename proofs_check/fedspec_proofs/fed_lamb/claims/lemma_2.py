@@ -37,7 +37,7 @@ from fedspec_proofs.fed_lamb.kit.shared import H1, H2, H4, SETTING, at
 from fedspec_proofs.fed_lamb.kit.walks import Walk, checked, plain, pulled
 from fedspec_proofs.kit.piecewise import Piecewise, huber
 from fedspec_proofs.refutation import refutation
-from fedspec_proofs.words import said
+from fedspec_proofs.words import as_text
 
 TRIES = 800
 
@@ -160,7 +160,7 @@ def lemma_2() -> Finding:
     )
     a = forked()
     ended = refutation(
-        instance=f"the other reading: {FORKED}; local models {said(a.models[:, 0])}, mean {said(a.mean)}",
+        instance=f"the other reading: {FORKED}; local models {as_text(a.models[:, 0])}, mean {as_text(a.mean)}",
         conditions=a.conditions,
         left=squared(at_locals(a.problem, a.models)) / a.h.v0,
         right=squared(a.problem.gradient(a.mean)) / a.h.v0 / 2 - bounds.lemma_2(a.constants),

@@ -16,7 +16,7 @@ from fedspec.algorithms.local_ams import State
 from fedspec.arith import Vector
 from fedspec_proofs.engines.exact import vector
 from fedspec_proofs.fed_lamb.kit.problems import Problem
-from fedspec_proofs.fed_lamb.kit.rounds import HALF, F, Seen, begin, lamb, noiseless, run, seen, shifted
+from fedspec_proofs.fed_lamb.kit.rounds import HALF, F, Seen, begin, lamb, noiseless, round_quantities, run, shifted
 from fedspec_proofs.kit.piecewise import Piecewise
 
 
@@ -37,7 +37,7 @@ class Audit:
     @cached_property
     def rounds(self) -> list[Seen]:
         """Quantities of each round."""
-        return [seen(self.h, state, self.problem.clients) for state in self.states[:-1]]
+        return [round_quantities(self.h, state, self.problem.clients) for state in self.states[:-1]]
 
     @cached_property
     def shifted(self) -> list[Vector]:

@@ -26,7 +26,7 @@ from fedspec.readings import (
 )
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.shared import constant, quiet
-from fedspec_proofs.words import said
+from fedspec_proofs.words import as_text
 
 F = Fraction
 ZERO, ONE, TWO, HALF, HUNDREDTH = F(0), F(1), F(2), F(1, 2), F(1, 100)
@@ -117,7 +117,7 @@ class Seen:
     g_bar: Stack
 
 
-def seen(h: FedLamb, state: State, clients: Sequence[Oracle]) -> Seen:
+def round_quantities(h: FedLamb, state: State, clients: Sequence[Oracle]) -> Seen:
     """Quantities of the round that begins with a state."""
     rows: list[list[Vector]] = [[], [], [], [], [], []]
     for i, oracle in enumerate(clients):
@@ -157,7 +157,7 @@ def noiseless(h: FedLamb, problem: Problem, M: Any, sigma: Any = ONE) -> dict[st
     """H1 to H4 of an instance whose gradients are exact, decided."""
     pairs = zip(problem.smoothness, problem.lipschitz, strict=True)
     return {
-        f"H1: L_l = {said(problem.lipschitz)}": all(whole <= each for whole, each in pairs),
+        f"H1: L_l = {as_text(problem.lipschitz)}": all(whole <= each for whole, each in pairs),
         f"H2: gradients are exact, none is longer than M = {M}": problem.largest_squared <= M**2,
         f"H3: two draws agree, 0 < sigma^2 = {sigma**2}": quiet(problem.clients, vector([ZERO] * sum(problem.sizes)))
         and sigma > 0,

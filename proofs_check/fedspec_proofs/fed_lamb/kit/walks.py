@@ -27,7 +27,7 @@ from fedspec_proofs.fed_lamb.kit.bounds import Constants
 from fedspec_proofs.fed_lamb.kit.problems import Problem, vector
 from fedspec_proofs.fed_lamb.kit.rounds import F, begin, lamb, local_models, run
 from fedspec_proofs.kit.piecewise import Piecewise, huber
-from fedspec_proofs.words import said, sized
+from fedspec_proofs.words import as_text, short
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ def checked(inequality: Inequality[P], tries: int, without: Mapping[str, P]) -> 
                 f"without: the instance for {name} meets it, breaks another assumption, or breaks no claim"
             )
         left, right = sides[0]
-        dropped[name] = Dropped(True, f"{said(instance)}: left side {sized(left)}, right side {sized(right)}")
+        dropped[name] = Dropped(True, f"{as_text(instance)}: left side {short(left)}, right side {short(right)}")
     return replace(found, dropped=dropped)
 
 

@@ -116,7 +116,7 @@ def agrees(**spoiled: bool) -> tuple[bool, int]:
     return same, most
 
 
-def counted(name: str) -> tuple[int, int]:
+def float_counts(name: str) -> tuple[int, int]:
     """The numbers that one client sends, receives and needs while it works, by the row, in units of d."""
     costs = CATALOGUE[name].costs
     sizes = {"d": 60, "m": 1, "tau": TAU}
@@ -127,7 +127,7 @@ def counted(name: str) -> tuple[int, int]:
 
 def _needs(vectors: int) -> Finding:
     same, most = agrees()
-    rows = {name: counted(name) for name in PRINTED}
+    rows = {name: float_counts(name) for name in PRINTED}
     differ = [name for name, printed in PRINTED.items() if rows[name] != printed]
     right = same and most == vectors and differ == ["mime-lite"] and rows["mime-lite"] == (PRINTED["mime-lite"][0], 2)
     words = (

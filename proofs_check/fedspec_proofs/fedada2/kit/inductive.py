@@ -18,7 +18,7 @@ from fedspec_proofs.engines.algebra import true, variables
 from fedspec_proofs.engines.draw import Draw, Rationals
 from fedspec_proofs.engines.reals import Real
 from fedspec_proofs.engines.smt import TIMEOUT_MS, Formulas, Induction, Outcome, Proof, prove
-from fedspec_proofs.words import said
+from fedspec_proofs.words import as_text
 
 S = TypeVar("S")
 
@@ -90,10 +90,10 @@ def simulated(
             held = {n: v for n, v in draw.values.items() if any(n == k or n.startswith(f"{k}_") for k in kept)}
             before = induction.initial if state is None else state
             if state is None and (wrong := _holds(induction.invariant(before))):
-                return count, f"at the first state, {said(draw.values)}: not {wrong[0]}"
+                return count, f"at the first state, {as_text(draw.values)}: not {wrong[0]}"
             state = induction.step(before)
             if wrong := _holds({**induction.invariant(state), **induction.claim(before, state)}):
-                return count, f"{said(draw.values)}: not {wrong[0]}"
+                return count, f"{as_text(draw.values)}: not {wrong[0]}"
             count += 1
     return count, ""
 
@@ -119,7 +119,7 @@ def reachable(build: Build, without: str, *, steps: int = 3) -> Dropped:
         after = induction.step(state)
         answer = prove(induction.claim(state, after), inputs, timeout_ms=ABLATION_MS)
         if answer.outcome is Outcome.COUNTEREXAMPLE:
-            return Dropped(True, f"broken at step {n} of a run from the first state: {said(dict(answer.model))}")
+            return Dropped(True, f"broken at step {n} of a run from the first state: {as_text(dict(answer.model))}")
         state = after
     return Dropped(False, f"no run of {steps} equal steps from the first state breaks it")
 

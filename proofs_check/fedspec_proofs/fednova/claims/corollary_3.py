@@ -28,7 +28,7 @@ from fedspec_proofs.fednova.kit.sampled_runs import (
     sampled,
 )
 from fedspec_proofs.refutation import refutation
-from fedspec_proofs.words import sized
+from fedspec_proofs.words import short
 
 
 def _from_sample() -> Dropped:
@@ -40,7 +40,7 @@ def _from_sample() -> Dropped:
     # From the fixed point of the mean the mean stays, and E|grad F|^2 is at least |grad F|^2 there.
     s = replace(s, x=b / (1 - M))
     left, right = s.x**2, total(right_side(s))
-    words = f"e = (1, -1), tau = (1, 16), q = 1, tau_eff = ||a_l||_1: at least {sized(left)} against {sized(right)}"
+    words = f"e = (1, -1), tau = (1, 16), q = 1, tau_eff = ||a_l||_1: at least {short(left)} against {short(right)}"
     return Dropped(bool(left > right and all(rates(s))), words)
 
 

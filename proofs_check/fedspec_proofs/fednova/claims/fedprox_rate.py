@@ -24,10 +24,10 @@ from fedspec_proofs.fednova.kit.runs import (
     average,
     bound,
     by_hand,
+    dissimilarity_constants,
     rate,
     run,
     start,
-    told,
     with_dropped,
 )
 from fedspec_proofs.fednova.kit.settings import Setting
@@ -136,7 +136,7 @@ def _several(choose: Choose) -> Run:
     mu = h.mu or 1 / (4 * h.eta_l)
     h = FedNova(eta_l=h.eta_l, mu=mu, solver=h.solver, nova_weights=NovaWeights.IMPLIED)
     s = replace(r.s, h=h, examples=(1,) * len(r.s.steps))
-    beta2, kappa2, holds = told(choose, s.problem, weights(s))
+    beta2, kappa2, holds = dissimilarity_constants(choose, s.problem, weights(s))
     return replace(r, s=s, x=start(s) + r.x - start(r.s), beta2=beta2, kappa2=kappa2, kappa_holds=holds)
 
 

@@ -29,10 +29,10 @@ from fedspec_proofs.fednova.claims.one_round import (
     PROXIMAL,
     SCHEDULES,
     Sizes,
+    check_rates,
     compared,
-    met,
     of_rounds,
-    ran,
+    round_from,
     without,
 )
 from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, repaired
@@ -76,9 +76,9 @@ def _noise_is(sizes: Sizes, asked: list[int]) -> dict[str, Value]:
 
 def problem_of(sizes: Sizes, constants: Callable[[Setting], Constants], eta: Any) -> Problem:
     """E F~(x') - F~(x) <= eta tau_eff (-|grad F~|^2/4 + eta sigma^2 A/m + 3/2 eta^2 sigma^2 B + 3 eta^2 kappa^2 C)."""
-    met(sizes, constants)
+    check_rates(sizes, constants)
     functions = tuple(Function(f"F{i}", smooth(1)) for i in range(len(sizes.steps)))
-    (end,) = ran(sizes.setting(eta), sizes)(vector, noisy(functions))
+    (end,) = round_from(sizes.setting(eta), sizes)(vector, noisy(functions))
     asked = [len(f.points) for f in functions]
 
     def terms(c: Constants, length: Any) -> dict[str, Value]:
@@ -104,7 +104,7 @@ def biased(sizes: Sizes, constants: Callable[[Setting], Constants]) -> Dropped:
     """Clients (x - 3)^2/2 whose noise is the constant 4, so that they go away from 3; it does not vary, sigma^2 = 0."""
     eta = rational(sizes.eta)
     s, c = sizes.setting(), constants(sizes.setting())
-    run = ran(s, sizes)
+    run = round_from(s, sizes)
 
     def pushed(k: int, y: Vector) -> Vector:
         return (y - 3) + 4

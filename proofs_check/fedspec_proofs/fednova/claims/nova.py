@@ -24,7 +24,7 @@ from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.kit.bounds import chi_squared
 from fedspec_proofs.fednova.kit.responses import shares
-from fedspec_proofs.fednova.kit.settings import played
+from fedspec_proofs.fednova.kit.settings import record_of
 
 CLIENTS = (1, 2, 3)
 
@@ -162,7 +162,7 @@ def _scaled(draw: Draw, m: int, choice: TauEff = TauEff.FIXED) -> Iterable[Any]:
     x, eta, tau_eff = draw("x", 2), draw("eta", positive=True), draw("tau_eff", positive=True)
     gradients, a = draw("G", m, 2, 2), draw("a", m, 2, positive=True)
     n, scale = draw("n", m, positive=True), draw("c", m, positive=True)
-    h = played(fednova.FedNova, eta_l=eta, tau_eff=tau_eff, tau_eff_choice=choice)
+    h = record_of(fednova.FedNova, eta_l=eta, tau_eff=tau_eff, tau_eff_choice=choice)
     plain, scaled = (
         fednova.server(h, x, [_accumulated(gradients[i], a[i] * c[i], n[i], eta) for i in range(m)])[0]
         for c in ([1] * m, scale)

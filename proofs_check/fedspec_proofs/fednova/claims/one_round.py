@@ -32,7 +32,7 @@ from fedspec_proofs.engines.worst_case.proof import Problem
 from fedspec_proofs.engines.worst_case.replay import Parabola, dropped, valued
 from fedspec_proofs.engines.worst_case.values import Value, square
 from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, repaired, theorem_1_rates, weights
-from fedspec_proofs.fednova.kit.settings import Setting, played
+from fedspec_proofs.fednova.kit.settings import Setting, record_of
 from fedspec_proofs.refutation import refutation
 
 
@@ -55,7 +55,7 @@ class Sizes:
         n, eta = len(self.steps), rational(self.eta) if rate is None else rate
         more = {name: rational(value) / (eta if name == "mu" else 1) for name, value in self.of}
         plain = {"mu": rational(0), "rho": rational(0), "gamma": rational(1)}
-        h = played(FedNova, eta_l=eta, **{**plain, **more}, solver=self.solver, nova_weights=self.weights)
+        h = record_of(FedNova, eta_l=eta, **{**plain, **more}, solver=self.solver, nova_weights=self.weights)
         unused = QuadraticClients(exact.vector(*[1] * n).reshape(n, 1, 1), exact.vector(*[0] * n).reshape(n, 1))
         return Setting(h, unused, self.steps, (1,) * n)
 
@@ -65,7 +65,7 @@ class Sizes:
         return f"{self.solver}, tau = {self.steps}, eta = {self.eta}{more}"
 
 
-def ran(s: Setting, sizes: Sizes) -> Run:
+def round_from(s: Setting, sizes: Sizes) -> Run:
     """A round of the rule from any x."""
     plan, method = Plan(tuple(range(len(sizes.steps))), sizes.steps, s.examples), s.method
 
@@ -83,7 +83,7 @@ def round_of(
     """(91) without noise for one round from any model, at the largest rate or another one, C multiplied by a part."""
     eta = rational(sizes.eta) if eta is None else eta
     functions = tuple(Function(f"F{i}", smooth(1)) for i in range(len(sizes.steps)))
-    played = play(functions, ran(sizes.setting(eta), sizes))
+    played = play(functions, round_from(sizes.setting(eta), sizes))
 
     def terms(c: Constants, length: Any) -> dict[str, Value]:
         return {"C": Value(constant=length * 3 * eta**2 * c.C * part)}
@@ -125,11 +125,11 @@ def problem_of(
     sizes: Sizes, constants: Callable[[Setting], Constants] = printed, part: Any = 1, eta: Any = None
 ) -> Problem:
     """The bound that is claimed of a round of these sizes."""
-    met(sizes, constants)
+    check_rates(sizes, constants)
     return round_of(sizes, constants, part, eta)
 
 
-def met(sizes: Sizes, constants: Callable[[Setting], Constants]) -> None:
+def check_rates(sizes: Sizes, constants: Callable[[Setting], Constants]) -> None:
     """See that the rates are those that are asked for.
 
     Raises:

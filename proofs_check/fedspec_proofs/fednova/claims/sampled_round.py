@@ -32,7 +32,7 @@ from fedspec_proofs.fednova.claims.descent import drift_step, small_drift
 from fedspec_proofs.fednova.claims.noisy_round import NOISE, SIGMA2
 from fedspec_proofs.fednova.kit.bounds import drift, rational, reach
 from fedspec_proofs.fednova.kit.sampled_runs import CONDITIONS
-from fedspec_proofs.fednova.kit.settings import played
+from fedspec_proofs.fednova.kit.settings import record_of
 
 BETA2 = rational(3, 2)
 
@@ -110,7 +110,7 @@ def noise(i: int, draw: int, k: int) -> Form:
 
 def problem_of(s: Drawn, eta: Any) -> Problem:
     """E F(x') - F(x) <= eta tau_eff (-|grad F|^2/8 + tau_eff eta (sigma^2 + 3)/q + 6 eta^2 sigma^2 B + 12 eta^2 C)."""
-    h = played(
+    h = record_of(
         FedNovaSampled,
         eta_l=eta,
         tau_eff=s.tau_eff,

@@ -25,7 +25,7 @@ from fedspec_proofs.engines.smt import every
 from fedspec_proofs.fednova.claims.assembly import rounds
 from fedspec_proofs.fednova.kit.bounds import Constants, printed, rational, theorem_1
 from fedspec_proofs.fednova.kit.runs import ASSUMPTIONS, SCHEDULES, Run, bound, by_hand, with_dropped
-from fedspec_proofs.fednova.kit.settings import Setting, played
+from fedspec_proofs.fednova.kit.settings import Setting, record_of
 from fedspec_proofs.kit.adding import confirmed
 
 TRIES = 300
@@ -57,7 +57,7 @@ def far(**of: Any) -> Run:
 def two_unlike(solver: Solver) -> Run:
     """Two clients that differ, from the fixed point of the round, and kappa^2 said to be 0."""
     curvatures, e = exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1)
-    h = played(FedNova, eta_l=ONE / 64, mu=64 * ONE, rho=ONE / 2, gamma=ONE / 2, solver=solver)
+    h = record_of(FedNova, eta_l=ONE / 64, mu=64 * ONE, rho=ONE / 2, gamma=ONE / 2, solver=solver)
     s = Setting(h, QuadraticClients(curvatures, e), (4, 1), (1, 1))
     return Run(s, 2 * ONE, 0 * ONE, s.limit(), 256, 2 * ONE, 0 * ONE, ONE * 9 / 8, 0 * ONE, False)
 
@@ -75,7 +75,7 @@ def search_bound(solvers: tuple[Solver, ...], constants: Any) -> Finding:
     )
 
 
-def shown(looked: Finding) -> Finding:
+def bound_over_rounds(looked: Finding) -> Finding:
     """A bound over rounds: the sum of its steps, looked at again at runs, without each assumption too."""
     proof = identities({SUMMED.format("fednova.rounds-assembly"): adds_up(rounds)})
     found = confirmed((proof,), looked, 1)
@@ -103,7 +103,7 @@ def holds_for_schedules() -> Finding:
     need not commute, the smallest kappa^2 for beta^2 is computed, the noise is additive with its exact covariance. Half
     of the runs start at the fixed point of the round.
     """
-    return shown(search_bound(SCHEDULES, printed))
+    return bound_over_rounds(search_bound(SCHEDULES, printed))
 
 
 def _at_rate(draw: Draw) -> Iterable[Any]:

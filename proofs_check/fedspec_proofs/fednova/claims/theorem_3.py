@@ -15,7 +15,7 @@ from fedspec.readings import NovaWeights, Solver, TauEff
 from fedspec_proofs.claim import FEDNOVA, Dropped, Engine, Extent, Finding, Source, Verdict, claim
 from fedspec_proofs.engines import exact, moments
 from fedspec_proofs.fednova.claims.own_tau_eff import Rounds, fails_as_printed, weighted
-from fedspec_proofs.fednova.claims.theorem_1 import ONE, far, shown, thrown, two_unlike
+from fedspec_proofs.fednova.claims.theorem_1 import ONE, bound_over_rounds, far, thrown, two_unlike
 from fedspec_proofs.fednova.kit.bounds import (
     Constants,
     gap,
@@ -28,7 +28,7 @@ from fedspec_proofs.fednova.kit.bounds import (
     theorem_1_rates,
 )
 from fedspec_proofs.fednova.kit.runs import ASSUMPTIONS, SCHEDULES, bound, by_hand, rate
-from fedspec_proofs.fednova.kit.settings import Setting, played
+from fedspec_proofs.fednova.kit.settings import Setting, record_of
 
 THEOREM = {
     **ASSUMPTIONS,
@@ -40,7 +40,7 @@ THEOREM = {
 def _mixed(order: tuple[int, ...], tau_eff_choice: TauEff = TauEff.WEIGHTED_NORM) -> tuple[Any, Any]:
     """Both sides for two unlike clients with noise, whose rounds take turns between steps (1, 2), (3, 1), (2, 2)."""
     problem = QuadraticClients(exact.vector(1, 2).reshape(2, 1, 1), exact.vector(0, 2).reshape(2, 1))
-    h = played(FedNova, eta_l=ONE / 32, tau_eff=2 * ONE, tau_eff_choice=tau_eff_choice)
+    h = record_of(FedNova, eta_l=ONE / 32, tau_eff=2 * ONE, tau_eff_choice=tau_eff_choice)
     kinds = [Setting(h, problem, steps, (1, 1)) for steps in ((1, 2), (3, 1), (2, 2))]
     p, eta, sigma2 = kinds[0].shares(), rate(kinds[0]), ONE / 4
     beta2 = 2 * ONE
@@ -129,4 +129,4 @@ def holds_for_changing_steps() -> Finding:
 
     Held to runs of two clients with three kinds of rounds.
     """
-    return shown(replace(_runs(), dropped=_without()))
+    return bound_over_rounds(replace(_runs(), dropped=_without()))

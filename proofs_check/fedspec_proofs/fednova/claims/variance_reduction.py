@@ -24,7 +24,7 @@ from fedspec_proofs.engines.identities import Body, identities
 from fedspec_proofs.fednova.claims.lower_bound import half_of
 from fedspec_proofs.fednova.kit.bounds import rational
 from fedspec_proofs.fednova.kit.responses import Hyper, hyper
-from fedspec_proofs.fednova.kit.settings import played
+from fedspec_proofs.fednova.kit.settings import record_of
 from fedspec_proofs.refutation import refutation
 
 HALF = rational(1, 2)
@@ -100,7 +100,7 @@ def _kept(algorithm: Any, own: Any, h: Hyper, solver: Solver, tau: int, draw: Dr
 def _stored(solver: Solver, tau: int) -> Body:
     def body(draw: Draw) -> Iterable[Any]:
         h = hyper(draw)
-        own = played(FedNovaVR, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
+        own = record_of(FedNovaVR, eta_l=h.eta, mu=h.mu, rho=h.rho, gamma=h.gamma, solver=solver)
         yield from _kept(fednova_vr, own, h, solver, tau, draw)
 
     return body

@@ -32,7 +32,7 @@ from fedspec_proofs.fednova.kit.bounds import (
     theorem_1_terms,
     weights,
 )
-from fedspec_proofs.fednova.kit.settings import Setting, played
+from fedspec_proofs.fednova.kit.settings import Setting, record_of
 
 P = TypeVar("P")
 
@@ -87,7 +87,7 @@ def quadratics(choose: Choose, m: int, d: int) -> tuple[QuadraticClients, Fracti
     return QuadraticClients(np.stack(H), choose.array(m, d, low=-2, high=2, denominator=2)), top
 
 
-def told(choose: Choose, problem: QuadraticClients, w: Weights) -> tuple[Fraction, Fraction, bool]:
+def dissimilarity_constants(choose: Choose, problem: QuadraticClients, w: Weights) -> tuple[Fraction, Fraction, bool]:
     """beta^2 and kappa^2 of Assumption 3 for these weights, mostly the smallest that will do."""
     fit = [(b, k) for b in BETAS if (k := least_kappa(problem, w, b)) is not None]
     if not fit:
@@ -108,7 +108,7 @@ def run(solvers: tuple[Solver, ...]) -> Callable[[Choose], Run]:
         eta = choose.of(*(rational(2) ** k for k in (-2, -3, -1, -5, 0, 2))) / top
         alpha = choose.of(*map(rational, ("1", "1/2", "1", "1/8", "0")))
         fixed = choose.of(False, True)
-        h = played(
+        h = record_of(
             FedNova,
             eta_l=eta,
             mu=alpha / eta,
@@ -122,7 +122,7 @@ def run(solvers: tuple[Solver, ...]) -> Callable[[Choose], Run]:
         s = Setting(h, problem, steps, examples)
         x = start(s) + (choose.vector(d, -2, 2, 2) if choose.of(False, True) else 0)
         variance = choose.of(*map(rational, ("0", "0", "1", "1/16")))
-        beta2, kappa2, holds = told(choose, problem, weights(s))
+        beta2, kappa2, holds = dissimilarity_constants(choose, problem, weights(s))
         L = top * choose.of(*map(rational, ("1", "1", "1/8")))
         sigma2 = d * variance * choose.of(1, 1, 0)
         return Run(s, top, variance, x, choose.of(16, 64, 1, 4), L, sigma2, beta2, kappa2, holds)

@@ -18,8 +18,8 @@ from fedspec_proofs.engines import exact
 from fedspec_proofs.engines.choose import Choose
 from fedspec_proofs.engines.expectation import mean, with_replacement
 from fedspec_proofs.fednova.kit.bounds import drift, gap, rational, reach
-from fedspec_proofs.fednova.kit.runs import SCHEDULES, quadratics, told
-from fedspec_proofs.fednova.kit.settings import played
+from fedspec_proofs.fednova.kit.runs import SCHEDULES, dissimilarity_constants, quadratics
+from fedspec_proofs.fednova.kit.settings import record_of
 
 ONE = rational(1)
 
@@ -135,7 +135,7 @@ def sampled(choose: Choose) -> Sampled:
     """Two clients that differ, one or two draws; everything may be wrong about what the bound is told."""
     problem, top = quadratics(choose, 2, 1)
     eta = choose.of(*(rational(2) ** k for k in (-6, -7, -5, -3, 1))) / top
-    h = played(
+    h = record_of(
         FedNovaSampled,
         eta_l=eta,
         rho=choose.of(ONE / 2, ONE * 3 / 4),
@@ -147,7 +147,7 @@ def sampled(choose: Choose) -> Sampled:
     )
     steps, examples = (choose.of(1, 2, 4), choose.of(2, 1, 4)), (choose.of(1, 3), 1)
     p = exact.vector(*(rational(n, sum(examples)) for n in examples))
-    beta2, kappa2, holds = told(choose, problem, p)
+    beta2, kappa2, holds = dissimilarity_constants(choose, problem, p)
     variance = choose.of(*map(rational, ("0", "1", "1/16")))
     L, sigma2 = top * choose.of(ONE, ONE, ONE / 8), variance * choose.of(1, 1, 0)
     x = problem.minimiser(p)[0] + choose.rational(-2, 2, 1)

@@ -29,7 +29,7 @@ from fedspec.readings import NovaWeights, Solver, TauEff
 H = TypeVar("H", bound=Hyper)
 
 
-def played(kind: type[H], **given: Any) -> H:
+def record_of(kind: type[H], **given: Any) -> H:
     """The record of what plays a part under the options that are given; the rest is left out."""
     options = {f.name: str(given.get(f.name, f.default)) for f in fields(kind)}
     return kind(**{n: v for n, v in given.items() if plays_part(kind.plays, n, options)})
@@ -127,8 +127,8 @@ def algorithms(
     yield Setting(FedProx(eta_l=h["eta_l"], mu=h["mu"]), problem, steps, examples)
     for solver in Solver:
         for w in NovaWeights:
-            yield Setting(played(FedNova, **h, solver=solver, nova_weights=w), problem, steps, examples)
-        yield Setting(played(FedNova, **h, solver=solver, tau_eff_choice=TauEff.FIXED), problem, steps, examples)
+            yield Setting(record_of(FedNova, **h, solver=solver, nova_weights=w), problem, steps, examples)
+        yield Setting(record_of(FedNova, **h, solver=solver, tau_eff_choice=TauEff.FIXED), problem, steps, examples)
 
 
 def label(s: Setting) -> str:
