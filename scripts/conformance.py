@@ -124,10 +124,10 @@ def judged(name: str, jobs: int, progress: Callable[[str], None]) -> Iterator[Ro
         verdict = {"verdict": str(Conformity.ERROR), "sentence": said, "command": f"fedspec check {name}"}
         yield ordered({"impl": name, **common, "subject": name, **told, **verdict})
     for r in results:
-        yield ordered({"impl": r.command.split()[2], **common, **row(r), "capsule": written(r)})
+        yield ordered({"impl": r.command.split()[2], **common, **row(r), "capsule": write_capsule(r)})
 
 
-def written(r: Result) -> str:
+def write_capsule(r: Result) -> str:
     """Write what an offer failed; the name of the file, or empty where nothing failed."""
     if r.made is None:
         return ""

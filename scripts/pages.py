@@ -211,7 +211,7 @@ def text(block: Block, new: Sequence[Sequence[str]]) -> str:
     return "".join(f"{line}\n" for line in chain.from_iterable(said))
 
 
-def played(block: Block, run: Callable[[str, Path], list[str]] = run) -> list[list[str]]:
+def outputs(block: Block, run: Callable[[str, Path], list[str]] = run) -> list[list[str]]:
     """Output of each command of a block, if ``run`` runs them."""
     with tempfile.TemporaryDirectory() as name:
         furnish(Path(name), block)
@@ -230,7 +230,7 @@ def main() -> int:
     found = [block for block in found if block.at_once or not chosen.at_once]
     stale = 0
     with ThreadPoolExecutor(chosen.jobs) as pool:
-        for block, printed in zip(found, pool.map(played, found), strict=True):
+        for block, printed in zip(found, pool.map(outputs, found), strict=True):
             odd = [d for s, p in zip(block.steps, printed, strict=True) if (d := differs(s.shown, p))]
             if not odd:
                 continue

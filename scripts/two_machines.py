@@ -26,7 +26,7 @@ HOSTS = (("fedspec-a", "fsa", "10.213.7.1"), ("fedspec-b", "fsb", "10.213.7.2"))
 
 
 def train(rounds: int) -> None:
-    """Train one rank's part of a run of SCAFFOLD on eight clients; :func:`played` reads its first and last line."""
+    """Train one rank's part of a run of SCAFFOLD on eight clients; :func:`last_lines` reads its first and last line."""
     import torch
     import torch.distributed as dist
     from torch import nn
@@ -79,7 +79,7 @@ def machines() -> Iterator[None]:
             subprocess.run(["ip", "netns", "delete", space], check=False)
 
 
-def played(case: str) -> list[str]:
+def last_lines(case: str) -> list[str]:
     """Last line of each rank."""
     ranks: list[subprocess.Popen[str]] = []
     for number in range(4):
@@ -118,7 +118,7 @@ def main() -> None:
         return
     for case in sys.argv[1:] or CASES:
         with machines():
-            for rank, words in enumerate(played(case)):
+            for rank, words in enumerate(last_lines(case)):
                 print(f"{case}: rank {rank}: {words}", flush=True)
     print("one process: ", end="", flush=True)
     subprocess.run([sys.executable, __file__, "train", str(ROUNDS["none"])], check=True)

@@ -44,7 +44,7 @@ MARKERS = {(1, 1): "o", (2, 2): "s", (4, 4): "^", (1, 3): "D"}
 """Markers of the drawn steps."""
 
 
-def asked() -> Iterator[Round]:
+def table_rounds() -> Iterator[Round]:
     """Every round of the tables; of FedNova those in which it is not FedAvg."""
     for steps in STEPS:
         for eta_l in RATES:
@@ -187,7 +187,7 @@ def draw(rows: list[Row]) -> None:
 def main() -> None:
     """Find, write, draw."""
     with ProcessPoolExecutor(2) as pool:
-        rows = list(pool.map(row_of, asked()))
+        rows = list(pool.map(row_of, table_rounds()))
         there = by_round(rows)
         best = list(pool.map(best_of, best_rates.ASKED["averaged"]))
         rows += [row for row, _ in best if next(iter(by_round([row]))) not in there]

@@ -116,7 +116,7 @@ def nova(steps: Sequence[int], tau_eff: float | None = None) -> list[float]:
     return [(sum(steps) / n if tau_eff is None else tau_eff) / (n * k) for k in steps]
 
 
-def asked(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
+def table_checks(page: str) -> Iterator[tuple[str, float, Callable[[], float]]]:
     """Every number of the page's tables of rounds, its name, and what makes it again."""
     tables = {
         worst or "rounds": [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()]
@@ -208,7 +208,7 @@ def main() -> int:
     page = (ROOT / "docs" / "worst-cases.md").read_text(encoding="utf-8")
     count = wrong = 0
     most = least = 0.0
-    for name, number, again in asked(page):
+    for name, number, again in table_checks(page):
         off = number - again()
         count, most, least = count + 1, max(most, off), min(least, off)
         # Links of a chain are rounded up one by one, and some of them by one more.

@@ -16,7 +16,7 @@ RATES = ("1/32", "1/16", "1/8", "1/4", "1/2")
 ALPHAS = ("3/4", "1/2", "1/4", "1/10")
 
 
-def asked() -> list[Compressed]:
+def table_rounds() -> list[Compressed]:
     """Every round of the table."""
     return [Compressed(alpha, eta) for eta, alpha in product(RATES, ALPHAS)]
 
@@ -29,4 +29,4 @@ def table(rows: list[Row]) -> str:
 
 
 if __name__ == "__main__":
-    renew(TABLE, asked(), "compressed", lambda rows: {"factor": table(rows)})
+    renew(TABLE, table_rounds(), "compressed", lambda rows: {"factor": table(rows)})

@@ -25,7 +25,7 @@ STEPS = (1, 2)
 RATES = ("1/4", "1/2", "1")
 
 
-def asked() -> Iterator[Exchanged]:
+def table_rounds() -> Iterator[Exchanged]:
     """Every exchange of the table; with one step D2 is LED."""
     for W, tau, eta_l in product(MATRICES.values(), STEPS, RATES):
         yield from (Exchanged(a, W, tau, eta_l) for a in KEPT if (a, tau) != ("d2", 1))
@@ -42,4 +42,4 @@ def table(rows: list[Row]) -> str:
 
 
 if __name__ == "__main__":
-    renew(TABLE, asked(), "exchanges", lambda rows: {"factor": table(rows)})
+    renew(TABLE, table_rounds(), "exchanges", lambda rows: {"factor": table(rows)})

@@ -29,7 +29,7 @@ def cells(table: str) -> Iterator[tuple[int, str, list[Outer]]]:
             yield tau, eta_l, [Outer("fedavgm", tau, eta_l, some) for some in numbers]
 
 
-def asked() -> list[Outer]:
+def table_rounds() -> list[Outer]:
     """Every round of the tables."""
     return [r for table in RATES for _, _, line in cells(table) for r in line]
 
@@ -51,4 +51,4 @@ def tables(rows: list[Row]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    renew(TABLE, asked(), "outer", tables)
+    renew(TABLE, table_rounds(), "outer", tables)

@@ -36,11 +36,11 @@ def row_of(r: Round) -> Row:
     found = [(least_factor if r.keeps else largest)(one) for one in tried]
     k = min(range(1, len(tried) - 1), key=lambda k: found[k])
     best = TABLE.kept(certified(refined(r, tried[k - 1].rate, tried[k + 1].rate))) | {"zeta2": str(r.zeta2)}
-    least, stretches = shown(r, Fraction(best["bound"]))
+    least, stretches = parabola_bound(r, Fraction(best["bound"]))
     return {"best": best, "least": str(least), "stretches": [best_rates.row_of(one) for one in stretches]}
 
 
-def shown(r: Round, bound: Fraction) -> tuple[Fraction, Sequence[Stretch]]:
+def parabola_bound(r: Round, bound: Fraction) -> tuple[Fraction, Sequence[Stretch]]:
     """The largest number that parabolas show at all rates, or a part of the bound with the help of other functions."""
     part = math.floor(PART * bound * 1000)
     for thousandths in range(math.floor(bound * 1000), part, -1):

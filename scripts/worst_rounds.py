@@ -22,7 +22,7 @@ APART = (Fraction(1, 4), Fraction(1))
 ROUNDS = (1, 2, 4, 8)
 
 
-def asked() -> Iterator[Several]:
+def table_rounds() -> Iterator[Several]:
     """All rounds of the table."""
     for (algorithm, steps), eta_l, zeta2, R in product(COLUMNS, RATES, APART, ROUNDS):
         yield Several(algorithm, steps, eta_l, zeta2, R)
@@ -55,8 +55,8 @@ def table(rows: list[Row]) -> str:
 def main() -> None:
     """Find, write."""
     with ProcessPoolExecutor(2) as pool:
-        rows = list(pool.map(once, asked()))
-        chained = pool.map(links, (r for r in asked() if r.rounds == max(ROUNDS)))
+        rows = list(pool.map(once, table_rounds()))
+        chained = pool.map(links, (r for r in table_rounds() if r.rounds == max(ROUNDS)))
         rows += [row for some in chained for row in some]
     TABLE.write(rows)
     write_sections({"rounds: distance": f"{table(rows)}\n"})

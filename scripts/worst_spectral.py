@@ -23,7 +23,7 @@ LEFT_OUT = {("d2", 1): "as `led`", ("diging", 2): "-"}
 """With one step D2 is LED; with two DIGing mixes four stacks."""
 
 
-def asked() -> Iterator[Mixed]:
+def table_rounds() -> Iterator[Mixed]:
     """Every exchange of the table."""
     for (low, high), tau, eta_l in product(CLASSES, STEPS, RATES):
         yield from (Mixed(a, low, high, tau, eta_l) for a in KEPT if (a, tau) not in LEFT_OUT)
@@ -40,4 +40,4 @@ def table(rows: list[Row]) -> str:
 
 
 if __name__ == "__main__":
-    renew(TABLE, asked(), "spectral", lambda rows: {"factor": table(rows)})
+    renew(TABLE, table_rounds(), "spectral", lambda rows: {"factor": table(rows)})

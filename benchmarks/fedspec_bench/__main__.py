@@ -14,7 +14,7 @@ from fedspec.errors import ContractError
 from fedspec_bench import child, table
 from fedspec_bench.machine import described
 from fedspec_bench.networks import WORKLOADS
-from fedspec_bench.picture import drawn
+from fedspec_bench.picture import draw
 from fedspec_bench.rows import Row
 from fedspec_bench.side_by_side import measured
 from fedspec_bench.suite import groups
@@ -114,7 +114,7 @@ def write(folder: Path, data: dict[str, Any], text: str, rows: list[tuple[str, R
     (folder / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     (folder / "results.md").write_text(text, encoding="utf-8")
     try:
-        drawn([row for _, row in rows], folder / "benchmarks.png")
+        draw([row for _, row in rows], folder / "benchmarks.png")
     except ImportError as error:
         say(f"no picture: {error}")
 
@@ -133,7 +133,7 @@ def publish(data: dict[str, Any], sections: dict[str, str], rows: list[tuple[str
 
     write_sections({name: f"\n{text}\n" for name, text in sections.items()}, ROOT / "docs/benchmarks.md")
     if "layers" in sections:
-        drawn([row for _, row in rows], ROOT / "docs/pictures/benchmarks.png")
+        draw([row for _, row in rows], ROOT / "docs/pictures/benchmarks.png")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ TRAINED = {
 FROZEN = {"lora": dict(transformer())}
 
 
-def drawn(shapes: dict[str, tuple[int, ...]], seed: int) -> Array:
+def draw_parameters(shapes: dict[str, tuple[int, ...]], seed: int) -> Array:
     """Parameters as one vector: uniform by the width of what they are multiplied with, scales near one."""
     rng, parts = np.random.default_rng(seed), []
     for name, shape in shapes.items():
@@ -128,14 +128,14 @@ class Network(Workload):
     @cached_property
     def start(self) -> Array:
         """The initial values of what is trained, as one vector."""
-        return drawn(self.shapes, 1)
+        return draw_parameters(self.shapes, 1)
 
     @cached_property
     def frozen(self) -> Array:
         """Parameters that are not trained, as one vector in the order of :func:`transformer`; empty except with
         adapters."""
         shapes = FROZEN.get(self.name, {})
-        return drawn(shapes, 2) if shapes else np.empty(0, np.float32)
+        return draw_parameters(shapes, 2) if shapes else np.empty(0, np.float32)
 
     def loss(self, x: Array) -> float:
         """Mean over clients of a model's loss on all their examples, in float64, by torch."""

@@ -9,7 +9,7 @@ from fedspec_bench.networks import NETWORKS
 from fedspec_bench.rows import Row
 
 
-def drawn(rows: Sequence[Row], file: Path) -> None:
+def draw(rows: Sequence[Row], file: Path) -> None:
     """Write the picture: FedAvg on one core, on a logarithmic axis."""
     import matplotlib
 

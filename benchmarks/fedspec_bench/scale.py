@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fedspec_bench.rows import TOLERANCE
-from fedspec_bench.worker import held, memory, pinned
+from fedspec_bench.worker import memory, memory_held, pinned
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE = ROOT / "benchmarks/results/scale.jsonl"
@@ -92,7 +92,7 @@ def measured(who: str, algorithm: str, d: int, n: int, device: str) -> dict[str,
         gc.collect()
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated() if on_gpu else held()
+    before = torch.cuda.memory_allocated() if on_gpu else memory_held()
     work: Any
     model: Any
     if who == "loop":
@@ -159,7 +159,7 @@ def row_of(algorithm: str, d: int, n: int, device: str, side: Callable[..., dict
     return row | {"ours": ours, "loop": loop, "void": void}
 
 
-def kept(store: Path) -> list[dict[str, Any]]:
+def stored_rows(store: Path) -> list[dict[str, Any]]:
     """Rows of the store."""
     return [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()] if store.exists() else []
 
@@ -186,7 +186,7 @@ def main() -> None:
     seconds, begun = min(told.seconds, SHORT) if told.gpu else told.seconds, time.monotonic()
     given, usual = (told.parameters, told.clients, told.at_once), MOST["gpu" if told.gpu else "cpu"]
     largest, most, at_once = (given_ or usual_ for given_, usual_ in zip(given, usual, strict=True))
-    done = {key(row) for row in kept(told.store)}
+    done = {key(row) for row in stored_rows(told.store)}
     told.store.parent.mkdir(parents=True, exist_ok=True)
     if device == "cpu":
         import_all()
@@ -204,7 +204,7 @@ def main() -> None:
     if told.publish:
         from fedspec_bench.scale_page import publish
 
-        publish(kept(told.store))
+        publish(stored_rows(told.store))
 
 
 def import_all() -> None:

@@ -25,7 +25,7 @@ def ratio(row: dict[str, Any], what: str) -> float | None:
     return float(row["ours"][what] / max(row["loop"][what], 1))
 
 
-def drawn(rows: Sequence[dict[str, Any]], what: str, label: str, file: Path) -> None:
+def draw_panels(rows: Sequence[dict[str, Any]], what: str, label: str, file: Path) -> None:
     """Write a picture: a panel for each algorithm, parameters across, a line for each number of clients."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -80,7 +80,7 @@ def publish(rows: Sequence[dict[str, Any]]) -> None:
 
     machine, rows = described(), [row for row in rows if row["device"] == "cpu"]
     for what, (file, label) in PICTURES.items():
-        drawn(rows, what, label, file)
+        draw_panels(rows, what, label, file)
     dates = sorted({row["date"] for row in rows})
     torch = ", ".join(sorted({row["torch"] for row in rows}))
     where = f"{machine['processor']}, one core of {machine['cores']}, {machine['memory_gib']} GiB"

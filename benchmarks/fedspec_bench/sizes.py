@@ -71,7 +71,7 @@ def shapes(d: int) -> dict[str, tuple[int, int]]:
     return {"wide": (SIDE, d // (2 * SIDE)), "tall": (d // (2 * SIDE), SIDE)}
 
 
-def given(row: Algorithm, d: int) -> dict[str, Any]:
+def hyper_parameters(row: Algorithm, d: int) -> dict[str, Any]:
     """Hyper-parameters of a row: the usual ones, and a hundredth of the coordinates where some are kept."""
     numbers = {**usual(row, None, {}), **FEW.get(row.id, {})}
     return numbers | ({"kept": d // 100} if "kept" in numbers else {}) | ({"buffer": 2} if "buffer" in numbers else {})
@@ -82,7 +82,11 @@ Taken = Iterator[tuple[str, Callable[[], Any]]]
 
 def of_specification(row: Algorithm, d: int) -> Taken:
     """The steps that are timed on NumPy's arrays: init, and rounds."""
-    run, h, x = row.run, hyper_of(row, None, given(row, d)), np.random.default_rng(0).standard_normal(d, np.float32)
+    run, h, x = (
+        row.run,
+        hyper_of(row, None, hyper_parameters(row, d)),
+        np.random.default_rng(0).standard_normal(d, np.float32),
+    )
     setup = Setup((1,) * CLIENTS, shapes(d))
     clients = [Valued(np.float32(i + 1)) for i in range(CLIENTS)]
     start = np.tile(x, CLIENTS) if "peers" in row.takes else x
@@ -135,7 +139,7 @@ def of_mirror(row: Algorithm, d: int) -> Taken:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "run.pt"
         schedule = SCHEDULES[row.event or "round"]
-        yield "init", lambda: held.append(simulate(row, fed, plan=schedule, rounds=4, **given(row, d)))
+        yield "init", lambda: held.append(simulate(row, fed, plan=schedule, rounds=4, **hyper_parameters(row, d)))
         for number in range(3):
             yield f"round {number}", partial(Run.step, held[0])
         yield "save", lambda: held[0].save(file)

@@ -43,7 +43,7 @@ def memory(name: str) -> int:
     return int(line.split()[1]) * 1024
 
 
-def held() -> int:
+def memory_held() -> int:
     """The memory that it holds now; from here on the most that it holds is counted anew.
 
     Making the data takes more for a moment than rounds do: without this, rounds would seem to need nothing.
@@ -82,7 +82,7 @@ def main() -> None:
     from fedspec_bench.job import Job
 
     trainer = importlib.import_module(f"fedspec_bench.peers.{told['peer']}.peer").start(Job(**told))
-    begun_with = held()
+    begun_with = memory_held()
     print(json.dumps({"versions": trainer.versions}), file=out, flush=True)
     for line in sys.stdin:
         asked = json.loads(line)

@@ -54,7 +54,7 @@ def _readings(a: Algorithm, canonical: str) -> dict[str, str]:
 
 def write(source: Source) -> None:
     """Write the pages, and the one that lists them."""
-    offered = {id: verdicts.counted([o.kind for o in of_algorithm(id)]) for id in CATALOGUE}
+    offered = {id: verdicts.count_kinds([o.kind for o in of_algorithm(id)]) for id in CATALOGUE}
     source.page("algorithms/index", "algorithms", families=FAMILIES, offered=offered, count=len(CATALOGUE))
     for a in CATALOGUE.values():
         record = page.record(a)

@@ -70,10 +70,10 @@ class _Reader:
             case ast.Constant(value=int() | float() as value):
                 return f"<mn>{value}</mn>", ATOM
             case ast.Name(id=name):
-                return named(name), ATOM
+                return name_markup(name), ATOM
             case ast.Attribute(value=ast.Name(id=of), attr=name) if of in RECORDS:
                 old = of == "state" and name in self.before
-                return (f"<msup>{named(name)}<mo>old</mo></msup>" if old else named(name)), ATOM
+                return (f"<msup>{name_markup(name)}<mo>old</mo></msup>" if old else name_markup(name)), ATOM
             case ast.Subscript(value=value, slice=ast.Name() | ast.Constant() as at):
                 return f"<msub>{self.atom(value)}{self.atom(at)}</msub>", ATOM
             case ast.UnaryOp(op=ast.USub(), operand=inner):
@@ -126,7 +126,7 @@ def _called(function: ast.Name | ast.Attribute) -> str:
     raise Unread
 
 
-def named(name: str) -> str:
+def name_markup(name: str) -> str:
     """A name of the text: Greek where it is spelled so, digits and what follows a bar below the line."""
     hatted = name.endswith("_hat")
     base, *below = name.removesuffix("_hat").strip("_").split("_")

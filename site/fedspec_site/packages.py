@@ -27,7 +27,7 @@ class Cell:
     @property
     def kinds(self) -> list[tuple[verdicts.Kind, int]]:
         """Number of offers of each kind."""
-        return verdicts.counted([o.kind for o in self.offers])
+        return verdicts.count_kinds([o.kind for o in self.offers])
 
     @property
     def names(self) -> str:
@@ -62,10 +62,10 @@ def write(source: Source) -> None:
         lines=lines,
         packages=packages,
         offers=offers(),
-        totals={id: verdicts.counted([o.kind for o in mine]) for id, mine in of_algorithm.items()},
-        sums={name: verdicts.counted([o.kind for o in mine]) for name, mine in packages.items()},
+        totals={id: verdicts.count_kinds([o.kind for o in mine]) for id, mine in of_algorithm.items()},
+        sums={name: verdicts.count_kinds([o.kind for o in mine]) for name, mine in packages.items()},
         kinds=verdicts.KINDS,
-        counted=verdicts.counted([o.kind for o in offers()]),
+        counted=verdicts.count_kinds([o.kind for o in offers()]),
         without=[id for id in CATALOGUE if id not in lines],
         dates=_span([o.date for o in offers()]),
         judges=", ".join(dict.fromkeys(f"{o.judge}, profile {o.profile}, seed {o.seed}" for o in offers())),
@@ -76,7 +76,7 @@ def write(source: Source) -> None:
         NONE=verdicts.NOT_OFFERED,
     )
     for name, mine in packages.items():
-        counted = verdicts.counted([o.kind for o in mine])
+        counted = verdicts.count_kinds([o.kind for o in mine])
         source.page(f"conformance/{name}", "package", name=name, offers=mine, counted=counted, KINDS=KINDS)
         for o in mine:
             _badges(source, o)

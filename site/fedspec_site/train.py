@@ -97,7 +97,7 @@ class Played:
         return f"{'; '.join(found)}. {won}" if found else ""
 
 
-def played() -> list[Played]:
+def recipe_results() -> list[Played]:
     """Every recipe."""
     out = []
     for id in recipes.names():
@@ -109,5 +109,5 @@ def played() -> list[Played]:
 
 def write(source: Source) -> None:
     """Write the page."""
-    source.page("train/index", "train", played=played())
+    source.page("train/index", "train", played=recipe_results())
     source.copy("docs/pictures/simulate.png", ROOT / "docs" / "pictures" / "simulate.png")

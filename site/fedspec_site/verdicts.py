@@ -9,7 +9,19 @@ from markupsafe import Markup
 from fedspec_suite.report import badges
 from fedspec_suite.report.badges import CONFORMS, DEVIATES, NO_ANSWER, NOT_OFFERED, PART, Kind
 
-__all__ = ["CONFORMS", "DEVIATES", "KINDS", "NOT_OFFERED", "NO_ANSWER", "PART", "Kind", "counted", "mark", "of", "pill"]
+__all__ = [
+    "CONFORMS",
+    "DEVIATES",
+    "KINDS",
+    "NOT_OFFERED",
+    "NO_ANSWER",
+    "PART",
+    "Kind",
+    "count_kinds",
+    "mark",
+    "of",
+    "pill",
+]
 
 KINDS = (CONFORMS, PART, DEVIATES, NO_ANSWER, NOT_OFFERED)
 """Kinds that the results of `make conformance` may have, if nothing is expected to fail."""
@@ -34,6 +46,6 @@ def pill(name: str, words: str) -> Markup:
     return Markup('<span class="v v-{}"><span aria-hidden="true">{}</span> {}</span>').format(name, sign, words)
 
 
-def counted(kinds: Sequence[Kind]) -> list[tuple[Kind, int]]:
+def count_kinds(kinds: Sequence[Kind]) -> list[tuple[Kind, int]]:
     """Number of each kind, in the order of the kinds."""
     return badges.counted(kinds, KINDS)

@@ -227,7 +227,7 @@ def test_names_in_any_spelling() -> None:
         named("fedex-laro")
 
 
-def told(*arguments: str) -> str:
+def output_of(*arguments: str) -> str:
     """Output of the command, if it ends as it should."""
     ran = inside("adapters", *arguments)
     assert ran.code == 0, ran
@@ -239,9 +239,9 @@ def test_the_command(tmp_path: Path) -> None:
     file, broken = tmp_path / "mine.py", tmp_path / "broken.py"
     file.write_text("def mean(s):\n    return s.layer.W, s.sent[-1].B, s.sent[-1].A\n")
     broken.write_text("import a_package_that_is_missing\n")
-    assert told("spec", "--rule", "FLoRA") == "flora, weights examples: 11 laws in 12 rounds, all hold\n"
-    assert json.loads(told("spec", "--cases"))["rule"] == "fedit"
-    listed = told("--list")
+    assert output_of("spec", "--rule", "FLoRA") == "flora, weights examples: 11 laws in 12 rounds, all hold\n"
+    assert json.loads(output_of("spec", "--cases"))["rule"] == "fedit"
+    listed = output_of("--list")
     assert all(law.id in listed for law in LAWS) and all(m.id in listed for m in mutants())
     ran = inside("adapters", f"{file}:mean")
     assert (ran.code, ran.out.splitlines()[-1]) == (1, "known as: the last client's adapter is kept (fedit-last)")

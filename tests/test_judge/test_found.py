@@ -110,7 +110,7 @@ print(json.dumps([str(one.verdict), one.exercised]))
 """
 
 
-def ran(script: str, *arguments: str, **environment: str) -> Any:
+def output_of(script: str, *arguments: str, **environment: str) -> Any:
     """Output of a script in a process of its own: adapters put stand-ins in the place of modules."""
     path = ":".join(str(HOME / "examples" / folder) for folder in ("found", "diloco", "lora"))
     told = {**os.environ, "PYTHONPATH": path, **environment}
@@ -149,7 +149,7 @@ def test_adapters_are_typed(name: str) -> None:
 @pytest.mark.slow
 def test_adapters_refuse_a_clone_without_their_commit_and_packages_at_other_versions(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    said = ran(TRIED, *ADAPTERS, SOURCE=str(tmp_path))
+    said = output_of(TRIED, *ADAPTERS, SOURCE=str(tmp_path))
     of = {key.split(".")[0] for key in said}
     assert of == set(ADAPTERS)
     for key, error in said.items():
@@ -163,12 +163,12 @@ def test_adapters_refuse_a_clone_without_their_commit_and_packages_at_other_vers
 
 @pytest.mark.slow
 def test_pytorchs_averager_averages() -> None:
-    assert ran(AVERAGED) == [[3.0, 6.0], [5.0, 10.0]]
+    assert output_of(AVERAGED) == [[3.0, 6.0], [5.0, 10.0]]
 
 
 @pytest.mark.slow
 def test_a_tracker_with_two_buffers_conforms_through_the_adapter_that_found_one_in_place() -> None:
-    verdict, asked = ran(TRACKED)
+    verdict, asked = output_of(TRACKED)
     assert verdict == "asked in part" and asked
 
 

@@ -48,7 +48,7 @@ RUN_BY = {
 """Test or script that runs each kind of line: make outside, or make wheel."""
 
 
-def asked(tool: str, rest: str) -> list[str]:
+def requirements_of(tool: str, rest: str) -> list[str]:
     """Requirements that such a line installs, without options and text behind them."""
     words = re.findall(r"-\S+|'[^']*'|\"[^\"]*\"|[^\s()]+", rest)
     found: list[str] = []
@@ -98,7 +98,7 @@ def kind(tool: str, requirement: str) -> tuple[str, str] | None:
 
 
 def test_every_line_installs_from_the_source_or_the_wheel() -> None:
-    kinds = {kind(tool, requirement) for _, tool, rest in lines() for requirement in asked(tool, rest)}
+    kinds = {kind(tool, requirement) for _, tool, rest in lines() for requirement in requirements_of(tool, rest)}
     assert kinds - {None} == set(RUN_BY)
 
 
@@ -122,7 +122,7 @@ def test_every_line_installs_from_the_source_or_the_wheel() -> None:
 def test_a_line_that_would_not_work_is_refused(line: str) -> None:
     (m,) = INSTALLS.finditer(line)
     with pytest.raises(AssertionError):
-        [kind(m[1], requirement) for requirement in asked(m[1], m[2])]
+        [kind(m[1], requirement) for requirement in requirements_of(m[1], m[2])]
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def test_what_a_page_shows_is_printed(block: pages.Block, tmp_path: Path, monkey
 @pytest.mark.outside
 @pytest.mark.parametrize("block", [block for block in BLOCKS if not block.at_once], ids=str)
 def test_what_a_page_shows_of_a_verdict_is_printed(block: pages.Block) -> None:
-    said = [pages.differs(s.shown, p) for s, p in zip(block.steps, pages.played(block, started), strict=True)]
+    said = [pages.differs(s.shown, p) for s, p in zip(block.steps, pages.outputs(block, started), strict=True)]
     assert not any(said), "python scripts/pages.py writes the pages anew"
 
 

@@ -91,7 +91,7 @@ def test_a_client_that_measures_its_step_with_the_rate_is_told_at_the_clients_ow
     assert d.found[0].equation == "sm3-ii-delayed.step"
 
 
-def _said(name: str, level: Level, shown: bool = True) -> str:
+def _report_on(name: str, level: Level, shown: bool = True) -> str:
     """Report on a mutant by its numbers alone, without a search for its name."""
     mutant = mutants.find(name)
     subject = mutants.Mutated(mutant)
@@ -124,18 +124,18 @@ def _said(name: str, level: Level, shown: bool = True) -> str:
 def test_the_equation_that_was_edited_is_said(name: str, level: Level, said: str) -> None:
     blamed = mutants.blamed(mutants.find(name))
     assert blamed in said
-    assert _said(name, level) == f"it begins {said}"
+    assert _report_on(name, level) == f"it begins {said}"
 
 
 @pytest.mark.slow
 def test_the_first_event_that_deviates_is_looked_at_whichever_it_is() -> None:
     """A momentum that is lost between rounds is right in the first one, in which nothing is said of it."""
-    assert _said("fed-lamb-m-alone-resets", "round") == "it begins at fed-lamb.m_i"
+    assert _report_on("fed-lamb-m-alone-resets", "round") == "it begins at fed-lamb.m_i"
 
 
 def test_where_every_equation_would_show_the_same_what_is_lacking_is_said() -> None:
-    assert _said("adagrad-forgets", "client", shown=False) == "v, shown too, may tell at which equation it begins"
-    assert _said("pga-summed", "trace") == ""
+    assert _report_on("adagrad-forgets", "client", shown=False) == "v, shown too, may tell at which equation it begins"
+    assert _report_on("pga-summed", "trace") == ""
 
 
 def test_what_is_right_has_nothing_to_begin() -> None:

@@ -199,7 +199,7 @@ def watching(mutant: Mutant, call: Callable[[], None]) -> Any:
     return SimpleNamespace(info=Mutated(mutant).info, start=start)
 
 
-def said(mutant: Mutant, subject: Subject | None = None) -> str:
+def diagnosis_of(mutant: Mutant, subject: Subject | None = None) -> str:
     """Diagnosis of a mutant on its first offer."""
     number = offers_of(mutant)[0]
     offer, setting = SUBJECT.info.offers[number], offer_setting(number)
@@ -211,16 +211,16 @@ def said(mutant: Mutant, subject: Subject | None = None) -> str:
 def test_one_that_begins_inside_another_says_the_same() -> None:
     """And no name of a module and no row is another object, while a subject takes its steps or afterwards."""
     inner, outer, before = MUTANTS["scaffold-sent-whole"], UNNAMED, specification()
-    alone = said(inner), said(outer)
+    alone = diagnosis_of(inner), diagnosis_of(outer)
     steps, found = iter(range(10**6)), list[str]()
 
     def call() -> None:
         if next(steps) in {3, 40}:
             now = specification()
             assert not [key for key, value in before.items() if now[key] is not value]
-            found.append(said(inner))
+            found.append(diagnosis_of(inner))
 
-    assert (found, said(outer, watching(outer, call))) == ([alone[0]] * 2, alone[1])
+    assert (found, diagnosis_of(outer, watching(outer, call))) == ([alone[0]] * 2, alone[1])
     now = specification()
     assert not [key for key, value in before.items() if now[key] is not value]
 

@@ -190,7 +190,7 @@ def test_a_ring_is_mixed_one_way() -> None:
     assert ringed(next(iter(held_out(setting("dsgd", "trace"))))) is None
 
 
-def shown(name: str, level: str, words: str, s: Scenario) -> list[dict[str, Any]]:
+def intermediates_of(name: str, level: str, words: str, s: Scenario) -> list[dict[str, Any]]:
     """Intermediates of the specification with a defect in it."""
     v = next(v for v in single(setting(name, level)) if v.words == words)
     return list(v.quick(s, v.editions()()))
@@ -202,7 +202,7 @@ def test_a_buffer_that_received_more_is_read_to_its_end() -> None:
     many = max(s.events, key=lambda e: len(e.messages))  # type: ignore[union-attr]
     few = replace(many, messages=many.messages[:1])  # type: ignore[union-attr]
     words = "what a round with more messages received is read again behind those of a smaller one"
-    got = shown("median", "server", words, replace(s, events=(many, few)))
+    got = intermediates_of("median", "server", words, replace(s, events=(many, few)))
     session = SUBJECT.start(s.case)
     want = [session.step(many)["x"] for _ in range(2)]
     assert np.allclose(got[1]["x"], want[1]) and len(many.messages) > 1  # type: ignore[union-attr]
@@ -215,7 +215,7 @@ def test_a_short_step_is_not_counted() -> None:
     g, none = {"w": np.array([4.0])}, {"w": np.array([0.0])}
     events = (Gradient(g), Gradient(none), Gradient(g))
     s = Scenario(replace(case, x0={"w": np.array([1.0])}, hyper=hyper), events)
-    got = shown("agdu", "client", "a step that is not taken is not counted", s)
+    got = intermediates_of("agdu", "client", "a step that is not taken is not counted", s)
     # Step 1 adds 16; the second is not taken; so the third is step 2, at which nothing is added.
     assert [float(a["v"][0]) for a in got] == [16.5, 16.5, 16.5]
     plain = SUBJECT.start(s.case)
@@ -227,7 +227,7 @@ def test_a_short_step_is_undone() -> None:
     case = next(iter(held_out(setting("agdu", "client")))).case
     hyper = {**case.hyper, "z": 1, "epoch": 1, "eps_s": 0.5, "v0": 3.0, "eps": 0.25, "eta_l": 1.0}
     s = Scenario(replace(case, x0={"w": np.array([1.0])}, hyper=hyper), (Gradient({"w": np.array([1.0])}),))
-    (got,) = shown("agdu", "client", "a step that is not taken changes nothing that is kept either", s)
+    (got,) = intermediates_of("agdu", "client", "a step that is not taken changes nothing that is kept either", s)
     assert float(got["v"][0]) == 3.0 and float(SUBJECT.start(s.case).step(s.events[0])["v"][0]) == 4.0  # type: ignore[index]
     assert float(got["x"][0]) == 1.0
 
@@ -256,7 +256,7 @@ def test_the_anchor_stays_where_the_steps_before_ended() -> None:
     s = Scenario(case, (g, Begin({"w": np.array([8.0])}), g))
     words = "the proximal term pulls to the model that the round before ended with"
     # 4 - 1 = 3 is where the first round ends; then 8 - (2 + (8 - 3)) / 2.
-    assert [float(a["x"][0]) for a in shown("proximal-sgd", "client", words, s)] == [3.0, 8.0, 4.5]
+    assert [float(a["x"][0]) for a in intermediates_of("proximal-sgd", "client", words, s)] == [3.0, 8.0, 4.5]
 
 
 def test_what_each_client_met_is_shown_of_it() -> None:
@@ -264,7 +264,7 @@ def test_what_each_client_met_is_shown_of_it() -> None:
     of_all = setting("fednova-alg2", "round")
     s = next(s for s in held_out(of_all) if len(s.case.problem.e) == 2)  # type: ignore[union-attr]
     words = "d of a client is written when it is done, and those behind it in the round see the new one"
-    (got, *_) = shown("fednova-alg2", "round", words, replace(s, events=s.events[:1]))
+    (got, *_) = intermediates_of("fednova-alg2", "round", words, replace(s, events=s.events[:1]))
     first, second = s.events[0].participants  # type: ignore[union-attr]
     c = np.asarray(got["c_i"], dtype=float).reshape(2, -1)
     # All rows are zero at first: whoever comes first meets zeros, whoever comes second does not.

@@ -137,7 +137,7 @@ RAISED: list[FedspecError] = []
 """Kept, as an interactive session keeps the last one: a rank that has stopped must let the others go all the same."""
 
 
-def said(what: Any) -> str:
+def error_of(what: Any) -> str:
     """Message of the error that a call raises."""
     try:
         what()
@@ -171,11 +171,11 @@ def main(folder: Path, rank: int, size: int) -> None:
     out["tuned"] = (tried.code, tried.err)
     out["watched"] = watched(folder)
     # One rank begins elsewhere; one rank's data are wrong; one is killed.
-    out["unlike"] = said(lambda: simulate("fedavg", federation(seed=rank // 3), plan=cohorts(None), eta_l=0.1))
-    out["few"] = said(lambda: simulate("fedavg", federation(), plan=cohorts(None), shards=3, eta_l=0.1))
-    out["torn"] = said(lambda: list(broken(lambda: (torch.ones(2, 6).double(), torch.ones(3).double()), rank == 2)))
+    out["unlike"] = error_of(lambda: simulate("fedavg", federation(seed=rank // 3), plan=cohorts(None), eta_l=0.1))
+    out["few"] = error_of(lambda: simulate("fedavg", federation(), plan=cohorts(None), shards=3, eta_l=0.1))
+    out["torn"] = error_of(lambda: list(broken(lambda: (torch.ones(2, 6).double(), torch.ones(3).double()), rank == 2)))
     group(folder, "second", rank, size)
-    out["killed"] = said(lambda: list(broken(lambda: os.kill(os.getpid(), signal.SIGKILL), rank == 3)))
+    out["killed"] = error_of(lambda: list(broken(lambda: os.kill(os.getpid(), signal.SIGKILL), rank == 3)))
     torch.save(out, folder / f"rank-{rank}")
 
 
@@ -194,7 +194,7 @@ def watched(folder: Path) -> dict[str, Any]:
     )
     list(run)
     odd = simulate("fedavg", federation(), metrics={"each": lambda output, _: output}, **more)
-    refused = said(odd.step)
+    refused = error_of(odd.step)
 
     def stop(run: Any, done: Any) -> None:
         if run.ranks.rank == run.ranks.size - 1:

@@ -100,7 +100,7 @@ def boxes(figure: Any) -> Iterator[tuple[str, Any]]:
         yield "legend", legend.get_window_extent()
 
 
-def told(figure: Any) -> str:
+def caption_line(figure: Any) -> str:
     """The caption in one line."""
     return " ".join(figure.texts[-1].get_text().split())
 
@@ -172,7 +172,7 @@ def test_a_line_is_the_median_and_a_band_has_the_edges_that_the_caption_says(see
         at = edges[edges[:, 0] == r + 1, 1]
         assert (at.min(), at.max()) == pytest.approx((low, high))
     said = "the middle half of them" if seeds >= 5 else "from the least to the greatest"
-    assert f"the median of {seeds} seeds at each round; bands: {said}." in told(figure)
+    assert f"the median of {seeds} seeds at each round; bands: {said}." in caption_line(figure)
 
 
 def test_runs_that_ended_early_end_the_line() -> None:
@@ -180,7 +180,7 @@ def test_runs_that_ended_early_end_the_line() -> None:
     runs[1]["rounds"], runs[1]["times"] = runs[1]["rounds"][:12], runs[1]["times"][:12]
     figure = figure_of(runs)
     assert {name: len(line.get_xdata()) for name, line in lines(figure).items()} == {"fedavg": 12, "fedadam": 30}
-    assert "fedavg ended after 12 of 30 rounds." in told(figure) and "fedadam ended" not in told(figure)
+    assert "fedavg ended after 12 of 30 rounds." in caption_line(figure) and "fedadam ended" not in caption_line(figure)
 
 
 def test_rounds_without_an_evaluation_are_left_out() -> None:
@@ -219,7 +219,7 @@ def test_seconds_add_up_and_runs_of_which_some_are_not_known_have_none() -> None
         ["fedadam", "fedavg"],
         ["fedadam"],
     ]
-    assert "Of fedavg not all rounds were timed." in told(figure)
+    assert "Of fedavg not all rounds were timed." in caption_line(figure)
     # Where nobody has any there is a picture all the same.
     (axes,) = figure_of(resumed, against=("seconds",), panels=("loss",)).axes
     assert [text.get_text() for text in axes.texts] == ["nobody has such numbers"]
@@ -258,14 +258,14 @@ def test_an_axis_is_logarithmic_where_numbers_are_far_apart() -> None:
 
 def test_the_caption_says_what_was_alike_and_what_was_not_tuned() -> None:
     figure = figure_of(made(["fedavg", "fedprox"], 2))
-    assert told(figure) == (
+    assert caption_line(figure) == (
         "Alike for all: digits, mlp of 9,610 parameters; 100 clients; Dirichlet(0.3) by label; 10 in a round where an "
         "algorithm does not take all; local steps 2-8; batch 16; eta_l = 0.1. Their own: fedavg eta = 6; fedprox eta "
         "= 7. Lines: the median of 2 seeds at each round; bands: from the least to the greatest. Floats: numbers sent "
         "to clients, from them and between them. "
         "Nobody tuned the settings."
     )
-    alone = told(figure_of(made(["fedavg"]), **ONE))
+    alone = caption_line(figure_of(made(["fedavg"]), **ONE))
     assert "eta_l = 0.1; eta = 6." in alone and "Alike" not in alone
     bare = {"data": "text", "model": "lstm", "alpha": None}
     assert captions.caption(bare, {"fedavg": made(["fedavg"])}, (), ()).startswith(

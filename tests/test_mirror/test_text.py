@@ -48,7 +48,7 @@ def entered(row: Algorithm, **options: Any) -> Counter[str]:
     return seen
 
 
-def told(row: Algorithm, seen: Counter[str], **options: Any) -> list[str]:
+def deviating_parts(row: Algorithm, seen: Counter[str], **options: Any) -> list[str]:
     """The parts of which a run does otherwise than is said."""
     wrong = []
     for part in text_parts.parts(row, **options):
@@ -68,7 +68,7 @@ def told(row: Algorithm, seen: Counter[str], **options: Any) -> list[str]:
 
 @by_id
 def test_a_run_enters_what_is_said(row: Algorithm) -> None:
-    assert text_parts.parts(row) and not told(row, entered(row))
+    assert text_parts.parts(row) and not deviating_parts(row, entered(row))
 
 
 @by_id

@@ -19,12 +19,12 @@ ROWS = TABLE.rows()
 BEST = [row for row in ROWS if row["which"] == "free"]
 
 
-def said(row: dict[str, Any]) -> str:
+def subject_of(row: dict[str, Any]) -> str:
     """The subject of a row."""
     return f"{row['which']}, eta_l = {row['eta_l']}, zeta^2 = {row['zeta2']}"
 
 
-@pytest.mark.parametrize("row", ROWS, ids=said)
+@pytest.mark.parametrize("row", ROWS, ids=subject_of)
 def test_every_number_is_certified(row: dict[str, Any]) -> None:
     assert not wrong_with(row)
 
@@ -87,7 +87,7 @@ def test_the_plane_is_no_nearer_by_least_squares() -> None:
     assert off_plane(x, []) == sum(c * c for c in x)
 
 
-@pytest.mark.parametrize("row", BEST[::3], ids=said)
+@pytest.mark.parametrize("row", BEST[::3], ids=subject_of)
 def test_rounds_of_quadratics_stay_within(row: dict[str, Any]) -> None:
     """A loop by hand over random quadratics of two coordinates that obey what is said of the clients."""
     r, rng = TABLE.asked(row), np.random.default_rng(1)

@@ -114,7 +114,7 @@ def test_forms_of_rounds_that_are_run_fall_as_certified_and_come_near(algorithm:
 def test_the_page_prints_what_is_certified() -> None:
     made = script().tables(ROWS)
     assert all(table in PAGE for table in made.values())
-    asked = [(r.algorithm, r.steps, r.eta_l, r.zeta2) for r in script().asked()]
+    asked = [(r.algorithm, r.steps, r.eta_l, r.zeta2) for r in script().table_rounds()]
     kept = [*by_round(ROWS)]
     assert kept[: len(asked)] == asked and len(kept) == len(ROWS)
     # Beside them the best rates, where they are none of these.
@@ -124,7 +124,7 @@ def test_the_page_prints_what_is_certified() -> None:
 
 def test_another_program_is_asked_for_every_number_of_the_page() -> None:
     """The cells that PEPit is asked for: all cells but those that say as whom, and the lower numbers."""
-    every = [(name, number) for name, number, _ in script("worst_cases_again").asked(PAGE)]
+    every = [(name, number) for name, number, _ in script("worst_cases_again").table_checks(PAGE)]
     some = [(name, number) for name, number in every if not name.startswith("rates, ")]
     asked = [(name, number) for name, number in some if " rounds, " not in name]
     assert len(some) - len(asked) == 84, "several rounds, but for eight at once"

@@ -86,7 +86,7 @@ def lanes(t: Traced) -> Any:
     return jax.tree.map(lambda *two: np.stack(two), (t.moved, t.still), (shifted(t, 1e-3), t.still))
 
 
-def told(label: str, by: str) -> Any:
+def is_listed(label: str, by: str) -> Any:
     """True if the page says that this cannot be traced."""
     return by in exceptions().get(label, ())
 
@@ -98,7 +98,7 @@ def told(label: str, by: str) -> Any:
 def test_jax_traces_everything(label: str) -> None:
     """``jit`` of ``vmap`` of ``grad`` through ``scan``, at once; a stale exception fails."""
     t = EVERY[label](label)
-    if told(label, "jax"):
+    if is_listed(label, "jax"):
         with pytest.raises(jax.errors.JAXTypeError):
             jax.make_jaxpr(in_jax(t))(*lanes(t))
     else:
@@ -110,7 +110,7 @@ def test_jax_traces_everything(label: str) -> None:
     [
         pytest.param(label, marks=() if label in SAMPLE else pytest.mark.outside)
         for label in (*CALLS, *ROUNDS)
-        if not told(label, "jax")
+        if not is_listed(label, "jax")
     ],
 )
 def test_jax_computes_what_numpy_does(label: str) -> None:
@@ -124,7 +124,7 @@ def test_jax_computes_what_numpy_does(label: str) -> None:
     )
     direction = [(a - b) / STEP for a, b in zip(numbers(shifted(t, STEP)), numbers(t.moved), strict=True)]
     along = sum(float(np.sum(a[1] * u)) for a, u in zip(numbers(slopes), direction, strict=True))
-    if told(label, "grad"):
+    if is_listed(label, "grad"):
         assert not np.isfinite(along)
         return
     assert along == pytest.approx((ahead - behind) / (2 * STEP), rel=1e-4, abs=1e-4)
@@ -145,7 +145,7 @@ def test_torch_compiles_in_one_graph(labels: list[str]) -> None:
     )
     assert not ran.returncode, ran.stderr
     found = json.loads(ran.stdout)
-    assert found.keys() == {label for label in labels if told(label, "torch")}, found
+    assert found.keys() == {label for label in labels if is_listed(label, "torch")}, found
 
 
 def test_exceptions_are_few_and_have_causes() -> None:
