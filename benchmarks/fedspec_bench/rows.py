@@ -17,16 +17,16 @@ class Row:
     """The figures of one job.
 
     Attributes:
-        job: what ran.
-        seconds: of every timed round.
-        cpu: of the process alone, without processes that it started.
+        job: the job.
+        seconds: seconds of every timed round.
+        cpu: processor time of the process alone, without processes that it started.
         steps: client-steps of every timed round.
-        first: of the process alone, of its first round, which chooses, compiles or starts others.
-        loss: of the model that it ended with.
+        first: processor time of the process alone in its first round, which chooses, compiles or starts others.
+        loss: loss of its last model.
         setup_bytes: the memory held before the first round.
         peak_bytes: the most memory held from there until the end.
-        versions: of its packages.
-        notes: what it says of itself.
+        versions: versions of its packages.
+        notes: its own notes.
         error: the first line of what stopped it.
         void: why its figures do not count.
     """
@@ -94,9 +94,9 @@ def verdict(loss: float, reference: float | None, start: float) -> str:
     """Why a loss voids its row, or nothing.
 
     Args:
-        loss: what the row ended with.
-        reference: what the specification ended with; None: it did not run.
-        start: of the initial model.
+        loss: loss of the row's last model.
+        reference: loss of the specification's last model; None: it did not run.
+        start: loss of the initial model.
     """
     if reference is None:
         return "no reference ran, so nothing says that it computes the same"

@@ -22,9 +22,9 @@ class Clients:
     """The clients of a loop, who train one module in turn.
 
     Attributes:
-        module: what is trained.
-        data: of each client, in minibatches one after another.
-        steps: how many each client takes.
+        module: the module to train.
+        data: data of each client, in minibatches one after another.
+        steps: number of steps of each client.
         batch: examples of a minibatch.
     """
 

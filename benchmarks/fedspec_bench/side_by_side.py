@@ -30,8 +30,8 @@ def measured(jobs: Sequence[Job], effort: Effort, pythons: Mapping[str, str], sa
     """The rows of some jobs on one workload; those that end with another loss than the specification are void.
 
     Args:
-        jobs: what runs; for each algorithm one of them is the specification.
-        effort: how often.
+        jobs: the jobs; for each algorithm one of them is the specification.
+        effort: number of runs.
         pythons: the interpreter of each implementation, or what kept its environment from being made after "error: ".
         say: told what takes time.
     """

@@ -44,9 +44,9 @@ class Group:
     """Jobs that take turns.
 
     Attributes:
-        title: what they compare.
-        jobs: of one workload; for each algorithm one of them is the specification.
-        effort: how often each runs.
+        title: title of the comparison.
+        jobs: jobs of one workload; for each algorithm one of them is the specification.
+        effort: number of runs of each job.
     """
 
     title: str

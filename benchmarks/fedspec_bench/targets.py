@@ -21,9 +21,9 @@ class Results:
 
     Attributes:
         groups: the rows of jobs that took turns.
-        limits: of the machine, by the number of cores; at the beginning and at the end.
-        micro: of the single operations, by the name of the function that measured them.
-        device: where ours ran, and the limits were measured. A rate is compared with one of the same device alone.
+        limits: limits of the machine, by the number of cores; at the beginning and at the end.
+        micro: figures of the single operations, by the name of the function that measured them.
+        device: device of our runs and of the limits. A rate is compared with a rate of the same device alone.
     """
 
     groups: Sequence[Sequence[Row]]

@@ -10,7 +10,7 @@ class Turns:
     """Runs a loop in a thread and holds it between two rounds.
 
     Attributes:
-        loop: what runs all rounds; it calls :meth:`between` after each of them.
+        loop: function that runs all rounds; it calls :meth:`between` after each of them.
     """
 
     def __init__(self, loop: Callable[[], object]) -> None:
@@ -37,7 +37,7 @@ class Turns:
         """Run one round.
 
         Raises:
-            BaseException: what ended the loop.
+            BaseException: the error that ended the loop.
         """
         self.go.release()
         self.done.acquire()

@@ -25,7 +25,7 @@ class Workload:
     """A model and the clients that train it.
 
     Attributes:
-        name: how it is called.
+        name: name of the workload.
         sizes: the widths of its layers, ReLU between them.
         eta_l: the clients' rate.
         clients: N; all of them take part.

@@ -77,9 +77,9 @@ class Package(MetaPathFinder, Loader):
     """Imports of a package find its files at a commit; a folder without ``__init__.py`` is a package too.
 
     Args:
-        name: of the package.
-        commit: which one.
-        folder: where its files lie in the repository.
+        name: name of the package.
+        commit: the commit.
+        folder: folder of its files in the repository.
         empty: packages whose ``__init__.py`` is not run, because it imports more than is asked for.
     """
 

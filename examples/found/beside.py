@@ -17,7 +17,7 @@ def published(name: str, version: str, *empty: str) -> str:
     """Let an installed package be imported, at this version alone, and say which it is.
 
     Args:
-        name: of the package, as the index has it.
+        name: name of the package in the index.
         version: the one that was read and run.
         empty: its packages whose ``__init__.py`` is not run, because it imports more than is asked for.
 

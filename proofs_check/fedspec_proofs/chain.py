@@ -27,9 +27,9 @@ class Link:
     """A claim in a chain.
 
     Attributes:
-        claim: it.
+        claim: the claim.
         depth: 0 for what the chain is of, 1 for what that follows from, and so on.
-        again: whether it stood in the chain before; what it follows from is not repeated then.
+        again: True if it stood in the chain before; what it follows from is not repeated then.
     """
 
     claim: Claim

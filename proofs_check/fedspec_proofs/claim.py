@@ -110,7 +110,7 @@ class Dropped:
     """The outcome of a claim without one of its assumptions.
 
     Attributes:
-        matters: whether it fails then.
+        matters: True if it fails then.
         words: the smallest counterexample found; or how far was looked for one.
     """
 
@@ -123,9 +123,9 @@ class Second:
     """A proof looked at again by another engine.
 
     Attributes:
-        engine: that engine.
+        engine: the other engine.
         instances: at how many instances.
-        words: what they were.
+        words: the instances, in words.
     """
 
     engine: Engine
@@ -168,10 +168,10 @@ class Finding:
     """The result of evidence.
 
     Attributes:
-        verdict: what came out.
+        verdict: verdict of the evidence.
         evidence: sizes, invariants, counts, the tightest ratio or the counterexample, as text.
         dropped: for each assumption, by name, what happens without it.
-        second: what another engine says; a proof by SMT or symbols is none without it.
+        second: finding of another engine, without which a proof by SMT or symbols counts for nothing.
         sharpness: what a search or an equality at instances rests on; without it, or where it is not sharp, a claim is
             not contradicted at most.
     """
@@ -193,7 +193,7 @@ class Record:
         evidence: as in :class:`Finding`.
         dropped: as in :class:`Finding`.
         second: as in :class:`Finding`.
-        seconds: how long this run took.
+        seconds: seconds of this run.
         sharpness: as in :class:`Finding`.
     """
 
@@ -229,19 +229,19 @@ class Claim:
 
     Attributes:
         id: stable slug, ``paper.statement``.
-        statement: what is claimed, in our words.
-        source: where it is printed.
-        engine: what shows it.
+        statement: statement of the claim, in our words.
+        source: place where the statement is printed.
+        engine: engine of the evidence.
         verdict: the verdict that stands.
         body: the evidence.
-        assumptions: what is assumed, in words, by a short name.
-        sizes: what a proof is confined to, where the statement is wider; empty for others.
+        assumptions: assumptions in words, by a short name.
+        sizes: sizes to which a proof is confined, if the statement is wider; empty for others.
         repairs: the refuted claim beside which this one stands, corrected; empty for others.
         false_of: the true claim that this one spoils on purpose, to see that the engines notice; empty for others.
         chain: ids of the claims that it follows from, in the order of the argument; of a refuted one, the links of its
             printed proof. What has a chain is never stronger than the weakest link of it.
-        extent: how much of the statement it shows; None where it shows nothing of it.
-        severity: of a refuted statement of the paper, what that means; None for others.
+        extent: part of the statement that it shows; None if it shows none.
+        severity: consequence of a refuted statement of the paper; None for others.
     """
 
     id: str

@@ -25,14 +25,14 @@ class Erratum:
     """A line of a paper.
 
     Attributes:
-        place: where it stands.
-        printed: what it says.
-        mended: what it should say.
+        place: place of the line.
+        printed: the printed line.
+        mended: the corrected line.
         severity: a slip, or a constant.
         at: numbers, by name.
         fails: the printed line, as a formula that is false at these numbers; empty where it is no arithmetic.
         holds: the mended line, likewise, true there.
-        words: what the numbers are of; or why there are none.
+        words: subject of the numbers; or the reason why there are none.
     """
 
     place: str

@@ -69,9 +69,9 @@ def run_one(id: str, limit: float = LIMIT, book: Book | None = None) -> Outcome:
     """Run one claim or false variant; in the main thread of a process only.
 
     Args:
-        id: which.
+        id: id of the claim.
         limit: seconds of processor time that it may take.
-        book: what its searches are known to find.
+        book: known results of its searches.
     """
     claim, begun = find(id), time.perf_counter()
     record, error, book = None, "", book or Book()
@@ -100,10 +100,10 @@ def run(ids: Sequence[str], *, jobs: int = 1, limit: float = LIMIT, again: bool 
     """Run claims; with several processes they come as they end, the longest of the last time first.
 
     Args:
-        ids: which.
-        jobs: how many processes.
+        ids: ids of the claims.
+        jobs: number of processes.
         limit: seconds that one may take.
-        again: whether searches take a share of their time, beside what the stored run found.
+        again: True if searches take a share of their time, beside what the stored run found.
     """
     books = {id: Book(found, brief=again) for id, found in stored.load_found().items()}
     last = stored.load()

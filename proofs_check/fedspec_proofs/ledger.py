@@ -115,7 +115,7 @@ class Headline:
     """A statement that a paper is read for.
 
     Attributes:
-        statement: it.
+        statement: the statement.
         steps: ids of refuted claims about printed steps of its own proof, as far as their labels name it.
     """
 

@@ -23,7 +23,7 @@ def budget(sigma: float, rate: float, rounds: int, delta: float) -> tuple[float,
     Args:
         sigma: noise multiplier, the standard deviation of the noise over the clip norm.
         rate: the probability that a client takes part in a round.
-        rounds: how many rounds are run.
+        rounds: number of rounds.
         delta: the other half of the budget.
 
     Raises:

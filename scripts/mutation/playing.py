@@ -60,8 +60,8 @@ class Ready:
     Attributes:
         vector: the vector.
         bench: the specification, behind the offer that the vector is for.
-        setting: what the offer says.
-        seconds: of processor time that the rule takes.
+        setting: setting of the offer.
+        seconds: processor time of the rule, in seconds.
         runs: the functions of rule modules that it calls: their files and first lines.
     """
 

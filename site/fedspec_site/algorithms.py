@@ -25,9 +25,9 @@ class Change:
     """A line of a reading that is another than in the canonical one.
 
     Attributes:
-        id: of the equation.
-        text: it; empty where the reading has none of that id.
-        before: what the canonical reading has of that id; empty where it has none.
+        id: id of the equation.
+        text: text of the equation; empty if the reading has none of that id.
+        before: text of the canonical reading's equation of that id; empty if it has none.
     """
 
     id: str

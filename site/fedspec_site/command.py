@@ -20,11 +20,11 @@ class Command:
     """A command as its help says it.
 
     Attributes:
-        name: how it is called.
+        name: name of the command.
         usage: its first line.
-        paragraphs: what it does.
-        parameters: what it takes, each with what is said of it.
-        after: what its help ends with.
+        paragraphs: description of the command.
+        parameters: parameters of the command, each with its description.
+        after: text at the end of its help.
         under: the names of its commands.
     """
 

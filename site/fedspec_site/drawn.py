@@ -17,8 +17,8 @@ def neighbours(middle: str, above: Mapping[str, str], below: Mapping[str, str], 
 
     Args:
         middle: the algorithm.
-        above: what it is under a restriction, each with the restriction.
-        below: what is it under a restriction, likewise.
+        above: algorithms that it becomes under a restriction, each with the restriction.
+        below: algorithms that become it under a restriction, each with the restriction.
         within: the address of each.
     """
     # Two that are each other's cases stand on both sides.
@@ -62,8 +62,8 @@ def dots(rows: Sequence[tuple[str, Sequence[float]]], words: str, *, log: bool) 
 
     Args:
         rows: the name of each trial, and its values that are finite.
-        words: what they are.
-        log: whether the axis is logarithmic.
+        words: name of the values, for the label of the picture.
+        log: True if the axis is logarithmic.
     """
     left, right, row = 190.0, 690.0, 26
     values = [v for _, some in rows for v in some]

@@ -48,7 +48,7 @@ class Entry:
     """A numbered statement of a paper.
 
     Attributes:
-        statement: it.
+        statement: the statement.
         first: the claim that says most of it: what refutes it as printed, else the whole of it, else a part.
         repaired: the claim beside it that stands corrected.
         others: the other claims about it.

@@ -25,7 +25,7 @@ class Line:
     """An equation of the canonical reading, and what computes it.
 
     Attributes:
-        equation: it, in our words.
+        equation: the equation, in our words.
         code: the statement, or all of its rule where that prints this equation alone; else empty.
         maths: each statement as mathematics; none where one of them is no formula.
     """

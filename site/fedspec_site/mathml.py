@@ -33,7 +33,7 @@ def statement(node: ast.stmt, before: Set[str] = frozenset()) -> Markup | None:
     """An assignment as a formula; None where it is none.
 
     Args:
-        node: it.
+        node: the node.
         before: names of the state that an earlier line has set anew; their old values get a mark.
     """
     try:

@@ -24,8 +24,8 @@ class Offer:
     """A line of results.jsonl.
 
     Attributes:
-        row: it.
-        remark: what was read in the source of that version; None where nothing was.
+        row: the stored line.
+        remark: remark on the source of that version; None if there is none.
     """
 
     row: Mapping[str, Any]
@@ -113,9 +113,9 @@ class Change:
 
     Attributes:
         package: the package.
-        offer: which one.
-        said: what changed, in words.
-        verdict: whether the verdict is another, or only what is said of it.
+        offer: name of the offer.
+        said: the change, in words.
+        verdict: True if the verdict is another, or only what is said of it.
     """
 
     package: str

@@ -26,9 +26,9 @@ class Played:
     """A recipe, and what is stored of its large size.
 
     Attributes:
-        recipe: it.
+        recipe: the recipe.
         stored: its runs; None where it was not run.
-        findings: what came out of its checks.
+        findings: results of its checks.
     """
 
     recipe: recipes.Recipe

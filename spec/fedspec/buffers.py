@@ -124,8 +124,8 @@ def after(
     """The server's buffers after a round.
 
     Args:
-        held: those it had.
-        sent: those of each participant, under the same names and in the same shapes.
+        held: the server's buffers.
+        sent: the buffers of each participant, under the same names and in the same shapes.
         examples: n_i of each.
         statistics: the reading of those of a floating-point type.
         counters: the reading of those of an integer type.

@@ -30,7 +30,7 @@ def check_row(row: Any, where: str) -> Algorithm:
     """The row, if it is one.
 
     Raises:
-        PluginError: it is none, or says what cannot be; with the file, the row and the remedy.
+        PluginError: it is no row, or has an impossible value; with the file, the row and the remedy.
     """
     if not isinstance(row, Algorithm):
         raise PluginError(f"plugin: the ROW of {where} is of type {type(row).__name__}; want Algorithm")

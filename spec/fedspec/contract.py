@@ -88,12 +88,12 @@ class Offer:
         dtypes: floating-point types it computes in.
         blocks: ``"any"``; ``"one"`` when its model is a single array; ``"matrices"`` when every array has two axes.
         participation: ``"any"``, or ``"all"`` when it runs only with the same clients, all of them, in every round.
-        notes: what else an adapter had to do; shown in the report.
-        variant: which interface of the subject is meant, where it has several; its cases carry it.
+        notes: additional work of the adapter; shown in the report.
+        variant: interface of the subject, if it has several; its cases carry it.
         rates: ``"one"`` for all steps, or, at level client, ``"each"`` when its user can set that of every step. At the
             other levels ``"rounds"`` when its user can set rates, mu, rho and gamma anew in every round, and
             ``"clients"`` when also for each client of one.
-        buffers: what becomes of buffers at level server, where its models carry some: the readings of ``statistics``
+        buffers: treatment of buffers at level server, if its models carry some: the readings of ``statistics``
             and of ``counters``, such as ``{"statistics": "averaged", "counters": "largest"}`` (``fedspec.buffers``).
     """
 
@@ -158,7 +158,7 @@ class Case:
         hyper: hyper-parameters by their catalogue names, as floats.
         problem: the clients' objectives (levels ``round`` and ``trace``), functions of all blocks as one vector. Where
             there is no server, ``x0`` is one block [clients, d]: row i is the model of client i.
-        variant: that of the offer; empty where it names none.
+        variant: variant of the offer; empty if it names none.
         population: at level server, the number N of all clients, where the rule counts those too that sit out.
         buffers: at level server, those of the initial model, where the offer says that its models carry some.
     """
@@ -210,7 +210,7 @@ class ClientMessage:
         a_norm: the l1 norm of its accumulation vector a_i (FedNova); tau_i for plain SGD.
         control: the change c_i^+ - c_i of its control variate (SCAFFOLD), as blocks; None for other algorithms.
         loss: F_i at the model that it started from, over all its examples (q-FedAvg); None for other algorithms.
-        buffers: those of its local model, under the names of the case's; None where the case has none.
+        buffers: buffers of its local model, under the names of the case's; None if the case has none.
     """
 
     client: int
@@ -228,7 +228,7 @@ class Messages:
     """Level server: aggregate these and take one server step.
 
     Attributes:
-        messages: what the participants sent.
+        messages: messages of the participants.
         hyper: hyper-parameters of the server that are others in this step. What is not said is as in the case.
     """
 
@@ -244,7 +244,7 @@ class Round:
         participants: numbers of the clients that take part.
         steps: their numbers of local steps, in the same order.
         strategies: the local solver of each, for algorithms that blend several.
-        scales: what each one's change is multiplied by, for algorithms that weigh changes so.
+        scales: factor of each participant's change, for algorithms that weigh changes so.
         noise: d standard normal draws, in the order of ``x0``, for servers that add noise.
         draws: d draws in [0, 1) for each, in the order of ``x0``, for clients that round at random.
         hyper: hyper-parameters that are others in this round, for offers whose user sets them anew: a number, or one
@@ -289,7 +289,7 @@ def blocks_like(value: object, x0: Blocks, name: str) -> dict[str, Array]:
     Args:
         value: blocks by name, a list of arrays in the order of ``x0``, or one flat vector of all of them.
         x0: the model that gives names and shapes.
-        name: what the value is, for the error.
+        name: name of the value, for the error.
 
     Raises:
         ContractError: a block is missing or has another shape.

@@ -41,7 +41,7 @@ def floats(formula: str, sizes: Mapping[str, int]) -> int:
         factor  = number, symbol or ( sum ), and ^ after it before a whole number
 
     Raises:
-        FedspecError: it is no such formula; with what stands where.
+        FedspecError: it is no such formula; with the token and its place.
         KeyError: it has a symbol that is given no size.
     """
     tokens = deque(_TOKEN.findall(formula))
@@ -115,7 +115,7 @@ class Costs:
         client: floats that one client keeps from round to round.
         working: floats that one client needs while it computes: its model, the state of its solver, what it received.
         server: floats that the server keeps from round to round.
-        note: what the formulas do not say.
+        note: remark on the costs that the formulas do not contain.
     """
 
     down: str = "0"

@@ -64,11 +64,11 @@ class Reading:
     """A published definition of an algorithm's name.
 
     Attributes:
-        name: what a subject claims.
+        name: name that a subject claims.
         words: the definition in words, with its source.
         fixes: the options it decides; the others are left to the subject to declare.
         requires: relations between hyper-parameters that it asks for.
-        levels: where it can be judged; empty: wherever the algorithm can.
+        levels: levels at which it can be judged; empty: all levels of the algorithm.
         formerly: names that it had, the first first: they are taken where a claim says one.
     """
 

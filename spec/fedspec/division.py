@@ -31,9 +31,9 @@ def refuse_division_by_zero(name: str, rule: str, given: Mapping[str, Any], resu
 
     Args:
         name: the stabiliser that is 0.
-        rule: what has run.
+        rule: the rule that has run.
         given: its arguments.
-        result: what it gave.
+        result: its result.
 
     Raises:
         ParameterError: a coordinate of it is NaN or infinite.

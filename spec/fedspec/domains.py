@@ -300,7 +300,7 @@ def pull(eta_l: Any, mu: Any) -> Any:
     """Alpha = eta_l mu: how much of the way to its anchor a proximal step goes.
 
     Raises:
-        ParameterError: it is more than all of it, though either number may be in its own domain.
+        ParameterError: alpha is above 1, though both numbers may be in their own domains.
     """
     alpha = eta_l * mu
     domain, meaning, _ = DOMAINS["alpha"]

@@ -38,7 +38,7 @@ class Folding:
         numbers: the names of the algorithm's hyper-parameters that play a part under these options.
         whole: true if functions keep their options as parameters that they do not read: a folded function can then
             stand for the function that it is folded from.
-        known: of each function that is folded, the parameters that the reading decides.
+        known: the parameters that the reading decides, by folded function.
         texts: the text of each function that the reading changes.
         kept: the functions that keep their options, since two calls decide differently.
         found: the functions that were looked at, by what a call decides of them.

@@ -31,7 +31,7 @@ class Served:
         shows: the names that it returns, and the fields of its state.
         reads: hyper-parameters of the clients that it needs too.
         spares: hyper-parameters that it does not read here, though their names do not say that they are the clients'.
-        controls: whether its messages carry the changes of control variates.
+        controls: True if its messages carry the changes of control variates.
     """
 
     init: Callable[[Any, Vector, int], Any]
@@ -87,8 +87,8 @@ class Program:
         init: the state before the first event, from the model and what is known of the clients; it has a field ``x``.
         step: the state after one event and the intermediates by the paper's names, from the clients and a
             ``Plan``, ``Exchange`` or ``Arrival``; algorithms with a buffer take several arrivals that fit it.
-        event: which of the three.
-        takes: what else its cases carry: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
+        event: ``round``, ``exchange`` or ``arrival``.
+        takes: more fields of its cases: ``layers`` (a model of several blocks), ``strategies`` or ``scales`` (one for
             each participant), ``noise`` (one number for each coordinate), ``draws`` (that for each participant),
             ``repeats`` (a client may take part twice in a round), ``clusters``, ``peers`` (no server: row i of ``x0``
             is the model of client i), ``senders`` (only those who compute mix, and W has a row for each), ``one-set``

@@ -24,7 +24,7 @@ def anew(hyper: Given, clients: int = 0) -> Given:
 
     Args:
         hyper: by name, a number, or one for each client.
-        clients: how many take part, where each may have a number of its own; 0: none may.
+        clients: number of participants, if each may have a number of its own; 0: none may.
 
     Raises:
         PlanError: a name is none that varies, or a number is one for each client where there is to be one for all, or

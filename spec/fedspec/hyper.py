@@ -64,8 +64,8 @@ class Hyper(metaclass=_Asking):
     """Base of the records: numbers must lie in the domain of their name, readings may be given as strings.
 
     Attributes:
-        plays: what plays a part under some values of an option only: these, as ``option=value``. Elsewhere it is
-            refused, unless it is the default.
+        plays: hyper-parameters that play a part under some values of an option only, with these, as ``option=value``.
+            Elsewhere such a hyper-parameter is refused, unless it is the default.
 
     Raises:
         ParameterError: a number is outside its domain, is given and plays no part, or plays one and is not given.

@@ -68,10 +68,10 @@ class Plan:
         steps: their numbers of local steps tau_i.
         examples: their sample sizes n_i.
         strategies: the local solver of each, where clients differ in it.
-        scales: what each one's change is multiplied by, where that is part of the plan.
+        scales: factor of each participant's change, if the plan has it.
         noise: d standard normal draws for the server, where it adds noise: a tuple, or a NumPy array of a large model.
         draws: d draws in [0, 1) for each one, where clients round at random; likewise.
-        repeats: whether a client may be named more than once.
+        repeats: True if a client may be named more than once.
         hyper: hyper-parameters that are others in this round, or for each participant (:data:`fedspec.given.VARYING`).
             They are read by whatever runs the round (:mod:`fedspec.varying`), not by an algorithm's text.
 
@@ -196,7 +196,7 @@ class Arrival:
     """Arrival of an update at the server of an asynchronous algorithm.
 
     Attributes:
-        client: whose it is.
+        client: client of the update.
         steps: its number of local steps K.
         delay: tau, how many versions of the model ago it was begun; 0: from the present one.
         hyper: hyper-parameters that are others for this update, a number each: the client's as they were when it was

@@ -41,10 +41,10 @@ def drawn_delays(
     local steps, all uniformly. How clients are drawn, and what happens in the first rounds, is not printed.
 
     Args:
-        rng: where the draws come from.
-        clients: how many there are.
-        buffer: how many updates the server waits for.
-        rounds: how many versions are made.
+        rng: generator of the draws.
+        clients: number of clients.
+        buffer: number of updates that the server waits for.
+        rounds: number of versions.
         largest_delay: tau.
         steps: K, the default number of local steps.
         randomness: R; None: everybody takes exactly K steps (R = 1 is not that, but 1 to K).
@@ -83,11 +83,11 @@ def busy_clients(
     the fast clients'; and it may send twice to one buffer.
 
     Args:
-        rng: where the times come from.
+        rng: generator of the times.
         means: the mean time between two updates of each client.
         steps: the number of local steps of each client.
-        buffer: how many updates the server waits for.
-        arrivals: how many updates are drawn.
+        buffer: number of updates that the server waits for.
+        arrivals: number of updates.
 
     Raises:
         PlanError: there is no client, or not one number of steps for each; a mean is not positive, or another number is

@@ -122,10 +122,10 @@ def each_arrival(client: Client, clients: Clients, arrivals: Sequence[Arrival], 
         for each arrival (i, K, delay):  client(i, x_mu, g_i, K)    with mu = t - delay
 
     Args:
-        client: what one client does, from its number, the model x_mu, its gradient and its number of steps; a
+        client: work of a client, from its number, the model x_mu, its gradient and its number of steps; a
             population may call it for several arrivals at once that take equally many steps.
         clients: the gradient of every client, or a population that runs them together.
-        arrivals: whose updates arrive.
+        arrivals: the arrivals of updates.
         versions: the models so far.
 
     Raises:

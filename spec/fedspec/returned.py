@@ -46,7 +46,7 @@ def check_state(returned: Any, by: Callable[..., Any]) -> Any:
     """Check that ``init`` or a local rule returned a model or a record with one, and return it.
 
     Raises:
-        PluginError: it is something else; with the function, its file and what is wanted.
+        PluginError: it is something else; with the function, its file and the wanted result.
     """
     if not is_state(returned, None):
         raise PluginError(f"{place(by)} returned {_kind(returned)}; want a model x, or a record with a field x")

@@ -93,7 +93,7 @@ def check(value: Any, name: str, where: str) -> None:
     """Refuse a value that is not what a schema's definition says: ``info``, ``answer``, ``case``, ``vector``, ...
 
     Raises:
-        ContractError: it is not; the message says which field, what came and what is wanted.
+        ContractError: the value differs; the message names the field, its value and the wanted value.
     """
     _definition(name)(value, where)
 
@@ -105,7 +105,7 @@ def check_message(value: Mapping[str, Any], direction: str, kind: str, where: st
         value: the message.
         direction: ``request`` or ``reply``.
         kind: the command of a request, the type of an event, or the field that makes a reply what it is.
-        where: what it is called in an error.
+        where: its name in an error.
 
     Raises:
         ContractError: a field is missing, unknown or of another kind than the schema says.

@@ -70,7 +70,7 @@ def stepped(
         state: the state before.
         clients: the gradient of every client, or a population that runs them together.
         events: a plan, an exchange, or arrivals.
-        form: what makes a client of a record, in place of what the step's text has it do; called by ``h``.
+        form: function that makes a client from a record, in place of the step's text; called by ``h``.
 
     Raises:
         ParameterError: the server reads a number that is one for each client, or a number is outside its domain.

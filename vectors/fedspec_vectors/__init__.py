@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["FOLDER", "algorithms", "flat", "told", "vectors"]
 
 FOLDER = files("fedspec_vectors") / "v1"
-"""Where the files lie, one for each algorithm."""
+"""Folder of the files, one for each algorithm."""
 
 SLACK = 30
 """So many times what rounding may do to a right answer, estimated to first order, is still right."""
@@ -31,9 +31,9 @@ def vectors(algorithm: str, level: str, reading: str = "", **options: str) -> li
 
     Args:
         algorithm: its id in fedspec.
-        level: where the implementation is driven.
+        level: level at which the implementation is driven.
         reading: the published definition; the canonical one unless said.
-        options: those of its options that are not as usual.
+        options: its options that are not at their default.
 
     Raises:
         ValueError: there are none; what there is instead.
@@ -75,11 +75,11 @@ def flat(values: Any) -> list[float]:
 def told(
     vector: Mapping[str, Any], shown: Sequence[Mapping[str, Any]], eps: float = 2.0**-52, tiny: float = 2.0**-1022
 ) -> str:
-    """What is wrong first, and which known mistake gives these numbers; empty if nothing is.
+    """First error, and the known mistake that gives these numbers; empty if there is none.
 
     Args:
         vector: the case that was played.
-        shown: after each event, by name, what the implementation has: ``x``, and what else it shows.
+        shown: the implementation's quantities after each event, by name: ``x``, and any others that it shows.
         eps: the machine epsilon of its type.
         tiny: the smallest normal number of its type.
 

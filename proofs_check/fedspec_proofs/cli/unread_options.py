@@ -57,7 +57,7 @@ def refuse(
         given: the parameters that stand on the command line.
         numbers: the hyper-parameters that ``--set`` names.
         counts: local steps.
-        peers: how many rows the matrix has; 0 where there is none.
+        peers: number of rows of the matrix; 0 if there is none.
 
     Raises:
         ParameterError: with the option.

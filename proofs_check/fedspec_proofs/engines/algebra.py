@@ -68,9 +68,9 @@ def decide(
         body: the statement.
         timeout_ms: limit of each query.
         logic: as in :func:`fedspec_proofs.engines.smt.prove`.
-        sample: how to draw instances that meet the assumptions.
-        instances: how many of them are wanted.
-        ablate: whether each assumption is dropped in turn.
+        sample: function that draws instances which meet the assumptions.
+        instances: number of instances.
+        ablate: True if each assumption is dropped in turn.
     """
     whole = body(variables)
     answer = prove(whole.shown, whole.given, timeout_ms=timeout_ms, logic=logic)

@@ -42,7 +42,7 @@ class Rationals:
     """Random small rationals, the same for the same name.
 
     Attributes:
-        values: what was drawn, by the name of the single variable.
+        values: drawn values, by the name of the single variable.
     """
 
     def __init__(self, rng: np.random.Generator, known: Mapping[str, Fraction] | None = None) -> None:

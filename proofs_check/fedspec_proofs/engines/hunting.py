@@ -110,9 +110,9 @@ def hunt(inequality: Inequality[P], tries: int, *, but: Collection[str] = (), le
 
     Args:
         inequality: the claim.
-        tries: how many instances are made.
+        tries: number of instances.
         but: assumptions that an instance must break.
-        less: what is missing from the right side, for the witnesses.
+        less: name of the missing part of the right side, for the witnesses.
     """
     known, brief, page = witnesses.page(f"hunt but {', '.join(but)} less {less}")
     looks = _Looks(inequality, but)

@@ -41,7 +41,7 @@ def identities(
     Args:
         bodies: the identity at each of its sizes, by a label.
         without: for each assumption, by name, the bodies that do not use it: where one does not vanish it matters.
-        instances: how many fractions are tried for each body.
+        instances: number of fractions that are tried for each body.
     """
     rng = generator()
     tests = [(label, vanishes(_flat(body(symbolic)), rng)) for label, body in bodies.items()]

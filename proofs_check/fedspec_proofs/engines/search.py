@@ -50,9 +50,9 @@ def searched(inequality: Inequality[P], tries: int = 2000, *, drop: int | None =
 
     Args:
         inequality: the claim.
-        tries: how many instances are made.
-        drop: how many for each dropped assumption; half as many if not given, none with 0.
-        least: how many must meet the assumptions, or nothing was checked.
+        tries: number of instances.
+        drop: number of instances for each dropped assumption; half as many if not given, none with 0.
+        least: number of instances that must meet the assumptions, or nothing was checked.
     """
     seen = hunt(inequality, tries)
     if seen.violated:

@@ -40,8 +40,8 @@ class Proof:
 
     Attributes:
         outcome: see there.
-        claims: what was to be shown, in words.
-        assumptions: what was assumed, in words.
+        claims: the claim, in words.
+        assumptions: the assumptions, in words.
         model: the counterexample, by variable; empty otherwise. Irrational values are missing.
         reason: why z3 gave up; empty otherwise.
         seconds: time of the query.
@@ -133,10 +133,10 @@ class Induction(Generic[S]):
     Attributes:
         initial: the state before the first step.
         arbitrary: a state of fresh variables.
-        step: one step; what it takes as input are fresh variables.
-        inputs: what the inputs are known to satisfy.
-        invariant: what holds in every reachable state; shown initially, assumed before and shown after a step.
-        claim: what holds of the states before and after a step, from the invariant.
+        step: function of one step; its inputs are fresh variables.
+        inputs: conditions that the inputs satisfy.
+        invariant: formula of every reachable state; shown initially, assumed before and shown after a step.
+        claim: formula of the states before and after a step, from the invariant.
     """
 
     initial: S

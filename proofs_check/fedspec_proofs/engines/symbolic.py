@@ -24,9 +24,9 @@ class ZeroTest:
     """The answer of :func:`vanishes`.
 
     Attributes:
-        zero: whether every expression is identically zero; None when the two ways disagree.
-        expressions: how many there were.
-        points: how many random points each was evaluated at.
+        zero: True if every expression is identically zero; None when the two ways disagree.
+        expressions: number of expressions.
+        points: number of random points for each expression.
         witness: a point where one is not zero, by symbol, and its value there under ``value``.
     """
 

@@ -42,9 +42,9 @@ class Book:
     """The searches of one run of a claim, by what they look for, in the order of those that look for the same.
 
     Attributes:
-        known: what an earlier run found.
-        brief: whether little is searched for beside what is known.
-        found: what this run finds.
+        known: results of an earlier run.
+        brief: True if little is searched for beside what is known.
+        found: results of this run.
         lost: searches whose known instances do not show what they are kept for.
     """
 

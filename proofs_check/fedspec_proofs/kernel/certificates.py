@@ -23,9 +23,9 @@ class Proof:
     """Multipliers and what they are to prove.
 
     Attributes:
-        name: that of the theorem.
+        name: name of the theorem.
         words: the claim and its sizes.
-        problem: what is given and claimed; at an open rate, if there is more than one.
+        problem: the problem; at an open rate, if there is more than one.
         at: the multipliers by rate.
     """
 

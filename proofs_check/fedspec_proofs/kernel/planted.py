@@ -21,7 +21,7 @@ class Attempt:
     """A theorem and what is to prove it.
 
     Attributes:
-        says: what it says.
+        says: the statement.
         by: the soundness of a check; it lacks that the check says yes.
     """
 

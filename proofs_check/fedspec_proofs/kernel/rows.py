@@ -32,8 +32,8 @@ class Cell:
     """A number of the page.
 
     Attributes:
-        algorithm: of which it is.
-        steps: of each client.
+        algorithm: algorithm of the row.
+        steps: steps of each client.
         eta_l: their rate.
         zeta2: the mean square of the clients' gradients at x*; 0 where they keep a vector.
         bound: the number.

@@ -130,10 +130,10 @@ def checked(
 
     Args:
         coq: the folder of the texts by hand.
-        folder: where all is compiled.
+        folder: folder in which all is compiled.
         data: by the name of a file, its text and the names of its theorems.
         own: theorems of the texts by hand that are results too, with their modules.
-        say: what is told of each part.
+        say: function that prints the report on each part.
 
     Raises:
         RefusedError: a file is not accepted, or more is assumed than the reals.

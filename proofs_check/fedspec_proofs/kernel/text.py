@@ -36,7 +36,7 @@ def checked_theorem(name: str, says: str, by: str = "", end: str = "Qed.") -> st
     """A theorem that a check proves by saying yes, and how its proof ends.
 
     Args:
-        name: of the theorem.
+        name: name of the theorem.
         says: its statement.
         by: the soundness of the check, which lacks that it says yes; nothing where the statement is that.
         end: ``Qed.``, or what is to become of it instead.

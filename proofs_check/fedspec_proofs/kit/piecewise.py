@@ -18,7 +18,7 @@ class Piecewise:
     """A function on the line with f'(at[k]) = slopes[k], linear between and constant beyond.
 
     Attributes:
-        at: where the derivative bends, in increasing order.
+        at: points where the derivative bends, in increasing order.
         slopes: the derivative there.
     """
 

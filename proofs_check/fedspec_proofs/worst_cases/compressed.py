@@ -45,9 +45,9 @@ class Compressed(Falls):
     """A round of EF21.
 
     Attributes:
-        alpha: of the compressor, in words.
+        alpha: alpha of the compressor, in words.
         eta: the server's rate, in units of 1/L, in words.
-        n: how many clients.
+        n: number of clients.
         form: P, in words; none before it is found.
         mu: strong convexity of the clients, in units of L.
     """

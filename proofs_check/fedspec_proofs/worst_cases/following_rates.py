@@ -54,7 +54,7 @@ class Stretch:
         round: the method, steps and zeta^2; its rate is of no account.
         low: the smallest rate; zero is not a rate.
         high: the largest; none where there is none.
-        curvatures: of parabolas, a client each; none where there are functions.
+        curvatures: curvatures of parabolas, a client each; empty if there are functions.
         functions: at the rate low.
     """
 

@@ -55,7 +55,7 @@ class Outer(Falls):
         eta_l: their rate, in units of 1/L.
         numbers: the other hyper-parameters and options, in words.
         delay: D, where changes come late.
-        n: how many clients; what is proved for two holds for more (:mod:`fedspec_proofs.worst_cases.more_clients`).
+        n: number of clients; a proof for two holds for more (:mod:`fedspec_proofs.worst_cases.more_clients`).
         form: P, in words; none before it is found.
         mu: strong convexity of the clients, in units of L.
     """

@@ -79,7 +79,7 @@ class Mixed(Peers):
         tau: local steps of all; k-gt and led exchange after the last of them, diging and d2 after each.
         eta_l: their rate, in units of 1/L.
         form: A, B, C, D as the matrix of x, X_i - x and k_i, in words; none before it is found.
-        n: how many clients.
+        n: number of clients.
         mu: strong convexity of the clients, in units of L.
         numbers: hyper-parameters that are others than those of :data:`fedspec_proofs.worst_cases.exchanges.OTHERS`.
     """

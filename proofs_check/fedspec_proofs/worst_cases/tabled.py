@@ -27,11 +27,11 @@ class Table(Generic[Q]):
     """The rows that the ledger keeps of one kind of rounds.
 
     Attributes:
-        name: that of the file that keeps them.
+        name: name of the file that keeps them.
         script: the program in ``scripts`` that finds them.
         kind: the record of the rounds of a row.
         names: the fields of that record that say which rounds a row is about.
-        problem_of: what a row proves of its rounds, at a bound.
+        problem_of: claim of a row on its rounds, at a bound.
         among: the rounds and the multipliers of two clients, divided among others.
     """
 

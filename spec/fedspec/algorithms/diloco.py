@@ -75,7 +75,7 @@ class State:
         v: the outer momentum.
         m_i: every client's first moment as its last round left it.
         v_i: its second.
-        t: how many gradients they hold.
+        t: number of gradients in every client's moments.
     """
 
     x: Vector

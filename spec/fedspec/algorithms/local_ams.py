@@ -90,10 +90,10 @@ class State:
 
     Attributes:
         x: the model.
-        v_hat: what the next round divides by.
+        v_hat: denominator of the next round.
         m_i: every client's first moment as its last round left it.
         v_i: its second.
-        t: how many gradients they hold.
+        t: number of gradients in every client's moments.
         layers: the coordinates of each layer.
         table: every client's m_i^t and v_i^t, t = 1, 2, ..., where its memory has two indices.
         sent: the x_i and s_i that every client sent last, where all are averaged.

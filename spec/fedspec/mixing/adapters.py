@@ -75,8 +75,8 @@ def check_fits(W: Matrix, adapter: Adapter | Layer, name: str, r: int | None = N
 
     Args:
         W: the layer's weight.
-        adapter: what should fit it.
-        name: what the adapter is, for the error.
+        adapter: the adapter that should fit it.
+        name: name of the adapter, for the error.
         r: the rank, where it is known; None: that of B.
 
     Raises:
@@ -101,10 +101,10 @@ def check_sent(layer: Layer, sent: Sequence[Adapter], p: Weights, *, ranks: bool
     """Refuse a round that is none: nobody sends, weights are no shares, or a factor does not fit.
 
     Args:
-        layer: what the server sent.
-        sent: what came back.
+        layer: the layer that the server sent.
+        sent: the clients' adapters.
         p: a weight for each.
-        ranks: whether clients may have ranks of their own.
+        ranks: True if clients may have ranks of their own.
 
     Raises:
         PlanError: nobody sends, or there is not one weight for each.

@@ -16,8 +16,8 @@ def model_mean(models: Stack, *, clients: int) -> Vector:
         x = 1/n sum over all of x_i                fed-lamb.step [averaged=last-sent]
 
     Args:
-        models: those that are added up.
-        clients: what the sum is divided by: |D|, or as the box prints it n, the number of all clients.
+        models: the models to add up.
+        clients: divisor of the sum: |D|, or as the box prints it n, the number of all clients.
 
     Source: Fed-LAMB, Alg. 1, line 15 (L152).
     """

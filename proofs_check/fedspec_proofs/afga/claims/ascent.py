@@ -98,7 +98,7 @@ class Round:
         eta_l: client learning rate.
         eps: stabiliser.
         v_hat: the server's maximum before the round.
-        G: what is said to bound the slopes.
+        G: claimed bound of the slopes.
         x: the model.
     """
 

@@ -34,7 +34,7 @@ class Rates:
 
     Attributes:
         n: clients.
-        m: how many are drawn.
+        m: number of drawn clients.
         I: local steps.
         L: smoothness.
         G: bound of the gradients.

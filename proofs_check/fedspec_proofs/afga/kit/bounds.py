@@ -196,7 +196,7 @@ def one_round(sides: Callable[[Network], Iterable[Sides]], *names: str) -> Findi
 
     Args:
         sides: both sides at a network.
-        names: what is assumed.
+        names: names of the assumptions.
     """
     found = searched(Inequality(network, some(HOLDS, *names), sides), TRIES, drop=DROP)
     hand = by_hand(sides, *names)

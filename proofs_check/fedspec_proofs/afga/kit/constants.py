@@ -112,7 +112,7 @@ class Well:
 
     Attributes:
         s: its depth, >= 0 for one that is bounded below.
-        b: where its minimum is.
+        b: place of its minimum.
     """
 
     s: Any

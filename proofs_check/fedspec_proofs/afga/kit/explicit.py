@@ -89,7 +89,7 @@ class Setting:
     Attributes:
         K: clusters.
         n: clients in each.
-        m: how many of them are drawn.
+        m: number of drawn clients.
         I: local steps.
         R: rounds.
         eta: server learning rate.
@@ -104,7 +104,7 @@ class Setting:
         told: constants that are told otherwise than they are, by name: L, G, sigma2, sbar2, sigma2_c, rho, gap.
         law: "" as the theorems have it; "biased" for noise that is always nu, "shared" for one coin for all clients,
             "first" if the first m clients of a cluster are always those that are drawn.
-        v_hat: what the server's v_hat begins at.
+        v_hat: first value of the server's v_hat.
     """
 
     K: int

@@ -33,7 +33,7 @@ class Network:
     Attributes:
         K: number of clusters.
         n: clients in each.
-        m: how many of them are drawn, for sending and for every local step.
+        m: number of drawn clients, for sending and for every local step.
         I: local steps.
         eta_l: client learning rate.
         W: the clusters' matrices.
@@ -41,12 +41,12 @@ class Network:
         c: gradients at zero.
         nu: size of the noise.
         x: the model at the start of the round.
-        L: what is said to be the smoothness.
-        sigma2: what is said to bound the variance of the noise.
-        sigma2_k: what is said to bound the dissimilarity in each cluster.
-        sigma2_c: what is said to bound the one between clusters, together with alpha2.
+        L: claimed smoothness.
+        sigma2: claimed bound of the noise's variance.
+        sigma2_k: claimed bound of the dissimilarity in each cluster.
+        sigma2_c: claimed bound of the dissimilarity between clusters, together with alpha2.
         alpha2: alpha squared.
-        rho: what is said to bound ||W_k - J||_2, for each cluster.
+        rho: claimed bound of ||W_k - J||_2, for each cluster.
     """
 
     K: int

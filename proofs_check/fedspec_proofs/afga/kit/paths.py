@@ -31,13 +31,13 @@ class Path:
 
     Attributes:
         n: clients in each cluster.
-        m: how many are drawn.
+        m: number of drawn clients.
         W: the clusters' matrices.
-        rho: what is said to bound their ||W_k - J||_2.
+        rho: claimed bound of ||W_k - J||_2.
         senders: S_r of each round, one set of places for every cluster.
         computing: S_(r,t), likewise.
         g: gradients by round, local step and client.
-        G: what is said to bound them.
+        G: claimed bound of the gradients.
         beta1: decay of the first moment.
         beta2: decay of the second moment.
     """

@@ -123,7 +123,7 @@ def simulated(step: Step, holds: Callable[[list[AmsGrad], list[Any], Any], bool]
 
     Args:
         step: the rule.
-        holds: whether the claim holds of the states and the Delta so far, and eps.
+        holds: True if the claim holds of the states and the Delta so far, and eps.
         fixed: numbers that are not drawn.
     """
     rng, count, rule = exact.generator(), 0, rootless(step)

@@ -30,7 +30,7 @@ class Buffer:
     """The clients of one buffer and their noise; constants that are claimed.
 
     Attributes:
-        clients: who is in the buffer.
+        clients: clients in the buffer.
         x: the model that all begin from.
         steps: K_(t,i).
         eta_l, L, sigma_l2: constants.

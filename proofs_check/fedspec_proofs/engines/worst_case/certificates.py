@@ -267,9 +267,9 @@ def refuted(case: Case, found: Attained, part: Fraction = Fraction(1)) -> Findin
     """Refuted, by functions of the class at which a case fails, with a part of its right side: the program's own.
 
     Args:
-        case: what is claimed, at its largest rate.
+        case: claim at its largest rate.
         found: the functions.
-        part: how much of the right side is left.
+        part: remaining part of the right side.
     """
     problem = case.make(case.high).within(part)
     conditions = {f"{name} <= 0": found.of(q) <= 0 for name, q in problem.given.items()}

@@ -59,9 +59,9 @@ class Function:
     """A function of a class: at every new point it answers with a new gradient and a new value.
 
     Attributes:
-        name: that of its values and gradients.
+        name: name of its values and gradients.
         of: its class.
-        points: where it was asked, by the point.
+        points: its points, by the form of the point.
     """
 
     name: str

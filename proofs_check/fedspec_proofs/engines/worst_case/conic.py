@@ -61,8 +61,8 @@ def largest(
 
     Args:
         aim: the function.
-        zero: what is zero.
-        above: what is not below zero.
+        zero: expressions that are zero.
+        above: expressions that are not below zero.
         semidefinite: matrices [m, m] that have no negative eigenvalue.
     """
     clarabel: Any = import_module("clarabel")

@@ -56,7 +56,7 @@ def fitted(
     Args:
         before: u.
         after: u_+, in the same order.
-        given: what the functions obey.
+        given: inequalities of the functions.
         factor: by which the form is to fall.
     """
     n, E = len(before), symmetric(len(before))

@@ -24,7 +24,7 @@ class Play:
     Attributes:
         functions: the clients'.
         run: the run.
-        ended: what it came to, as forms.
+        ended: results of the run, as forms.
     """
 
     functions: tuple[Function, ...]

@@ -67,7 +67,7 @@ def dropped(
 
     Args:
         problem: the claim.
-        parabolas: what each of them is.
+        parabolas: parabola of each function.
         but: what the names of the inequalities begin with that the instance need not meet; empty for an
             assumption that is no inequality, such as a limit of the rate, which the problem itself does not meet then.
         words: the instance.

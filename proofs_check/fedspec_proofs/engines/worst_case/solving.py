@@ -91,9 +91,9 @@ def unknown(
     """An unknown Gram matrix and unknown values: a number of them in a program, the matrix, and both when it is solved.
 
     Args:
-        problem: what is asked.
+        problem: the problem.
         scale: by which later gradients are made comparable with the first.
-        more: how many unknowns come after them.
+        more: number of unknowns that come after them.
     """
     basis, names = problem.basis, value_names(problem)
     T, E = _closer(basis, scale), symmetric(len(basis))

@@ -21,8 +21,8 @@ class Whole(Strict):
 
     Attributes:
         shape: the stack's axes, and the unknown dimension.
-        ndim: how many these are.
-        dtype: that of objects, as exact numbers have it.
+        ndim: number of axes.
+        dtype: type of objects, as exact numbers have it.
     """
 
     __slots__ = ("_rows",)

@@ -36,7 +36,7 @@ class Constants:
         beta1: decay of the first moment.
         beta2: decay of the second moment.
         L_bar: the sum of the layers' smoothness constants.
-        v0: where the second moments start.
+        v0: first value of the second moments.
     """
 
     gap: Any = ZERO

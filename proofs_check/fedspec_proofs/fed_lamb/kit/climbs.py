@@ -54,14 +54,14 @@ class Climb:
         s: the size of the noise.
         T: local steps.
         R: rounds.
-        slack: what L_l and Lam_l are multiplied by before they are claimed.
-        sigma: what is claimed of the noise.
-        zeta: what is claimed of the heterogeneity.
-        phi_m: what is claimed below phi.
-        phi_M: what is claimed above phi.
-        root: what is claimed of ||sqrt(v_hat)||, V^2.
+        slack: factor of L_l and Lam_l before they are claimed.
+        sigma: claimed bound of the noise.
+        zeta: claimed bound of the heterogeneity.
+        phi_m: claimed lower bound of phi.
+        phi_M: claimed upper bound of phi.
+        root: claimed bound of ||sqrt(v_hat)||, V^2.
         options: hyper-parameters and readings.
-        sign: what the gradients are multiplied by before a client sees them.
+        sign: factor of the gradients before a client sees them.
         who: the clients that take part in every round; all of them where it is empty.
     """
 

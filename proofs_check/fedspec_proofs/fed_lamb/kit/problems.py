@@ -33,7 +33,7 @@ class Problem:
 
     Attributes:
         parts: part j of client i's objective at [i][j].
-        sizes: how many coordinates each layer has.
+        sizes: number of coordinates of each layer.
     """
 
     parts: tuple[tuple[Piecewise, ...], ...]

@@ -40,8 +40,8 @@ class Walk:
         w: the root of v0.
         T: local steps.
         before: rounds that come before the one that is looked at.
-        phi_M: what is claimed to bound phi.
-        lipschitz: what is claimed to bound how fast every gradient changes.
+        phi_M: claimed bound of phi.
+        lipschitz: claimed Lipschitz constant of every gradient.
         largest: M, what is claimed to bound the gradients.
         options: hyper-parameters and readings.
     """

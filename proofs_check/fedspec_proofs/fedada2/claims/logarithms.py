@@ -108,7 +108,7 @@ class Changes:
 
     Attributes:
         deltas: Delta_1, ..., Delta_T.
-        phi: what bounds them.
+        phi: bound of the changes.
         tau, v0, b: the server's.
     """
 

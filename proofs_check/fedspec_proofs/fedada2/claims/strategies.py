@@ -122,7 +122,7 @@ class Local2:
     """A strategy on given gradients in one coordinate.
 
     Attributes:
-        strategy: which.
+        strategy: the strategy.
         h: its hyper-parameters, in floating point.
         g: the gradients.
         G, w: their bound, and the weight of the change.

@@ -75,9 +75,9 @@ def simulated(
     Args:
         build: the induction.
         kept: names of inputs that stay the same during a run; the others are drawn anew at every step.
-        runs: how many runs.
-        steps: how many steps each.
-        numerals: whether fractions are given as numerals of z3.
+        runs: number of runs.
+        steps: number of steps of each run.
+        numerals: True if fractions are given as numerals of z3.
     """
     rng, count = exact.generator(), 0
     for _ in range(runs):
@@ -144,8 +144,8 @@ def inductive(
             told in the evidence: a step that fails without one refutes nothing but the induction.
         logic: as in :func:`fedspec_proofs.engines.smt.prove`.
         timeout_ms: limit of each query.
-        runs: how many runs are simulated over all sizes together, at least one each.
-        steps: how many steps each.
+        runs: number of simulated runs over all sizes together, at least one each.
+        steps: number of steps of each run.
         numerals: as in :func:`simulated`.
     """
     proofs: list[tuple[str, Proof]] = []

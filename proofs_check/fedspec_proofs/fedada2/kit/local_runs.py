@@ -31,10 +31,10 @@ class Local:
 
     Attributes:
         g: [K, d].
-        G: what is claimed to bound them.
+        G: claimed bound of the gradients.
         z, eta_l, eps, v0, beta1, beta2, scale: hyper-parameters; scale is Xi.
-        cover: of SM3.
-        idle: what SM3 does at steps without an update.
+        cover: cover of SM3.
+        idle: choice of SM3 at steps without an update.
     """
 
     g: Array

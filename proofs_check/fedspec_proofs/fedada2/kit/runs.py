@@ -199,9 +199,9 @@ def astray(h: Any, words: str, constants: Callable[[Case, Setting], Constants], 
     Args:
         h: the hyper-parameters.
         words: what is astray.
-        constants: those of the bound.
+        constants: constants of the bound.
         K: the local steps that the bound is told.
-        plan: what the plan holds beside.
+        plan: further fields of the plan.
     """
     f = problem((1, -1))
     case = Case(f, h, Plan((0,), (1,), (1,), **plan), 1600, K, F(1), F(1), F(1))

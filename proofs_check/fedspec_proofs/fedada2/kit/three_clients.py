@@ -37,11 +37,11 @@ def unmoved(
     Args:
         step: a round of the algorithm.
         h: its hyper-parameters.
-        constants: those of the printed bound, every root from above.
+        constants: constants of the printed bound, every root from above.
         more: further printed assumptions.
-        words: what else the instance is.
-        again: those constants typed a second time.
-        plan: what the plan holds beside participants and steps, for each of the three.
+        words: further words on the instance.
+        again: the constants typed a second time.
+        plan: further fields of the plan, except for participants and steps, for each of the three.
     """
     x = exact.vector(0)
     slopes = [abs(client(0, x)[0]) for client in BALANCED.clients]

@@ -103,7 +103,7 @@ def compared(
 
     Args:
         sizes: the round.
-        constants: those of the terms.
+        constants: constants of the terms.
         eta: the rate.
         functions: the clients, who were asked where the round asks.
         end: x'.
@@ -219,15 +219,15 @@ def of_rounds(
 
     Args:
         id: its id.
-        statement: what is claimed.
-        place: where it is printed.
+        statement: statement of the claim.
+        place: place where it is printed.
         sizes: the rounds.
         share: of each rate, from where on it holds.
-        made: what is claimed of a round at a rate.
-        dropped: what happens without an assumption, at the first of the sizes.
+        made: claim about a round at a rate.
+        dropped: outcomes without an assumption, at the first of the sizes.
         assumptions: in words, by name.
         last: further words about the sizes.
-        drop: whether each term is left out, at the first of the sizes.
+        drop: True if each term is left out, at the first of the sizes.
     """
 
     def case(one: Sizes) -> Case:

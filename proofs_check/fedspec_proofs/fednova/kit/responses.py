@@ -62,7 +62,7 @@ class Response:
     """Response of a solver with constant coefficients to a unit gradient, n steps after it, in closed form.
 
     Attributes:
-        step: one step of the solver from a state, a gradient and the anchor.
+        step: function of a step of the solver, from a state, a gradient and the anchor.
         closed: from (1 - alpha)^n and rho^n to y_n, the displacement over -eta_l, and b_n, the buffer.
     """
 

@@ -52,11 +52,11 @@ class Run:
     Attributes:
         s: the algorithm on its problem.
         top: the largest eigenvalue of any Hessian.
-        variance: of the noise of a gradient in each coordinate.
+        variance: variance of a gradient's noise in each coordinate.
         x: the first model.
         T: rounds.
-        L: what is said to be the smoothness; likewise sigma2, beta2, kappa2.
-        kappa_holds: whether beta2 and kappa2 bound the dissimilarity.
+        L: claimed smoothness; sigma2, beta2 and kappa2 are claimed, too.
+        kappa_holds: True if beta2 and kappa2 bound the dissimilarity.
     """
 
     s: Setting

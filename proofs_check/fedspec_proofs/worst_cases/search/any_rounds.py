@@ -31,7 +31,7 @@ class Found:
 
     Attributes:
         asked: the question.
-        bound: what |x_R - x*|^2 is at most, proved by multipliers that were checked in fractions.
+        bound: upper bound of |x_R - x*|^2, proved by multipliers that were checked in fractions.
         proof: the multipliers.
         attained: functions at which it comes near, in fractions; none where none were rounded.
         reached: |x_R - x*|^2 there.

@@ -73,12 +73,12 @@ def simplest(
     """The fraction with the least denominator that is hardly worse than the best between two rates.
 
     Args:
-        at: what falls and then rises.
+        at: function that falls and then rises.
         low: no rate is so small.
         high: none is so large.
-        largest: of the denominators that are looked at.
-        lost: what the simple rate may lose to the best one.
-        near: how far it may be from the best one, as a part of that.
+        largest: largest denominator.
+        lost: largest loss of the simple rate against the best one.
+        near: largest relative distance of the simple rate from the best one.
 
     Raises:
         UncertifiedError: none is.

@@ -40,9 +40,9 @@ class Certified(Generic[Q]):
     """A certified number of a round, or of several.
 
     Attributes:
-        round: what is asked about, with its form where one is looked at.
+        round: the round, with its form if one is searched for.
         worst: the value that the program attains, in floats.
-        bound: what is proved.
+        bound: the proved bound.
         proof: the multipliers.
     """
 
@@ -104,9 +104,9 @@ def forms_that_fall(
     Args:
         before: the state's vectors.
         after: the same after a round.
-        given: what the functions obey.
+        given: inequalities of the functions.
         slopes: the names of the clients' gradients at x*, which the rounds do not see.
-        alike: which of the state's vectors may change places.
+        alike: vectors of the state that may change places.
     """
     before, after, given = _without_slopes(before, after, given, slopes)
     high = _first(before, after, given, DIGITS)
@@ -162,10 +162,10 @@ def first_certified(
     """The rounds with the least value whose number, rounded up to a thousandth, multipliers prove.
 
     Args:
-        asked: what is asked about, for what is said.
+        asked: the rounds, for messages.
         ones: the rounds, such as those with different forms.
         value_of: the worst case of one of them, in floating point.
-        claim: what is to be proved of one of them, at a bound.
+        claim: claim to be proved of one of them, at a bound.
         simpler: the claim as the program gets it.
         more: multipliers that the program is not asked for.
 
