@@ -28,7 +28,7 @@ from mutation.playing import KILLED, Fate, Ready, fate, reaching, ready
 
 EXPLAINED = Path(__file__).with_name("mutation") / "survivors.toml"
 
-ENOUGH = 0.95
+LEAST_SHARE = 0.95
 """Share of the played edits that must be killed or explained."""
 
 UNREACHED = "no vector calls the function"
@@ -121,7 +121,7 @@ def main() -> int:
         f"{len(vectors)} vectors, {f'at most {given.sample} a module' if given.sample else 'all edits'}, "
         f"seed {given.seed}, {time.monotonic() - begun:.0f} s"
     )
-    return 1 if survivors or total[str(Fate.FAULT)] or (played and killed + told < ENOUGH * played) else 0
+    return 1 if survivors or total[str(Fate.FAULT)] or (played and killed + told < LEAST_SHARE * played) else 0
 
 
 if __name__ == "__main__":

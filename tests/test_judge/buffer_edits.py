@@ -15,11 +15,11 @@ class Edit:
     """An edit.
 
     Attributes:
-        words: what is wrong.
+        words: description of the mistake.
         old: a piece of the source, found exactly once.
-        new: what stands there instead.
+        new: replacement of the old text.
         claim: the readings of statistics and counters.
-        whole: whether a counter is then no whole number between those sent.
+        whole: True if a counter is then no whole number between the sent ones.
     """
 
     words: str

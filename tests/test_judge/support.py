@@ -70,9 +70,9 @@ def fedspec(
     """Run the command in a process of its own: no import hook of the tests, no warnings filter.
 
     Args:
-        arguments: what stands behind ``fedspec``.
-        cwd: where it runs.
-        cases: how many its quick profile draws.
+        arguments: arguments behind ``fedspec``.
+        cwd: folder in which it runs.
+        cases: number of cases that its quick profile draws.
         explained: whether it looks for what explains an offer that does not conform, which takes long where nothing
             does.
         out: a file that takes what it prints, and is not read.

@@ -102,9 +102,9 @@ class Wrong:
     """A wrong implementation on one offer of the specification.
 
     Attributes:
-        words: what it is.
-        subject: it.
-        offer: what it claims.
+        words: description of the implementation.
+        subject: the subject.
+        offer: the claimed offer.
         dtype: the floating-point type that it is asked in.
     """
 

@@ -33,11 +33,11 @@ class Case:
     """A block.
 
     Attributes:
-        sizes: of the layers.
+        sizes: sizes of the layers.
         batch: b.
-        tau: how many steps each client takes.
-        bias: of which layers there is one.
-        shuffled: whether clients walk through their examples in an order of their own.
+        tau: number of steps of each client.
+        bias: True for each layer that has a bias.
+        shuffled: True if clients walk through their examples in an order of their own.
         gamma: by which the rate decays.
     """
 

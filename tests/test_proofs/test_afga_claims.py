@@ -210,11 +210,11 @@ def test_a_run_s_numbers_are_those_in_words() -> None:
     assert s.terms()["e_0"] == pytest.approx(8 * v.C_0 / 0.05 * 0.5 * 0.01 * (sigma2 + 2 * sbar2))
 
 
-@pytest.mark.parametrize(("name", "spoil"), [("ENOUGH", 55), ("_bounds", None), ("printed_growth", None)])
+@pytest.mark.parametrize(("name", "spoil"), [("LEAST_C_1", 55), ("_bounds", None), ("printed_growth", None)])
 def test_the_induction_of_f_3_needs_its_constants(name: str, spoil: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = getattr(distance, name)
     halves = {
-        "ENOUGH": spoil,
+        "LEAST_C_1": spoil,
         "_bounds": lambda *of: tuple(part / 2 for part in whole(*of)),
         "printed_growth": lambda I: whole(I) + 1 / I,
     }

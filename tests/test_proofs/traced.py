@@ -37,7 +37,7 @@ class Traced:
 
     Attributes:
         run: the function.
-        moved: what it is differentiated by.
+        moved: arguments to differentiate by.
         still: the rest: weights, which must sum to one, and of a round its state and plans.
     """
 

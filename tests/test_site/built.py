@@ -27,10 +27,10 @@ class Site:
     """A build.
 
     Attributes:
-        folder: of its pages.
-        code: how Sphinx ended.
-        said: what it wrote.
-        seconds: how long all of it took.
+        folder: folder of its pages.
+        code: exit code of Sphinx.
+        said: output of Sphinx.
+        seconds: seconds of the build.
     """
 
     folder: Path

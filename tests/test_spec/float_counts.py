@@ -48,9 +48,9 @@ class Run:
 
     Attributes:
         state: the last one.
-        read: what the models at the ends of rounds depend on.
-        asked: what each client's points of the first round depend on.
-        senders: who takes part.
+        read: numbers on which the models at the ends of rounds depend.
+        asked: numbers on which each client's points of the first round depend.
+        senders: the participants.
         moved: floats that the mixing matrix moved in the first round.
     """
 

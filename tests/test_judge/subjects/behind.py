@@ -19,14 +19,14 @@ class Behind:
     """A subject.
 
     Attributes:
-        algorithm: what it claims to be.
-        level: where.
-        case: what it makes of the case.
-        event: what it makes of event k.
-        take: how its session takes event k.
+        algorithm: algorithm that it claims.
+        level: level of the offer.
+        case: function that changes the case.
+        event: function that changes event k.
+        take: function by which its session takes event k.
         edits: rules that are edited.
         reading: the reading that it claims, where not the first.
-        claimed: what else its offer says.
+        claimed: further fields of its offer.
     """
 
     algorithm: str

@@ -22,9 +22,9 @@ from fedspec_proofs.engines.combine import all_proved
 from fedspec_proofs.engines.draw import Draw
 from fedspec_proofs.engines.smt import every
 
-ENOUGH = 56
+LEAST_C_1 = 56
 """Lower bound of C_1 that the induction needs; it is at most the C_1 of the bounds."""
-assert ENOUGH <= C_1
+assert LEAST_C_1 <= C_1
 
 GIVEN = {
     "F.1": "eq. (41) with the printed C_I: afga.lemma-f-1-assembly",
@@ -79,8 +79,8 @@ def constants(draw: Draw, case: str) -> Statement:
     both, inner = error_factors(I, r, h), consensus_factors(I, r, h)
     for name, b1, b2 in zip(both, first, second, strict=True):
         P, Q = _bounds(e, h, rho_L, b1, b2)
-        shown[f"Lemma F.3, {name}"] = ENOUGH * both[name] >= P + Q
-        shown[f"Lemma F.4, {name}"] = ENOUGH * inner[name] >= P
+        shown[f"Lemma F.3, {name}"] = LEAST_C_1 * both[name] >= P + Q
+        shown[f"Lemma F.4, {name}"] = LEAST_C_1 * inner[name] >= P
     return Statement(given, shown)
 
 
@@ -101,7 +101,7 @@ def _sample(rng: np.random.Generator, case: str) -> dict[str, F]:
 
 @claim(
     "afga.lemma-f-3-assembly",
-    statement=f"Lemmas F.3 and F.4 with t in place of t + 1 and C_1 = {ENOUGH}, so with {C_1} as well, follow from "
+    statement=f"Lemmas F.3 and F.4 with t in place of t + 1 and C_1 = {LEAST_C_1}, so with {C_1} as well, follow from "
     "Lemma F.1, as repaired, and from F.2, for all real I, H and rho and whole t <= I",
     source=Source(AFGA, "ours, for Lemmas F.3 and F.4 (L3080-3725)"),
     engine=Engine.SMT,
