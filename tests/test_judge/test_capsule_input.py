@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_judge.kept import of_mutant
+from test_judge.capsule_failures import of_mutant
 from test_judge.support import inside
 from test_judge.test_robust_wire import FUZZ
 

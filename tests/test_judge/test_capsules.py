@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_judge.capsule_failures import failed, of_mutant
 from test_judge.diagnosing import written
-from test_judge.kept import failed, of_mutant
 from test_judge.results import result
 from test_judge.support import fedspec, inside, py, standalone
 
