@@ -226,7 +226,7 @@ RUN = [
 """Rows without the forms that they may have in the place of their text."""
 
 ON_TENSORS = ("streaming-diloco", "fedpaq", "fedcams", "fedsam", "mofedsam", "fedpd")
-"""Algorithms whose texts are not recorded: draws of each client, entries that are told apart by size, a length in a step
+"""Algorithms whose texts are not recorded: draws of each client, entries told apart by size, a length in a step
 and another gradient there, clients that begin elsewhere than at the model that they are sent."""
 
 FIRST_ALONE = ("ef21",)
