@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from fedspec.catalogue import Algorithm, LocalSolver, find
+from fedspec.composed import BETWEEN
 from fedspec.errors import ParameterError, PlanError, UnknownNameError
 from fedspec.usual import needed
 
@@ -25,6 +26,19 @@ def trainer(algorithm: str | Algorithm) -> Algorithm:
             f"{row.id}: a local solver, which one client runs; simulate takes algorithms with level round or trace"
         )
     return row
+
+
+def with_own_solver(row: Algorithm, given: Mapping[str, Any]) -> tuple[Algorithm, dict[str, Any]]:
+    """The row, its clients taking the steps of another local solver if one is given, and what else is given.
+
+    Raises:
+        UnknownNameError: there is no such solver.
+        ParameterError: the algorithm takes no other solver.
+    """
+    solver = given.get("solver")
+    if solver is None or solver in [*row.options.get("solver", ())]:
+        return row, dict(given)
+    return find(f"{row.id}{BETWEEN}{find(solver).id}"), {n: value for n, value in given.items() if n != "solver"}
 
 
 def hyper_of(row: Algorithm, reading: str | None, given: Mapping[str, Any]) -> Any:

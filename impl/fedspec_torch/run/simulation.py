@@ -21,7 +21,7 @@ from fedspec_torch.ranks.shards import Shards
 from fedspec_torch.refusals import ModuleError
 from fedspec_torch.run import checkpoints, client_memory
 from fedspec_torch.run.agreement import federation_differences, shard_federation, unlike
-from fedspec_torch.run.arguments import check_finite, hyper_of, trainer
+from fedspec_torch.run.arguments import check_finite, hyper_of, trainer, with_own_solver
 from fedspec_torch.run.local_work import Epochs
 from fedspec_torch.run.metrics import Metric, Told
 from fedspec_torch.run.monitoring import check_monitoring
@@ -75,6 +75,7 @@ def simulate(
             is replaced in the first round.
         hyper: hyper-parameters and options by the names of ``fedspec show ALGORITHM``. What has no default and is not
             given has its usual value (:mod:`fedspec.usual`), which nobody tuned; ``usual`` of the run says which.
+            ``solver`` may be any local solver, an id or a row of your own: its parameters end in ``_l``.
 
     Raises:
         UnknownNameError: there is no such algorithm, reading, hyper-parameter or option.
@@ -84,7 +85,7 @@ def simulate(
             for what clients remember does not exist or has no room, or metrics, ``on_round`` or the log are none.
         RankError: the ranks do not begin from the same model, data and hyper-parameters, or one of them is gone.
     """
-    row = trainer(algorithm)
+    row, hyper = with_own_solver(trainer(algorithm), hyper)
     check_federation(federation)
     assert not isinstance(row.run, LocalSolver)
     check_whole("rounds", rounds, "a run has at least one round")

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from fedspec.catalogue import find, id_of
+from fedspec.composed import BETWEEN
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
 from fedspec_suite.cli.assignments import Settings, assigned, number_or_word, several
@@ -33,6 +35,26 @@ def set_and_tried(
                 del (tried if own[name][1] else own)[name]
     plain = [{id: {n: value for n, (value, _) in said.items()} for id, said in each.items()} for each in (given, grids)]
     return plain[0], plain[1]
+
+
+def own_solvers(setting: Sequence[str], rows: Sequence[Algorithm]) -> tuple[list[str], list[Algorithm]]:
+    """The settings without ``solver=`` of a local solver that an algorithm has not itself, and the rows with it.
+
+    Raises:
+        UnknownNameError: there is no such solver.
+        ParameterError: an algorithm takes no other solver.
+    """
+    left, found = list[str](), [*rows]
+    for said in setting:
+        name, _, value = said.partition("=")
+        *only, name = name.split(":", 1)
+        asked = [j for j, row in enumerate(rows) if not only or row.id == id_of(only[0])]
+        others = [j for j in asked if value not in [*rows[j].options.get("solver", ())]] if name == "solver" else []
+        for j in others:
+            found[j] = find(f"{rows[j].id}{BETWEEN}{find(value).id}")
+        if len(others) < len(asked) or not asked:
+            left.append(said)
+    return left, found
 
 
 def local_work(text: str | None, redraw: bool, passes: float | None, batch: int, accumulate: int) -> Any:

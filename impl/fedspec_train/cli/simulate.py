@@ -22,7 +22,7 @@ from fedspec.errors import FedspecError, to_install
 from fedspec.usual import usual
 from fedspec_suite.report.terminal import complaints, console, unbroken
 from fedspec_suite.report.terminal import progress as progress_line
-from fedspec_train.cli.settings import cohort_of, falling, local_work, set_and_tried, shape_of
+from fedspec_train.cli.settings import cohort_of, falling, local_work, own_solvers, set_and_tried, shape_of
 from fedspec_train.cli.training import PlaceError, Places, begun, play_each, show, whole, write
 from fedspec_train.cli.tuning import Question, found, mark, summed_up, tuning_record
 from fedspec_train.cli.tuning import show as show_tuning
@@ -66,7 +66,7 @@ def mount(app: typer.Typer) -> None:
         compare: Annotated[str, typer.Option(help="Other algorithms, separated by commas.")] = "",
         setting: Annotated[
             list[str] | None,
-            typer.Option("--set", help="[ALGORITHM:]NAME=VALUE of a hyper-parameter or option; repeatable."),
+            typer.Option("--set", help="[ALGORITHM:]NAME=VALUE of a parameter or option, or solver=ID; repeatable."),
         ] = None,
         tuning: Annotated[
             list[str] | None,
@@ -137,6 +137,7 @@ def mount(app: typer.Typer) -> None:
         names = dict.fromkeys(id_of(name.strip()) for name in (algorithm, *filter(None, compare.split(","))))
         with ranked.joined() as ranks, _said_once(ranks, ranked.RankError):
             rows = [import_module("fedspec_torch.run.arguments").trainer(name) for name in names]
+            setting, rows = own_solvers(setting or (), rows)
             look = {
                 "against": curves.chosen("--against", against, curves.AGAINST),
                 "panels": curves.chosen("--panels", panels, curves.PANELS),

@@ -95,8 +95,10 @@ EDGES: dict[str, tuple[float, ...]] = {}
 def renew() -> None:
     """Give pools to all hyper-parameters that have a domain by now: one may have been declared since."""
     for name, p in DOMAINS.items():
-        if name not in _APART and (name in _BY_NAME or p.domain in _BY_DOMAIN):
-            POOLS[name] = _BY_NAME[name] if name in _BY_NAME else _BY_DOMAIN[p.domain]
+        # A solver's parameter beside a server's has the solver's own pool.
+        own = name if name in _BY_NAME else name.removesuffix("_l")
+        if name not in _APART and (own in _BY_NAME or p.domain in _BY_DOMAIN):
+            POOLS[name] = _BY_NAME[own] if own in _BY_NAME else _BY_DOMAIN[p.domain]
             EDGES[name] = _EDGES_BY_NAME.get(name, _EDGES_BY_DOMAIN.get(p.domain, ()))
 
 

@@ -18,9 +18,6 @@ from fedspec.rules import RULES, Equation, printed
 from fedspec_suite.judge.smoke import plain_scenario
 from fedspec_suite.measure.setting import setting_of
 
-CLIENTS = ("beta1_l", "beta2_l", "v0_l", "m0_l")
-"""Hyper-parameters of clients whose server has one of its own."""
-
 
 def notes(
     a: Algorithm,
@@ -51,7 +48,7 @@ def notes(
         yield said
     if "Delta_i" in left:
         yield "Delta_i: the change of client i in the round, its last model minus the one it began with"
-    if theirs := [n for n in numbers if n in CLIENTS]:
+    if theirs := [n for n in numbers if n.endswith("_l") and n != "eta_l"]:
         said = ", ".join(f"{n.removesuffix('_l')} is {n}" for n in theirs)
         yield f"in the clients' equations {said}"
     if "q_i" in left and "scaffold.c" in ids and "weights" in a.options:

@@ -23,7 +23,7 @@ from fedspec.usual import unsaid, usual
 from fedspec_suite.laws import LAWS, Law, all_laws
 from fedspec_suite.measure.setting import setting_of
 from fedspec_suite.report import cases, graph
-from fedspec_suite.report.notes import CLIENTS, notes
+from fedspec_suite.report.notes import notes
 from fedspec_suite.report.source import described, text_of
 from fedspec_suite.report.terminal import table
 
@@ -205,7 +205,7 @@ def domain(name: str) -> dict[str, str]:
 
 def started(a: Algorithm, starts: Mapping[str, str]) -> Text:
     """The values before the first step."""
-    where = " of the server" if any(n in CLIENTS for n in a.numbers) else ""
+    where = " of the server" if any(n.endswith("_l") and n != "eta_l" for n in a.numbers) else ""
     return Text(f"before the first step{where}: {', '.join(f'{n} = {words}' for n, words in starts.items())}")
 
 

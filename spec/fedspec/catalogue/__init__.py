@@ -12,9 +12,11 @@ from types import ModuleType
 
 from fedspec import plugins
 from fedspec.checked_rows import check_printed, check_row
+from fedspec.composed import BETWEEN, declare_beside, with_solver
 from fedspec.discovered import said
 from fedspec.entry import Algorithm, Family, LocalSolver, Method, Program, Reading, Requirement, Served
 from fedspec.errors import PluginError, UnknownNameError, none_called
+from fedspec.hyper import Hyper
 
 __all__ = [
     "ADDED",
@@ -80,6 +82,10 @@ _OURS = [*_rows()]
 _ADDED = [*_added(_OURS)]
 _ROWS = sorted([*_OURS, *_ADDED], key=lambda a: (a.place, a.id))
 
+for _row in _ROWS:
+    if isinstance(_row.run, LocalSolver):
+        declare_beside(_row)
+
 ADDED = frozenset(a.id for a in _ADDED)
 """The ids of plugins' algorithms."""
 
@@ -132,6 +138,8 @@ def join(row: Algorithm) -> Algorithm:
     Raises:
         PluginError: another algorithm has its id, or one of its other names.
     """
+    if isinstance(row.run, LocalSolver):
+        declare_beside(row)
     if CATALOGUE.get(row.id) is not row:
         check_row(row, "its own making")
         for name in (row.id, *row.aliases):
@@ -143,17 +151,30 @@ def join(row: Algorithm) -> Algorithm:
     return row
 
 
+def __getattr__(name: str) -> type[Hyper]:
+    """Record of the hyper-parameters of a server with another local solver, by the id of its row."""
+    if BETWEEN in name and isinstance(run := find(name).run, Method):
+        return run.hyper
+    raise AttributeError(f"module 'fedspec.catalogue' has no attribute {name!r}")
+
+
 def find(name: str | Algorithm) -> Algorithm:
-    """The algorithm of that id, or of that other name; one that is no row of the catalogue yet joins it.
+    """Algorithm of an id or another name; ``fedadam-with-yogi`` is FedAdam with clients that take Yogi's steps.
+
+    A row that is not in the catalogue yet joins it.
 
     Raises:
         UnknownNameError: no row has that name.
         PluginError: a row has a name that is taken.
+        ParameterError: the server takes no other local solver.
     """
     if isinstance(name, Algorithm):
         return join(name)
     if (id := id_of(name)) in CATALOGUE:
         return CATALOGUE[id]
+    server, between, solver = name.partition(BETWEEN)
+    if between:
+        return join(with_solver(find(server), find(solver)))
     if said := elsewhere(name):
         raise UnknownNameError(f"algorithm: {said}")
     error = none_called("algorithm", name, [*CATALOGUE, *ALIASES], "fedspec list")

@@ -1,0 +1,182 @@
+"""Rows of a server and another local solver: ``fedadam-with-yogi`` is FedAdam whose clients take Yogi's steps.
+
+    for each participating client i:
+        y = begin(x);  tau_i times: y = rule(y, g_i(y))
+        Delta_i = y - x
+    then the server's step, as its own row has it
+
+A parameter of the solver has its name with ``_l`` at its end, except eta_l: the decay beta1 of Adam clients is beta1_l.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, field, fields, make_dataclass
+from typing import Any
+
+from fedspec.arith import Scalar, Vector
+from fedspec.costs import Costs
+from fedspec.derived import entered
+from fedspec.domains import COUNTS, DOMAINS, Parameter, check_steps
+from fedspec.entry import Algorithm, LocalSolver, Method, Reading
+from fedspec.errors import ParameterError
+from fedspec.facts import Fact
+from fedspec.hyper import NOT_GIVEN, Hyper
+from fedspec.plan import Oracle
+from fedspec.usual import BY_NAME, LOCALLY
+
+BETWEEN = "-with-"
+"""Separator of the ids of a server and a solver."""
+
+GIVEN = ("x", "state", "g", "anchor", "k")
+"""Arguments of a solver's rule that a round without the model's shapes has."""
+
+
+def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
+    """The row of a server whose clients take the steps of another local solver.
+
+    Raises:
+        ParameterError: the server takes no other solver, or the solver needs what its clients do not have.
+    """
+    run, local = server.run, solver.run
+    if not isinstance(local, LocalSolver):
+        raise ParameterError(
+            f"solver: {solver.id} is no local solver; give one that `fedspec list` shows at level client"
+        )
+    if not isinstance(run, Method):
+        raise ParameterError(
+            f"solver: one text of {server.id} has both its clients and its server, so no other solver takes their "
+            f"place; servers that take one: fedavg, fedavgm, fedadam, fedyogi and what else has level server and round"
+        )
+    if "a_norms" in entered([run.server]).attributes:
+        raise ParameterError(
+            f"solver: the server of {server.id} divides by ||a_i||_1, which is known of its own solvers alone; "
+            f"choose one of them, or a server that reads changes alone, such as fedavg"
+        )
+    if more := [name for name in inspect.signature(local.rule).parameters.values() if _is_missing(name)]:
+        raise ParameterError(
+            f"solver: {solver.id} reads the {more[0].name} of a model, which the clients of {server.id} are not told; "
+            f"fedada2 and fed-lamb have clients that are"
+        )
+    return Algorithm(
+        id=f"{server.id}{BETWEEN}{solver.id}",
+        family=server.family,
+        title=f"{server.title}; local steps of {solver.id}",
+        source=f"composed: {server.source}; {solver.source}",
+        basis=server.basis,
+        levels=("round",),
+        rules=(*solver.rules, *(r for r in server.rules if r in entered([run.server]).rules)),
+        readings=tuple(
+            Reading(name=r.name, words=r.words, fixes=r.fixes, requires=r.requires) for r in server.readings
+        ),
+        shows=server.shows,
+        when={n: rules for n, rules in server.when.items()} | {_ours(n): rules for n, rules in solver.when.items()},
+        run=Method(
+            hyper=_hyper(server, solver),
+            init=run.init,
+            server=run.server,
+            local=_local(local, tuple(solver.parameters)),
+            norm=steps_taken,
+            whole=run.whole,
+            losses=run.losses,
+            reads=run.reads,
+        ),
+        costs=Costs(**{**vars(server.costs), "working": solver.costs.working}),
+        traps=(*server.traps, *solver.traps),
+        facts=tuple(fact for fact in server.facts if fact in solver.facts),
+        denies=server.denies,
+        usual=_usual(server, solver),
+    )
+
+
+def declare_beside(solver: Algorithm) -> None:
+    """Declare the names that a local solver's parameters have beside a server's."""
+    for name in solver.numbers:
+        if (ours := _ours(name)) not in DOMAINS:
+            domain, meaning, _ = DOMAINS[name]
+            DOMAINS[ours] = Parameter(domain, f"{meaning}, of the client's solver", of_clients=True)
+            if name in COUNTS:
+                COUNTS.add(ours)
+
+
+def _usual(server: Algorithm, solver: Algorithm) -> dict[str, float]:
+    found = {n: value for n, value in server.usual.items() if n not in ("eta_l", *map(_ours, solver.parameters))}
+    known = BY_NAME | (LOCALLY if solver.has(Fact.ADAPTIVE) else {}) | dict(solver.usual)
+    return found | {_ours(n): known[n] for n in solver.numbers if n in known}
+
+
+def _is_missing(parameter: inspect.Parameter) -> bool:
+    return (parameter.kind is not parameter.KEYWORD_ONLY and parameter.name not in GIVEN) or parameter.name == "cover"
+
+
+def _ours(name: str) -> str:
+    """The name of a solver's parameter, or of an option and its value, beside the server's."""
+    own, equals, value = name.partition("=")
+    return f"{own if own.endswith('_l') else f'{own}_l'}{equals}{value}"
+
+
+def _hyper(server: Algorithm, solver: Algorithm) -> type[Hyper]:
+    """The record of the server's parameters, without those of its own clients, and of the solver's."""
+    assert isinstance(server.run, Method) and isinstance(solver.run, LocalSolver)
+    names: dict[str, Any] = {_ours(n): kind for n, kind in solver.parameters.items()}
+    of_server = {
+        n: kind
+        for n, kind in server.parameters.items()
+        if n not in names and (n not in DOMAINS or n in server.run.reads or not DOMAINS[n].of_clients)
+    }
+    given = _defaults(server.run.hyper) | {_ours(n): v for n, v in _defaults(solver.run.rule).items()}
+    if solver.run.begin:
+        given = {_ours(n): v for n, v in _defaults(solver.run.begin).items()} | given
+    asked = [(n, kind) for n, kind in {**of_server, **names}.items() if n not in given]
+    free = [(n, kind, field(default=given[n])) for n, kind in {**of_server, **names}.items() if n in given]
+    plays = {n: p for n, p in server.plays.items() if n in of_server}
+    plays |= {_ours(n): tuple(map(_ours, values)) for n, values in solver.plays.items()}
+    made: Any = make_dataclass(
+        f"{server.id}{BETWEEN}{solver.id}",
+        [*asked, *free],
+        bases=(Hyper,),
+        frozen=True,
+        # The catalogue finds it by this name, as a saved run does.
+        namespace={
+            "__module__": "fedspec.catalogue",
+            "__doc__": f"Hyper-parameters of {server.id} and of {solver.id} clients.",
+            "plays": plays,
+        },
+    )
+    return made  # type: ignore[no-any-return]
+
+
+def _defaults(by: Any) -> dict[str, Any]:
+    """Defaults of a record's fields, or of a function's keywords."""
+    if isinstance(by, type):
+        return {f.name: f.default for f in fields(by) if f.default is not MISSING}
+    parameters = inspect.signature(by).parameters.values()
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+
+def _local(solver: LocalSolver, names: tuple[str, ...]) -> Callable[[Any, Vector, Oracle, int], Vector]:
+    rule, begin, takes = solver.rule, solver.begin, inspect.signature(solver.rule).parameters
+    own = {name: _ours(name) for name in names}
+
+    def local(h: Any, x: Vector, gradient: Oracle, tau: int) -> Vector:
+        """The local model after tau steps of the solver from x."""
+        check_steps(tau)
+        told = {n: v for n, field in own.items() if (v := getattr(h, field)) is not NOT_GIVEN}
+        state: Any = x
+        if begin:
+            state = begin(x, **{n: v for n, v in told.items() if n in inspect.signature(begin).parameters})
+        steps = {n: v for n, v in told.items() if n in takes}
+        for k in range(tau):
+            place = {"anchor": x, "k": k}
+            g = gradient(k, state.x if begin else state)
+            state = rule(state, g, **{n: v for n, v in place.items() if n in takes}, **steps)
+        end: Vector = state.x if begin else state
+        return end
+
+    return local
+
+
+def steps_taken(h: Any, tau: int) -> Scalar:
+    """The number of steps, which no server reads that takes any solver."""
+    return tau
