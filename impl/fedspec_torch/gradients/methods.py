@@ -33,7 +33,7 @@ from fedspec.errors import ShapeError
 from fedspec_torch.arith import Stack, Vector, Weights, fills_device
 from fedspec_torch.data.batches import Walk
 from fedspec_torch.data.examples import Minibatch
-from fedspec_torch.gradients import module_state
+from fedspec_torch.gradients import heap, module_state
 from fedspec_torch.gradients.graphs import Recordings
 from fedspec_torch.gradients.vmap_guard import guard
 from fedspec_torch.layers import chains as layers
@@ -237,7 +237,7 @@ class Network:
         grads = [None] * len(parameters) if g is None else [*self.named(g.zero_()).values()]
         outside = vars(self._memory).get("lent")
         aside = module_state.restoring(y.device, self.running, draws=self.draws) if outside is None else nullcontext()
-        with self.turn, aside:
+        with self.turn, aside, heap.reused(y.nbytes) if y.device.type == "cpu" else nullcontext():
             before = [(p.data, p.grad) for p in parameters]
             try:
                 self._memory.lent = LYING
