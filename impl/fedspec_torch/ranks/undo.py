@@ -6,8 +6,10 @@ from typing import Any
 
 from torch import Tensor
 
+from fedspec_torch.arith import fills_device
+
 MOST = 2**28
-"""Bytes of such rows that are held on a rank; of a round that writes over more nothing is."""
+"""Bytes of such rows that are held on a rank; of a round that writes over more nothing is, nor of large models."""
 
 
 class UndoLog:
@@ -27,8 +29,11 @@ class UndoLog:
             return
         rows = stack[at]
         self.bytes += rows.nbytes
-        if self.bytes > MOST:
-            self.lost = f"its clients had written over more than {MOST / 1e6:.0f} MB of what they remember"
+        if self.bytes > MOST or fills_device(stack.shape[1], stack):
+            most = (
+                "what they remember" if self.bytes <= MOST else f"more than {MOST / 1e6:.0f} MB of what they remember"
+            )
+            self.lost = f"its clients had written over {most}"
             self.rows.clear()
         else:
             self.rows.append((stack, at, rows.clone()))

@@ -59,8 +59,9 @@ def trained_later(form: Any, n: int, x: Vector) -> Each:
 def _asked(
     text: Text, state: Any, who: Sequence[int], clients: int, made: Any, number: int, *, looked_at: bool
 ) -> Running:
-    # A view would keep the rows of a block.
-    sums = Sums(who, Rows([], [x.new_empty(0, *x.shape[1:]) for x in tensors(made)]))
+    # A view would keep the rows of a block, and what is computed on demand would be computed.
+    none = [torch.empty(0, *x.shape[1:], dtype=x.dtype, device=x.device) for x in tensors(made)]
+    sums = Sums(who, Rows([], none))
     leaves = iter(range(len(sums.empty.made)))
 
     def deferred(x: Any) -> Any:
