@@ -54,7 +54,7 @@ def offers(*names: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize(("name", "h"), offers("fedadagrad", "fedadam", "fedyogi", "fedamsgrad", "fedams"))
+@pytest.mark.parametrize(("name", "h"), offers("fedadagrad", "fedadam", "fedamsgrad"))
 def test_servers_in_place_are_the_text(name: str, h: Any, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast_servers, "CHUNK", 7)
     run: Any = find(name).run

@@ -155,7 +155,7 @@ def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         simulate("scaffold", federation, plan=cohorts(2), eta_l=0.1, eta=1.0, client_state=tmp_path / "none")
 
 
-SERVERS = ["fedadagrad", "fedadam", "fedyogi", "fedamsgrad", "fedams"]
+SERVERS = ["fedadagrad", "fedadam", "fedamsgrad"]
 
 
 def served(name: str) -> Any:

@@ -1,9 +1,10 @@
 """Adaptive servers in place: each number of the state is read and written once, or once for each cache's worth.
 
-Bytes that a float32 coordinate must move: 28 for AdaGrad, Adam and Yogi (x, m, v both ways, Delta in), 36 for AMSGrad
-and FedAMS. As the rule is written, every operation makes a fresh vector: at d = 1e7 on one CPU core that moved 0.03 to
-0.04 of what a copy moves. In place, Adam is torch's fused kernel; AdaGrad and AMSGrad with eps inside the root, which
-it has outside, are one compiled pass (docs/benchmarks.md has what each moves).
+Bytes that a float32 coordinate must move: 28 for AdaGrad and Adam (x, m, v both ways, Delta in), 36 for AMSGrad. As
+the rule is written, every operation makes a fresh vector: at d = 1e7 on one CPU core that moved 0.03 to 0.04 of what a
+copy moves. In place, Adam is torch's fused kernel; AdaGrad and AMSGrad with eps inside the root, which it has outside,
+are one compiled pass (docs/benchmarks.md has what each moves). Other servers of large models are their texts, on one
+piece after another (:mod:`fedspec_torch.sums.pieces`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fedspec.algorithms import fedamsgrad as ams
 from fedspec.algorithms import fedopt
 from fedspec.algorithms.synchronous import aggregate
 from fedspec.plan import Inbox
-from fedspec.readings import AmsOption, BiasCorrection, Epsilon, SecondMoment
+from fedspec.readings import BiasCorrection, Epsilon, SecondMoment
 from fedspec.server.adagrad import Adaptive
 from fedspec.server.amsgrad import AmsGrad
 from fedspec_torch.arith import Vector
@@ -73,29 +74,6 @@ def amsgrad_(
             # The kernel has eps outside; at rate 0 it leaves x, and does the rest in one pass.
             fused(x, change, m, v, v_hat, lr=0, beta1=beta1, beta2=beta2, eps=1)
             x.addcdiv_(m, (v_hat + eps).sqrt_(), value=eta)
-    return replace(state, t=state.t + 1)
-
-
-def ams_(
-    state: AmsGrad, delta: Vector, *, eta: float, beta1: float, beta2: float, eps: float, option: AmsOption
-) -> AmsGrad:
-    """:func:`fedspec.server.amsgrad.ams`, written over the state."""
-    if option is AmsOption.TWO:
-        inside = Epsilon.INSIDE
-        return amsgrad_(state, delta, eta=eta, beta1=beta1, beta2=beta2, eps=eps, epsilon=inside)
-    for x, m, v, v_hat, change in chunks(state.x, state.m, state.v, state.v_hat, delta):
-        fused(x, change, m, v, v_hat, lr=0, beta1=beta1, beta2=beta2, eps=1)
-        x.addcdiv_(m, v_hat.clamp_min_(eps).sqrt(), value=eta)
-    return replace(state, t=state.t + 1)
-
-
-def yogi_(state: Adaptive, delta: Vector, *, eta: float, beta1: float, beta2: float, tau: float) -> Adaptive:
-    """:func:`fedspec.server.yogi.yogi`, written over the state."""
-    for x, m, v, change in chunks(state.x, state.m, state.v, delta):
-        m.lerp_(change, 1 - beta1)
-        square = change * change
-        v.addcmul_(square, torch.sub(v, square).sign_(), value=beta2 - 1)
-        x.addcdiv_(m, v.sqrt().add_(tau), value=eta)
     return replace(state, t=state.t + 1)
 
 
@@ -157,21 +135,6 @@ def fedamsgrad(h: Any, state: AmsGrad, messages: Inbox, begins: Begins = None) -
     return after, {"delta": delta}
 
 
-def fedyogi(h: Any, state: Adaptive, messages: Inbox, begins: Begins = None) -> tuple[Adaptive, dict[str, Any]]:
-    """:func:`fedspec.algorithms.fedopt.fedyogi` in place; other readings as they are written."""
-    if not _plain(h):
-        return fedopt.fedyogi(h, state, messages)
-    delta = _mean(h, state, messages, begins)
-    return yogi_(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, tau=h.tau), {"delta": delta}
-
-
-def fedams(h: Any, state: AmsGrad, messages: Inbox, begins: Begins = None) -> tuple[AmsGrad, dict[str, Any]]:
-    """:func:`fedspec.algorithms.fedamsgrad.fedams` in place."""
-    delta = _mean(h, state, messages, begins)
-    after = ams_(state, delta, eta=h.eta, beta1=h.beta1, beta2=h.beta2, eps=h.eps, option=h.option)
-    return after, {"delta": delta}
-
-
 def _mean(h: Any, state: Any, messages: Inbox, begins: Begins) -> Vector:
     delta: Vector = aggregate(messages, h.weights, state.x)
     if begins:
@@ -187,8 +150,6 @@ def _plain(h: Any) -> bool:
 IN_PLACE: dict[Any, Server] = {
     fedopt.fedadagrad: fedadagrad,
     fedopt.fedadam: fedadam,
-    fedopt.fedyogi: fedyogi,
     ams.fedamsgrad: fedamsgrad,
-    ams.fedams: fedams,
 }
 """Fast servers by function of the specification, for states that nobody else holds."""

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from fedspec.errors import PlanError
-from fedspec_torch.local.block_results import each_tensor
+from fedspec_torch.local.block_results import each_tensor, tensors
 from fedspec_torch.plan import neighbours
 from fedspec_torch.ranks.rows import Rows
 from fedspec_torch.ranks.sharded import is_copied
@@ -102,40 +102,18 @@ def remembered(state: Any, clients: int, folder: str | Path | None = None) -> An
 
 def may_be_written(state: Any, clients: int) -> bool:
     """True if a round may write to the rows of its clients before it is done, since all rows are kept."""
-    found: list[bool] = []
-
-    def look(tensor: Tensor) -> Tensor:
-        found.append(isinstance(tensor, InPlaceStack) or tensor.ndim != 2 or len(tensor) != clients)
-        return tensor
-
-    each_tensor(look, state)
-    return all(found)
+    return all(isinstance(x, InPlaceStack) or x.ndim != 2 or len(x) != clients for x in tensors(state))
 
 
 def is_written_over(state: Any) -> bool:
     """True if a state has rows that the next round writes over."""
-    found: list[bool] = []
-
-    def look(tensor: Tensor) -> Tensor:
-        found.append(isinstance(tensor, InPlaceStack) or (isinstance(tensor, Rows) and tensor.kept))
-        return tensor
-
-    each_tensor(look, state)
-    return any(found)
+    return any(isinstance(x, InPlaceStack) or (isinstance(x, Rows) and x.kept) for x in tensors(state))
 
 
 @contextmanager
 def undoable(state: Any) -> Iterator[UndoLog]:
     """While a round runs, what its clients' rows are that it writes over is kept."""
-    found: list[Any] = []
-
-    def look(tensor: Tensor) -> Tensor:
-        if isinstance(tensor, InPlaceStack | Rows):
-            found.append(tensor)
-        return tensor
-
-    each_tensor(look, state)
-    before = UndoLog()
+    found, before = [x for x in tensors(state) if isinstance(x, InPlaceStack | Rows)], UndoLog()
     for rows in found:
         rows.before = before
     try:

@@ -19,6 +19,7 @@ from fedspec.entry import Method, Program
 from fedspec.plan import Plan
 from fedspec.returned import keeping
 from fedspec.varying import begun, stepped
+from fedspec_torch.arith import fills_device
 from fedspec_torch.fast_paths.registry import RATES, TEXTS, UNDIVIDED, client_of, local_sgd
 from fedspec_torch.local.block_results import (
     Computed,
@@ -33,6 +34,7 @@ from fedspec_torch.ranks.sharded import Sharded, population, spread
 from fedspec_torch.ranks.shards import Shards
 from fedspec_torch.run.text_clients import Answer, Answering, Asking, HandedOver, Lent, Text, owned
 from fedspec_torch.sums.deferred import Rows, Sums
+from fedspec_torch.sums.pieces import in_pieces
 from fedspec_torch.sums.running import Running, kept_by
 
 
@@ -47,6 +49,7 @@ def run_round(
     shards: Shards | None = None,
     server: Callable[..., Any] | None = None,
     own: bool = False,
+    begins: Callable[[], None] | None = None,
 ) -> Trace:
     """The specification's round, its local training in a fast form where there is one.
 
@@ -60,6 +63,7 @@ def run_round(
         shards: how the clients are divided over ranks; None: they are not.
         server: what runs in place of the server's text once the changes are known, and may write over the state.
         own: whether nobody looks at what the round shows.
+        begins: called before the text writes over vectors of the state; None: it may not.
 
     Raises:
         PlanError: the plan names a client that does not exist, or a block holds no client.
@@ -94,8 +98,8 @@ def run_round(
         return trace.state, trace.values
 
     with population(clients, block, shards, ragged=bool(rate), client=client) as everyone:
-        asking, telling = partial(text, method.server), partial(text, server or method.server)
-        return Trace(*answered(asking, state, everyone, telling=telling, looked_at=not own))
+        asking, telling = partial(text, method.server), partial(text, server) if server else None
+        return Trace(*answered(asking, state, everyone, telling=telling, begins=begins, looked_at=not own))
 
 
 def run_step(
@@ -107,6 +111,7 @@ def run_step(
     block: int | None = None,
     shards: Shards | None = None,
     own: bool = False,
+    begins: Callable[[], None] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """The specification's step of an algorithm whose clients remember, adapt, talk to each other or arrive late.
 
@@ -120,6 +125,7 @@ def run_step(
         shards: how the clients are divided over ranks; None: they are not.
         own: whether rows that are written where they are may be written before the round is done, and nobody looks at
             what it shows: then no more than a block of it is held.
+        begins: called before the text writes over vectors of the state; None: it may not.
     """
     if len(events) == 1:
         h, event = begun(h, events[0])
@@ -139,7 +145,7 @@ def run_step(
         clients, block, shards, ragged=bool(client and not is_text), client=client, is_text=is_text
     ) as everyone:
         run = direct if step is not program.step or program.event == "exchange" else answered
-        state, values = run(text, state, everyone, remember=len(everyone), looked_at=not own)
+        state, values = run(text, state, everyone, remember=len(everyone), begins=begins, looked_at=not own)
         return spread(state, shards) if shards else state, values
 
 
@@ -150,6 +156,7 @@ def answered(
     *,
     telling: Text | None = None,
     remember: int = 0,
+    begins: Callable[[], None] | None = None,
     looked_at: bool,
 ) -> tuple[Any, Any]:
     """The state after a step and what it shows; whenever its text hands its clients over, they are trained.
@@ -160,8 +167,13 @@ def answered(
         clients: those that are trained.
         telling: what runs in place of the text once all is known; None: the text.
         remember: the number of rows of a stack that is what the clients remember; 0: they remember nothing.
+        begins: called before the text writes over vectors of the state; None: it may not.
         looked_at: whether anybody looks at what the text shows.
     """
+
+    def given(state: Any, told: Any) -> Any:
+        return text(state, Answering(clients, [], iter([lambda: told])))[0]
+
     answers: list[Answer] = []
     running: list[Running] = []
     # What a text makes of its clients' memory for what they do is not needed where a fast form does it.
@@ -170,6 +182,10 @@ def answered(
     while True:
         for sums in running:
             kept = sums.begin(state, remember)
+        alone = len(running) == len(answers) == 1 and not (telling or looked_at or isinstance(clients, Sharded))
+        after, shown = in_pieces(given, state, running[0], remember, begins) if alone else None, None
+        if after is not None:
+            break
         try:
             after, shown = (telling or text)(kept, Answering(clients, answers, iter([*answers])))
             break
@@ -206,9 +222,10 @@ def train(those: HandedOver, ask: Callable[[Any], Running | None]) -> tuple[Answ
     n = len(those.plan.participants)
     blocks = those.clients.blocks(those.client, those.plan, those.x)
     first = next(blocks)
-    if first[0] == [*range(n)]:
+    alone = first[0] == [*range(n)]
+    running = None if alone and not fills_device(those.x.numel(), those.x) else ask(first[1])
+    if alone and not running:
         return Lent(each_part(partial(_whole, n), first[1])), None
-    running = ask(first[1]) if len(first[0]) < n else None
     come = begun_with(first, blocks)
     # Held by nobody else, a block is gone once it was read.
     del first

@@ -25,7 +25,7 @@ from fedspec_torch import setup_time
 from fedspec_torch.arith import Vector
 from fedspec_torch.data.examples import Examples, without_number
 from fedspec_torch.fast_paths.registry import client_of
-from fedspec_torch.fast_paths.servers import IN_PLACE, Server
+from fedspec_torch.fast_paths.servers import IN_PLACE
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.fingerprints import fingerprint_of
 from fedspec_torch.federation.module_checks import check_mode
@@ -327,15 +327,13 @@ class Run:
         return *after(reading, moving.begun, moving.own, now, took, n), took
 
     def _after(self, clients: Training, events: tuple[Event, ...]) -> Any:
-        run = self.functions
+        run, more = self.functions, dict[str, Any](block=self.block, shards=self.shards, begins=self._begins)
         if isinstance(run, Method):
             (plan,) = events
             assert isinstance(plan, Plan)
-            # The first state shares the model that the federation began with.
             in_place = IN_PLACE.get(run.server) if self.history else None
-            server = self._told_of(in_place) if in_place else None
-            more: dict[str, Any] = {"block": self.block, "shards": self.shards, "server": server, "own": True}
-            return run_round(run, self.h, self.state, clients, plan, **more).state
+            more["server"] = wraps(in_place)(partial(in_place, begins=self._begins)) if in_place else None
+            return run_round(run, self.h, self.state, clients, plan, **more, own=True).state
         if run.event == "arrival":
             late, arrived = getattr(self.plan, "largest_delay", None), cast("tuple[Arrival, ...]", events)
             client = client_of(run, self.h, self.state)
@@ -344,20 +342,12 @@ class Run:
             with sharded.population(clients, self.block, self.shards, client=client) as everyone:
                 return late_updates.run(run, self.h, self.state, everyone, arrived, largest_delay=late, form=form)
         own = client_memory.may_be_written(self.state, len(self.federation))
-        state, _ = run_step(run, self.h, self.state, clients, *events, block=self.block, shards=self.shards, own=own)
+        state, _ = run_step(run, self.h, self.state, clients, *events, **more, own=own)
         return state
 
-    def _told_of(self, in_place: Server) -> Server:
-        """A server in place that lets the run know when it begins to write over the state."""
-
-        def begins() -> None:
-            self.broken = WRITING
-
-        @wraps(in_place)
-        def server(h: Any, state: Any, messages: Any) -> tuple[Any, dict[str, Any]]:
-            return in_place(h, state, messages, begins)
-
-        return server
+    def _begins(self) -> None:
+        """Note that a server begins to write over the state."""
+        self.broken = WRITING
 
     def sent(self, events: tuple[Event, ...]) -> int:
         """Number of floats sent in a round, by the formulas of the algorithm's row."""

@@ -103,9 +103,8 @@ def simulate(
     check_finite(h, federation.x0.dtype)
     by_round = plan.told(0, rounds, len(federation)) if isinstance(plan, Rated) else {}
     parts = shard_federation(federation, shards, block, (row.id, repr(h), rounds, test_every, repr(by_round)))
-    x = federation.x0
-    if "peers" in row.takes:
-        x = x.repeat(len(federation))
+    # Its own, which rounds write over.
+    x = federation.x0.repeat(len(federation) if "peers" in row.takes else 1)
     state = begun(row, h, x, federation.setup, federation, block, parts, client_state)
     more: dict[str, Any] = {"shards": parts, "usual": taken, "metrics": metrics, "told": told}
     return Run(row, h, federation, plan, state, rounds, block, test, test_every, **more)
