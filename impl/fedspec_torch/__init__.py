@@ -1,7 +1,7 @@
 """fedspec_torch: the rules of fedspec in torch, with a batch axis over the clients.
 
 * ``Federation``: a module, a loss and the clients' data as a population that any algorithm can train.
-* ``partition``: who has which examples of a data set.
+* ``partition``: who has which examples of a data set; ``read_leaf``, ``read_table``: of local files.
 * ``simulate``, ``resume``: a run of an algorithm of the catalogue, round by round; ``Run.save`` writes it to a file,
   ``Stop`` ends it early.
 * ``tune``: hyper-parameters chosen on data that are held out.
@@ -17,6 +17,7 @@ the round's number. Results have the dtype and the device of the inputs.
 """
 
 from fedspec_torch.data import partition
+from fedspec_torch.data.files import read_leaf, read_table
 from fedspec_torch.federation.federation import Federation, LossError, ModuleError
 from fedspec_torch.ranks.processes import RankError
 from fedspec_torch.refusals import DataError
@@ -52,6 +53,8 @@ __all__ = [
     "exchanges",
     "for_clients",
     "partition",
+    "read_leaf",
+    "read_table",
     "resume",
     "simulate",
     "tune",
