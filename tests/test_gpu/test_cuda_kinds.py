@@ -9,7 +9,7 @@ import pytest
 import torch
 from test_gpu.test_cuda import DEVICE, pytestmark  # noqa: F401
 from test_mirror import test_drawn, test_statistics
-from test_mirror.kinds import Kind
+from test_mirror.kinds import Kind, changed_by
 from test_mirror.loops import RATE, ROUNDS, STEPS, Plain, fedavg
 from test_mirror.test_kinds import KINDS, SAID
 from torch import Tensor
@@ -23,10 +23,10 @@ if DEVICE != "cpu" and not torch.cuda.is_available():
     pytest.skip(f"torch {torch.__version__} finds no CUDA device here", allow_module_level=True)
 
 
-def made_there(kind: Kind) -> tuple[torch.nn.Module, Any, list[tuple[Tensor, Tensor]]]:
+def made_there(kind: Kind) -> tuple[torch.nn.Module, Any, list[Any]]:
     """Module, loss and data on the device, with the numbers that they have on a CPU."""
     module, _, data = kind.made()
-    module, data = module.to(DEVICE), [(inputs.to(DEVICE), targets.to(DEVICE)) for inputs, targets in data]
+    module, data = module.to(DEVICE), [changed_by(lambda tensor: tensor.to(DEVICE), batch) for batch in data]
     own = kind.loss(module)
     return module, own.to(DEVICE) if isinstance(own, torch.nn.Module) else own, data
 

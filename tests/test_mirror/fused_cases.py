@@ -174,7 +174,7 @@ def _poisoned() -> Any:
     for target in (0, case.sizes[-1]):
         clients = federation.oracle(range(4))
         walk = clients.batches.walk  # type: ignore[attr-defined]
-        walk.targets[walk.starts[2]] = target
+        walk.leaves[-1][walk.starts[2]] = target
         (y,) = run_in_place(along(lambda k: 0.25), federation.x0.expand(4, -1), clients, 1)
     return y.numpy()
 

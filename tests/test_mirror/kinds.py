@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from types import MethodType
@@ -33,6 +33,8 @@ class Kind:
         inputs: draws inputs.
         targets: draws targets.
         refused: the reason for which it is refused in every way; empty: it trains.
+        batch: draws a client's examples, of any structure, in place of inputs and targets.
+        step: the loss of a module on such a batch, as a user writes it.
     """
 
     module: Callable[[], nn.Module]
@@ -40,11 +42,14 @@ class Kind:
     inputs: Draw = lambda n: torch.randn(n, 6)
     targets: Draw = lambda n: torch.randint(3, (n,))
     refused: str = ""
+    batch: Callable[[int], Any] | None = None
+    step: Callable[[Any, Any], Tensor] | None = None
 
-    def made(self) -> tuple[nn.Module, Any, list[tuple[Tensor, Tensor]]]:
+    def made(self) -> tuple[nn.Module, Any, list[Any]]:
         """Module, loss and data, in float64, the same at every call."""
         torch.manual_seed(11)
-        data = [(doubled(self.inputs(n)), doubled(self.targets(n))) for n in EXAMPLES]
+        draw = self.batch or (lambda n: (self.inputs(n), self.targets(n)))
+        data = [changed_by(doubled, draw(n)) for n in EXAMPLES]
         module = self.module()
         with torch.no_grad():
             # What has no shapes yet takes those of the data.
@@ -56,6 +61,19 @@ class Kind:
         return module, self.loss(module), data
 
 
+def changed_by(change: Callable[[Tensor], Tensor], batch: Any) -> Any:
+    """A batch with another tensor in the place of each."""
+    match batch:
+        case Tensor():
+            return change(batch)
+        case Mapping():
+            return type(batch)({name: changed_by(change, part) for name, part in batch.items()})  # type: ignore[call-arg]
+        case tuple() | list():
+            parts = [changed_by(change, part) for part in batch]
+            return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    return batch
+
+
 def doubled(tensor: Tensor) -> Tensor:
     """In float64, if it is in numbers that are no whole ones."""
     return tensor.double() if tensor.is_floating_point() else tensor
@@ -64,15 +82,15 @@ def doubled(tensor: Tensor) -> Tensor:
 class Around(nn.Module):
     """Parts, and a function of itself and the inputs."""
 
-    def __init__(self, call: Callable[[Any, Tensor], Tensor], **parts: Any) -> None:
+    def __init__(self, call: Callable[..., Any], **parts: Any) -> None:
         super().__init__()
         self.call = call
         for name, part in parts.items():
             setattr(self, name, part)
 
-    def forward(self, inputs: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor) -> Any:
         """Call the function."""
-        return self.call(self, inputs)
+        return self.call(self, *inputs)
 
 
 def number(*shape: int) -> nn.Parameter:

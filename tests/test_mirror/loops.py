@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from test_mirror.federations import played
-from test_mirror.kinds import Kind
+from test_mirror.kinds import EXAMPLES, Kind, changed_by
 from torch import Tensor
 
 from fedspec.catalogue import Algorithm
@@ -30,20 +30,22 @@ class Plain:
     def __init__(self, kind: Kind, steps: tuple[int, ...] = (STEPS,) * 3) -> None:
         self.steps = steps
         self.module, self.loss, self.data = kind.made()
+        self.kind = kind
         self.parameters = [p for p in self.module.parameters() if p.requires_grad]
         self.x = [p.detach().clone() for p in self.parameters]
         self.round = 0
 
     def gradient(self, x: list[Tensor], client: int, k: int) -> list[Tensor]:
         """Gradient of the loss of a client's minibatch k."""
-        inputs, targets = self.data[client]
-        rows = [(2 * k + e) % len(inputs) for e in (0, 1)]
+        rows = [(2 * k + e) % EXAMPLES[client] for e in (0, 1)]
+        batch = changed_by(lambda tensor: tensor[rows], self.data[client])
         for p, value in zip(self.parameters, x, strict=True):
             p.data.copy_(value)
             p.grad = None
         # Of what is drawn at random a plain loop is given the same.
         torch.manual_seed(seed_of(0, self.round, client, k))
-        self.loss(self.module(inputs[rows]), targets[rows]).backward()
+        step = self.kind.step or (lambda module, batch: self.loss(module(batch[0]), batch[1]))
+        step(self.module, batch).backward()  # type: ignore[no-untyped-call]
         return [torch.zeros_like(p) if p.grad is None else p.grad.to_dense() for p in self.parameters]
 
     def descended(self, x: list[Tensor], client: int) -> list[Tensor]:
@@ -55,18 +57,17 @@ class Plain:
 
 def fedavg(plain: Plain) -> Tensor:
     """Models weighed by how many examples each client has."""
-    sizes = [len(inputs) for inputs, _ in plain.data]
     x = plain.x
     for plain.round in range(ROUNDS):
         ends = zip(*(plain.descended(x, i) for i in range(3)), strict=True)
-        x = [sum(n / sum(sizes) * part for n, part in zip(sizes, parts, strict=True)) for parts in ends]
+        x = [sum(n / sum(EXAMPLES) * part for n, part in zip(EXAMPLES, parts, strict=True)) for parts in ends]
     return flat(x)
 
 
 def specified(plain: Plain, row: Algorithm, h: Any, plan: Any, rounds: int) -> Tensor:
     """Model after the specification's text, in NumPy, on these clients."""
     named = [(n, p.shape) for n, p in plain.module.named_parameters() if p.requires_grad]
-    setup, x = Setup(tuple(len(inputs) for inputs, _ in plain.data), dict(named)), flat(plain.x).numpy()
+    setup, x = Setup(EXAMPLES, dict(named)), flat(plain.x).numpy()
 
     def gradient(client: int, k: int, x: Any) -> Any:
         parts = torch.tensor(x).split([shape.numel() for _, shape in named])

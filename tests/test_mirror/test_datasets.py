@@ -206,7 +206,7 @@ def test_a_split_that_is_written_over_later_is_another_one() -> None:
     parts = [part.copy() for part in PARTS]
     fed = federation(WHOLE, parts=parts)
     parts[1][:] = 0
-    assert torch.equal(fed.pool.of([1])[0], PAIRS[1][0])
+    assert torch.equal(fed.pool.of([1])[0][0], PAIRS[1][0])
 
 
 def test_a_cache_is_read_once() -> None:
@@ -241,7 +241,7 @@ def test_types_are_those_that_torch_gives() -> None:
         (torch.ones(2, requires_grad=True), torch.ones(1, 2)),
     ]
     for given, want in cases:
-        _, targets, _ = federation([[(INPUTS[0], given)]]).pool.of([0])
+        (_, targets), _ = federation([[(INPUTS[0], given)]]).pool.of([0])
         assert targets.dtype == want.dtype and torch.equal(targets, want) and not targets.requires_grad
 
 
@@ -334,9 +334,9 @@ UNSTACKED: list[tuple[Any, str]] = [
     ((np.array(["a"]), 1), "has inputs that are ndarray.*give a tensor"),
     ((torch.eye(3).to_sparse(), 1), r"has inputs that are sparse_coo; .*\(to_dense, pad\)"),
     ((torch.ones(3, device="meta"), 1), "has inputs that are meta"),
-    ((INPUTS[0], 1, 2), r"is tuple of 3; give a pair \(inputs, target\)"),
-    (INPUTS[0], r"is Tensor; give a pair"),
-    ({"pixels": INPUTS[0], "label": 1}, r"is a dict of pixels, label; say .* keys=\('pixels', 'label'\)"),
+    ((INPUTS[0], 1, 2), r"is tuple \(\[0\], \[1\], \[2\]\); give a tuple \(inputs, targets\)"),
+    (INPUTS[0], r"is Tensor; give a tuple \(inputs, targets\)"),
+    ({"pixels": INPUTS[0], "label": 1}, r"is dict \(pixels, label\); give a tuple"),
 ]
 
 
@@ -356,7 +356,7 @@ def test_the_first_examples_are_looked_at_when_the_federation_is_made() -> None:
 REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
     ({"data": [WHOLE, Stream()]}, ShapeError, "client 1 is Stream, whose examples have no numbers.*map-style"),
     ({"data": [WHOLE, Counted()]}, ShapeError, "client 1 is Counted, whose examples have no numbers"),
-    ({"data": [WHOLE, DataLoader(WHOLE)]}, ShapeError, "client 1 is DataLoader, whose examples have no numbers"),
+    ({"data": [WHOLE, DataLoader(Stream())]}, ShapeError, "client 1 is Stream, whose examples have no numbers"),
     ({"data": [WHOLE, iter([])]}, ShapeError, "client 1 is list_iterator, whose examples have no numbers"),
     ({"data": Stream()}, ShapeError, "data is Stream, whose examples have no numbers"),
     ({"data": Stream(), "parts": PARTS}, ShapeError, "data is Stream, whose examples have no numbers"),
@@ -368,8 +368,8 @@ REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
     ({"data": table()}, ShapeError, "data: got one Table; say who has which examples, parts="),
     ({"data": {"train": WHOLE}}, ShapeError, "data: got dict of 'train'; give one of them"),
     ({"data": {"train": WHOLE}, "parts": PARTS}, ShapeError, "data: got dict of 'train'; give one of them"),
-    ({"data": DataLoader(WHOLE)}, ShapeError, "data is DataLoader, whose examples have no numbers"),
-    ({"data": table(), "parts": PARTS}, ShapeError, r"client 0, example 3 is a dict of name, label, pixels; say"),
+    ({"data": DataLoader(WHOLE)}, ShapeError, "data: got one DataLoader; say who has which examples, parts="),
+    ({"data": table(), "parts": PARTS}, ShapeError, r"client 0, example 3 has name that are str; .*leave name out"),
     (
         {"data": table(), "parts": PARTS, "keys": ("image", "label")},
         ShapeError,
@@ -406,7 +406,7 @@ REFUSED: list[tuple[dict[str, Any], type[FedspecError], str]] = [
 
 def test_examples_may_be_shared_on_purpose_and_drawn_with_replacement() -> None:
     shared = federation([Subset(WHOLE, part) for part in ([7, 1], [2], [5, 7])])
-    assert torch.equal(shared.pool.of([0])[0][0], INPUTS[7]) and torch.equal(shared.pool.of([2])[0][1], INPUTS[7])
+    assert torch.equal(shared.pool.of([0])[0][0][0], INPUTS[7]) and torch.equal(shared.pool.of([2])[0][0][1], INPUTS[7])
     assert federation(WHOLE, parts=[[7, 7, 1], [2]]).pool.examples == (3, 1)
 
 

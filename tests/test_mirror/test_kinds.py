@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+from test_mirror.batch_kinds import BATCHES
 from test_mirror.kinds import LAYERS, LOSSES, TRAPS
 from test_mirror.loops import RATE, ROUNDS, STEPS, Plain, fedavg, specified
 from torch import Tensor
@@ -24,7 +25,7 @@ from fedspec_torch.refusals import Reason
 
 pytestmark = pytest.mark.table(1)
 
-KINDS = LAYERS | LOSSES | TRAPS
+KINDS = LAYERS | LOSSES | TRAPS | BATCHES
 SERVED: dict[str, Any] = {"eta_l": RATE, "eta": 0.5}
 UPHILL: dict[str, Any] = {**SERVED, "radius": 0.5, "eps": 0.125}
 NUMBERS: dict[str, dict[str, Any]] = {

@@ -185,7 +185,7 @@ def sure(seed: int, least: float) -> Look:
         inputs = pool[(first - second - least).abs() < 1][:32].view(2, 16, 64)
         targets = module(inputs).argmax(-1)
     network = Network(module, F.cross_entropy, None)
-    return Look.at(network, network.vector().expand(2, -1).clone(), Minibatch(inputs, targets), seed)
+    return Look.at(network, network.vector().expand(2, -1).clone(), Minibatch((inputs, targets)), seed)
 
 
 @pytest.mark.parametrize("way", ["compiled", "layered"])

@@ -39,6 +39,12 @@ def test_the_python_about_datasets_runs(
     assert (tmp_path / "split.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_python_about_batches_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(BLOCKS[2], str(PAGE), "exec"), {})
+    rounds = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert len(rounds) == 60 and float(rounds[-1][2]) > max(0.8, float(rounds[0][2]))
+
+
 @pytest.mark.slow
 def test_the_python_about_tuning_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

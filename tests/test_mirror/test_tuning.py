@@ -125,7 +125,7 @@ def numbers_of(federation: Federation) -> list[list[int]]:
     return [
         inputs[int(s[0]) : int(s[0]) + n, 0].int().tolist()
         for i, n in enumerate(federation.pool.examples)
-        for inputs, _, s in [federation.pool.of([i])]
+        for (inputs, _), s in [federation.pool.of([i])]
     ]
 
 

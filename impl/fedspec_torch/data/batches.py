@@ -29,16 +29,14 @@ class Walk:
 
     Attributes:
         sizes: [n] of the minibatches.
-        inputs: [T, ...] those of these clients, maybe among others'.
-        targets: [T, ...].
+        leaves: [T, ...] the tensors of these clients' examples, maybe among others'.
         starts: [n] the row of each client's first example.
         counts: [n] the sample sizes n_i.
         order: [n, largest n_i] every client's order; None: that in which the examples lie.
     """
 
     sizes: Array
-    inputs: Tensor
-    targets: Tensor
+    leaves: Examples
     starts: Array
     counts: Array
     order: Tensor | None
@@ -50,7 +48,7 @@ class Walk:
 
     def rows(self, steps: int) -> Tensor:
         """[K, n, b] which rows make the minibatches of the first K steps, where all of them have one size."""
-        where, size = self.inputs.device, int(self.sizes[0])
+        where, size = self.leaves[0].device, int(self.sizes[0])
         starts, counts = (torch.from_numpy(part).to(where)[:, None] for part in (self.starts, self.counts))
         places = (torch.arange(steps * size, device=where).view(steps, 1, size)) % counts
         order = self.order
@@ -63,11 +61,10 @@ class Walk:
         start, count, size = map(int, self.table[i])
         place = k * size % count
         if self.order is None and place + size <= count:
-            rows: Any = slice(start + place, start + place + size)
-            return self.inputs[rows], self.targets[rows]
-        places = torch.arange(place, place + size, device=self.inputs.device) % count
+            return tuple(part[start + place : start + place + size] for part in self.leaves)
+        places = torch.arange(place, place + size, device=self.leaves[0].device) % count
         which = start + (places if self.order is None else self.order[i, places])
-        return self.inputs.index_select(0, which), self.targets.index_select(0, which)
+        return tuple(part.index_select(0, which) for part in self.leaves)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +93,8 @@ class Batches:
         check_clients("batches", self.clients, len(self.pool.examples))
 
     @cached_property
-    def _found(self) -> tuple[Tensor, Tensor, Array]:
+    def found(self) -> tuple[Examples, Array]:
+        """Tensors that hold the examples, and where each client's begin."""
         return self.pool.of(self.clients)
 
     @cached_property
@@ -124,49 +122,48 @@ class Batches:
     @cached_property
     def ignores(self) -> bool:
         """True if cross-entropy ignores an example of these clients, or of any client in memory."""
-        return self.pool.ignores if isinstance(self.pool, Held) else has_ignored(self._found[1])
+        return self.pool.ignores if isinstance(self.pool, Held) else has_ignored(self.found[0][-1])
 
     def first(self, n: int) -> Batches:
         """Minibatches of the first n clients alone; draws for all clients are kept."""
         if n == len(self.clients):
             return self
         # What is known of all of them is known of some: nothing is checked or looked up again.
-        some, (inputs, targets, starts), seen = copy(self), self._found, self._in_order
+        some, (leaves, starts), seen = copy(self), self.found, self._in_order
         vars(some).update(
             clients=self.clients[:n],
             counts=self.counts[:n],
             sizes=self.sizes[:n],
-            _found=(inputs, targets, starts[:n]),
+            found=(leaves, starts[:n]),
             _order=self._order[:n],
-            _in_order=seen and (seen[0][:n], seen[1][:n]),
+            _in_order=seen and tuple(part[:n] for part in seen),
             _numbers=self._numbers[:n],
             ignores=self.ignores,
         )
         return some
 
     @cached_property
-    def _in_order(self) -> tuple[Tensor, Tensor] | None:
-        """[n, n_i, ...] inputs and targets, seen where they are: of neighbours with equally many, in their order."""
-        n, (inputs, targets, starts) = int(self.counts[0]), self._found
+    def _in_order(self) -> Examples | None:
+        """[n, n_i, ...] the tensors, seen where they are: of neighbours with equally many, in their order."""
+        n, (leaves, starts) = int(self.counts[0]), self.found
         if (self.shuffled and (self.sizes != n).any()) or (np.diff(starts) != n).any() or (self.counts != n).any():
             return None
         every = slice(int(starts[0]), int(starts[0]) + n * len(starts))
-        x, y = (part[every].reshape(len(starts), n, *part.shape[1:]) for part in (inputs, targets))
-        return x, y
+        return tuple(part[every].reshape(len(starts), n, *part.shape[1:]) for part in leaves)
 
     def all_at(self, k: int, size: int) -> Minibatch:
         """The batches of step k of all these clients, who have that batch size; without a copy where they allow it."""
         if self._in_order is None or (first := k * size % int(self.counts[0])) + size > self.counts[0]:
-            return self._of_even_pool(k, size) or Minibatch(*self.at(k, np.arange(len(self.clients)), size))
-        return Minibatch(*(part[:, first : first + size] for part in self._in_order))
+            return self._of_even_pool(k, size) or Minibatch(self.at(k, np.arange(len(self.clients)), size))
+        return Minibatch(tuple(part[:, first : first + size] for part in self._in_order))
 
     @cached_property
     def walk(self) -> Walk:
         """Order in which these clients walk through their examples."""
-        inputs, targets, starts = self._found
+        leaves, starts = self.found
         in_order = not self.shuffled or bool((self.sizes == self.counts).all())
-        order = None if in_order else torch.from_numpy(self._order.astype(np.int32)).to(inputs.device)
-        return Walk(self.sizes, inputs, targets, starts, self.counts, order)
+        order = None if in_order else torch.from_numpy(self._order.astype(np.int32)).to(leaves[0].device)
+        return Walk(self.sizes, leaves, starts, self.counts, order)
 
     def _of_even_pool(self, k: int, size: int) -> Minibatch | None:
         """Copy whole batches at once, if all clients have equally many examples, a multiple of a batch."""
@@ -181,28 +178,27 @@ class Batches:
         for (table, shape), memory in zip(tables, self.memory, strict=False):
             out = memory.resize_(len(at), table.shape[1])
             some.append(torch.index_select(table, 0, at, out=out).view(-1, *shape))
-        return Minibatch(*some)
+        return Minibatch(tuple(some))
 
     def _tables(self, size: int) -> list[tuple[Tensor, torch.Size]]:
-        """Inputs and targets: a row for each batch, which is copied at once, twice as fast; and its shape."""
+        """Each tensor: a row for each batch, which is copied at once, twice as fast; and its shape."""
         if size not in self._known:
-            parts = [part.view(-1, size, *part.shape[1:]) for part in self._found[:2]]
+            parts = [part.view(-1, size, *part.shape[1:]) for part in self.found[0]]
             self._known[size] = [(part.flatten(1), part.shape[1:]) for part in parts]
         return self._known[size]
 
     @cached_property
     def _numbers(self) -> Tensor:
-        return torch.tensor(self.clients, device=self._found[0].device)
+        return torch.tensor(self.clients, device=self.found[0][0].device)
 
     def at(self, k: int, rows: Array, size: int) -> Examples:
         """The batches [rows, size, ...] of step k for the clients in these rows, all of that batch size."""
-        inputs, targets, starts = self._found
+        leaves, starts = self.found
         places = (k * size + np.arange(size))[None] % self.counts[rows, None]
         which = starts[rows, None] + np.take_along_axis(self._order[rows], places, 1)
-        at = torch.from_numpy(which.reshape(-1)).to(inputs.device)
+        at = torch.from_numpy(which.reshape(-1)).to(leaves[0].device)
         # Several times as fast as indexing by a table.
-        x, y = (part.index_select(0, at).reshape(len(rows), size, *part.shape[1:]) for part in (inputs, targets))
-        return x, y
+        return tuple(part.index_select(0, at).reshape(len(rows), size, *part.shape[1:]) for part in leaves)
 
 
 def mixed(*words: Any) -> Array:

@@ -12,20 +12,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
+from torch.utils.data import DataLoader, Dataset
 
-from fedspec.errors import ShapeError
+from fedspec.errors import PlanError, ShapeError
 from fedspec_torch.data.examples import Examples, equal_or_nan, kind_of
+from fedspec_torch.data.structures import Structure, flattened, plain
 from fedspec_torch.refusals import DataError
 
-PARTS = ("inputs", "targets")
 LOOKS = 8
 """Most clients of which an example is read when a federation is made."""
+
+
+@dataclass(frozen=True, eq=False)
+class Collated(Dataset[Any]):
+    """The examples of a DataLoader's Dataset, each as the DataLoader's ``collate_fn`` makes a batch of it alone."""
+
+    loader: DataLoader[Any]
+
+    def __len__(self) -> int:
+        return len(self.loader.dataset)  # type: ignore[arg-type]
+
+    def __getitem__(self, at: int) -> Any:
+        batch = plain(self.loader.collate_fn([self.loader.dataset[at]]))
+        return tree_map_only(Tensor, lambda part: part[0] if part.ndim else part, batch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,51 +64,61 @@ class Reader:
         return tuple(map(len, self.parts))
 
     @cached_property
-    def like(self) -> Examples:
-        """The first example of client 0, of which shape and type are read: all others have them too."""
-        return self.example(0, int(self.parts[0][0]))
+    def batch_size(self) -> int | None:
+        """Size of the minibatches of DataLoaders, which is one; None: there are none."""
+        sizes = {source.loader.batch_size for source in self.sources if isinstance(source, Collated)}
+        if len(sizes) > 1:
+            raise PlanError(f"batch_size: DataLoaders have several, {sizes}; give one, Federation(..., batch_size=...)")
+        return next(iter(sizes), None)
+
+    @cached_property
+    def _first(self) -> tuple[Examples, Structure]:
+        return self._read(0, int(self.parts[0][0]))
+
+    @property
+    def structure(self) -> Structure:
+        """Structure of the first example of client 0, which all others have too."""
+        return self._first[1]
 
     def look(self) -> None:
         """Refuse what shows in the first examples of some clients, each read twice.
 
         Raises:
-            ShapeError: one is no pair of tensors, or differs in shape or type.
+            ShapeError: one has an entry that is no tensor, or differs in structure, shape or type.
             DataError: one is another when it is read again.
         """
         count = len(self.parts)
         for i in range(0, count, -(-count // LOOKS)):
             at = int(self.parts[i][0])
-            inputs, targets = self._fitting(i, at)
-            self._check_again(i, at, (inputs.clone(), targets.clone()))
+            self._check_again(i, at, tuple(part.clone() for part in self._fitting(i, at)))
 
-    def __call__(self, i: int) -> Examples:
-        """Inputs [n_i, ...] and targets [n_i, ...] of a client.
+    def __call__(self, i: int) -> Any:
+        """Batch of all examples of a client.
 
         Raises:
-            ShapeError: an example is no pair of tensors, or differs in shape or type from the first of all.
+            ShapeError: an example differs in structure, shape or type from the first of all.
             DataError: one of them is another when it is read again.
         """
         numbers = [int(at) for at in self.parts[i]]
-        inputs, targets = (part.new_empty((len(numbers), *part.shape)) for part in self.like)
-        for at, *rows in zip(numbers, inputs.unbind(), targets.unbind(), strict=True):
+        leaves = tuple(part.new_empty((len(numbers), *part.shape)) for part in self._first[0])
+        for at, *rows in zip(numbers, *leaves, strict=True):
             # A Dataset may read every example into the same memory: each is copied before the next is asked for.
             for row, part in zip(rows, self._fitting(i, at), strict=True):
                 row.copy_(part)
         k = i % len(numbers)
-        self._check_again(i, numbers[k], (inputs[k], targets[k]))
-        return inputs, targets
+        self._check_again(i, numbers[k], tuple(part[k] for part in leaves))
+        return self.structure.tree(leaves)
 
     def ends(self, i: int) -> Examples:
         """The first and the last example of a client."""
-        pairs = [[part.clone() for part in self._fitting(i, int(self.parts[i][at]))] for at in (0, -1)]
-        inputs, targets = (torch.stack(part) for part in zip(*pairs, strict=True))
-        return inputs, targets
+        both = [[part.clone() for part in self._fitting(i, int(self.parts[i][at]))] for at in (0, -1)]
+        return tuple(map(torch.stack, zip(*both, strict=True)))
 
-    def example(self, i: int, at: int) -> Examples:
-        """Inputs and target of one example, maybe in memory that the next one is read into.
+    def _read(self, i: int, at: int, like: Structure | None = None) -> tuple[Examples, Structure]:
+        """Tensors of one example, maybe in memory that the next one is read into.
 
         Raises:
-            ShapeError: it is no pair of tensors.
+            ShapeError: it has an entry that is no tensor.
         """
         where = f"client {i}, example {at}"
         try:
@@ -101,41 +127,33 @@ class Reader:
             # It stays what it is: a file that cannot be read now may be read later.
             error.add_note(f"data: while {where} was read")
             raise
-        if isinstance(found, Mapping):
-            found = self._named(where, found)
-        elif self.keys is not None:
-            raise ShapeError(f"data: {where} is {type(found).__name__}; keys={self.keys} are for dicts, leave them out")
-        if not isinstance(found, tuple | list) or len(found) != 2:
-            got = type(found).__name__ + (f" of {len(found)}" if isinstance(found, tuple | list) else "")
-            raise ShapeError(f"data: {where} is {got}; give a pair (inputs, target) for each example")
-        inputs, targets = (_tensor(where, what, part) for what, part in zip(PARTS, found, strict=True))
-        return inputs, targets
+        if self.keys is not None:
+            found = self._named(where, self.keys, found)
+        return flattened(f"data: {where}", found, like, partial(_tensor, where))
 
-    def _named(self, where: str, found: Mapping[Any, Any]) -> tuple[Any, Any]:
-        there = ", ".join(map(str, found))
-        if self.keys is None:
-            raise ShapeError(
-                f"data: {where} is a dict of {there}; say which are inputs and target, as in "
-                f"keys={tuple(map(str, found))[:2]}"
-            )
-        for key in self.keys:
+    def _named(self, where: str, keys: tuple[str, str], found: Any) -> tuple[Any, Any]:
+        if not isinstance(found, Mapping):
+            raise ShapeError(f"data: {where} is {type(found).__name__}; keys={keys} are for dicts, leave them out")
+        for key in keys:
             if key not in found:
+                there = ", ".join(map(str, found))
                 raise ShapeError(f"data: {where} has no {key!r}; it has {there}, of which keys= names two")
-        return found[self.keys[0]], found[self.keys[1]]
+        return found[keys[0]], found[keys[1]]
 
     def _fitting(self, i: int, at: int) -> Examples:
-        pair = self.example(i, at)
-        for what, part, other in zip(PARTS, pair, self.like, strict=True):
+        leaves, _ = self._read(i, at, self.structure)
+        for what, part, other in zip(self.structure.tensors, leaves, self._first[0], strict=True):
             if part.shape != other.shape or part.dtype != other.dtype:
                 raise ShapeError(
                     f"data: client {i}, example {at} has {what} {tuple(part.shape)} {part.dtype}, the first of "
                     f"client 0 {tuple(other.shape)} {other.dtype}; all examples have one shape and type "
-                    f"(pad, resize or convert them)"
+                    f"(pad, resize or convert them; a collate_fn pads to one length, not to the longest of a batch)"
                 )
-        return pair
+        return leaves
 
     def _check_again(self, i: int, at: int, had: Examples) -> None:
-        for what, one, other in zip(PARTS, had, self.example(i, at), strict=True):
+        has, _ = self._read(i, at, self.structure)
+        for what, one, other in zip(self.structure.tensors, had, has, strict=True):
             if not equal_or_nan(one, other):
                 raise DataError(
                     f"data: client {i}, example {at} has other {what} when it is read again, as random augmentation "
@@ -145,7 +163,7 @@ class Reader:
 
 
 def _tensor(where: str, what: str, value: Any) -> Tensor:
-    """Convert an entry of a Dataset to a tensor of torch.tensor's type."""
+    """Convert an entry of a Dataset to a tensor of torch.tensor's type; lists of numbers are one tensor."""
     try:
         if isinstance(value, Tensor):
             if kind := kind_of(value):
@@ -167,5 +185,5 @@ def _tensor(where: str, what: str, value: Any) -> Tensor:
         why = ""
     raise ShapeError(
         f"data: {where} has {what} that are {type(value).__name__}{why}; give a tensor, an array or numbers of one "
-        f"shape, made by a transform say"
+        f"shape, made by a transform or a tokenizer say, or leave {what} out"
     )

@@ -14,13 +14,14 @@ from torch import Tensor
 from fedspec.arith import Array
 from fedspec.errors import PlanError, ShapeError
 from fedspec_torch.arith import check_whole
+from fedspec_torch.data.structures import Structure, flattened
 from fedspec_torch.refusals import DataError
 
 IGNORED = -100
 """The class of an example that cross-entropy leaves out where nobody says otherwise."""
 
-Examples: TypeAlias = tuple[Tensor, Tensor]
-"""Inputs [n_i, ...] and targets [n_i, ...] of one client."""
+Examples: TypeAlias = tuple[Tensor, ...]
+"""Tensors [n_i, ...] of one client, or of a minibatch, in the order of their structure: inputs and targets, say."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,30 +29,28 @@ class Minibatch:
     """The minibatches of n clients, of b examples each, and what a call of the module depends on or moves beside them.
 
     Attributes:
-        inputs: [n, b, ...].
-        targets: [n, b, ...].
+        leaves: [n, b, ...] each tensor.
         seeds: [n] of what is drawn; empty: nothing is.
         statistics: [n, b'] running statistics before the call, over which those after it are written; None: there are
             none, or nobody wants them.
     """
 
-    inputs: Tensor
-    targets: Tensor
+    leaves: Examples
     seeds: Sequence[int] = field(default=(), kw_only=True)
     statistics: Tensor | None = field(default=None, kw_only=True)
 
     def alone(self, j: int) -> Minibatch:
         """Minibatch of a single client, as a view."""
         moved = None if self.statistics is None else self.statistics[j : j + 1].clone()
-        pair = (part[j : j + 1] for part in (self.inputs, self.targets))
-        return Minibatch(*pair, seeds=self.seeds[j : j + 1], statistics=moved)
+        own = tuple(part[j : j + 1] for part in self.leaves)
+        return Minibatch(own, seeds=self.seeds[j : j + 1], statistics=moved)
 
     def copied(self, rows: Sequence[int]) -> Minibatch:
         """Minibatches of some clients, copied."""
-        own = [part[rows].clone() for part in (self.inputs, self.targets)]
+        own = tuple(part[rows].clone() for part in self.leaves)
         moved = None if self.statistics is None else self.statistics[rows].clone()
         seeds = [self.seeds[r] for r in rows] if self.seeds else ()
-        return Minibatch(*own, seeds=seeds, statistics=moved)
+        return Minibatch(own, seeds=seeds, statistics=moved)
 
 
 class Pool(Protocol):
@@ -62,8 +61,13 @@ class Pool(Protocol):
         """n_i of every client."""
         ...
 
-    def of(self, clients: Sequence[int]) -> tuple[Tensor, Tensor, Array]:
-        """Inputs and targets of some clients one below the other, maybe among others', and where each one's begin."""
+    @property
+    def structure(self) -> Structure | None:
+        """Structure of every client's examples; None: no client was read yet."""
+        ...
+
+    def of(self, clients: Sequence[int]) -> tuple[Examples, Array]:
+        """Tensors of some clients one below the other, maybe among others', and where each one's begin."""
         ...
 
 
@@ -72,22 +76,34 @@ class Held:
     """The examples of all clients in memory.
 
     Raises:
-        ShapeError: inputs and targets of a client differ in number, a client has none, or two clients' examples differ
-            in shape or type.
+        ShapeError: the tensors of a client differ in number, a client has none, or two clients' examples differ in
+            structure, shape or type.
     """
 
-    data: Sequence[Examples]
+    data: Sequence[Any]
 
     def __post_init__(self) -> None:
         if not self.data:
             raise ShapeError("data: no client; give one pair (inputs, targets) for each")
-        for i, pair in enumerate(self.data):
-            check_examples(i, pair, like=self.data[0])
+        _ = self.leaves
+
+    @cached_property
+    def structure(self) -> Structure:
+        """Structure of every client's examples."""
+        return flattened("data: client 0", self.data[0])[1]
+
+    @cached_property
+    def leaves(self) -> list[Examples]:
+        """Tensors of every client."""
+        found: list[Examples] = []
+        for i, batch in enumerate(self.data):
+            found.append(checked_examples(f"data: client {i}", batch, self.structure, found)[0])
+        return found
 
     @cached_property
     def examples(self) -> tuple[int, ...]:
         """n_i of every client."""
-        return tuple(len(inputs) for inputs, _ in self.data)
+        return tuple(len(leaves[0]) for leaves in self.leaves)
 
     @cached_property
     def is_even(self) -> bool:
@@ -97,61 +113,61 @@ class Held:
     @cached_property
     def ignores(self) -> bool:
         """True if cross-entropy ignores an example of a client."""
-        return has_ignored(self._joined[1])
+        return has_ignored(self._joined[0][-1])
 
     @cached_property
-    def _joined(self) -> tuple[Tensor, Tensor, Array]:
-        inputs, targets = (torch.cat([pair[j].detach() for pair in self.data]) for j in (0, 1))
-        return inputs, targets, np.cumsum([0, *self.examples[:-1]])
+    def _joined(self) -> tuple[Examples, Array]:
+        leaves = tuple(torch.cat([part.detach() for part in parts]) for parts in zip(*self.leaves, strict=True))
+        return leaves, np.cumsum([0, *self.examples[:-1]])
 
-    def of(self, clients: Sequence[int]) -> tuple[Tensor, Tensor, Array]:
+    def of(self, clients: Sequence[int]) -> tuple[Examples, Array]:
         """All examples, and the first index of each of these clients."""
-        inputs, targets, starts = self._joined
-        return inputs, targets, starts[list(clients)]
+        leaves, starts = self._joined
+        return leaves, starts[list(clients)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class GeneratedPool:
     """Examples that a function makes or reads when a client takes part; nothing is kept.
 
     Attributes:
-        make: inputs and targets of a client, from its number.
+        make: the batch of all examples of a client, from its number.
         examples: n_i of every client.
         device: where they are needed.
         source: what they come from, in words.
+        structure: of the batches, when one is known.
     """
 
-    make: Callable[[int], Examples]
+    make: Callable[[int], Any]
     examples: Sequence[int]
     device: torch.device
     source: str = "the function"
+    structure: Structure | None = None
 
-    def of(self, clients: Sequence[int]) -> tuple[Tensor, Tensor, Array]:
+    def of(self, clients: Sequence[int]) -> tuple[Examples, Array]:
         """The examples of these clients, and where those of each begin.
 
         Raises:
             ShapeError: they do not fit together, or a client has other than it was said to have.
         """
         starts = np.cumsum([0, *(self.examples[i] for i in clients)])
-        joined: list[Tensor] = []
+        joined: Examples = ()
         for i, start in zip(clients, starts, strict=False):
-            pair = self.make(i)
-            check_examples(i, pair, like=joined or pair)
-            if len(pair[0]) != self.examples[i]:
-                raise ShapeError(f"data: client {i} has {len(pair[0])} examples, not {self.examples[i]} as was said")
-            joined = joined or [part.detach().new_empty((int(starts[-1]), *part.shape[1:])) for part in pair]
+            leaves, self.structure = checked_examples(f"data: client {i}", self.make(i), self.structure, [joined])
+            if len(leaves[0]) != self.examples[i]:
+                raise ShapeError(f"data: client {i} has {len(leaves[0])} examples, not {self.examples[i]} as was said")
+            joined = joined or tuple(part.detach().new_empty((int(starts[-1]), *part.shape[1:])) for part in leaves)
             # Copied before the next is asked for: a function may read every client into the same memory.
-            for whole, part in zip(joined, pair, strict=True):
+            for whole, part in zip(joined, leaves, strict=True):
                 whole[start : start + len(part)] = part.detach()
-        inputs, targets = (whole.to(self.device) for whole in joined)
-        return inputs, targets, starts[:-1]
+        return tuple(whole.to(self.device) for whole in joined), starts[:-1]
 
 
 def examples_of(pool: Pool, i: int) -> Examples:
     """All examples of a client."""
-    inputs, targets, starts = pool.of([i])
+    leaves, starts = pool.of([i])
     rows = slice(int(starts[0]), int(starts[0]) + pool.examples[i])
-    return inputs[rows], targets[rows]
+    return tuple(part[rows] for part in leaves)
 
 
 def equal_or_nan(one: Tensor, other: Tensor) -> bool:
@@ -159,13 +175,13 @@ def equal_or_nan(one: Tensor, other: Tensor) -> bool:
     return torch.equal(one, other) or torch.equal(one.nan_to_num(), other.nan_to_num())
 
 
-def check_again(i: int, had: Sequence[Tensor], has: Sequence[Tensor], source: str) -> None:
+def check_again(i: int, names: Sequence[str], had: Examples, has: Examples, source: str) -> None:
     """Refuse what gives a client others when it is asked again: no run could be repeated or resumed.
 
     Raises:
         DataError: with the client's number.
     """
-    for what, one, other in zip(("inputs", "targets"), had, has, strict=True):
+    for what, one, other in zip(names, had, has, strict=True):
         if not equal_or_nan(one, other):
             raise DataError(
                 f"data: client {i} has other {what} when {source} is asked again in the same round; make them from "
@@ -182,8 +198,7 @@ def without_number(pool: Pool, who: Sequence[int]) -> str:
     """Name clients with examples that are not finite; of clients out of memory, look at these alone."""
     found: list[str] = []
     for i in range(len(pool.examples)) if isinstance(pool, Held) else who:
-        inputs, targets = examples_of(pool, i)
-        clean = finite(inputs) & finite(targets)
+        clean = torch.stack([finite(part) for part in examples_of(pool, i)]).all(0)
         if not bool(clean.all()):
             k, parts = int((~clean).nonzero()[0]), getattr(getattr(pool, "make", None), "parts", None)
             found.append(f"{i} (first its number {int(parts[i][k]) if parts else k})")
@@ -219,34 +234,32 @@ def check_counts(examples: Any) -> None:
             check_whole(f"examples[{i}]", count, "leave out clients that have none")
 
 
-def check_examples(i: int, pair: Any, like: Any) -> None:
-    """Refuse what is no pair of equally many inputs and targets, is empty, or differs in shape from another client's.
+def checked_examples(
+    who: str, batch: Any, like: Structure | None, others: Sequence[Examples] = ()
+) -> tuple[Examples, Structure]:
+    """Tensors of a batch and its structure, which are those of others, the first of which are compared.
 
     Raises:
-        ShapeError: with the client's number.
+        ShapeError: they differ in number, shape or type, or there is no example; with the owner, as a message begins.
     """
-    if not (isinstance(pair, tuple) and len(pair) == 2 and all(isinstance(part, Tensor) for part in pair)):
-        got = type(pair).__name__
-        if isinstance(pair, tuple | list):
-            got += f" of {', '.join(type(part).__name__ for part in pair)}"
-        raise ShapeError(f"data: client {i} is {got}; give a tuple (inputs, targets) of two tensors")
-    inputs, targets = pair
-    for what, part in (("inputs", inputs), ("targets", targets)):
+    leaves, structure = flattened(who, batch, like)
+    names = structure.tensors
+    for what, part in zip(names, leaves, strict=True):
         if kind := kind_of(part):
             raise ShapeError(
-                f"data: client {i} has {what} that are {kind}; "
-                f"give a plain tensor that holds every number (to_dense, pad)"
+                f"{who} has {what} that are {kind}; give a plain tensor that holds every number (to_dense, pad)"
             )
-    if not (inputs.ndim and targets.ndim and len(inputs) == len(targets)):
+    if not all(part.ndim and len(part) == len(leaves[0]) for part in leaves):
+        shapes = " and ".join(f"{what} {tuple(part.shape)}" for what, part in zip(names, leaves, strict=True))
         raise ShapeError(
-            f"data: client {i} has inputs {tuple(inputs.shape)} and targets {tuple(targets.shape)}; "
-            f"the first axis of both counts its examples"
+            f"{who} has {shapes}; the first axis of each counts its examples, all of equally many (expand)"
         )
-    if not len(inputs):
-        raise ShapeError(f"data: client {i} has no example; leave it out of the federation")
-    for what, part, other in (("inputs", inputs, like[0]), ("targets", targets, like[1])):
+    if not len(leaves[0]):
+        raise ShapeError(f"{who} has no example; leave it out")
+    for what, part, other in zip(names, leaves, (others and others[0]) or leaves, strict=True):
         if part.shape[1:] != other.shape[1:] or part.dtype != other.dtype:
             raise ShapeError(
-                f"data: an example of client {i} has {what} {tuple(part.shape[1:])} {part.dtype}, of another client "
-                f"{tuple(other.shape[1:])} {other.dtype}; all examples have one shape and type (pad or resize them)"
+                f"data: an example of {who.removeprefix('data: ')} has {what} {tuple(part.shape[1:])} {part.dtype}, of "
+                f"another client {tuple(other.shape[1:])} {other.dtype}; give all one shape and type (pad or resize)"
             )
+    return leaves, structure

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
 
 from fedspec.errors import PlanError, ShapeError
-from fedspec_torch.data.datasets import Reader
+from fedspec_torch.data.datasets import Collated, Reader
+from fedspec_torch.data.examples import GeneratedPool
 from fedspec_torch.refusals import DataError
 
 
@@ -35,6 +37,7 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
     if keys is not None and not (isinstance(keys, tuple | list) and [*map(type, keys)] == [str, str]):
         raise PlanError(f"keys: got {keys!r}; give two names, as in keys=('image', 'label')")
     keys = keys and tuple(keys)
+    kind, data = type(data).__name__, _collated("data", data)
     if isinstance(data, Mapping):
         there = ", ".join(map(repr, [*data][:5])) + (", ..." if len(data) > 5 else "")
         raise ShapeError(f"data: got {type(data).__name__} of {there}; give one of them, or a list with one a client")
@@ -51,18 +54,18 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
         return None
     numbered = hasattr(data, "__len__") and hasattr(data, "__getitem__")
     is_list = isinstance(data, tuple | list)
-    if isinstance(data, Dataset | DataLoader):
+    if isinstance(data, Dataset):
         # What has no numbers is refused for that.
         _count("data", data)
     if isinstance(data, Dataset) or (numbered and not is_list and len(data) and isinstance(data[0], Mapping)):
         raise ShapeError(
-            f"data: got one {type(data).__name__}; say who has which examples, "
+            f"data: got one {kind}; say who has which examples, "
             f"parts=partition.iid(len(data), clients, rng), or give a list with one map-style Dataset for each client"
         )
     # What is no list may read a client's examples when it is asked for them.
     if not numbered or not len(data) or not any(map(_is_dataset, data if is_list else [data[0]])):
         return None
-    sources = [data[i] for i in range(len(data))]
+    sources = [_collated(f"client {i}", data[i]) for i in range(len(data))]
     counts = [_count(f"client {i}", source) for i, source in enumerate(sources)]
     for i, count in enumerate(counts):
         if not count:
@@ -70,8 +73,8 @@ def reader(data: Any, parts: Any, keys: Any) -> Reader | None:
     return Reader(sources, [range(count) for count in counts], keys)
 
 
-def test_tensors(test: Any, keys: Any, device: torch.device) -> Any:
-    """Read the test data: a Dataset as two tensors; anything else unchanged.
+def test_batch(test: Any, keys: Any, device: torch.device) -> Any:
+    """Read the test data: a Dataset as one batch; anything else unchanged.
 
     Raises:
         ShapeError: it is empty, its examples differ, or cannot be asked for by number.
@@ -82,11 +85,25 @@ def test_tensors(test: Any, keys: Any, device: torch.device) -> Any:
     try:
         found = reader([test], None, keys)
         assert found is not None
-        inputs, targets = found(0)
+        leaves = GeneratedPool(found, found.examples, device).of([0])[0]
     except (ShapeError, DataError) as error:
         said = str(error).removeprefix("data: ").replace("client 0", "the test set")
         raise type(error)(f"test: {said.replace('; leave it out of the federation', '')}") from error
-    return inputs.to(device), targets.to(device)
+    return found.structure.tree(leaves)
+
+
+def _collated(who: str, source: Any) -> Any:
+    """A DataLoader as its examples one by one, unless its sampler chooses some; anything else unchanged."""
+    if not isinstance(source, DataLoader):
+        return source
+    _count(who, source.dataset)
+    sampler = source.batch_sampler if type(source.batch_sampler) is not BatchSampler else source.sampler
+    if type(sampler) not in (SequentialSampler, RandomSampler, NoneType) or getattr(sampler, "replacement", False):
+        raise PlanError(
+            f"data: {who} is a DataLoader with a {type(sampler).__name__}, and local steps walk through all examples; "
+            f"give its Dataset, or a torch.utils.data.Subset(...) of the examples that are meant"
+        )
+    return Collated(source)
 
 
 def _is_dataset(value: Any) -> bool:

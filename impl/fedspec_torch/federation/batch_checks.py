@@ -11,7 +11,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from torch import Tensor
 
 from fedspec.errors import FedspecError, ShapeError
 from fedspec_torch.arith import Stack, Vector, bytes_of
-from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.data.examples import Examples, Minibatch
 from fedspec_torch.federation.side_effects import WriteWatcher, held_values
 from fedspec_torch.gradients import module_state
 from fedspec_torch.gradients.autotune import first_line
@@ -50,7 +49,7 @@ def check_same_parameters(network: Network, who: str = "it") -> None:
         )
 
 
-def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targets: Tensor) -> None:
+def check_first(network: Network, x: Vector, near: Vector, leaves: Examples) -> None:
     """Refuse what two calls at a model on one minibatch show: draws, something kept or written, no gradient.
 
     The first calls are at the model that a plain loop begins with. Two more are beside it: what a loss keeps and moves
@@ -66,7 +65,7 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
     kept = {name: b.clone() for name, b in network.module.named_buffers() if name not in network.running}
     before, losses, known, wrote = _others(), [], [], list[list[str]]()
     given: dict[str, Tensor] = {f"the parameter {name}": p for name, p in network.parameters.items()}
-    given |= {"the inputs of a minibatch": inputs, "the targets of a minibatch": targets}
+    given |= {f"the {n} of a minibatch": p for n, p in zip(network.call.structure.tensors, leaves, strict=True)}
     with (
         network.lent(),
         module_state.restoring(x.device, network.running, draws=True),
@@ -82,15 +81,15 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
                     network.put(model)
                 else:
                     module_state.write_buffers(network.running, 2 * module_state.read_buffers(network.running) + 1)
-                looked = explaining_watched(network, inputs, targets)
+                looked = explaining_watched(network, leaves)
                 with torch.enable_grad(), looked, Watching(network.asked), WriteWatcher(given) as written:
-                    loss = network.value_of(network.module, inputs, targets)
+                    loss = network.value_of(network.module, leaves)
                 losses.append(loss.detach())
                 known.append(held_values(network.module, network.loss))
                 wrote.append(written.names)
-                if seeded != _torchs(x.device) and (written.drew or _draws(network, inputs, targets, x.device)):
+                if seeded != _torchs(x.device) and (written.drew or _draws(network, leaves, x.device)):
                     network.asked.add(module_state.RANDOM)
-            drew = before != _others() and _moves(_others, lambda: network.value_of(network.module, inputs, targets))
+            drew = before != _others() and _moves(_others, lambda: network.value_of(network.module, leaves))
         except UserWarning as error:
             raise ShapeError(
                 f"loss: {str(error).split('. ')[0]}: outputs would be compared with targets of others; "
@@ -144,7 +143,7 @@ def check_first(network: Network, x: Vector, near: Vector, inputs: Tensor, targe
 
 
 @contextmanager
-def explaining_watched(network: Network, inputs: Tensor, targets: Tensor) -> Iterator[None]:
+def explaining_watched(network: Network, leaves: Examples) -> Iterator[None]:
     """Explain errors that only occur while operators are watched: CTC of lengths on the CPU, of scores on a GPU.
 
     Raises:
@@ -154,7 +153,7 @@ def explaining_watched(network: Network, inputs: Tensor, targets: Tensor) -> Ite
         yield
     except Exception as error:
         try:
-            network.value_of(network.module, inputs, targets)
+            network.value_of(network.module, leaves)
         except Exception:
             raise error from None
         raise ModuleError(
@@ -166,7 +165,7 @@ def explaining_watched(network: Network, inputs: Tensor, targets: Tensor) -> Ite
 
 @contextmanager
 def naming_owner(
-    whose: str, examples: Callable[[], tuple[Tensor, Tensor]], client: int | None = None
+    network: Network, whose: str, examples: Callable[[], Examples], client: int | None = None
 ) -> Iterator[None]:
     """Name the owner and content of a minibatch that the model or the loss does not take.
 
@@ -179,11 +178,11 @@ def naming_owner(
         raise
     except Exception as error:
         # An assertion, a key that is not there: whatever a forward or a loss raises.
-        inputs, targets = examples()
+        parts = zip(network.call.structure.tensors, examples(), strict=True)
         refused = ModuleError(
-            f"model: it, or the loss, does not take a minibatch of {whose}, inputs {_told(inputs)} and targets "
-            f"{_told(targets)}: {type(error).__name__}: "
-            f"{first_line(error)}; see that plain torch trains on one, "
+            f"model: it, or the loss, does not take a minibatch of {whose}, "
+            f"{' and '.join(f'{what} {_told(part)}' for what, part in parts)}: {type(error).__name__}: "
+            f"{first_line(error)}; see that plain torch trains on one, called as {network.call.words}, "
             f"and give data that fit the model, in its type"
         )
         refused.client = client
@@ -191,11 +190,11 @@ def naming_owner(
 
 
 @contextmanager
-def naming_clients(who: Sequence[int], batches: Sequence[Minibatch]) -> Iterator[None]:
+def naming_clients(network: Network, who: Sequence[int], batches: Sequence[Minibatch]) -> Iterator[None]:
     """Name the clients if the last of these minibatches is not taken."""
     some = ", ".join(map(str, who[:5])) + (", ..." if len(who) > 5 else "")
     one = who[0] if len(who) == 1 else None
-    with naming_owner(f"client{'s' * (len(who) > 1)} {some}", lambda: (batches[-1].inputs, batches[-1].targets), one):
+    with naming_owner(network, f"client{'s' * (len(who) > 1)} {some}", lambda: batches[-1].leaves, one):
         yield
 
 
@@ -206,34 +205,19 @@ def naming_culprit(network: Network, who: Sequence[int], x: Stack, batches: Sequ
     Raises:
         ModuleError: in place of torch's error.
     """
-    with naming_clients(who, batches):
+    with naming_clients(network, who, batches):
         try:
             yield
         except (FedspecError, torch.OutOfMemoryError):
             raise
         except Exception:
-            for j, client in enumerate(who[: len(batches[-1].inputs)] if batches else ()):
+            for j, client in enumerate(who[: len(batches[-1].leaves[0])] if batches else ()):
                 alone = batches[-1].alone(j)
                 # On a GPU an index outside a table would break off every call that comes after.
                 asked = network.asked if x.device.type == "cuda" else set[str]()
-                with naming_clients([client], [alone]), guard(asked):
+                with naming_clients(network, [client], [alone]), guard(asked):
                     looped(network, x[j : j + 1], alone)
             raise
-
-
-def check_test(pair: Any) -> None:
-    """Refuse what a model cannot be evaluated on.
-
-    Raises:
-        ShapeError: it is no pair of equally many inputs and targets, at least one.
-    """
-    is_pair = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(part, Tensor) for part in pair)
-    if not is_pair or not all(part.ndim for part in pair) or not 0 < len(pair[0]) == len(pair[1]):
-        two = isinstance(pair, tuple | list) and len(pair) == 2
-        kinds = f"({', '.join(type(part).__name__ for part in pair)})" if two else type(pair).__name__
-        got = tuple(tuple(part.shape) for part in pair) if is_pair else kinds
-        how = "" if is_pair or not two else ", each made by torch.as_tensor(...)"
-        raise ShapeError(f"test: got {got}; give a pair (inputs, targets) of two tensors of equally many examples{how}")
 
 
 def _told(part: Tensor) -> str:
@@ -254,8 +238,8 @@ def _others() -> list[bytes]:
     return [repr(random.getstate()).encode(), np.asarray(words).tobytes(), repr(more).encode()]
 
 
-def _draws(network: Network, inputs: Tensor, targets: Tensor, device: torch.device) -> bool:
-    return _moves(lambda: _torchs(device), lambda: network.value_of(network.module, inputs, targets))
+def _draws(network: Network, leaves: Examples, device: torch.device) -> bool:
+    return _moves(lambda: _torchs(device), lambda: network.value_of(network.module, leaves))
 
 
 def _moves(state: Callable[[], list[bytes]], call: Callable[[], object]) -> bool:

@@ -90,7 +90,7 @@ class Ways:
         check_same_parameters(self.network)
         here = Look.at(self.network, self.x0.expand(x.shape) if self.network.is_large else x, batch)
         if not self._first:
-            check_first(self.network, x[0], nearby_models(here.about, here.seed)[0], batch.inputs[0], batch.targets[0])
+            check_first(self.network, x[0], nearby_models(here.about, here.seed)[0], tuple(p[0] for p in batch.leaves))
         if self.network.ways == ["looped"] and not self._named:
             run, why = ALONE["looped"], self.network.by_itself or "one client's model fills the device"
             self.choices[len(x).bit_length()] = Choice("looped", why, run)
@@ -153,7 +153,7 @@ class Ways:
             ModuleError: one of them differs from plain autograd, or plain autograd from what it was at first.
         """
         check_same_parameters(self.network)
-        here = Look.at(self.network, x.expand(len(batch.inputs), -1), batch, seed=round)
+        here = Look.at(self.network, x.expand(len(batch.leaves[0]), -1), batch, seed=round)
         # What was changed since is told as changed, in whatever way it shows.
         for first, then in self._first:
             gap = largest_error(first.seen(), then)

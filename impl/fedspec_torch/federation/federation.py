@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,8 +17,9 @@ from fedspec.plan import Setup
 from fedspec_torch.arith import Vector, check_whole
 from fedspec_torch.data.batches import Minibatches
 from fedspec_torch.data.datasets import Reader
-from fedspec_torch.data.examples import Examples, GeneratedPool, Held, Pool, check_counts, examples_of
+from fedspec_torch.data.examples import Examples, GeneratedPool, Held, Pool, check_counts, checked_examples, examples_of
 from fedspec_torch.data.loading import Numbered, reader
+from fedspec_torch.data.structures import Structure
 from fedspec_torch.federation.batch_checks import naming_owner
 from fedspec_torch.federation.dispatch import Ways
 from fedspec_torch.federation.fingerprints import Fingerprint, fingerprint_of
@@ -28,7 +29,8 @@ from fedspec_torch.federation.module_checks import check_module, warn_of_evaluat
 from fedspec_torch.federation.statistics import Moving, Reading, check_reading
 from fedspec_torch.federation.training import Training
 from fedspec_torch.gradients.autotune import Choice
-from fedspec_torch.gradients.methods import WAYS, Loss, Network
+from fedspec_torch.gradients.calls import Loss, accuracy
+from fedspec_torch.gradients.methods import WAYS, Network
 from fedspec_torch.gradients.module_state import read_buffers, tracks, write_buffers
 from fedspec_torch.plan import Oracle
 from fedspec_torch.refusals import LossError, ModuleError
@@ -46,12 +48,13 @@ class Federation:
     Attributes:
         model: any module; what it draws from torch's generator, as dropout does, is a function of ``seed``, round,
             client and local step (:func:`fedspec_torch.gradients.module_state.seed_of`).
-        loss: the mean loss of a minibatch, from output and targets, such as ``torch.nn.functional.cross_entropy``.
-        data: one pair (inputs, targets) for each client, or a function that makes it from the client's number; or
-            Datasets, one for each client, or one with ``parts``: whatever has a length and gives an example for its
-            number. They are read when a client takes part; one that draws at random is refused
-            (:mod:`fedspec_torch.data.datasets`).
-        batch_size: of a local step; None, or more than a client has: all it has.
+        loss: the mean loss of a minibatch, from output and targets, such as ``torch.nn.functional.cross_entropy``, or
+            None for a model that returns its loss (:mod:`fedspec_torch.gradients.calls`).
+        data: one batch for each client, a pair (inputs, targets) or any tree of tensors whose first axis counts
+            examples, or a function that makes it from the client's number; or Datasets or DataLoaders, one for each
+            client, or one with ``parts``: whatever has a length and gives an example for its number. They are read when
+            a client takes part; one that draws at random is refused (:mod:`fedspec_torch.data.datasets`).
+        batch_size: of a local step; None: that of DataLoaders; without any, or more than a client has: all it has.
         examples: n_i of every client, where ``data`` is a function.
         seed: what the order of the minibatches depends on, together with round and client.
         way: ``compiled``, ``layered``, ``stacked``, ``vmapped`` or ``looped``; ``fused``: layered, but whole runs of
@@ -61,7 +64,7 @@ class Federation:
             a model in float32, which is also what all else is computed in.
         shuffled: whether a client's examples come in another order in every round; else in that in which it has them.
         parts: which examples of one Dataset every client has, as :mod:`fedspec_torch.data.partition` gives them.
-        keys: what inputs and targets are called, where an example of a Dataset is a dict.
+        keys: the entries of a Dataset's dicts that are inputs and targets; None: the dict is the example.
         cached: whether Datasets are read once, when the federation is made, and kept as tensors in memory.
         statistics: what becomes of running statistics, as of BatchNorm: ``averaged`` by sample sizes, ``kept`` by each
             client, of the ``last`` participant, or ``recomputed`` (:mod:`fedspec_torch.federation.statistics`).
@@ -82,7 +85,7 @@ class Federation:
 
     model: nn.Module
     loss: Loss
-    data: Sequence[Examples] | Callable[[int], Examples] | Numbered
+    data: Sequence[Any] | Callable[[int], Any] | Numbered
     batch_size: int | None = None
     examples: Sequence[int] = ()
     seed: int = 0
@@ -103,6 +106,8 @@ class Federation:
         warn_of_evaluation(self.model)
         check_reading(self.statistics)
         _ = self.stated
+        if self.reader and self.batch_size is None:
+            object.__setattr__(self, "batch_size", self.reader.batch_size)
         if self.batch_size is not None:
             check_whole("batch_size", self.batch_size, "a minibatch holds at least one example")
         check_whole("seed", self.seed, "what is drawn depends on a number", least=0)
@@ -118,12 +123,13 @@ class Federation:
                     raise PlanError(f"{name}: given, but data is no Dataset; leave it out")
             if callable(self.data):
                 check_counts(self.examples)
-            elif not (hasattr(self.data, "__getitem__") and hasattr(self.data, "__len__")):
-                raise ShapeError(f"data: got {type(self.data).__name__}; give a list with one pair for each client")
+            elif isinstance(self.data, Tensor) or not all(hasattr(self.data, n) for n in ("__getitem__", "__len__")):
+                raise ShapeError(f"data: got {type(self.data).__name__}; give a list with one batch for each client")
         if self.examples and not (self.reader is None and callable(self.data)):
             raise PlanError("examples: given, but data says it; leave it out")
         # The model is read now: what becomes of the module later is another one.
         _ = self.pool, self.x0, self.b0, self.own, self.modes, self.network.running
+        _ = self.pool.structure and self.network.call
 
     def __repr__(self) -> str:
         name, n, d = type(self.model).__name__, sum(self.pool.examples), len(self.x0)
@@ -137,7 +143,7 @@ class Federation:
     @cached_property
     def network(self) -> Network:
         """The module as a function of one vector."""
-        return Network(self.model, self.loss, self.precision)
+        return Network(self.model, self.loss, self.precision, lambda: self.structure)
 
     @cached_property
     def reader(self) -> Reader | None:
@@ -148,13 +154,21 @@ class Federation:
     def pool(self) -> Pool:
         """Source of the examples."""
         if self.reader is not None:
-            made = GeneratedPool(self.reader, self.reader.examples, self.x0.device, "its Dataset")
             self.reader.look()
-            return Held([made.of([i])[:2] for i in range(len(made.examples))]) if self.cached else made
+            like = self.reader.structure
+            made = GeneratedPool(self.reader, self.reader.examples, self.x0.device, "its Dataset", like)
+            return Held([like.tree(made.of([i])[0]) for i in range(len(made.examples))]) if self.cached else made
         if callable(self.data):
             return GeneratedPool(self.data, self.examples, self.x0.device)
-        pairs: Any = self.data
-        return Held(pairs)
+        batches: Any = self.data
+        return Held(batches)
+
+    @property
+    def structure(self) -> Structure:
+        """Structure of the clients' batches; if no client of a function was read yet, client 0 is."""
+        if not self.pool.structure:
+            self.pool.of([0])
+        return cast("Structure", self.pool.structure)
 
     @cached_property
     def ways(self) -> Ways:
@@ -231,7 +245,7 @@ class Federation:
 
     def recomputed(self, x: Vector, who: Sequence[int]) -> Vector:
         """[b] the running statistics that one pass of a model over all examples of some clients leaves."""
-        inputs = torch.cat([examples_of(self.pool, i)[0] for i in who])
+        leaves = tuple(map(torch.cat, zip(*(examples_of(self.pool, i) for i in who), strict=True)))
         norms = [part for part in self.model.modules() if tracks(part)]
         momenta = [part.momentum for part in norms]
         with self.network.lent(), evaluating(self.model), torch.no_grad():
@@ -240,13 +254,13 @@ class Federation:
                 # A norm whose momentum is 1 keeps what it has seen last.
                 part.training, part.momentum = True, 1.0
             try:
-                self.model(inputs)
+                self.network.call(self.model, leaves)
                 return read_buffers(self.network.running)
             finally:
                 for part, momentum in zip(norms, momenta, strict=True):
                     part.momentum = momentum
 
-    def not_taken(self, client: int | None, test: Examples | None = None) -> str:
+    def not_taken(self, client: int | None, test: Any = None) -> str:
         """Name an example of a client, or of the test set, that module or loss does not take by itself.
 
         Empty if that is true of none or of all examples; also on a GPU, where an index outside a table breaks every
@@ -254,58 +268,55 @@ class Federation:
         """
         if self.x0.device.type != "cpu":
             return ""
-        pair = test if client is None else examples_of(self.pool, client)
-        if pair is None:
-            return ""
-        inputs, targets = pair
+        leaves = self.tested(test) if client is None else examples_of(self.pool, client)
         refused: list[int] = []
         with self.network.lent(), evaluating(self.model), torch.no_grad():
             self.network.put(self.x0)
-            for k in range(len(inputs)):
+            for k in range(len(leaves[0])):
                 try:
-                    self.loss(self.model(inputs[k : k + 1]), targets[k : k + 1])
+                    self.network.call(self.model, [part[k : k + 1] for part in leaves])
                 except Exception:
                     refused.append(k)
-        if not 0 < len(refused) < len(inputs):
+        if not 0 < len(refused) < len(leaves[0]):
             return ""
         k = refused[0]
         at = int(self.reader.parts[client][k]) if self.reader and client is not None else k
-        target = targets[k]
+        target = leaves[-1][k]
         said = f", of target {target.item()}" if target.numel() == 1 else ""
         return f"it is example {at}{said}" + (f", and {len(refused) - 1} more" if len(refused) > 1 else "")
 
+    def tested(self, test: Any) -> Examples:
+        """Tensors of a batch like those of the clients, on which the model is evaluated."""
+        return checked_examples("test", test, self.pool.structure)[0]
+
     def evaluate(
-        self, x: Vector, examples: Examples, b: Vector | None = None, shown: Callable[[Any], Any] | None = None
+        self, x: Vector, examples: Any, b: Vector | None = None, shown: Callable[[Any], Any] | None = None
     ) -> tuple[float, float]:
         """Loss, and the share of examples whose largest output is their target (NaN: no classes).
 
-        The module is in its evaluation mode, with these running statistics; ``shown`` is called with its output.
+        The module is in its evaluation mode, with these running statistics; ``shown`` takes output and targets.
         """
-        inputs, targets = examples
+        leaves = self.tested(examples)
         with (
             self.network.lent(),
             evaluating(self.model),
             torch.no_grad(),
-            naming_owner("the test examples", lambda: examples),
+            naming_owner(self.network, "the test examples", lambda: leaves),
         ):
             self.network.put(x)
             write_buffers(self.network.running, self.b0 if b is None else b)
-            output = self.model(inputs)
-            loss = float(self.loss(output, targets))
-            one = isinstance(output, Tensor) and output.ndim == targets.ndim + 1
-            # Of one output there is no largest.
-            classes = one and output.shape[1] > 1 and not targets.is_floating_point()
-            share = float((output.argmax(1) == targets).double().mean()) if classes else float("nan")
+            output, targets, loss = self.network.call(self.model, leaves)
+            found = float(loss), accuracy(output, targets)
         if shown:
-            shown(output)
-        return loss, share
+            shown((output, targets))
+        return found
 
 
 def on(federation: Federation, device: torch.device | str) -> Federation:
     """Move a federation, with module and data, to another device."""
     given: dict[str, Any] = {}
     if isinstance(pool := federation.pool, Held):
-        data = [(inputs.to(device), targets.to(device)) for inputs, targets in pool.data]
+        data = [pool.structure.tree([part.to(device) for part in leaves]) for leaves in pool.leaves]
         given = {"data": data, "parts": None, "keys": None, "cached": False}
     with federation.in_its_modes():
         return replace(federation, model=federation.model.to(device), **given)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
-from fedspec_torch.gradients.methods import Loss
+from fedspec_torch.gradients.calls import Loss
 from fedspec_torch.refusals import LossError, ModuleError
 
 
@@ -33,8 +33,8 @@ def check_module(module: nn.Module, loss: Loss) -> None:
         )
     if isinstance(loss, type):
         raise LossError(f"loss: got the class {loss.__name__}; give one of it, {loss.__name__}()")
-    if not callable(loss):
-        raise LossError(f"loss: got {loss!r}; give a function of output and targets, such as F.cross_entropy")
+    if loss is not None and not callable(loss):
+        raise LossError(f"loss: got {loss!r}; give a function (F.cross_entropy), or None if the model returns its loss")
     check_mode("Federation")
     check_listed(module)
     for name, part in module.named_modules():

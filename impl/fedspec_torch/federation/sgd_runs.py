@@ -67,7 +67,7 @@ def descend_alone(
         for k, rate in enumerate(rates):
             if own.seed:
                 module_state.sow(y.device, own.seed(client, k))
-            loss = network.backward(*batch(k), form)
+            loss = network.backward(batch(k), form)
             first = loss if k == 0 else first
             # A parameter that the loss does not see has the gradient zero.
             moved([p for p in parameters if p.grad is not None], rate)
@@ -131,11 +131,11 @@ def runs(
             seen: list[Minibatch] = []
 
             def noted(k: int, i: int = i, seen: list[Minibatch] = seen) -> Examples:
-                pair = walk.at(i, k)
-                seen[:] = [Minibatch(*(part[None] for part in pair))]
-                return pair
+                leaves = walk.at(i, k)
+                seen[:] = [Minibatch(tuple(part[None] for part in leaves))]
+                return leaves
 
-            with naming_clients([client], seen):
+            with naming_clients(network, [client], seen):
                 losses[i] = descend_alone(network, y[i], noted, [rate(k) for k in range(tau[i])], client, own, form)
         return (y,), losses
 

@@ -77,6 +77,8 @@ class Training:
             # Minibatches of the clients before are gone, and leave their memory.
             whole = self.minibatches.of(who, self.round, self._memory)
             self._batches[who[:1]] = whole
+            # A function's examples say what a minibatch is, before a way is chosen.
+            _ = whole.found
         return Trained(self, whole.first(len(who)))
 
     def values(self, clients: Sequence[int], x: Vector) -> list[float]:
@@ -90,8 +92,7 @@ class Training:
             if self.moving:
                 write_buffers(network.running, self.moving.begun)
             for i in clients:
-                inputs, targets = examples_of(pool, i)
-                found.append(float(network.loss(network.module(inputs), targets)))
+                found.append(float(network.call(network.module, examples_of(pool, i))[2]))
         return found
 
     def seed(self, i: int, k: int) -> int:
@@ -117,10 +118,11 @@ class Training:
         other = max((i for i, size in enumerate(last.sizes) if size == last.sizes[one] and i != one), default=one)
         pairs = [last.walk.at(i, self.round) for i in (one, other)]
         who = [last.clients[i] for i in (one, other)]
-        batch = self.dressed(Minibatch(*(torch.stack(part) for part in zip(*pairs, strict=True))), self.round, who)
+        batch = self.dressed(Minibatch(tuple(map(torch.stack, zip(*pairs, strict=True)))), self.round, who)
         if isinstance(pool := self.minibatches.pool, GeneratedPool):
             alone = self.minibatches.of(last.clients[one : one + 1], self.round)
-            check_again(last.clients[one], pairs[0], alone.walk.at(0, self.round), pool.source)
+            names = self.ways.network.call.structure.tensors
+            check_again(last.clients[one], names, pairs[0], alone.walk.at(0, self.round), pool.source)
         taken = self.taken - set(WRITTEN_OUT) if Trained(self, last).ignored else self.taken
         with naming_culprit(self.ways.network, who, x.expand(len(who), -1), [batch]):
             self.ways.look_again(taken, self.round, x, batch)
@@ -152,7 +154,7 @@ class Trained:
         for size in self._sizes:
             rows = np.flatnonzero(some.sizes == size)
             if len(rows):
-                batch = Minibatch(*some.at(k, rows, size))
+                batch = Minibatch(some.at(k, rows, size))
                 g[rows] = self._at(k, x[rows], [some.clients[r] for r in rows], batch)
                 self.training.ways.take_for(len(x), len(rows))
         return g
@@ -258,16 +260,15 @@ class Trained:
         ways, walk, b = self.training.ways, self.batches.walk, self._sizes[0]
         if ways.way or x.device.type not in graphs.RECORDS:
             return None
-        inputs, targets = walk.inputs, walk.targets
         try:
-            key = graphs.run_key((solver, tuple(tau), b, inputs, targets, x.dtype))
+            key = graphs.run_key((solver, tuple(tau), b, *walk.leaves, x.dtype))
         except UnknownPartError:
             return None
 
         def body(x: Stack, which: Tensor) -> Ended:
             def batch(k: int, n: int) -> Minibatch:
                 at = which[k, :n].flatten()
-                return Minibatch(*(part.index_select(0, at).view(n, b, *part.shape[1:]) for part in (inputs, targets)))
+                return Minibatch(tuple(part.index_select(0, at).view(n, b, *part.shape[1:]) for part in walk.leaves))
 
             return run(x, batch)
 
@@ -296,7 +297,7 @@ class Trained:
         except NoClassError as error:
             seen = (walk.at(error.row, first + k) for k in range(tau[error.row]))
             wrong = next(pair for pair in seen if not 0 <= pair[1].min() <= pair[1].max() < error.classes)
-            with naming_clients([who[error.row]], [Minibatch(*(part[None] for part in wrong))]):
+            with naming_clients(network, [who[error.row]], [Minibatch(tuple(part[None] for part in wrong))]):
                 raise
         self.tell(who[: len(x)], losses)
         return losses
@@ -348,7 +349,7 @@ class Trained:
             raise LayersError(f"{ways.way}: {error}; {OTHERWISE}") from error
         rows = np.flatnonzero(self.batches.sizes[: len(x)] == self.batches.sizes[0])
         who = [self.batches.clients[r] for r in rows]
-        batch = self.training.dressed(Minibatch(*self.batches.at(0, rows, int(self.batches.sizes[0]))), 0, who)
+        batch = self.training.dressed(Minibatch(self.batches.at(0, rows, int(self.batches.sizes[0]))), 0, who)
         some = x if len(rows) == len(x) else x[rows]
         with naming_culprit(ways.network, who, some, [batch]):
             ways.for_block(some, batch)

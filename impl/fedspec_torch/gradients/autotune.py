@@ -178,8 +178,8 @@ def kind_of(network: Network, x: Stack, batch: Minibatch) -> Hashable:
     """Kind of a block: federations of equal kinds are equally fast in each way."""
     parts = (re.sub("0x[0-9a-f]+", "", repr(network.module)), *(type(part) for part in network.module.modules()))
     loss = getattr(network.loss, "__code__", type(network.loss))
-    block = (len(x).bit_length(), x.dtype, x.device, batch.inputs.shape[1:], batch.targets.shape[1:])
-    return parts, loss, network.precision, (*network.ways,), block, torch.get_num_threads()
+    block = (len(x).bit_length(), x.dtype, x.device, *(part.shape[1:] for part in batch.leaves))
+    return parts, loss, network.precision, (*network.ways,), network.call.words, block, torch.get_num_threads()
 
 
 @contextmanager

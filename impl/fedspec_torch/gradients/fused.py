@@ -61,9 +61,9 @@ def refusal(network: Network, x: Stack, walk: Walk) -> str:
     kinds = [stage.activations for stage in chain.stages]
     if chain.before or kinds not in ([()], [("relu",), ()]):
         return "layers other than linear, or linear, ReLU, linear"
-    if (x.dtype, walk.inputs.dtype) != (torch.float32, torch.float32):
-        return f"{x.dtype} and inputs in {walk.inputs.dtype}, not float32"
-    if walk.targets.ndim != 1 or walk.targets.is_floating_point():
+    if (x.dtype, walk.leaves[0].dtype) != (torch.float32, torch.float32):
+        return f"{x.dtype} and inputs in {walk.leaves[0].dtype}, not float32"
+    if walk.leaves[-1].ndim != 1 or walk.leaves[-1].is_floating_point():
         return "targets that are no class numbers, one for each example"
     if len(set(walk.sizes)) > 1:
         return "minibatches of several sizes"
@@ -93,15 +93,15 @@ def run(chain: Chain, solver: InPlace, x: Stack, walk: Walk, tau: Sequence[int],
     table = np.stack([np.asarray(tau), walk.starts[:n], walk.counts[:n]], 1).astype(np.int64)
     rates = np.array([solver.rate(k) for k in range(tau[0])], np.float32)
     where, losses = x.device, x.new_empty(n)
-    order = walk.targets if walk.order is None else walk.order
+    order = walk.leaves[-1] if walk.order is None else walk.order
     real, names = sizes(chain, walk), ("B", "F", "H", "C")
     with torch.cuda.device(where) if where.type == "cuda" else nullcontext():
         kernel[n,](
             x,
             out,
             losses,
-            walk.inputs.flatten(1),
-            walk.targets,
+            walk.leaves[0].flatten(1),
+            walk.leaves[-1],
             torch.from_numpy(table).to(where),
             order,
             torch.from_numpy(rates).to(where),

@@ -86,7 +86,7 @@ class Look:
         x = self._model()
         lying, client = self.network.lying_in(x[0]), self.network.of_client(self.batch, 0)
         with lying as parameters, client, torch.enable_grad(), unwritten(parameters):
-            loss = self.network.value_of(self.network.module, self.batch.inputs[0], self.batch.targets[0])
+            loss = self.network.value_of(self.network.module, tuple(part[0] for part in self.batch.leaves))
         return x.new_empty(1, 0), loss.detach()[None]
 
     def differs(self, name: str, plain: tuple[Stack, Stack, Weights] | None = None) -> str:

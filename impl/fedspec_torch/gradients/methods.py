@@ -32,8 +32,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from fedspec.errors import ShapeError
 from fedspec_torch.arith import Stack, Vector, Weights, fills_device
 from fedspec_torch.data.batches import Walk
-from fedspec_torch.data.examples import Minibatch
+from fedspec_torch.data.examples import Examples, Minibatch
+from fedspec_torch.data.structures import PAIR, Structure
 from fedspec_torch.gradients import heap, module_state
+from fedspec_torch.gradients.calls import Call, Loss, call_of
 from fedspec_torch.gradients.graphs import Recordings
 from fedspec_torch.gradients.vmap_guard import guard
 from fedspec_torch.layers import chains as layers
@@ -41,9 +43,6 @@ from fedspec_torch.layers.descent import gradients
 from fedspec_torch.layers.loops import Loops, refusal
 from fedspec_torch.layers.workspace import Workspace
 from fedspec_torch.refusals import ModuleError, Reason
-
-Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
-"""The mean loss of a minibatch from the module's output and the targets: one number."""
 
 Way: TypeAlias = Callable[["Network", Stack, Minibatch], tuple[Stack, Weights]]
 """From models [n, d] and minibatches [n, b, ...] to gradients [n, d] and losses [n]."""
@@ -67,7 +66,7 @@ class Network:
 
     Attributes:
         module: what is trained; whoever calls it has its turn, and leaves its parameters as they were.
-        loss: of an output and its targets.
+        loss: of an output and its targets, or None (:mod:`fedspec_torch.gradients.calls`).
         precision: None: the parameters' own; ``bf16``: products are taken of numbers rounded to bfloat16, as
             ``torch.autocast`` does it, and everything else in float32.
         asked: what module and loss asked torch at the first call (:mod:`fedspec_torch.gradients.vmap_guard`).
@@ -76,6 +75,8 @@ class Network:
     module: nn.Module
     loss: Loss
     precision: str | None = None
+    structure: Callable[[], Structure] = lambda: PAIR
+    """Gives the structure of minibatches, when the first is there."""
     asked: set[str] = field(default_factory=set, init=False, repr=False)
     lies: bool = field(default=False, init=False)
     """True if parameters may lie in a vector; a view of one, in the module or a closure, would not follow it."""
@@ -90,6 +91,11 @@ class Network:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shapes of what is trained, by name."""
         return {name: tuple(p.shape) for name, p in self.parameters.items()}
+
+    @cached_property
+    def call(self) -> Call:
+        """Call of module and loss on a minibatch."""
+        return call_of(self.module, self.loss, self.structure())
 
     @cached_property
     def running(self) -> dict[str, Tensor]:
@@ -266,7 +272,7 @@ class Network:
     def of_client(self, batch: Minibatch, j: int) -> Iterator[None]:
         """A call with the draws and the running statistics of a client, which it moves."""
         if batch.seeds and self.draws:
-            module_state.sow(batch.inputs.device, batch.seeds[j])
+            module_state.sow(batch.leaves[0].device, batch.seeds[j])
         if batch.statistics is None:
             yield
             return
@@ -274,12 +280,12 @@ class Network:
         yield
         batch.statistics[j] = module_state.read_buffers(self.running)
 
-    def backward(self, inputs: Tensor, targets: Tensor, form: torch.memory_format = KEPT) -> Tensor:
+    def backward(self, leaves: Examples, form: torch.memory_format = KEPT) -> Tensor:
         """The loss of a minibatch at the module's own parameters, whose gradients are where torch leaves them."""
-        if inputs.dim() == IMAGES and form is not KEPT:
-            inputs = inputs.contiguous(memory_format=form)
+        if form is not KEPT:
+            leaves = tuple(part.contiguous(memory_format=form) if part.dim() == IMAGES else part for part in leaves)
         with torch.enable_grad():
-            loss = self.value_of(self.module, inputs, targets)
+            loss = self.value_of(self.module, leaves)
             loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
@@ -314,12 +320,6 @@ class Network:
             held[name] = (key, len(x), make())
         return held[name][2]
 
-    def run(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
-        """Output of the module on a minibatch with these parameters; other parameters are read as they are."""
-        given = {place: parameters[name] for name, places in self.places.items() for place in places}
-        output: Tensor = functional_call(self.module, given, (inputs,), tie_weights=False)
-        return output
-
     def rounding(self, device: torch.device) -> AbstractContextManager[Any]:
         """While it is on, products are taken of rounded numbers, where the precision says so."""
         return torch.autocast(device.type, torch.bfloat16) if self.precision else nullcontext()
@@ -334,22 +334,23 @@ class Network:
         lead = x.shape[:-1]
         return {n: part.reshape((*lead, *shape)) for (n, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
-    def value(self, parameters: Mapping[str, Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
-        """The loss of a minibatch.
+    def value(self, parameters: Mapping[str, Tensor], *leaves: Tensor) -> Tensor:
+        """The loss of a minibatch with these parameters; other parameters are read as they are.
 
         Raises:
             ShapeError: it is not one number.
         """
-        return self.value_of(lambda inputs: self.run(parameters, inputs), inputs, targets)
+        at = {place: parameters[name] for name, places in self.places.items() for place in places}
+        return self.value_of(lambda *a, **named: functional_call(self.module, at, a, named, tie_weights=False), leaves)
 
-    def value_of(self, run: Callable[[Tensor], Tensor], inputs: Tensor, targets: Tensor) -> Tensor:
+    def value_of(self, run: Callable[..., Any], leaves: Examples) -> Tensor:
         """The loss of a minibatch, from what gives the output.
 
         Raises:
             ShapeError: it is not one number.
         """
-        with self.rounding(inputs.device):
-            loss = self.loss(run(inputs), targets)
+        with self.rounding(leaves[0].device):
+            *_, loss = self.call(run, leaves)
         if not isinstance(loss, Tensor):
             raise ShapeError(f"loss: got {type(loss).__name__}, expected one number as a tensor; leave out float, item")
         if loss.numel() != 1:
@@ -363,7 +364,7 @@ def stacked(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weight
     """Pass all clients forward at once, and backward once from the sum of their losses."""
     leaf = x.detach().requires_grad_()
     with torch.enable_grad(), network.turn, guard(network.asked), attending():
-        losses = vmap(network.value)(network.named(leaf), batch.inputs, batch.targets)
+        losses = vmap(network.value)(network.named(leaf), *batch.leaves)
         (g,) = torch.autograd.grad(losses.sum(), leaf)
     return g, losses.detach()
 
@@ -381,11 +382,11 @@ def attending() -> AbstractContextManager[Any]:
 def vmapped(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weights]:
     """Gradient and loss of one client, for all of them at once."""
 
-    def one(row: Vector, inputs: Tensor, targets: Tensor) -> Tensor:
-        return network.value(network.named(row), inputs, targets)
+    def one(row: Vector, *leaves: Tensor) -> Tensor:
+        return network.value(network.named(row), *leaves)
 
     with network.turn, guard(network.asked), attending():
-        g, losses = vmap(grad_and_value(one))(x.detach(), batch.inputs, batch.targets)
+        g, losses = vmap(grad_and_value(one))(x.detach(), *batch.leaves)
     # What the loss holds beside may want gradients of its own.
     return g.detach(), losses.detach()
 
@@ -408,15 +409,15 @@ def looped(
     g = torch.empty_like(x, memory_format=torch.contiguous_format) if out is None else out
     losses = x.new_empty(len(x))
     if network.lies:
-        for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
+        for j, leaves in enumerate(zip(*batch.leaves, strict=True)):
             with network.lying_in(x[j], g[j], form) as parameters, network.of_client(batch, j), unwritten(parameters):
-                losses[j] = network.backward(*pair, form)
+                losses[j] = network.backward(leaves, form)
         return g, losses
     with network.lent(form) as parameters:
-        for j, pair in enumerate(zip(batch.inputs, batch.targets, strict=True)):
+        for j, leaves in enumerate(zip(*batch.leaves, strict=True)):
             network.put(x[j])
             with network.of_client(batch, j):
-                losses[j] = network.backward(*pair, form)
+                losses[j] = network.backward(leaves, form)
             for p, was in zip(parameters, network.named(x[j]).values(), strict=True):
                 check_unwritten(p, was)
             network.collect(g[j])
@@ -484,7 +485,7 @@ def layered(network: Network, x: Stack, batch: Minibatch, *, told: bool = True) 
         LayersError: module or loss is not written out.
     """
     chain, loss = network.written_out
-    g, work = network.buffer(x), network.workspace(x, batch.inputs.shape[1])
+    g, work = network.buffer(x), network.workspace(x, batch.leaves[0].shape[1])
     return g, gradients(chain, loss, x, batch, work, g, told=told)
 
 
@@ -494,9 +495,9 @@ def compiled(network: Network, x: Stack, batch: Minibatch) -> tuple[Stack, Weigh
     Raises:
         LayersError: they do not take the module, the loss, the precision, the models or the minibatch.
     """
-    (n, b), g = batch.targets.shape[:2], network.buffer(x)
+    (n, b), g = batch.leaves[-1].shape[:2], network.buffer(x)
     each = np.full(n, b)
-    walk = Walk(each, batch.inputs.flatten(0, 1), batch.targets.flatten(0, 1), b * np.arange(n), each, None)
+    walk = Walk(each, tuple(part.flatten(0, 1) for part in batch.leaves), b * np.arange(n), each, None)
     return g, network.loops(x, walk).steps(x, walk, 0, [1] * n, g, [1], adds=False)
 
 

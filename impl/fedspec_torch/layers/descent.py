@@ -150,7 +150,7 @@ def passed(
 
     When a layer is told, nothing reads its weights any more.
     """
-    inputs = batch.inputs.flatten(2)
+    inputs = batch.leaves[0].flatten(2)
     if chain.before:
         for name in chain.before:
             inputs = _FRESH[name](inputs)
@@ -165,7 +165,7 @@ def passed(
             outputs.append(h)
         kept.append(outputs)
         below.append(h.mT)
-    losses, factor = loss(h, batch.targets, work.dz, told)
+    losses, factor = loss(h, batch.leaves[-1], work.dz, told)
     dz = work.dz
     for j in reversed(range(len(chain.stages))):
         for name, h in zip(chain.stages[j].activations[::-1], kept[j][::-1], strict=True):

@@ -55,7 +55,7 @@ def refusal(chain: Chain, loss: Loss, x: Stack, walk: Walk) -> str:
     """Why the loops do not take such a block; nothing where they do."""
     missing = missing_packages()
     features, outputs = chain.stages[0].linear.inputs, chain.stages[-1].linear.outputs
-    inputs, targets = walk.inputs.flatten(1), walk.targets
+    inputs, targets = walk.leaves[0].flatten(1), walk.leaves[-1]
     if missing:
         return f"{', '.join(missing)} not installed: {to_install('fast', 'fedspec-torch')}"
     if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
@@ -148,9 +148,9 @@ class Loops:
         """
         steps = import_module("fedspec_torch.layers.compiled").steps
         losses, none = x.new_empty(len(x) if told else 0), x.new_empty(0, 0)
-        classes = walk.targets if self.classes else none[:, :0].long().flatten()
-        targets = none if self.classes else walk.targets
-        pool = [part.contiguous().numpy() for part in (walk.inputs.flatten(1), classes, targets)]
+        classes = walk.leaves[-1] if self.classes else none[:, :0].long().flatten()
+        targets = none if self.classes else walk.leaves[-1]
+        pool = [part.contiguous().numpy() for part in (walk.leaves[0].flatten(1), classes, targets)]
         order = np.empty((0, 0), np.int32) if walk.order is None else walk.order.numpy()
         X, T, Y, L = x.contiguous().numpy(), np.array(tau), to.numpy(), losses.numpy()
         # Of models that are seen several times one is enough.

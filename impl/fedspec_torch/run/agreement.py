@@ -13,6 +13,7 @@ from torch import Tensor
 
 from fedspec_torch.arith import bytes_of
 from fedspec_torch.data.examples import Held
+from fedspec_torch.data.structures import PAIR
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.fingerprints import Piece, differing, digest, digested
 from fedspec_torch.federation.training import Training
@@ -95,6 +96,7 @@ def described(federation: Federation) -> tuple[dict[str, Any], dict[str, dict[st
         "clip": federation.clip,
         "weight_decay": federation.weight_decay,
         "accumulate": federation.accumulate,
+        "batch": f"{federation.structure}" if ends and federation.structure is not PAIR else None,
         "loss": getattr(federation.loss, "__qualname__", type(federation.loss).__qualname__),
         **federation.own.digests,
         "sizes' digest": digest(f"{n} ".encode() for n in federation.pool.examples),
@@ -145,7 +147,7 @@ def _some(federation: Federation) -> range:
 
 def _data(federation: Federation) -> tuple[str | None, dict[str, str]]:
     """A digest of the first and last examples of some clients, and of each; None where a function makes them."""
-    found: Any = federation.pool.data.__getitem__ if isinstance(federation.pool, Held) else None
+    found: Any = federation.pool.leaves.__getitem__ if isinstance(federation.pool, Held) else None
     if found is None and federation.reader is not None:
         found = federation.reader.ends
     if found is None:
@@ -153,11 +155,11 @@ def _data(federation: Federation) -> tuple[str | None, dict[str, str]]:
 
     def pieces() -> Iterator[Piece]:
         for i in _some(federation):
-            for what, part in zip(("inputs", "target"), found(i), strict=True):
+            for what, part in zip(federation.structure.tensors, found(i), strict=True):
                 for which, k in (("first", 0), ("last", -1)):
                     end = part[k].detach()
                     value = f"{end.tolist()}" if end.numel() == 1 else ""
-                    yield f"{what} of client {i}'s {which} example", value, _bytes(end)
+                    yield f"{what.replace('targets', 'target')} of client {i}'s {which} example", value, _bytes(end)
 
     return digested(pieces())
 

@@ -44,7 +44,7 @@ class HeldOut:
     """
 
     federation: Federation
-    examples: Examples
+    examples: Any
     words: str
 
 
@@ -118,11 +118,12 @@ def without_clients(federation: Federation, share: float, seed: int) -> HeldOut:
     out, left = sorted(order[: count_of(n, share)]), sorted(order[count_of(n, share) :])
     pool = federation.pool
     if isinstance(pool, Held):
-        some = _with(federation, [pool.data[i] for i in left])
+        some = _with(federation, [federation.structure.tree(pool.leaves[i]) for i in left])
     else:
         make: Any = pool.make if isinstance(pool, GeneratedPool) else None
         some = _with(federation, lambda k: make(left[k]), tuple(pool.examples[i] for i in left))
-    return HeldOut(some, _joined([examples_of(federation.pool, i) for i in out]), f"{len(out)} of {n} clients")
+    held = _joined([examples_of(pool, i) for i in out])
+    return HeldOut(some, federation.structure.tree(held), f"{len(out)} of {n} clients")
 
 
 def without_examples(federation: Federation, share: float, seed: int, why: str = "") -> HeldOut:
@@ -137,13 +138,13 @@ def without_examples(federation: Federation, share: float, seed: int, why: str =
     if sum(counts) == sum(pool.examples):
         raise PlanError("held_out: no client has an example to spare; give held_out=(inputs, targets)")
     if isinstance(pool, Held):
-        some = _with(federation, [_some(pair, keep) for pair, (keep, _) in zip(pool.data, rows, strict=True)])
+        kept = [_some(leaves, keep) for leaves, (keep, _) in zip(pool.leaves, rows, strict=True)]
+        some = _with(federation, [*map(federation.structure.tree, kept)])
     else:
-        make: Any = pool.make if isinstance(pool, GeneratedPool) else None
-        some = _with(federation, lambda i: _some(make(i), rows[i][0]), counts)
-    held = _joined([_some(examples_of(federation.pool, i), out) for i, (_, out) in enumerate(rows) if len(out)])
+        some = _with(federation, lambda i: federation.structure.tree(_some(examples_of(pool, i), rows[i][0])), counts)
+    held = _joined([_some(examples_of(pool, i), out) for i, (_, out) in enumerate(rows) if len(out)])
     words = f"{len(held[0])} of {sum(pool.examples)} examples"
-    return HeldOut(some, held, f"{words}, since {why}" if why else words)
+    return HeldOut(some, federation.structure.tree(held), f"{words}, since {why}" if why else words)
 
 
 def _rows(n: int, share: float, seed: int, client: int) -> tuple[Array, Array]:
@@ -154,15 +155,13 @@ def _rows(n: int, share: float, seed: int, client: int) -> tuple[Array, Array]:
     return np.sort(order[out:]), np.sort(order[:out])
 
 
-def _some(pair: Examples, rows: Array) -> Examples:
+def _some(leaves: Examples, rows: Array) -> Examples:
     at = torch.from_numpy(rows)
-    inputs, targets = (part[at.to(part.device)] for part in pair)
-    return inputs, targets
+    return tuple(part[at.to(part.device)] for part in leaves)
 
 
-def _joined(pairs: list[Examples]) -> Examples:
-    inputs, targets = (torch.cat(parts) for parts in zip(*pairs, strict=True))
-    return inputs, targets
+def _joined(every: list[Examples]) -> Examples:
+    return tuple(map(torch.cat, zip(*every, strict=True)))
 
 
 def _with(federation: Federation, data: Any, examples: tuple[int, ...] = ()) -> Federation:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from torch import Tensor
-
 from fedspec.errors import ParameterError
 
-Metric: TypeAlias = Callable[[Any, Tensor], Any]
-"""A function of the model's output on all test examples and their targets, which gives one number."""
+Metric: TypeAlias = Callable[[Any, Any], Any]
+"""A function of the model's output on all test examples and their targets, or their dict, which gives one number."""
 
 Told: TypeAlias = Callable[[Any, Any], Any]
 """Called with the run and the round that is done."""
 
 
-def measured(metrics: Mapping[str, Metric], output: Any, targets: Tensor) -> tuple[dict[str, float], Exception | None]:
+def measured(metrics: Mapping[str, Metric], output: Any, targets: Any) -> tuple[dict[str, float], Exception | None]:
     """The metrics, up to the first that gives none, and why it gives none."""
     found: dict[str, float] = {}
     for name, metric in metrics.items():

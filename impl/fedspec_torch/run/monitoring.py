@@ -7,10 +7,11 @@ from dataclasses import fields
 from math import isfinite
 from typing import Any
 
+import torch
+
 from fedspec.errors import PlanError
-from fedspec_torch.data.examples import Examples, finite
-from fedspec_torch.data.loading import test_tensors
-from fedspec_torch.federation.batch_checks import check_test
+from fedspec_torch.data.examples import finite
+from fedspec_torch.data.loading import test_batch
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.refusals import DataError
 from fedspec_torch.run.log import log_of
@@ -20,38 +21,38 @@ from fedspec_torch.run.runs import Round
 
 def check_monitoring(
     federation: Federation, test: Any, metrics: Any, on_round: Any, log: Any
-) -> tuple[Examples | None, dict[str, Metric], tuple[Told, ...]]:
+) -> tuple[Any, dict[str, Metric], tuple[Told, ...]]:
     """Check the test examples, metrics and callbacks of a run; the log comes first.
 
     Raises:
-        ShapeError: the test examples are no pair of tensors, or a Dataset whose examples do not fit together.
+        ShapeError: the test examples are no batch like the clients', or a Dataset whose examples do not fit together.
         DataError: the Dataset draws at random, or the loss is no number because an example is none.
         PlanError: metrics are no functions by name, or have nothing to test on; one who is told is no function; the log
             cannot be written.
     """
     if test is not None:
-        test = test_tensors(test, federation.keys, federation.x0.device)
-        check_test(test)
+        test = test_batch(test, federation.keys, federation.x0.device)
         check_finite(federation, test)
     taken = tuple(f.name for f in fields(Round))
     written = log_of(log)
     return test, checked_metrics(metrics, test, taken), (*([written] if written else []), *checked_callbacks(on_round))
 
 
-def check_finite(federation: Federation, test: Examples) -> None:
-    """Refuse test examples that are not finite, where the loss of the initial model on all is no number for them.
+def check_finite(federation: Federation, test: Any) -> None:
+    """Refuse a test batch that differs from the clients', and an example that is not finite, if the loss on it is not.
 
     Raises:
         DataError: with the number of the first.
     """
-    unclean = [int(k) for k in (~(finite(test[0]) & finite(test[1]))).nonzero()[:, 0]]
+    clean = torch.stack([finite(part) for part in federation.tested(test)])
+    unclean = [int(k) for k in (~clean.all(0)).nonzero()[:, 0]]
     if not unclean:
         return
     # Whoever fills or masks such numbers has a loss all the same.
     with federation.in_its_modes():
         loss, _ = federation.evaluate(federation.x0, test)
     if not isfinite(loss):
-        what = "targets" if bool(finite(test[0])[unclean[0]]) else "inputs"
+        what = federation.structure.tensors[int(clean[:, unclean[0]].int().argmin())]
         more = f" (and {len(unclean) - 1} more are such)" if len(unclean) > 1 else ""
         raise DataError(
             f"test: example {unclean[0]} has {what} that are not finite{more}, and the loss on the test set is {loss}; "

@@ -23,7 +23,7 @@ from fedspec.plan import Arrival, Exchange, Plan
 from fedspec.readings import CoverName
 from fedspec_torch import setup_time
 from fedspec_torch.arith import Vector
-from fedspec_torch.data.examples import Examples, without_number
+from fedspec_torch.data.examples import without_number
 from fedspec_torch.fast_paths.registry import client_of
 from fedspec_torch.fast_paths.servers import IN_PLACE
 from fedspec_torch.federation.federation import Federation
@@ -110,7 +110,7 @@ class Run:
     state: Any
     rounds: int
     block: int | None = None
-    test: Examples | None = None
+    test: Any = None
     test_every: int = 1
     history: list[Round] = field(default_factory=list)
     shards: Shards | None = None
@@ -299,14 +299,14 @@ class Run:
                 test_loss, accuracy = self.federation.evaluate(x, self.test, self._shown(x, *moved), output.append)
             except ModuleError as error:
                 raise self._by_example(error, self.test) from error.__cause__
-            values, failed = measured(self.metrics, output[0], self.test[1])
+            values, failed = measured(self.metrics, *output[0])
         test_loss, accuracy, values, why = self.ranks.said((test_loss, accuracy, values, str(failed or "")))
         if why and not failed:
             failed = RankError(f"rank 0: {why}")
         known = None if math.isnan(accuracy) else accuracy
         return replace(done, test_loss=test_loss, accuracy=known, metrics=values), failed
 
-    def _by_example(self, error: ModuleError, test: Examples | None = None) -> ModuleError:
+    def _by_example(self, error: ModuleError, test: Any = None) -> ModuleError:
         """Refusal with the example that it is about, if it is about one."""
         example = self.federation.not_taken(error.client, test)
         return ModuleError(f"{error}; {example}") if example else error

@@ -13,7 +13,6 @@ from fedspec.errors import PlanError
 from fedspec.plan import Setup
 from fedspec.usual import usual
 from fedspec_torch.arith import Vector, check_whole
-from fedspec_torch.data.examples import Examples
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.ranks import sharded
 from fedspec_torch.ranks.processes import here
@@ -38,7 +37,7 @@ def simulate(
     rounds: int = 100,
     reading: str | None = None,
     block: int | None = None,
-    test: Examples | None = None,
+    test: Any = None,
     test_every: int = 1,
     shards: int | None = None,
     client_state: str | Path | None = None,
@@ -200,7 +199,7 @@ def resume(
     *,
     plan: Schedule | None = None,
     rounds: int | None = None,
-    test: Examples | None = None,
+    test: Any = None,
     shards: int | None = None,
     client_state: str | Path | None = None,
     rates: Mapping[str, Rate] | None = None,

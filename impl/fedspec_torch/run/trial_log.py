@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from fedspec.parsing import parse_json
-from fedspec_torch.data.examples import Examples
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.federation.fingerprints import digested, external_values
 from fedspec_torch.run.agreement import fingerprint
@@ -113,9 +112,7 @@ def read(file: Path, question: Mapping[str, Any]) -> list[Trial]:
     return trials
 
 
-def question_record(
-    question: Mapping[str, Any], plan: Any, federation: Federation, examples: Examples
-) -> dict[str, Any]:
+def question_record(question: Mapping[str, Any], plan: Any, federation: Federation, examples: Any) -> dict[str, Any]:
     """Everything that the result of a tuning depends on, as JSON data.
 
     Args:

@@ -12,9 +12,7 @@ from typing import Any
 from fedspec.catalogue import Algorithm
 from fedspec.errors import PlanError, UnknownNameError
 from fedspec_torch.arith import check_whole
-from fedspec_torch.data.examples import Examples
-from fedspec_torch.data.loading import test_tensors
-from fedspec_torch.federation.batch_checks import check_test
+from fedspec_torch.data.loading import test_batch
 from fedspec_torch.federation.federation import Federation
 from fedspec_torch.ranks.processes import here
 from fedspec_torch.run.arguments import trainer
@@ -107,7 +105,7 @@ def tune(
     plan: Schedule,
     grid: Mapping[str, Sequence[Any]],
     rounds: int = 100,
-    held_out: float | Examples = 0.2,
+    held_out: Any = 0.2,
     of: str | None = None,
     by: str = "loss",
     reading: str | None = None,
@@ -211,9 +209,8 @@ def _apart(asked: Grid, h: Any, federation: Federation, held_out: Any, of: str |
     if not isinstance(held_out, int | float):
         if of is not None:
             raise PlanError("of: says what is held out, and held_out has examples already; leave out one of the two")
-        held_out = test_tensors(held_out, federation.keys, federation.x0.device)
-        check_test(held_out)
-        return HeldOut(federation, held_out, f"{len(held_out[0])} examples that were given")
+        held_out = test_batch(held_out, federation.keys, federation.x0.device)
+        return HeldOut(federation, held_out, f"{len(federation.tested(held_out)[0])} examples that were given")
     share = check_share(held_out)
     if of == CLIENTS and asked.row.event == "exchange":
         raise PlanError(f"of: the clients of {asked.row.id} are a graph, which none can leave; take of='examples'")

@@ -13,7 +13,7 @@ from fedspec.arith import Array
 from fedspec_torch.arith import Vector
 from fedspec_torch.data.examples import Examples
 from fedspec_torch.federation.federation import Federation
-from fedspec_torch.gradients.methods import Loss
+from fedspec_torch.gradients.calls import Loss
 
 Pair = tuple[Array, Array]
 """The inputs and targets of a client, or of the test."""

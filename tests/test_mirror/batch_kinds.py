@@ -1,0 +1,469 @@
+"""Kinds of batches: what a client's examples are, the module that takes them, and the step that its user writes.
+
+A step is written by hand beside each kind, and nothing of the mirror is asked how a batch is taken apart.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, UserDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from test_mirror.kinds import Around, Kind, between, classes, pictures, real, tokens
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence
+
+from fedspec_torch.refusals import Reason
+
+ce = F.cross_entropy
+
+
+@dataclass
+class Output:
+    """An output as HuggingFace's models give it, with what their classes are called."""
+
+    loss: Tensor | None
+    logits: Tensor
+
+    def __getitem__(self, k: int) -> Any:
+        return (self.loss, self.logits)[k]
+
+
+class Masked(nn.Module):
+    """A classifier of four tokens, of which a mask names those that are there."""
+
+    def __init__(self, drop: float = 0.0, give: Callable[[Any, Tensor], Any] = Output) -> None:
+        super().__init__()
+        self.embed, self.drop, self.head, self.give = nn.Embedding(7, 5), nn.Dropout(drop), nn.Linear(5, 3), give
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None, labels: Tensor | None = None) -> Any:
+        """Loss and logits, or the logits alone without labels."""
+        h = torch.tanh(self.embed(input_ids))
+        mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        mean = (h * mask[..., None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)
+        logits = self.head(self.drop(mean))
+        return logits if labels is None else self.give(ce(logits, labels), logits)
+
+
+class Language(nn.Module):
+    """A causal model of four tokens, which leaves out labels of -100."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.mix, self.head = nn.Embedding(7, 4), nn.GRU(4, 5, batch_first=True), nn.Linear(5, 7)
+
+    def forward(self, input_ids: Tensor, labels: Tensor) -> Any:
+        """The loss of each next token, and the logits."""
+        logits = self.head(self.mix(self.embed(input_ids))[0])
+        total = ce(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten(), ignore_index=-100, reduction="sum")
+        return {"loss": total / (labels[:, 1:] != -100).sum().clamp(min=1), "logits": logits}
+
+
+class Encoder(nn.Module):
+    """A transformer with a padding mask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(7, 4)
+        self.encoder = nn.TransformerEncoderLayer(4, 2, 6, 0.0, batch_first=True)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, tokens: Tensor, padding: Tensor) -> Tensor:
+        """Scores of the first token."""
+        return self.head(self.encoder(self.embed(tokens), src_key_padding_mask=padding)[:, 0])  # type: ignore[no-any-return]
+
+
+class Translator(nn.Module):
+    """Encoder and decoder with a loss of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(7, 4)
+        self.read, self.write = nn.GRU(4, 5, batch_first=True), nn.GRU(4, 5, batch_first=True)
+        self.head = nn.Linear(5, 7)
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        """Scores of each word of the target."""
+        _, state = self.read(self.words(src))
+        return self.head(self.write(self.words(tgt), state)[0])  # type: ignore[no-any-return]
+
+
+class Towers(nn.Module):
+    """Two inputs of their own layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(6, 4), nn.Linear(3, 4)
+        self.head = nn.Linear(4, 3)
+
+    def forward(self, a: Tensor, b: Tensor) -> Tensor:
+        """Scores of both."""
+        return self.head(torch.tanh(self.a(a) + self.b(b)))  # type: ignore[no-any-return]
+
+
+class OfPair(Towers):
+    """The same for one argument that holds both."""
+
+    def forward(self, both: Any) -> Tensor:  # type: ignore[override]
+        """Scores of both."""
+        return super().forward(both[0], both[1])
+
+
+class OfBatch(Towers):
+    """The same for a whole batch as one argument."""
+
+    def forward(self, batch: Any) -> Tensor:  # type: ignore[override]
+        """Scores of both."""
+        return super().forward(batch["a"], batch["b"])
+
+
+class OfNames(Towers):
+    """The same for whatever names there are."""
+
+    def forward(self, **given: Tensor) -> Tensor:  # type: ignore[override]
+        """The loss of both."""
+        return ce(super().forward(given["a"], given["b"]), given["labels"])
+
+
+class OfMany(Towers):
+    """The same for whatever arguments there are."""
+
+    def forward(self, *given: Tensor) -> Tensor:  # type: ignore[override]
+        """Scores of both."""
+        return super().forward(*given)
+
+
+class Nested(Towers):
+    """The same for lists in lists."""
+
+    def forward(self, views: Any) -> Tensor:  # type: ignore[override]
+        """Scores of both."""
+        return super().forward(views[0][0], views[1]["b"])
+
+
+class Packed(nn.Module):
+    """A recurrence over sequences of their own lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part, self.head = nn.GRU(2, 4, batch_first=True), nn.Linear(4, 3)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """Scores of the last step of each."""
+        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        return self.head(self.part(packed)[1][0])  # type: ignore[no-any-return]
+
+
+class Photo(nn.Module):
+    """A picture and numbers about it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(2, 3, 3), nn.Linear(3 * 4 + 2, 3)
+
+    def forward(self, image: Tensor, about: Tensor) -> Tensor:
+        """Scores."""
+        return self.head(torch.cat([torch.relu(self.conv(image)).flatten(1), about], 1))  # type: ignore[no-any-return]
+
+
+class Heads(nn.Module):
+    """Two outputs by name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.kind, self.box = nn.Linear(6, 5), nn.Linear(5, 3), nn.Linear(5, 2)
+
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        """Both."""
+        h = torch.tanh(self.body(x))
+        return {"kind": self.kind(h), "box": self.box(h)}
+
+
+class Scaled(nn.Module):
+    """A layer with options at each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = nn.Linear(6, 3)
+
+    def forward(self, x: Tensor, *, scale: float = 1.0, mode: str = "none", mask: Tensor | None = None) -> Tensor:
+        """Scores, as the options say."""
+        assert mask is None
+        z = self.part(x) * scale
+        return torch.tanh(z) if mode == "tanh" else z
+
+
+class Triplet(nn.Module):
+    """A network that gives its loss on three views."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part = nn.Linear(6, 4)
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+        """The margin's loss."""
+        return F.triplet_margin_loss(self.part(anchor), self.part(positive), self.part(negative), margin=3.0)
+
+
+class Variational(nn.Module):
+    """An autoencoder that draws."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode, self.decode = nn.Linear(6, 4), nn.Linear(2, 6)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What it makes of its inputs, means and logarithms of variances."""
+        mean, log = self.encode(x).chunk(2, 1)
+        return self.decode(mean + torch.randn_like(mean) * (log / 2).exp()), mean, log
+
+
+class Views(NamedTuple):
+    """Two inputs and their targets, by name."""
+
+    a: Tensor
+    b: Tensor
+    y: Tensor
+
+
+class Weighted(nn.Module):
+    """A loss that weighs examples."""
+
+    def forward(self, z: Tensor, batch: Any) -> Tensor:
+        """Of a whole batch."""
+        return (batch["w"] * ce(z, batch["labels"], reduction="none")).mean()
+
+
+def weighted(z: Tensor, targets: Any) -> Tensor:
+    """Cross-entropy with a weight for each example."""
+    return (targets[1] * ce(z, targets[0], reduction="none")).mean()
+
+
+def both_heads(out: Any, targets: Any) -> Tensor:
+    """Of two outputs by name."""
+    return ce(out["kind"], targets["kind"]) + F.mse_loss(out["box"], targets["box"])
+
+
+def elbo(out: Any, x: Tensor) -> Tensor:
+    """Of a variational autoencoder."""
+    made, mean, log = out
+    return F.mse_loss(made, x) - 0.1 * (1 + log - mean.square() - log.exp()).mean()
+
+
+def by_token(z: Tensor, targets: Tensor) -> Tensor:
+    """Of each token's scores."""
+    return ce(z.flatten(0, 1), targets.flatten())
+
+
+def text(n: int) -> dict[str, Tensor]:
+    """Tokens with a padding mask and labels, as a tokenizer gives them."""
+    mask = (torch.arange(4) < torch.randint(1, 5, (n, 1))).long()
+    return {"input_ids": tokens(n) * mask, "attention_mask": mask, "labels": torch.randint(3, (n,))}
+
+
+def two(n: int) -> dict[str, Tensor]:
+    """Two inputs and labels."""
+    return {"a": torch.randn(n, 6), "b": torch.randn(n, 3), "labels": torch.randint(3, (n,))}
+
+
+def continued(n: int) -> dict[str, Tensor]:
+    """Tokens, and as labels the same with those left out that are padding."""
+    some = text(n)
+    return {"input_ids": some["input_ids"], "labels": some["input_ids"].masked_fill(some["attention_mask"] == 0, -100)}
+
+
+def features(n: int) -> Tensor:
+    """Six numbers of each example."""
+    return torch.randn(n, 6)
+
+
+def labels(n: int) -> Tensor:
+    """Three classes."""
+    return torch.randint(3, (n,))
+
+
+def ab(some: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """The two inputs."""
+    return some["a"], some["b"]
+
+
+def shifted(n: int) -> dict[str, Tensor]:
+    """Source, target and labels of a translation."""
+    return {"src": tokens(n), "tgt": tokens(n), "labels": tokens(n)}
+
+
+def kind(module: Any, batch: Any, step: Any, loss: Any = None, refused: str = "") -> Kind:
+    """A kind of batch, with the step that its user writes."""
+    return Kind(module, lambda made: loss, refused=refused, batch=batch, step=step)
+
+
+BATCHES: dict[str, Kind] = {
+    # HuggingFace's batches.
+    "a tokenizer's batch, the model gives its loss": kind(Masked, text, lambda m, b: m(**b).loss),
+    "without a mask": kind(
+        Masked,
+        lambda n: {name: part for name, part in text(n).items() if name != "attention_mask"},
+        lambda m, b: m(b["input_ids"], labels=b["labels"]).loss,
+    ),
+    "a loss in a dict": kind(
+        lambda: Masked(give=lambda loss, logits: {"loss": loss, "logits": logits}),
+        text,
+        lambda m, b: m(b["input_ids"], b["attention_mask"], b["labels"])["loss"],
+    ),
+    "a loss first in a tuple": kind(
+        lambda: Masked(give=lambda loss, logits: (loss, logits)), text, lambda m, b: m(*b.values())[0]
+    ),
+    "a loss alone": kind(lambda: Masked(give=lambda loss, logits: loss), text, lambda m, b: m(**b)),
+    "a BatchEncoding": kind(Masked, lambda n: UserDict(text(n)), lambda m, b: m(**b)[0]),
+    "an OrderedDict in another order": kind(
+        Masked, lambda n: OrderedDict(reversed(text(n).items())), lambda m, b: m(**b)[0]
+    ),
+    "that drops": kind(lambda: Masked(0.5), text, lambda m, b: m(**b).loss),
+    "causal language model": kind(Language, continued, lambda m, b: m(b["input_ids"], b["labels"])["loss"]),
+    "a loss of output and batch": kind(
+        Masked,
+        lambda n: {("target" if name == "labels" else name): part for name, part in text(n).items()},
+        lambda m, b: ce(m(b["input_ids"], b["attention_mask"]), b["target"]),
+        lambda z, b: ce(z, b["target"]),
+    ),
+    "output of a class, and a loss of it": kind(
+        Masked,
+        text,
+        lambda m, b: 0.5 * ce(m(**b).logits, b["labels"], label_smoothing=0.1),
+        lambda out, b: 0.5 * ce(out.logits, b["labels"], label_smoothing=0.1),
+    ),
+    "a module as loss of output and batch": kind(
+        Towers,
+        lambda n: {**two(n), "w": torch.rand(n)},
+        lambda m, b: (b["w"] * ce(m(b["a"], b["b"]), b["labels"], reduction="none")).mean(),
+        Weighted(),
+    ),
+    "a padding mask of booleans": kind(
+        Encoder,
+        lambda n: ({"padding": text(n)["attention_mask"] == 0, "tokens": tokens(n)}, labels(n)),
+        lambda m, b: ce(m(b[0]["tokens"], b[0]["padding"]), b[1]),
+        ce,
+    ),
+    "source and target": kind(
+        Translator,
+        shifted,
+        lambda m, b: ce(m(b["src"], b["tgt"]).flatten(0, 1), b["labels"].flatten()),
+        lambda z, b: by_token(z, b["labels"]),
+    ),
+    # Several inputs.
+    "three tensors, the last the targets": kind(
+        Towers, lambda n: (*ab(two(n)), labels(n)), lambda m, b: ce(m(b[0], b[1]), b[2]), ce
+    ),
+    "a tuple of inputs": kind(Towers, lambda n: (ab(two(n)), labels(n)), lambda m, b: ce(m(*b[0]), b[1]), ce),
+    "a tuple for one argument": kind(OfPair, lambda n: (ab(two(n)), labels(n)), lambda m, b: ce(m(b[0]), b[1]), ce),
+    "a list of inputs": kind(OfPair, lambda n: ([*ab(two(n))], labels(n)), lambda m, b: ce(m(b[0]), b[1]), ce),
+    "a dict of inputs": kind(
+        Towers,
+        lambda n: (dict(zip("ba", reversed(ab(two(n))), strict=True)), labels(n)),
+        lambda m, b: ce(m(b[0]["a"], b[0]["b"]), b[1]),
+        ce,
+    ),
+    "a dict for one argument": kind(
+        OfBatch, two, lambda m, b: ce(m(b), b["labels"]), lambda z, b: ce(z, b["labels"])
+    ),
+    "any names": kind(OfNames, two, lambda m, b: m(**b)),
+    "any arguments": kind(OfMany, lambda n: (ab(two(n)), labels(n)), lambda m, b: ce(m(*b[0]), b[1]), ce),
+    "a named tuple": kind(Towers, lambda n: Views(*ab(two(n)), labels(n)), lambda m, b: ce(m(b.a, b.b), b.y), ce),
+    "lists in lists": kind(
+        Nested,
+        lambda n: ([[torch.randn(n, 6)], {"b": torch.randn(n, 3)}], [{"y": (labels(n),)}]),
+        lambda m, b: ce(m(b[0]), b[1][0]["y"][0]),
+        lambda z, y: ce(z, y[0]["y"][0]),
+    ),
+    "three views, the model gives its loss": kind(
+        Triplet, lambda n: (features(n), features(n), features(n)), lambda m, b: m(*b)
+    ),
+    "a picture and numbers": kind(
+        Photo,
+        lambda n: {"image": torch.randn(n, 2, 4, 4), "about": torch.randn(n, 2), "y": labels(n)},
+        lambda m, b: ce(m(b["image"], b["about"]), b["y"]),
+        lambda z, b: ce(z, b["y"]),
+    ),
+    "sequences of their own lengths": kind(
+        Packed,
+        lambda n: (torch.randn(n, 5, 2), torch.randint(1, 6, (n,)), labels(n)),
+        lambda m, b: ce(m(b[0], b[1]), b[2]),
+        ce,
+    ),
+    "nodes and links": kind(
+        lambda: Around(lambda self, x, links: self.head(torch.tanh(links @ self.part(x)).sum(1)),
+                       part=nn.Linear(3, 4), head=nn.Linear(4, 3)),
+        lambda n: (torch.randn(n, 5, 3), torch.rand(n, 5, 5), labels(n)),
+        lambda m, b: ce(m(b[0], b[1]), b[2]),
+        ce,
+    ),
+    # Targets.
+    "targets by name": kind(
+        Heads, lambda n: (features(n), {"kind": labels(n), "box": torch.randn(n, 2)}),
+        lambda m, b: both_heads(m(b[0]), b[1]), both_heads,
+    ),
+    "targets with weights": kind(
+        lambda: nn.Linear(6, 3), lambda n: (features(n), (labels(n), torch.rand(n))),
+        lambda m, b: weighted(m(b[0]), b[1]), weighted,
+    ),
+    "no targets": kind(
+        lambda: nn.Linear(6, 3), lambda n: (features(n), None), lambda m, b: m(b[0]).square().mean(),
+        lambda z, none: z.square().mean(),
+    ),
+    "a tensor alone": kind(
+        lambda: nn.Sequential(nn.Linear(6, 2), nn.Tanh(), nn.Linear(2, 6)), features,
+        lambda m, b: F.mse_loss(m(b), b), F.mse_loss,
+    ),
+    "a tuple of one": kind(
+        lambda: nn.Sequential(nn.Linear(6, 2), nn.Linear(2, 6)), lambda n: (features(n),),
+        lambda m, b: F.mse_loss(m(b[0]), b[0]), F.mse_loss,
+    ),
+    "that draws, of several outputs": kind(Variational, features, lambda m, b: elbo(m(b), b), elbo),
+    "a chain of layers, of a dict": kind(
+        lambda: nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3)),
+        lambda n: ({"input": features(n)}, labels(n)), lambda m, b: ce(m(b[0]["input"]), b[1]), ce,
+    ),
+    "a chain of layers, of a list": kind(
+        lambda: nn.Linear(6, 3), lambda n: [features(n), labels(n)], lambda m, b: ce(m(b[0]), b[1]),
+        nn.CrossEntropyLoss(),
+    ),
+    "a chain of layers, by name": kind(
+        lambda: nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3)),
+        lambda n: {"input": features(n), "label": labels(n)},
+        lambda m, b: ce(m(b["input"]), b["label"]),
+        lambda z, b: ce(z, b["label"]),
+    ),
+    "running statistics": kind(
+        between(nn.BatchNorm1d(5)), lambda n: {"input": features(n), "label": labels(n)},
+        lambda m, b: ce(m(b["input"]), b["label"]), lambda z, b: ce(z, b["label"]),
+    ),
+    "targets of pictures": kind(
+        lambda: nn.Conv2d(2, 3, 3, padding=1), lambda n: {"input": pictures(n), "map": classes(3, 4, 4)(n)},
+        lambda m, b: ce(m(b["input"]), b["map"]), lambda z, b: ce(z, b["map"]),
+    ),
+    "a distribution as output": kind(
+        lambda: Around(lambda self, x: torch.distributions.Normal(self.part(x), 1.0, validate_args=False),
+                       part=nn.Linear(6, 2)),
+        lambda n: (features(n), {"y": real(2)(n)}),
+        lambda m, b: -m(b[0]).log_prob(b[1]["y"]).mean(),
+        lambda out, y: -out.log_prob(y["y"]).mean(),
+    ),
+    # What is no tensor.
+    "numbers, words and None": kind(
+        Scaled,
+        lambda n: {"x": features(n), "scale": 0.5, "mode": "tanh", "mask": None, "y": labels(n)},
+        lambda m, b: ce(torch.tanh(m.part(b["x"]) * 0.5), b["y"]),
+        lambda z, b: ce(z, b["y"]),
+    ),
+    "a batch that is written to": kind(
+        Towers, two, lambda m, b: ce(m(b["a"], b["b"]), b["labels"]),
+        lambda z, b: ce(z + b["a"].clamp_(0.0)[:, :3], b["labels"]), Reason.WRITES,
+    ),
+    "no gradient by name": kind(
+        Masked, text, lambda m, b: m(**b).loss, lambda out, b: out.logits.detach().mean(), Reason.BLIND
+    ),
+}  # fmt: skip
+"""By name."""
