@@ -28,6 +28,8 @@ from fedspec_suite.diagnosis.seen.idle import idle, reduced, without_effect
 from fedspec_suite.diagnosis.seen.shown import along, shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant
+from fedspec_suite.diagnosis.written.card import card
+from fedspec_suite.diagnosis.written.synthesis import written
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
@@ -71,7 +73,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
     names, beyond = ("x", *unlike), Larger(bench, setting, known, given, lambda: held_out(setting)[:FRESH])
     silent = () if unlike else idle(setting, known, given, lambda s: _played(bench, (s,)).get(0))
     search = Search()
-    single = stages(search, known, setting, told, bool(unlike))
+    single = stages(search, known, setting, told, bool(unlike), written(bench, setting))
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):
         return Diagnosis(len(given), claim.ratio, decimals=decimals, passes=search.passes)
@@ -115,7 +117,8 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
     whole = fitted.startswith(WHOLE)
     beside = "" if whole else ": ".join(filter(None, (along(known, told), begins(known, given))))
-    words = [fitted, *like, beside, course(bench, known.samples), without_effect(silent) if silent else ""]
+    facts = "" if whole else card(bench, setting, known.claimed)
+    words = [fitted, *like, beside, facts, course(bench, known.samples), without_effect(silent) if silent else ""]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(
         len(given),

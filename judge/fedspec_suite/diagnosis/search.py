@@ -81,13 +81,19 @@ Chains = Callable[[], Sequence[Sequence[Link]]]
 """The cases in which a subject deviates soonest, made plainer, when they are asked for."""
 
 
-def stages(search: Search, known: Known, setting: Setting, told: Evidence, alone: bool) -> Iterator[Iterable[Variant]]:
-    """What is tried one after another: what has a name, systematic edits, a number of its own, mechanical edits.
+def stages(
+    search: Search, known: Known, setting: Setting, told: Evidence, alone: bool, own: Iterable[Variant] = ()
+) -> Iterator[Iterable[Variant]]:
+    """What is tried one after another: what has a name, an equation of the subject's own, and edits of the rules.
+
+    Edits are systematic ones, a number of its own, and mechanical ones.
 
     No number of its own explains an intermediate alone, where the model is right. Of what is no number, further edits
     would all be as good as another.
     """
     yield search.among(NAMES, known.variants, len(known.variants))
+    if not alone:
+        yield own
     yield search.among(EDITS, known.edits, len(known.edits))
     if numberless(told):
         return

@@ -27,6 +27,7 @@ from fedspec_suite.diagnosis.edits.unguarded import opened
 from fedspec_suite.measure.bench import Shown, reference
 from fedspec_suite.measure.closed_form_rounding import with_room
 from fedspec_suite.measure.edited_sessions import form_of
+from fedspec_suite.measure.function_copies import Edits
 from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import MUTANTS, Mutant
@@ -163,13 +164,17 @@ def _plain(case: Case) -> Session:
 
 def _edited(v: Variant, after: Mapping[Mutant, FunctionType], case: Case) -> Session:
     """A session under edits of rules, which may lead out of their domains."""
-    form = opened(form_of(CATALOGUE[case.algorithm], case.level))
     # An edited function may run before the first event, when no defect has told the record anything yet.
     blocks = _kept(_BLOCKS, id(case), lambda: (case, layers(shapes(case.x0))))
     memory = Memory(blocks=[*blocks], hyper={**case.hyper})
-    session: Any = form.started(case, mutants.edits(after, memory), bool(v.defects), _begun)
+    session: Any = session_with(case, mutants.edits(after, memory), bool(v.defects))
     session.memory = memory
     return session  # type: ignore[no-any-return]
+
+
+def session_with(case: Case, edits: Edits, everything: bool = False) -> Session:
+    """A session of the specification that refuses nothing, with other functions in the place of some."""
+    return opened(form_of(CATALOGUE[case.algorithm], case.level)).started(case, edits, everything, _begun)
 
 
 KEPT = 256

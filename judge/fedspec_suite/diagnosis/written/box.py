@@ -1,0 +1,251 @@
+"""A rule as a list of assignments, one of which is open: its text, what each needs, and how it is solved for."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.folding import folding_under
+from fedspec.rules import equations
+from fedspec.source_text import bare, copied, definition_of, loaded
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import functions
+
+Values = Mapping[str, Any]
+"""Numbers by the text of what holds them: a name, or a field such as ``state.m``."""
+
+BINARY: dict[type[ast.operator], Any] = {
+    ast.Add: np.add,
+    ast.Sub: np.subtract,
+    ast.Mult: np.multiply,
+    ast.Div: np.divide,
+    ast.Pow: np.power,
+}
+CALLS: dict[str, Any] = {
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "sign": np.sign,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "where_less": lambda a, b, x, y: np.where(np.less(a, b), x, y),
+    "ratio": lambda a, b: np.where(np.greater(b, 0), np.divide(a, b), 0),
+}
+"""Functions of rules that take each coordinate by itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """The text of a rule, with a name of its own for each number that it makes.
+
+    Attributes:
+        function: the rule.
+        head: its definition, without a body.
+        made: the names that it assigns, each once, and what it assigns to them, in order.
+        end: what it returns.
+        model: the name of the new model.
+    """
+
+    function: FunctionType
+    head: ast.FunctionDef
+    made: Mapping[str, ast.expr]
+    end: ast.expr
+    model: str
+
+    def resting_on(self, name: str) -> set[str]:
+        """The names whose values are another if one is."""
+        found = {name}
+        for n, value in self.made.items():
+            if loaded(value) & found:
+                found.add(n)
+        return found
+
+    def model_from(self, name: str) -> ast.expr:
+        """The new model as an expression of one name and of what does not rest on it."""
+        rest = self.resting_on(name)
+
+        def put(n: str) -> ast.expr:
+            inner = {other: put(other) for other in loaded(self.made[n]) & rest - {name}}
+            expression: ast.expr = _Put(inner).visit(copied(self.made[n]))
+            return expression
+
+        return ast.Name(name, ast.Load()) if self.model == name else put(self.model)
+
+    def edited(self, name: str, value: ast.expr) -> str:
+        """The text with another value of one name; what that may read is made first."""
+        rest = self.resting_on(name) - {name}
+        before = {n: v for n, v in self.made.items() if n not in rest and n != name}
+        after = {n: v for n, v in self.made.items() if n in rest}
+        body = [
+            ast.Assign([ast.Name(n, ast.Store())], v, lineno=0)
+            for n, v in (*before.items(), (name, value), *after.items())
+        ]
+        head = copied(self.head)
+        head.body = [*body, ast.Return(self.end)]
+        return ast.unparse(ast.fix_missing_locations(head))
+
+
+class _Put(ast.NodeTransformer):
+    """Puts expressions in the place of names, and writes corrections out."""
+
+    def __init__(self, given: Mapping[str, ast.expr]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return copied(self.given.get(node.id, node)) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Name(id="corrected"), args=[m, beta, t]):
+                return ast.BinOp(m, ast.Div(), ast.BinOp(ast.Constant(1), ast.Sub(), ast.BinOp(beta, ast.Pow(), t)))
+        return node
+
+
+def boxes(setting: Setting) -> Iterator[Box]:
+    """The rules of a setting that print equations and are a list of assignments."""
+    options = {**setting.algorithm.under, **setting.options}
+    for f in functions(setting.algorithm, setting.level):
+        if equations(f, options):
+            folding = folding_under(setting.algorithm, options)
+            folding.add(f)
+            inner = inspect.unwrap(f)
+            text = folding.texts.get(inner)
+            node = ast.parse(text).body[0] if text else bare(definition_of(inner))
+            assert isinstance(node, ast.FunctionDef)
+            if box := _box(f, bare(definition_of(inner)), node):
+                yield box
+
+
+def _box(function: FunctionType, head: ast.FunctionDef, node: ast.FunctionDef) -> Box | None:
+    taken = {a.arg for a in (*head.args.args, *head.args.kwonlyargs)}
+    made: dict[str, ast.expr] = {}
+    now: dict[str, ast.expr] = {}
+
+    def add(name: str, value: ast.expr) -> ast.expr:
+        while name in taken or name in made:
+            name += "_"
+        made[name] = value
+        return ast.Name(name, ast.Load())
+
+    for s in node.body:
+        match s:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                now[name] = add(name, _Put(now).visit(copied(value)))
+            case ast.Return(value=ast.Call(args=[], keywords=[_, *_] as fields) as call):
+                for k in fields:
+                    value = _Put(now).visit(copied(k.value))
+                    k.value = value if isinstance(value, ast.Name) else add(str(k.arg), value)
+                new = {k.arg: k.value for k in fields}
+                if isinstance(x := new.get("x"), ast.Name):
+                    return Box(function, head, made, copied(call), x.id)
+                return None
+            case ast.Return(value=ast.expr() as value):
+                x = add("x", _Put(now).visit(copied(value)))
+                assert isinstance(x, ast.Name)
+                return Box(function, head, made, x, x.id)
+            case _:
+                return None
+    return None
+
+
+def leaf(node: ast.AST) -> str:
+    """The name that a number is kept by, if an expression is a name, a field or a function of whole vectors."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute() | ast.Call():
+            known = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS
+            return "" if known else ast.unparse(node)
+    return ""
+
+
+def value_of(node: ast.expr, values: Values) -> Any:
+    """The value of an expression, coordinate by coordinate.
+
+    Raises:
+        KeyError: something in it is not among the values.
+    """
+    if name := leaf(node):
+        return values[name]
+    match node:
+        case ast.Constant(value=int() | float() as v):
+            return float(v)
+        case ast.UnaryOp(op=ast.USub(), operand=a):
+            return -value_of(a, values)
+        case ast.BinOp(left=a, op=op, right=b):
+            return BINARY[type(op)](value_of(a, values), value_of(b, values))
+        case ast.Call(func=ast.Name(id=name), args=given):
+            return CALLS[name](*(value_of(a, values) for a in given))
+    raise KeyError(ast.unparse(node))
+
+
+def solved(node: ast.expr, at: ast.expr, want: Any, values: Values) -> Any:
+    """Value that one part of an expression must have for the whole to have another; nan if the whole does not tell.
+
+    Args:
+        node: the expression.
+        at: the part, a node of it.
+        want: the value.
+        values: those of everything else in it.
+
+    Raises:
+        KeyError: nothing solves for it.
+    """
+    if node is at:
+        return want
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=a):
+            return solved(a, at, -want, values)
+        case ast.BinOp(left=a, op=op, right=b):
+            left = _holds(a, at)
+            other = value_of(b if left else a, values)
+            return solved(a if left else b, at, _undone(type(op), want, other, left), values)
+        case ast.Call(func=ast.Name(id="sqrt"), args=[a]):
+            return solved(a, at, np.where(np.asarray(want) >= -1e-9, np.square(want), np.nan), values)
+        case ast.Call(func=ast.Name(id="maximum"), args=[a, b]):
+            left = _holds(a, at)
+            other = value_of(b if left else a, values)
+            above = np.asarray(want) > other + 1e-9 * np.abs(other)
+            return solved(a if left else b, at, np.where(above, want, np.nan), values)
+    raise KeyError(ast.unparse(node))
+
+
+def _undone(op: type[ast.operator], want: Any, other: Any, left: bool) -> Any:
+    if op is ast.Add:
+        return want - other
+    if op is ast.Sub:
+        return want + other if left else other - want
+    if op is ast.Mult:
+        return want / other
+    if op is ast.Div:
+        return want * other if left else other / want
+    raise KeyError(op.__name__)
+
+
+def _holds(node: ast.AST, part: ast.AST) -> bool:
+    return any(n is part for n in ast.walk(node))
+
+
+def read_in(nodes: Sequence[ast.expr]) -> set[str]:
+    """The leaves that expressions read."""
+    found: set[str] = set()
+    for node in nodes:
+        if name := leaf(node):
+            found.add(name)
+        elif isinstance(node, ast.Call):
+            found |= read_in(node.args)
+        else:
+            found |= read_in([n for n in ast.iter_child_nodes(node) if isinstance(n, ast.expr)])
+    return found
+
+
+def rows(value: Any, like: Array) -> Array:
+    """A value as one number for each coordinate."""
+    return np.broadcast_to(np.asarray(value, dtype=float), like.shape)

@@ -1,0 +1,193 @@
+"""A card of facts about a subject's steps, found by experiments: one input is another, and the step is looked at.
+
+The same experiments are made with the claimed rule. What differs is worth saying where no name and no equation fits:
+``a step depends on Delta of t - 2 too; a step does not depend on beta2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from fedspec.arith import Array
+from fedspec.contract import Event, Gradient, Messages
+from fedspec.domains import COUNTS, DECAY, DOMAINS
+from fedspec_suite.diagnosis.variants import CANNOT, Variant
+from fedspec_suite.diagnosis.written.replay import generic_cases
+from fedspec_suite.measure.bench import Bench
+from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_blocks, with_hyper
+from fedspec_suite.measure.setting import Setting
+
+Play = Callable[[Scenario], Sequence[Array]]
+"""The models after each event of a case."""
+
+CASES = 3
+"""In how many cases each experiment is made."""
+
+BACK = 4
+"""Number of events back that an input is changed."""
+
+SAME = 1e-8
+"""Largest difference of two equal steps, relative to the model."""
+
+
+def card(bench: Bench, setting: Setting, claimed: Variant) -> str:
+    """The facts in which a subject's steps are not as claimed, in words; empty if the experiments show none."""
+    if setting.level not in ("server", "client") or setting.dtype != "float64":
+        return ""
+    input_ = "g" if setting.level == "client" else "Delta"
+    cases = [s for s in generic_cases(setting) if len(s.events) >= BACK]
+    several = [s for s in cases if len(s.case.x0) > 1] or cases
+
+    def asked(s: Scenario) -> Sequence[Array]:
+        return [a["x"] for a in bench.play(s)]
+
+    def wanted(s: Scenario) -> Sequence[Array]:
+        return [np.asarray(a["x"], float) for a in claimed.quick(s, claimed.editions()())]
+
+    found = []
+    for s in islice(several, CASES):
+        try:
+            found.append((_facts(asked, s, setting, input_), _facts(wanted, s, setting, input_)))
+        except CANNOT:
+            continue
+    return in_words(found)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts of the last step of a case.
+
+    Attributes:
+        reads: the inputs that it depends on.
+        shape: its degree and parity in the clients' changes or the gradients.
+        reach: the coordinates of the input that a coordinate depends on.
+    """
+
+    reads: frozenset[str]
+    shape: str
+    reach: str
+
+
+def in_words(found: Sequence[tuple[Facts, Facts]]) -> str:
+    """The facts in which a subject differs from the claim in all cases: in one case a fact may be chance."""
+    if not found:
+        return ""
+    more = frozenset.intersection(*(own.reads - claim.reads for own, claim in found))
+    less = frozenset.intersection(*(claim.reads - own.reads for own, claim in found))
+    said = [
+        how.format(_listed(sorted(names)))
+        for how, names in (("a step depends on {} too", more), ("a step does not depend on {}", less))
+        if names
+    ]
+    shapes = {(o.shape, c.shape) for o, c in found}
+    reaches = {(o.reach, c.reach) for o, c in found}
+    for how, sides in (("a step is {}, not {}", shapes), ("a coordinate depends on {}, not on {}", reaches)):
+        own, claimed = min(sides)
+        if len(sides) == 1 and own != claimed:
+            said.append(how.format(own, claimed))
+    return "; ".join(said)
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _facts(play: Play, s: Scenario, setting: Setting, input_: str) -> Facts:
+    """The facts of a case.
+
+    Raises:
+        ArithmeticError: the model is not finite.
+    """
+    base = _step(play, s)
+    size = SAME * (1 + float(np.abs(play(s)[-1]).max()))
+    if not np.isfinite(base).all():
+        raise ArithmeticError("the model is not finite")
+
+    def moves(other: Scenario) -> bool:
+        return bool((np.abs(_step(play, other) - base) > size).any())
+
+    reads = {what for what, other in _other_inputs(s, setting, input_) if moves(other)}
+    return Facts(frozenset(reads), _shape(play, s, base, size, input_), _reach(play, s, base, size))
+
+
+def _other_inputs(s: Scenario, setting: Setting, input_: str) -> Iterator[tuple[str, Scenario]]:
+    """Each input by its name, with the case in which it is another."""
+    for n in setting.numbers:
+        if n in s.case.hyper and n not in setting.fixed and n not in COUNTS:
+            value = float(s.case.hyper[n])
+            other = 0.5 * (1 + value) if DOMAINS[n].domain is DECAY else 1.5 * value
+            yield n, with_hyper(s, **setting.tied({**s.case.hyper, n: other}))
+    time = "t" if setting.level == "server" else "k"
+    for back in range(BACK):
+        yield f"{input_} of {time}{f' - {back}' * bool(back)}", _at(s, back, lambda a: 1.25 * a + 0.1)
+    yield "x", replace(s, case=replace(s.case, x0={n: a + 0.3 for n, a in s.case.x0.items()}))
+    match s.events[-1]:
+        case Messages(messages=(first, _, *_) as sent) as last:
+            more = (replace(first, weight=3 * first.weight), *sent[1:])
+            yield "the numbers of examples", replace(s, events=(*s.events[:-1], replace(last, messages=more)))
+            turned = replace(last, messages=(*sent[1:], first))
+            yield "the order of the clients", replace(s, events=(*s.events[:-1], turned))
+
+
+def _step(play: Play, s: Scenario) -> Array:
+    models = play(s)
+    return np.asarray(models[-1], float) - models[-2]
+
+
+def _at(s: Scenario, back: int, change: Callable[[Array], Array]) -> Scenario:
+    """The case with another input so many events before the last."""
+    k = len(s.events) - 1 - back
+    return replace(s, events=tuple(_changed(e, change) if j == k else e for j, e in enumerate(s.events)))
+
+
+def _changed(e: Event, change: Callable[[Array], Array]) -> Event:
+    match e:
+        case Messages(messages=sent):
+            return replace(e, messages=tuple(sending(m, lambda b: {n: change(a) for n, a in b.items()}) for m in sent))
+        case Gradient():
+            return with_blocks(e, lambda b: {n: change(a) for n, a in b.items()})
+    return e
+
+
+def _shape(play: Play, s: Scenario, base: Array, size: float, input_: str) -> str:
+    """The degree and parity of a step: all inputs are doubled, or negated."""
+    scaled = [_step(play, change_events(s, lambda a, by=by: by * a)) for by in (2, -1)]  # type: ignore[misc]
+    degree = next((d for d in (0, 1, 2, -1) if (np.abs(scaled[0] - 2.0**d * base) <= size).all()), None)
+    turned = {w for w, by in (("odd", -1), ("even", 1)) if (np.abs(scaled[1] - by * base) <= size).all()}
+    parity = min(turned) if len(turned) == 1 else "neither odd nor even"
+    return f"of {'no degree' if degree is None else f'degree {degree}'} in {input_} and {parity}"
+
+
+def _reach(play: Play, s: Scenario, base: Array, size: float) -> str:
+    """The coordinates of the input that a coordinate of the step depends on."""
+    names = [n for n, a in s.case.x0.items() if a.size > 1]
+    if not names:
+        return ""
+    first, start = names[0], 0
+    for n, a in s.case.x0.items():
+        if n == first:
+            break
+        start += a.size
+    inside = slice(start, start + s.case.x0[first].size)
+
+    def one(e: Event) -> Event:
+        def put(blocks: dict[str, Array]) -> dict[str, Array]:
+            new = {n: np.array(a) for n, a in blocks.items()}
+            new[first].reshape(-1)[0] *= 1.5
+            return new
+
+        match e:
+            case Messages(messages=sent):
+                return replace(e, messages=tuple(sending(m, lambda b: put({**b})) for m in sent))
+        return with_blocks(e, lambda b: put({**b}))
+
+    moved = np.abs(_step(play, replace(s, events=(*s.events[:-1], one(s.events[-1])))) - base) > size
+    block = moved[inside][1:].any()
+    rest = np.delete(moved, range(inside.start, inside.stop)).any()
+    where = "the whole model" if rest else "its block" if block else "itself alone"
+    return where

@@ -1,0 +1,78 @@
+"""Right sides in the notation of the papers: products without a sign, powers with a caret."""
+
+from __future__ import annotations
+
+import ast
+
+from fedspec_suite.diagnosis.written.box import Box
+
+NAMES = {"delta": "Delta", "maximum": "max", "minimum": "min", "norm": "length"}
+LEVELS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.Pow: 4}
+
+
+def in_notation(box: Box, name: str, value: ast.expr) -> str:
+    """The right side of an equation; ``_old`` marks what the state held before, where there is a newer one."""
+    rest = box.resting_on(name)
+    newer = {n for n in box.made if n not in rest}
+
+    def text(node: ast.expr, level: int = 0) -> str:
+        match node:
+            case ast.Name(id=n):
+                return NAMES.get(n, n)
+            case ast.Attribute(attr=n):
+                return f"{n}_old" if n in newer else NAMES.get(n, n)
+            case ast.Constant(value=v):
+                return f"{v:g}" if isinstance(v, float) else str(v)
+            case (
+                ast.BinOp(left=ast.Constant(value=1), op=ast.Mult(), right=a)
+                | ast.BinOp(left=a, op=ast.Mult(), right=ast.Constant(value=1))
+            ):
+                return text(a, level)
+            case ast.Call(func=ast.Name(id="where_less"), args=[a, b, x, y]):
+                return _in(f"{text(x)} if {text(a)} < {text(b)} else {text(y)}", True)
+            case ast.BinOp(left=a, op=ast.Add(), right=ast.BinOp(left=c, op=ast.Mult(), right=b)) if (
+                opposite := _opposite(c)
+            ) is not None:
+                return text(ast.BinOp(a, ast.Sub(), ast.BinOp(opposite, ast.Mult(), b)), level)
+            case ast.UnaryOp(op=ast.USub(), operand=a):
+                return _in(f"-{text(a, 3)}", level > 1)
+            case ast.BinOp(left=a, op=op, right=b):
+                own = LEVELS[type(op)]
+                match op:
+                    case ast.Mult():
+                        quotient = isinstance(b, ast.BinOp) and isinstance(b.op, ast.Div)
+                        said = f"{text(a, 2)} {text(b, 3 if quotient else 2)}"
+                    case ast.Div():
+                        said = f"{text(a, 2)} / {text(b, 3)}"
+                    case ast.Pow():
+                        said = f"{text(a, 5)}^{text(b, 5)}"
+                    case ast.Sub():
+                        said = f"{text(a, 1)} - {text(b, 2)}"
+                    case _:
+                        said = f"{text(a, 1)} + {text(b, 1)}"
+                return _in(said, own < level)
+            case ast.Call(func=ast.Name(id="event_number")):
+                return "t"
+            case ast.Call(func=ast.Name(id="x_0")):
+                return "x_0"
+            case ast.Call(func=ast.Name(id="old"), args=[v]):
+                return f"{text(v)}_old"
+            case ast.Call(func=ast.Name(id=n), args=given):
+                return f"{NAMES.get(n, n)}({', '.join(text(a) for a in given)})"
+        return ast.unparse(node)
+
+    return text(value)
+
+
+def _in(said: str, brackets: bool) -> str:
+    return f"({said})" if brackets else said
+
+
+def _opposite(node: ast.expr) -> ast.expr | None:
+    """The opposite of a negative number; None of anything else."""
+    match node:
+        case ast.Constant(value=int() | float() as v) if v < 0:
+            return ast.Constant(-v)
+        case ast.BinOp(left=ast.Constant(value=int() as v), op=ast.Div(), right=b) if v < 0:
+            return ast.BinOp(ast.Constant(-v), ast.Div(), b)
+    return None

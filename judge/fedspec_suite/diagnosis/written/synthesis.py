@@ -1,0 +1,298 @@
+"""The subject's own equation, where one equation of a rule is another: solved for, looked up, written and checked."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from fedspec.arith import Array, sqrt, total
+from fedspec.rules import equations
+from fedspec.source_text import copied, source_of
+from fedspec_suite.diagnosis.comparing import off
+from fedspec_suite.diagnosis.edits.in_edits import COUNTED
+from fedspec_suite.diagnosis.variants import CANNOT, Variant, as_claimed, equation_of
+from fedspec_suite.diagnosis.written.box import CALLS, Box, boxes, leaf, read_in, solved, value_of
+from fedspec_suite.diagnosis.written.history import ASKED
+from fedspec_suite.diagnosis.written.notation import in_notation
+from fedspec_suite.diagnosis.written.replay import Opened, generic_cases, opened, played
+from fedspec_suite.diagnosis.written.terms import CLAIMED, ROWS, Answer, Terms, answers
+from fedspec_suite.measure.bench import Bench, Shown
+from fedspec_suite.measure.scenario import Scenario
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import Mutant
+from fedspec_suite.mutants.mutant import of_name
+
+LOOKED = 120
+"""Number of parts of rules that are looked up: a count, so that every machine finds the same."""
+
+LEAST = 24
+"""Least number of values that an equation must give."""
+
+MANY = 200
+"""Number of answers for one part of a rule: many formulas give values of which most are zero."""
+
+KNOWN = 0.9
+"""The share of the values that must be known of what a formula may read."""
+
+AGAIN, FEW = 3, 8
+"""Number of searches in other rows if an answer fits some rows but not all, and number of rows that join."""
+
+TRIED = 6
+"""Number of answers that are checked in fresh cases, the smallest first."""
+
+
+@dataclass(frozen=True, order=True)
+class Edit:
+    """An equation with another right side.
+
+    Attributes:
+        size: how large the part is that is another.
+        length: that of the text.
+        place: how many equations come before it.
+        text: the whole right side.
+    """
+
+    size: int
+    length: int
+    place: int
+    text: str
+
+
+def written(bench: Bench, setting: Setting) -> Iterator[Variant]:
+    """The claimed rule with one right side that gives all the subject's models, the smallest change first."""
+    left = iter(range(LOOKED))
+    plays = played(bench, generic_cases(setting))
+    if not plays:
+        return
+    fresh = played(bench, generic_cases(setting, seed=1))
+    for box in boxes(setting):
+        found: dict[Edit, ast.expr] = {}
+        for place, name in enumerate(box.made):
+            try:
+                o = opened(box, name, plays)
+            except (KeyError, *CANNOT):
+                continue
+            if o is not None:
+                for size, value in _right_sides(o, left):
+                    text = ast.unparse(value)
+                    found.setdefault(Edit(size, len(text), place, text), value)
+        for edit in sorted(found)[:TRIED]:
+            v = _variant(setting, box, [*box.made][edit.place], found[edit])
+            if all(_gives(v, s, given) for s, given in (*plays, *fresh)):
+                yield v
+                return
+
+
+def _gives(v: Variant, s: Scenario, answers: Sequence[Shown]) -> bool:
+    """True if a variant gives each coordinate of each model of a case."""
+    return v.followed(s, v.editions()(), lambda k, want: not off(answers[k]["x"], want["x"], s).any()) == len(answers)
+
+
+def _right_sides(o: Opened, left: Iterator[int]) -> Iterator[tuple[int, ast.expr]]:
+    """Right sides of the open equation that give its values, with the size of what is changed."""
+    claimed = o.box.made[o.name]
+    rest = o.box.resting_on(o.name)
+    seen = np.isfinite(o.want)
+    o = replace(o, values={n: v for n, v in o.values.items() if np.isfinite(v[seen]).mean() > KNOWN})
+    there = seen & np.all([np.isfinite(v) for v in o.values.values()], axis=0)
+    with np.errstate(all="ignore"):
+        try:
+            follows = np.abs(value_of(claimed, o.values) - o.want) <= o.slack
+        except KeyError:
+            follows = np.zeros(o.want.shape, bool)
+    if there.sum() < LEAST or follows[there].all():
+        return
+    parts = _parts(o, claimed)
+    plain = there & np.all([np.isfinite(w) for _, w, _ in parts], axis=0)
+    rows = _chosen(plain if plain.sum() >= ROWS else there, follows)
+    for _ in range(AGAIN):
+        missed = np.zeros(0, int)
+        for size, value in _fitting(o, claimed, parts, rows, _leaves(o, rest, rows), left):
+            with np.errstate(all="ignore"):
+                near = np.abs(value_of(value, o.values) - o.want) <= o.slack
+            if near[there].all():
+                missed = rows
+                yield size, value
+            elif not missed.size:
+                missed = np.flatnonzero(there & ~near)
+        if not missed.size or missed is rows:
+            return
+        # What fits these rows alone may be all but right: others are looked at, too.
+        rows = np.concatenate([np.resize(missed, FEW), rows[:-FEW]])
+
+
+def _fitting(
+    o: Opened,
+    claimed: ast.expr,
+    parts: Sequence[tuple[ast.expr, Array, Array]],
+    rows: Array,
+    leaves: Sequence[tuple[ast.expr, Array, int]],
+    left: Iterator[int],
+) -> Iterator[tuple[int, ast.expr]]:
+    """Right sides that give the wanted values in some rows, with the size of what is changed."""
+    terms = Terms.of(leaves)
+    within = {n: v[rows] for n, v in o.values.items()}
+    for at, want, slack in parts:
+        if np.isfinite(want[rows]).all() and (slack <= 1e-6 * np.abs(want) + 1e-8)[rows].all():
+            if next(left, None) is None:
+                return
+            own = _value(at, within)
+            found = sorted(islice(answers(terms, want[rows], slack[rows], own), MANY), key=lambda a: a.size)
+            yield from ((a.size, _put(claimed, at, a)) for a in found[:TRIED])
+    solvable = {id(at) for at, _, _ in parts}
+    for at in _expressions(claimed):
+        if id(at) not in solvable:
+            yield from ((a.size, _put(claimed, at, a)) for a in _forward(o, claimed, at, terms, rows, within))
+
+
+def _expressions(node: ast.expr) -> list[ast.expr]:
+    return [n for n in ast.walk(node) if isinstance(n, ast.expr) and not (isinstance(n, ast.Name) and n.id in CALLS)]
+
+
+def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
+    """The value of a part; None if it has none of its own."""
+    try:
+        with np.errstate(all="ignore"):
+            return value_of(node, values)
+    except KeyError:
+        return None
+
+
+def _parts(o: Opened, claimed: ast.expr) -> list[tuple[ast.expr, Array, Array]]:
+    """Parts of a right side, with what each must be for the whole to be what it must, and how far off that may be."""
+    found = []
+    for at in _expressions(claimed):
+        with np.errstate(all="ignore"):
+            try:
+                want = solved(claimed, at, o.want, o.values)
+                moved = solved(claimed, at, o.want + o.slack, o.values)
+            except KeyError:
+                continue
+            found.append((at, want, np.abs(moved - want) + 1e-11 * np.abs(want)))
+    return found
+
+
+def _forward(
+    o: Opened, claimed: ast.expr, at: ast.expr, terms: Terms, rows: Array, within: Mapping[str, Any]
+) -> Iterator[Answer]:
+    """Formulas in the place of a part that nothing solves for: each is tried."""
+    whole = _with(claimed, at, ast.Name("part_", ast.Load()))
+    value = _value(whole, {**within, "part_": terms.values})
+    if value is None or np.ndim(value) != 2:
+        return
+    with np.errstate(all="ignore"):
+        fits = (np.abs(value - o.want[rows]) <= o.slack[rows]).all(axis=1)
+    for k in sorted(np.flatnonzero(fits).tolist(), key=lambda k: terms.sizes[k])[:2]:
+        yield Answer(terms.written(k), terms.sizes[k])
+
+
+def _put(claimed: ast.expr, at: ast.expr, answer: Answer) -> ast.expr:
+    """The right side with an answer in the place of a part."""
+    return _with(claimed, at, _Claimed(at).visit(copied(answer.expression)))
+
+
+class _Claimed(ast.NodeTransformer):
+    """Puts a part of the rule where a formula means it."""
+
+    def __init__(self, at: ast.expr) -> None:
+        self.at = at
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return copied(self.at) if node.id == CLAIMED.id else node
+
+
+def _with(whole: ast.expr, at: ast.expr, other: ast.expr) -> ast.expr:
+    """An expression with another part."""
+
+    class Swap(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return copied(other) if node is at else super().generic_visit(_shallow(node))
+
+    found = Swap().visit(whole)
+    assert isinstance(found, ast.expr)
+    return found
+
+
+def _shallow(node: ast.AST) -> ast.AST:
+    new = type(node)()
+    for name, value in vars(node).items():
+        setattr(new, name, [*value] if isinstance(value, list) else value)
+    return new
+
+
+def _chosen(there: Array, follows: Array) -> Array:
+    """Rows that are compared first: half of them deviate, if there are as many."""
+    dice = np.random.default_rng(3)
+    off = dice.permutation(np.flatnonzero(there & ~follows))[: ROWS // 2]
+    others = dice.permutation(np.setdiff1d(np.flatnonzero(there), off))[: ROWS - len(off)]
+    rows = np.concatenate([off, others])
+    return np.resize(rows, ROWS)
+
+
+def _leaves(o: Opened, rest: set[str], rows: Array) -> list[tuple[ast.expr, Array, int]]:
+    """Leaves of formulas: numbers at hand, small numbers, and parts of the rule that can be had there."""
+    named = [n for n in o.values if n not in rest and not ("t" in o.values and n == "state.t")]
+    found = [(ast.parse(n, mode="eval").body, o.values[n][rows], 1 + ("(" in n)) for n in named]
+    found += [(ast.Constant(c), np.full(ROWS, float(c)), 1) for c in (1, 2, 0)]
+    parts: list[ast.expr] = [n for v in o.box.made.values() for n in ast.walk(v) if isinstance(n, ast.BinOp | ast.Call)]
+    t = "t" if "t" in o.values else "event_number()"
+    powers = [f"{{}}**{t}", *([f"1 - {{}}**{t}", f"1 - {{}}**({t} + 1)"] if t == "t" else [])]
+    decays = [n for n in named if n.startswith("beta")]
+    parts += [ast.parse(power.format(b), mode="eval").body for b in decays for power in powers]
+    for part in parts:
+        value = None if leaf(part) or not read_in([part]) <= {*o.values} else _value(part, o.values)
+        if value is not None:
+            found.append((part, np.broadcast_to(value, o.want.shape)[rows], 2))
+    return found
+
+
+def _variant(setting: Setting, box: Box, name: str, value: ast.expr) -> Variant:
+    """The claimed rule with another right side."""
+    inner = inspect.unwrap(box.function)
+    rule = f"{inner.__module__}.{inner.__name__}"
+    own = equations(box.function, setting.options)
+    symbol = "x" if name == box.model else name.rstrip("_")
+    equation = of_name([e.id for e in own], symbol)
+    printed = next((e.text for e in own if e.id == equation), "")
+    left = "x" if name == box.model else name
+    wanted = printed or f"{left} = {in_notation(box, name, box.made[name])}"
+    yours = f"{wanted.partition(' = ')[0]} = {in_notation(box, name, value)}"
+    words = f"yours: {yours}, wanted: {wanted}"
+    mutant = Mutant(
+        id=f"{rule}: {words}",
+        words=words,
+        algorithms=(),
+        rule=rule,
+        old=source_of(inner),
+        new=box.edited(name, value),
+        given={"mean": _mean, "sqrt": _root},
+        asking=ASKED,
+    )
+    one = replace(as_claimed(setting), parts=1)
+    return replace(
+        one,
+        words=words,
+        equation=equation or equation_of(setting, symbol),
+        mutants=(mutant,),
+        # What counts the events makes sessions slower: it is there if it is needed.
+        defects=(COUNTED,) if any(f"{n}(" in mutant.new for n in ASKED) else (),
+        kind="written",
+        names=({"yours": yours, "wanted": wanted},),
+    )
+
+
+def _mean(v: Any) -> Any:
+    """The mean over the coordinates."""
+    return total(v) / v.shape[-1]
+
+
+def _root(v: Any) -> Any:
+    """A root, of a count too."""
+    return math.sqrt(v) if isinstance(v, int) else sqrt(v)
