@@ -30,7 +30,6 @@ from fedspec_suite.diagnosis.edits.unguarded import MOST, few, unguarded
 from fedspec_suite.diagnosis.identify import identify
 from fedspec_suite.diagnosis.known import Known, known_of
 from fedspec_suite.diagnosis.search import Search
-from fedspec_suite.diagnosis.seen.fitting import Step, explained
 from fedspec_suite.diagnosis.variants import CANNOT, Variant
 from fedspec_suite.kills.mutant_runs import offer_setting, offers_of
 from fedspec_suite.measure.bench import bench_of
@@ -52,30 +51,6 @@ def test_how_far_it_went_is_said_where_nothing_is_found() -> None:
     d = Diagnosis(3, 1e6, seen="from the first event on", search="looked at 400 of 2,150 candidates")
     said = in_words(d, True)
     assert said == "no known variant; from the first event on; looked at 400 of 2,150 candidates"
-
-
-@pytest.mark.parametrize("little", [1e-9, 1e-12])
-def test_a_step_that_is_off_by_little_is_not_the_specified_one_times_one(little: float) -> None:
-    """Nor are those behind a first one that is off by much as specified."""
-    rng = np.random.default_rng(0)
-    wanted = [rng.normal(size=4) for _ in range(8)]
-    x = np.ones(4)
-
-    def steps(first: float) -> list[Step]:
-        return [
-            Step(
-                number=k,
-                event="step",
-                taken=w * (first if k == 0 else 1 + little),
-                wanted=w,
-                beside={"x": x},
-                known={"t": k + 1.0},
-            )
-            for k, w in enumerate(wanted)
-        ]
-
-    assert explained(steps(1 + little), "float64") == ""
-    assert "as specified" not in explained(steps(2.0), "float64")
 
 
 def known(algorithm: str = "fednova", level: str = "round", **options: str) -> Known:

@@ -21,7 +21,6 @@ from fedspec_suite.diagnosis.seen.course import course
 from fedspec_suite.diagnosis.seen.decimals import absolutely
 from fedspec_suite.diagnosis.seen.digits import compared, relative, seen
 from fedspec_suite.diagnosis.seen.first_equation import begins
-from fedspec_suite.diagnosis.seen.fitting import FIRST_ALONE, deviating, explained, steps, turned
 from fedspec_suite.diagnosis.seen.gates import Decided, gates, in_what_is_shown
 from fedspec_suite.diagnosis.seen.held_out import held_out
 from fedspec_suite.diagnosis.seen.idle import idle, reduced, without_effect
@@ -35,7 +34,6 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
-WHOLE = "every step is "
 PLAYED = re.compile(r"in the \d+ cases played ")
 """How it begins what is said of a part of the model that alone deviates."""
 
@@ -108,17 +106,14 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
             passes=search.passes,
         )
     decide = gates(bench, setting, known, given, broken)
-    fitted = _fitted(bench, known, given, setting) or _seen(bench, known, given)
-    if fitted.startswith(WHOLE):
-        decide = Decided()
-    if decide.words and fitted.startswith("from "):
+    numbers = _seen(bench, known, given)
+    if decide.words and numbers.startswith("from "):
         # From which event on, and in how many samples, says less.
-        fitted = ""
+        numbers = ""
     like = [f"in usual cases as if {words}, but not {where}" for words, where in [*beyond.refuted.items()][:1]]
-    whole = fitted.startswith(WHOLE)
-    beside = "" if whole else ": ".join(filter(None, (along(known, told), begins(known, given))))
-    facts = "" if whole else card(bench, setting, known.claimed)
-    words = [fitted, *like, beside, facts, course(bench, known.samples), without_effect(silent) if silent else ""]
+    beside = ": ".join(filter(None, (along(known, told), begins(known, given))))
+    facts = card(bench, setting, known.claimed)
+    words = [numbers, *like, beside, facts, course(bench, known.samples), without_effect(silent) if silent else ""]
     # That it deviates at once comes last: where the first deviation is shown, it says that too.
     return Diagnosis(
         len(given),
@@ -128,7 +123,6 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
         beside=decide.beside,
         search=str(search),
         passes=search.passes,
-        fitted=fitted.startswith(WHOLE),
     )
 
 
@@ -178,16 +172,6 @@ def _chains(bench: Bench, known: Known, setting: Setting, told: Evidence) -> tup
         return (head[1], answers[0]) if head else None
 
     return chains(setting, known.samples[told.head[0]], asked) if told.head else ()
-
-
-def _fitted(bench: Bench, known: Known, given: Given, setting: Setting) -> str:
-    """Describe every step; that the first alone deviates is said if another step that comes first does so too."""
-    said = explained(steps(known.samples, given), setting.dtype)
-    if said.startswith(FIRST_ALONE):
-        others = [turned(known.samples[k]) for k in given]
-        if deviating(steps(others, _played(bench, others)), setting.dtype) != {0}:
-            return ""
-    return said
 
 
 def _seen(bench: Bench, known: Known, given: Given) -> str:

@@ -11,7 +11,7 @@ from fedspec.contract import Begin
 from fedspec_suite.diagnosis.comparing import Evidence, Given
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.seen.digits import compared
-from fedspec_suite.diagnosis.seen.fitting import CLOSE, Step, measures, named
+from fedspec_suite.diagnosis.seen.fitting import CLOSE, measures, named
 from fedspec_suite.measure.bench import WORDS
 
 ENOUGH = 4
@@ -62,7 +62,7 @@ def _near(got: Array, want: Array, dtype: str) -> bool:
     return bool(np.isfinite(got).all() and np.abs(got - want).max(initial=0.0) <= CLOSE[dtype] * size)
 
 
-def _rows(known: Known, given: Given, name: str) -> Iterator[tuple[Array, Array, Array | None, Step]]:
+def _rows(known: Known, given: Given, name: str) -> Iterator[tuple[Array, Array, Array | None, dict[str, float]]]:
     """Yield the shown value, the wanted one, the one wanted before, and the event, in turn."""
     for k, answers in given.items():
         s, wanted = known.samples[k], known.exact(known.claimed, k)

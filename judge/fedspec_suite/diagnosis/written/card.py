@@ -6,6 +6,7 @@ The same experiments are made with the claimed rule. What differs is worth sayin
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,8 +16,8 @@ import numpy as np
 from fedspec.arith import Array
 from fedspec.contract import Event, Gradient, Messages
 from fedspec.domains import COUNTS, DECAY, DOMAINS
-from fedspec_suite.diagnosis.variants import CANNOT, Variant
-from fedspec_suite.diagnosis.written.replay import generic_cases
+from fedspec_suite.diagnosis.variants import Variant
+from fedspec_suite.diagnosis.written.replay import REFUSED, generic_cases
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -43,7 +44,7 @@ def card(bench: Bench, setting: Setting, claimed: Variant) -> str:
     several = [s for s in cases if len(s.case.x0) > 1] or cases
 
     def asked(s: Scenario) -> Sequence[Array]:
-        return [a["x"] for a in bench.play(s)]
+        return [a["x"] for a in bench.play(copy.deepcopy(s))]
 
     def wanted(s: Scenario) -> Sequence[Array]:
         return [np.asarray(a["x"], float) for a in claimed.quick(s, claimed.editions()())]
@@ -52,7 +53,7 @@ def card(bench: Bench, setting: Setting, claimed: Variant) -> str:
     for s in islice(several, CASES):
         try:
             found.append((_facts(asked, s, setting, input_), _facts(wanted, s, setting, input_)))
-        except CANNOT:
+        except REFUSED:
             continue
     return in_words(found)
 

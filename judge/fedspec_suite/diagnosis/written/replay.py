@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,10 @@ from fedspec_suite.measure.cases import scenarios
 from fedspec_suite.measure.scenario import Scenario, change_events, with_hyper
 from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
+from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
+
+REFUSED = (*CANNOT, Beyond, Deviates, Undecided)
+"""Exceptions of a subject that does not take a case, or answers in no shape that can be read."""
 
 CASES = 10
 """Number of cases that are played."""
@@ -76,8 +81,8 @@ def played(bench: Bench, cases: Sequence[Scenario]) -> list[tuple[Scenario, list
     found = []
     for s in cases:
         try:
-            found.append((s, bench.play(s)))
-        except CANNOT:
+            found.append((s, bench.play(copy.deepcopy(s))))
+        except REFUSED:
             continue
     return found
 
