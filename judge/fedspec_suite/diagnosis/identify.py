@@ -28,6 +28,7 @@ from fedspec_suite.diagnosis.seen.shown import along, shown
 from fedspec_suite.diagnosis.shrinking import Link, chains
 from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.diagnosis.written.card import card
+from fedspec_suite.diagnosis.written.replay import of_models
 from fedspec_suite.diagnosis.written.synthesis import written
 from fedspec_suite.measure.bench import WORDS, Bench, Shown
 from fedspec_suite.measure.scenario import Scenario
@@ -204,7 +205,7 @@ def _of_numbers(known: Known, samples: Sequence[Scenario], given: Given) -> str:
 
 def _played(bench: Bench, samples: Iterable[Scenario]) -> dict[int, list[Shown]]:
     """The answers to each sample; the models alone where an intermediate is missing or is no vector."""
-    models = replace(bench, offer=replace(bench.offer, intermediates=()))
+    models = of_models(bench)
     given: dict[int, list[Shown]] = {}
     for k, s in enumerate(samples):
         for asked in (bench, models):

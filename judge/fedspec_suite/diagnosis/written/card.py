@@ -17,7 +17,7 @@ from fedspec.arith import Array
 from fedspec.contract import Event, Gradient, Messages
 from fedspec.domains import COUNTS, DECAY, DOMAINS
 from fedspec_suite.diagnosis.variants import Variant
-from fedspec_suite.diagnosis.written.replay import REFUSED, generic_cases
+from fedspec_suite.diagnosis.written.replay import REFUSED, generic_cases, of_models
 from fedspec_suite.measure.bench import Bench
 from fedspec_suite.measure.scenario import Scenario, change_events, sending, with_blocks, with_hyper
 from fedspec_suite.measure.setting import Setting
@@ -41,10 +41,11 @@ def card(bench: Bench, setting: Setting, claimed: Variant) -> str:
         return ""
     input_ = "g" if setting.level == "client" else "Delta"
     cases = [s for s in generic_cases(setting) if len(s.events) >= BACK]
+    models = of_models(bench)
     several = [s for s in cases if len(s.case.x0) > 1] or cases
 
     def asked(s: Scenario) -> Sequence[Array]:
-        return [a["x"] for a in bench.play(copy.deepcopy(s))]
+        return [a["x"] for a in models.play(copy.deepcopy(s))]
 
     def wanted(s: Scenario) -> Sequence[Array]:
         return [np.asarray(a["x"], float) for a in claimed.quick(s, claimed.editions()())]

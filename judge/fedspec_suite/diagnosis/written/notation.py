@@ -34,7 +34,7 @@ def in_notation(box: Box, name: str, value: ast.expr) -> str:
                 opposite := _opposite(c)
             ) is not None:
                 return text(ast.BinOp(a, ast.Sub(), ast.BinOp(opposite, ast.Mult(), b)), level)
-            case ast.UnaryOp(op=ast.USub(), operand=a):
+            case ast.UnaryOp(op=ast.USub(), operand=a) | ast.BinOp(left=ast.Constant(value=0), op=ast.Sub(), right=a):
                 return _in(f"-{text(a, 3)}", level > 1)
             case ast.BinOp(left=a, op=op, right=b):
                 own = LEVELS[type(op)]

@@ -76,12 +76,17 @@ def _generic(setting: Setting, s: Scenario, dice: np.random.Generator) -> Scenar
     return replace(s, events=tuple(events))
 
 
+def of_models(bench: Bench) -> Bench:
+    """The bench of an offer that shows models alone."""
+    return replace(bench, offer=replace(bench.offer, intermediates=()))
+
+
 def played(bench: Bench, cases: Sequence[Scenario]) -> list[tuple[Scenario, list[Shown]]]:
-    """The cases that the subject plays, with its answers."""
-    found = []
+    """The cases that the subject plays, with its models."""
+    models, found = of_models(bench), []
     for s in cases:
         try:
-            found.append((s, bench.play(copy.deepcopy(s))))
+            found.append((s, models.play(copy.deepcopy(s))))
         except REFUSED:
             continue
     return found
