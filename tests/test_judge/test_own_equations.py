@@ -78,11 +78,11 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     ),
     "a warm-up": (
         subject(ADAM, step=lambda s: min(1, s.t / 3) * s.m / (sqrt(s.v) + s.tau)),
-        "x = x + min(eta, 1 / 3 eta t) m / (sqrt(v) + tau)",
+        "x = x + (eta t / max(t, 3)) m / (sqrt(v) + tau)",
     ),
     "a rate that falls": (
         subject(ADAM, step=lambda s: s.m / (sqrt(s.v) + s.tau) / sqrt(s.t)),
-        "x = x + eta / sqrt(t) m / (sqrt(v) + tau)",
+        "x = x + (eta / sqrt(t)) m / (sqrt(v) + tau)",
     ),
     "a product of two rounds": (
         subject(ADAM, v=lambda s: s.beta2 * s.v_old + (1 - s.beta2) * s.d * s.d_old),
@@ -114,7 +114,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     ),
     "a buffer clipped to length 1": (
         subject("fedavgm", step=lambda s: s.v * min(1, 1 / np.linalg.norm(s.v))),
-        "x = x + eta / max(1, length(v)) v",
+        "x = x + (eta / max(1, length(v))) v",
     ),
 }
 UNWRITTEN = subject("fedavgm", step=lambda s: np.sin(s.v))

@@ -28,6 +28,8 @@ def in_notation(box: Box, name: str, value: ast.expr) -> str:
                 | ast.BinOp(left=a, op=ast.Mult(), right=ast.Constant(value=1))
             ):
                 return text(a, level)
+            case ast.BinOp(left=ast.Constant(value=int() as a), op=ast.Add(), right=ast.Constant(value=int() as b)):
+                return str(a + b)
             case ast.Call(func=ast.Name(id="where_less"), args=[a, b, x, y]):
                 return _in(f"{text(x)} if {text(a)} < {text(b)} else {text(y)}", True)
             case ast.BinOp(left=a, op=ast.Add(), right=ast.BinOp(left=c, op=ast.Mult(), right=b)) if (
@@ -40,8 +42,8 @@ def in_notation(box: Box, name: str, value: ast.expr) -> str:
                 own = LEVELS[type(op)]
                 match op:
                     case ast.Mult():
-                        quotient = isinstance(b, ast.BinOp) and isinstance(b.op, ast.Div)
-                        said = f"{text(a, 2)} {text(b, 3 if quotient else 2)}"
+                        # A quotient beside another factor stands in brackets: a / b c is read in two ways.
+                        said = " ".join(text(n, 3 if _is_quotient(n) else 2) for n in (a, b))
                     case ast.Div():
                         said = f"{text(a, 2)} / {text(b, 3)}"
                     case ast.Pow():
@@ -66,6 +68,10 @@ def in_notation(box: Box, name: str, value: ast.expr) -> str:
 
 def _in(said: str, brackets: bool) -> str:
     return f"({said})" if brackets else said
+
+
+def _is_quotient(node: ast.expr) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
 
 
 def _opposite(node: ast.expr) -> ast.expr | None:

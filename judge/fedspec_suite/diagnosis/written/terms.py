@@ -239,6 +239,9 @@ def _matching(V: Array, want: Array, slack: Array, some: Array, op: str = "") ->
     rows = np.flatnonzero(some)
     rows = rows[np.argsort(-np.abs(want[rows]), kind="stable")]
     first, second = rows[0], rows[len(rows) // 2]
+    if op == "*" and np.abs(want[first]) < 1e3 * slack[first]:
+        # Nothing is told by how large a rounding error is.
+        return
     with np.errstate(all="ignore"):
         by = {"*": want[first] / V[:, first], "+": want[first] - V[:, first]}.get(op, np.zeros(len(V)))
         moved = by * V[:, second] if op == "*" else V[:, second] + by
