@@ -172,10 +172,10 @@ def test_a_round_holds_one_block_at_a_time(algorithm: str, most: float) -> None:
 
 
 MEMORY = """
-from fedspec_bench.worker import held, memory
+from fedspec_bench.worker import memory, memory_held
 passing = bytearray(b"x") * (300 << 20)
 del passing
-base = held()
+base = memory_held()
 rounds = bytearray(b"x") * (50 << 20)
 del rounds
 print((memory("VmHWM") - base) / 2**20)

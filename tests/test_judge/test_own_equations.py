@@ -114,7 +114,7 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     ),
     "a buffer clipped to length 1": (
         subject("fedavgm", step=lambda s: s.v * min(1, 1 / np.linalg.norm(s.v))),
-        "x = x + (eta / max(1, length(v))) v",
+        "x = x + (eta / max(1, ||v||)) v",
     ),
 }
 UNWRITTEN = subject("fedavgm", step=lambda s: np.sin(s.v))

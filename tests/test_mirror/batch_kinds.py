@@ -105,7 +105,7 @@ class Towers(nn.Module):
 
 
 class OfPair(Towers):
-    """The same for one argument that holds both."""
+    """Towers with one argument that holds both inputs."""
 
     def forward(self, both: Any) -> Tensor:  # type: ignore[override]
         """Scores of both."""
@@ -113,7 +113,7 @@ class OfPair(Towers):
 
 
 class OfBatch(Towers):
-    """The same for a whole batch as one argument."""
+    """Towers with a whole batch as one argument."""
 
     def forward(self, batch: Any) -> Tensor:  # type: ignore[override]
         """Scores of both."""
@@ -121,7 +121,7 @@ class OfBatch(Towers):
 
 
 class OfNames(Towers):
-    """The same for whatever names there are."""
+    """Towers with arguments of any name."""
 
     def forward(self, **given: Tensor) -> Tensor:  # type: ignore[override]
         """The loss of both."""
@@ -129,7 +129,7 @@ class OfNames(Towers):
 
 
 class OfMany(Towers):
-    """The same for whatever arguments there are."""
+    """Towers with any number of arguments."""
 
     def forward(self, *given: Tensor) -> Tensor:  # type: ignore[override]
         """Scores of both."""
@@ -137,7 +137,7 @@ class OfMany(Towers):
 
 
 class Nested(Towers):
-    """The same for lists in lists."""
+    """Towers with lists in lists."""
 
     def forward(self, views: Any) -> Tensor:  # type: ignore[override]
         """Scores of both."""
@@ -216,7 +216,7 @@ class Variational(nn.Module):
         self.encode, self.decode = nn.Linear(6, 4), nn.Linear(2, 6)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What it makes of its inputs, means and logarithms of variances."""
+        """Reconstruction, means and logarithms of variances."""
         mean, log = self.encode(x).chunk(2, 1)
         return self.decode(mean + torch.randn_like(mean) * (log / 2).exp()), mean, log
 
@@ -233,7 +233,7 @@ class Weighted(nn.Module):
     """A loss that weighs examples."""
 
     def forward(self, z: Tensor, batch: Any) -> Tensor:
-        """Of a whole batch."""
+        """Weighted loss of a whole batch."""
         return (batch["w"] * ce(z, batch["labels"], reduction="none")).mean()
 
 
@@ -243,18 +243,18 @@ def weighted(z: Tensor, targets: Any) -> Tensor:
 
 
 def both_heads(out: Any, targets: Any) -> Tensor:
-    """Of two outputs by name."""
+    """Loss of two outputs by name."""
     return ce(out["kind"], targets["kind"]) + F.mse_loss(out["box"], targets["box"])
 
 
 def elbo(out: Any, x: Tensor) -> Tensor:
-    """Of a variational autoencoder."""
+    """Loss of a variational autoencoder."""
     made, mean, log = out
     return F.mse_loss(made, x) - 0.1 * (1 + log - mean.square() - log.exp()).mean()
 
 
 def by_token(z: Tensor, targets: Tensor) -> Tensor:
-    """Of each token's scores."""
+    """Loss of each token's scores."""
     return ce(z.flatten(0, 1), targets.flatten())
 
 

@@ -35,7 +35,7 @@ from fedspec_torch import (
 from fedspec_torch.federation.federation import on
 
 CHAINS = {"a tensor alone", "a tuple of one", "a chain of layers, of a dict", "a chain of layers, of a list"}
-"""Of layers that are written out, with one input and one target."""
+"""Kinds whose layers are written out, with one input and one target."""
 
 
 @pytest.mark.table(20)

@@ -6,7 +6,7 @@ import ast
 
 from fedspec_suite.diagnosis.written.box import Box
 
-NAMES = {"delta": "Delta", "maximum": "max", "minimum": "min", "norm": "length"}
+NAMES = {"delta": "Delta", "maximum": "max", "minimum": "min"}
 LEVELS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.Pow: 4}
 
 
@@ -59,6 +59,8 @@ def in_notation(box: Box, name: str, value: ast.expr) -> str:
                 return "x_0"
             case ast.Call(func=ast.Name(id="old"), args=[v]):
                 return f"{text(v)}_old"
+            case ast.Call(func=ast.Name(id="norm"), args=[v]):
+                return f"||{text(v)}||"
             case ast.Call(func=ast.Name(id=n), args=given):
                 return f"{NAMES.get(n, n)}({', '.join(text(a) for a in given)})"
         return ast.unparse(node)
