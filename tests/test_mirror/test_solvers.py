@@ -78,6 +78,7 @@ def test_a_solver_of_its_own_stays_an_option() -> None:
         simulate("fednova", federation, plan=cohorts(4, steps=3), rounds=1, solver="adam")
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_solver(tmp_path: Path) -> None:
     told = ("--clients", "4", "--rounds", "1", "--steps", "2", "--out", str(tmp_path))
     ran = inside("simulate", "fedavg", "--compare", "fedadam", "--set", "fedavg:solver=adam", *told)
