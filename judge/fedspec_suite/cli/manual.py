@@ -86,7 +86,8 @@ PURPOSES: dict[str, dict[str, Command]] = {
         ),
         "reproduce": Command("Run a paper's claim and say whether it appears here, and by how much."),
         "worst-case": Command(
-            "How far from the minimiser x* may rounds end that begin at most 1 away from it, whatever the clients?"
+            "Certify how far from the minimiser x* rounds may end that begin at most 1 away from it, "
+            "whatever the clients."
         ),
     },
     "Does the suite bite": {

@@ -1,4 +1,4 @@
-"""How near a subject's answers are to those of a variant: in floating point first, then in running numbers."""
+"""Distance of a subject's answers from a variant's answers: in floating point first, then in running numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SURE = 2 / 3
 """The share of all components, and of those that deviate from the claim, that must be decided for a name."""
 
 ENOUGH = 3
-"""How many components that deviate from the claim a variant must explain, where there are as many."""
+"""Number of components deviating from the claim that a variant must explain; all of them if there are fewer."""
 
 Given = Mapping[int, list[Shown]]
 """The subject's answers on the samples that it plays, by number."""
@@ -55,12 +55,12 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How near a variant comes.
+    """Agreement of a variant with the subject's answers.
 
     Attributes:
-        ratio: the largest distance of the models, in units of the rounding bound; infinite where too little is decided.
+        ratio: the largest distance of the models, in units of the rounding bound; infinite if too little is decided.
         decided: the share of all components that were decided.
-        unlike: what else is shown that is not the variant's, in the order in which it shows.
+        unlike: other shown quantities that differ from the variant's, in the order in which they begin to differ.
     """
 
     ratio: float
@@ -103,7 +103,7 @@ def runs(known: Known, s: Scenario) -> bool:
 
 
 def _cost(s: Scenario, last: int) -> int:
-    """How many local steps a case takes up to an event."""
+    """Number of local steps that a case takes up to an event."""
     return sum(sum(e.steps) for e in s.events[: last + 1] if isinstance(e, Round))
 
 
@@ -181,10 +181,11 @@ def _events(v: Variant, s: Scenario, answers: list[Shown]) -> Iterator[tuple[Arr
 
 
 def standing(known: Known, told: Evidence, variants: Sequence[Variant]) -> dict[Variant, str]:
-    """How each variant stands to the event in which a subject deviates soonest; one of several that do the same there.
+    """Effect of each variant on the event in which a subject deviates soonest.
 
-    ``still``: it does there what is claimed; ``idle``: in every event of that case; ``fits``: it does there what the
-    subject does; ``off``: neither.
+    ``still``: the variant's model equals the claimed one after this event, and differs after another event of the case;
+    ``idle``: it equals the claimed one after all events; ``fits``: it equals the subject's model; ``off``: it equals
+    neither. Of several variants with the same models, only the first one and catalogued mutants are kept.
     """
     if told.head is None:
         return dict.fromkeys(variants, "off")

@@ -1,4 +1,4 @@
-"""Two explanations at once, the simplest first: what is claimed read otherwise, edited twice, or defective too."""
+"""Pairs of explanations, the simplest first: another reading, an edit or a defect, two at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant, parsed, texts
 
 RANK = {"reading": 0, "mutant": 1, "generic": 2}
-"""How simple the parts of a pair are; systematic edits and other rules are none, they are many and explain little."""
+"""Rank of the parts of a pair, the simplest first. Systematic edits and other rules have no rank and are not paired
+with one another: they are many and explain little."""
 
 
 def pairs(setting: Setting, standing: Mapping[Variant, str]) -> list[tuple[Variant, Variant]]:
@@ -38,12 +39,12 @@ def _may(how: set[str]) -> bool:
 
 
 def doubled(setting: Setting, halves: Sequence[Variant], others: Sequence[Variant]) -> list[tuple[Variant, Variant]]:
-    """One of these and something else at once.
+    """Pairs of a half and another variant, both of the setting's algorithm; each pair once.
 
     Args:
         setting: what the subject is judged on.
-        halves: what gives what the subject does in some case where it deviates.
-        others: what may come with it.
+        halves: variants that give the subject's answers in some case where the subject deviates.
+        others: variants that may come with a half.
     """
     seen: set[frozenset[Variant]] = set()
     out: list[tuple[Variant, Variant]] = []

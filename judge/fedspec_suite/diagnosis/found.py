@@ -12,10 +12,10 @@ from fedspec_suite.diagnosis.plain_words import in_symbols, plainly, under_optio
 from fedspec_suite.diagnosis.variants import Variant
 
 NAMED = 2
-"""How many variants are named where several agree."""
+"""Number of variants that are named if several agree."""
 
 FEW = 8
-"""How many variants that agree in small cases alone are looked at for one that agrees in larger ones too."""
+"""Number of variants agreeing in small cases alone that may be found before the search for a better variant stops."""
 
 IGNORED = " is ignored (taken as "
 """The words of a hyper-parameter that has no effect."""

@@ -36,11 +36,11 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 PLAYED = re.compile(r"in the \d+ cases played ")
-"""How it begins what is said of a part of the model that alone deviates."""
+"""Beginning of a sentence about a part of the model that alone deviates."""
 
 
 FRESH = 16
-"""How many cases are drawn anew, for that and for two mistakes at once."""
+"""Number of new cases on which such a sentence, or a name for two mistakes at once, is checked."""
 
 ELSEWHERE = 4
 """In how many cases a name is looked for, where a subject follows the claim in all samples."""

@@ -37,7 +37,7 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import Mutant, functions, held, original
 
 MOST = 4000
-"""How many mechanical edits are tried, the likelier ones first: some rows run many functions."""
+"""Largest number of mechanical edits that are tried, the likelier ones first: some rows run many functions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Known:
 
     @property
     def mechanical_there(self) -> int:
-        """How many there are."""
+        """Number of all mechanical edits, those beyond :data:`MOST` included."""
         return len(self._mechanical)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Whether a name that fits the samples fits beyond them: a defect that has another gate than its namesake does not."""
+"""Checks beyond the samples of a name that fits the samples: a defect with another gate than its namesake fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LENGTH = 12
 """Events of a run that is longer than those of the samples."""
 
 LARGER = {"clients": 10, "coordinates": 40, "steps": 10, "delay": 6}
-"""What else is larger than in the samples, each alone."""
+"""Sizes larger than in the samples, by feature; each is tried alone."""
 
 
 class Larger:
@@ -58,7 +58,7 @@ class Larger:
         self.refuted: dict[str, str] = {}
 
     def fits(self, v: Variant) -> tuple[bool, bool]:
-        """Whether a variant agrees in a longer run of a sample, and whether it does in larger cases."""
+        """Return two truth values: the variant agrees in longer runs of the samples, and it agrees in larger cases."""
         if self.played is None:
             self.played = self._play()
         in_time = all(agrees(v, s, answers) for time, s, answers in self.played if time)
@@ -66,14 +66,14 @@ class Larger:
         return in_time, all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in wide)
 
     def anew(self, v: Variant) -> bool:
-        """Whether a variant agrees in cases that nothing was found on: of two mistakes at once many pairs fit a few."""
+        """True if a variant agrees in new cases, which no search has used: many pairs of mistakes fit a few cases."""
         if self.fresh is None:
             cases = [(s, self._answers(s)) for s in self.drawn()]
             self.fresh = [(s, answers) for s, answers in cases if answers]
         return all(agrees(v, s, answers) or not decided(v, s, answers) for s, answers in self.fresh)
 
     def elsewhere(self, v: Variant) -> str:
-        """Where a variant is another than the subject, by an edge of what cases are drawn from; empty where nowhere."""
+        """Words for the first edge of the drawn values where a variant and the subject differ; empty if they agree."""
         if self.edges is None:
             s = self.known.samples[max(self.given, key=lambda k: _moved(self.given[k]))]
             cases = ((words, case, self._answers(case)) for words, case in at_edges(self.setting, s))
@@ -81,7 +81,7 @@ class Larger:
         return next((words for words, case, answers in self.edges if apart(v, case, answers)), "")
 
     def _answers(self, case: Scenario) -> list[Shown]:
-        """What the subject answers; nothing where nobody can say, or the claim does not take the case."""
+        """Answers of the subject; none if the claim doesn't take the case or the subject cannot play the case."""
         if not runs(self.known, case):
             return []
         try:

@@ -32,7 +32,7 @@ SIGNED = (*(-v for v in POSITIVE[::-1]), *POSITIVE)
 BELOW_ONE = (1e-6, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1 - 1e-6)
 
 HALVINGS = 60
-"""How often the distance between two numbers is halved, until nothing lies between them."""
+"""Number of bisections of an interval, enough that no number lies between its ends."""
 
 HEADS = 6
 """In how many cases a number is sought at most."""
@@ -176,11 +176,11 @@ def _halved(f: Callable[[float], float], low: tuple[float, float], high: tuple[f
 
 
 LOOSE = {"float64": 1e-8, "float32": 1e-3}
-"""How far off the number that was sought may leave the model, before it is written in few digits."""
+"""Relative error of the model that the sought number may leave, before the number is written in few digits."""
 
 
 def _written(family: Family, way: _Way, found: float) -> Variant | None:
-    """The same with the number in as few digits as give the answers."""
+    """The variant with the number in the fewest digits that give the subject's answers; None if no digits do."""
     for digits in range(1, DIGITS + 1):
         v = family.make(float(f"{found:.{digits}g}"))
         if agrees(v, way.s, way.answers):

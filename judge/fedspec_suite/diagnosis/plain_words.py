@@ -86,7 +86,7 @@ def _option(found: re.Match[str]) -> str:
 
 
 def plainly(words: str) -> str:
-    """The same without source text, as far as there are words for it."""
+    """Replace source text in a sentence by plain words, as far as there are words for it."""
     words = CHOICES.sub("what is chosen from", words)
     words = ALIKE.sub("1 / N", words)
     words = OPTION.sub(_option, words)
@@ -138,7 +138,7 @@ def _split(text: str) -> list[str]:
 
 
 def under_options(words: str, setting: Setting) -> str:
-    """The same without corrections of biases that the claim has not."""
+    """Remove from a sentence the corrections of biases that the claim doesn't have."""
     correction, maximum_of = setting.options.get("bias_correction"), setting.options.get("maximum_of")
     # AMSGrad corrects either before it takes the maximum or after it, never twice.
     idle = {
@@ -153,7 +153,7 @@ def under_options(words: str, setting: Setting) -> str:
 
 
 def in_symbols(words: str, v: Variant, setting: Setting) -> str:
-    """The same in the setting's own symbols: those of its hyper-parameters, and of what it hands to a function."""
+    """Write a sentence in the setting's symbols for its hyper-parameters and for the arguments of its functions."""
     if "eps" not in setting.numbers and "tau" in setting.numbers:
         words = re.sub(r"\beps\b", "tau", words)
     for mutant in v.mutants:

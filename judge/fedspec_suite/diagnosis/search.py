@@ -1,6 +1,6 @@
-"""What is looked at, in which order and how much of it: the likeliest first, a bounded number in all.
+"""Order and bounds of the search for an explanation: the likeliest candidates first, a bounded number in all.
 
-The bound is a count of candidates, not a time: every machine says the same.
+The bound counts candidates, not time, so that every machine gives the same diagnosis.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from fedspec_suite.diagnosis.variants import Variant
 from fedspec_suite.measure.setting import Setting
 
 HALVES = 8
-"""How many things that explain half of a deviation are tried with everything else."""
+"""Number of variants explaining half of a deviation that are paired with other variants."""
 
 LIKELY = 2
 """The rank of a mechanical edit from which it is not looked for in two mistakes at once."""
 
 PAIRS = {"client": 3000, "server": 3000, "round": 1000, "trace": 1000}
-"""How many pairs of one kind are looked at: whole rounds take longer."""
+"""Largest number of pairs of one kind that are tried, by level: whole rounds take longer."""
 
 
 NAMES, EDITS, NUMBERS, MECHANICAL = "that have a name", "systematic edits", "numbers of its own", "mechanical edits"
@@ -34,30 +34,31 @@ TWO_NAMES, HALF_AND_NAME = "pairs of what has a name", "pairs of a half and what
 HALF_AND_EDIT, OTHER_AND_EDIT = "pairs of the first half and an edit", "pairs of another half and a likely edit"
 READING_AND_ANY = "pairs of a reading and anything"
 PASSES = (NAMES, EDITS, NUMBERS, MECHANICAL, TWO_NAMES, HALF_AND_NAME, HALF_AND_EDIT, OTHER_AND_EDIT, READING_AND_ANY)
-"""What is looked for, in this order, until something fits: a half is what alone explains a case made plainer."""
+"""Names of the passes in their order; the search stops once a candidate fits. A half is a variant that alone explains
+a case made plainer."""
 
 
 @dataclass
 class Search:
-    """How far a search has come: of what is looked for, how many candidates there are and how many were looked at.
+    """Progress of a search.
 
     Attributes:
-        looked: by pass, how many candidates were looked at.
-        there: how many there are.
+        looked: by pass, the number of candidates that were looked at.
+        there: by pass, the number of candidates.
     """
 
     looked: dict[str, int] = field(default_factory=dict)
     there: dict[str, int] = field(default_factory=dict)
 
     def count(self, what: str, there: int, looked: int = 0) -> None:
-        """So many more there are, and were looked at."""
+        """Add candidates, and candidates looked at, to the counts of a pass."""
         self.there[what] = self.there.get(what, 0) + there
         self.looked[what] = self.looked.get(what, 0) + looked
 
     def among(
         self, what: str, candidates: Iterable[Variant | None], there: int, most: int | None = None
     ) -> Iterator[Variant]:
-        """These, and no more than so many; one that makes no sense after all was looked at too."""
+        """Yield at most ``most`` candidates of a pass; a candidate that makes no sense (None) is only counted."""
         self.count(what, there)
         for k, v in enumerate(candidates):
             if k == most:
@@ -68,11 +69,11 @@ class Search:
 
     @property
     def passes(self) -> tuple[str, ...]:
-        """How far, pass by pass."""
+        """Counts of the passes, in words."""
         return tuple(f"{self.looked[what]:,} of {self.there[what]:,} {what}" for what in PASSES if self.there.get(what))
 
     def __str__(self) -> str:
-        """How far in all, where some were left out; else nothing."""
+        """Counts of all passes together, in words; empty if no candidate was left out."""
         looked, there = sum(self.looked.values()), sum(self.there.values())
         return f"looked at {looked:,} of {there:,} candidates" if looked < there else ""
 
@@ -84,12 +85,12 @@ Chains = Callable[[], Sequence[Sequence[Link]]]
 def stages(
     search: Search, known: Known, setting: Setting, told: Evidence, alone: bool, own: Iterable[Variant] = ()
 ) -> Iterator[Iterable[Variant]]:
-    """What is tried one after another: what has a name, an equation of the subject's own, and edits of the rules.
+    """Yield the stages of single candidates: variants with a name, the subject's own equation, edits of the rules.
 
-    Edits are systematic ones, a number of its own, and mechanical ones.
+    The edits are systematic edits, variants with one unknown number, and mechanical edits.
 
-    No number of its own explains an intermediate alone, where the model is right. Of what is no number, further edits
-    would all be as good as another.
+    If an intermediate deviates but the model is right (``alone``), no own equation or number can explain it. If the
+    model is infinite or NaN, the stages end after the systematic edits: all further edits would fit equally well.
     """
     yield search.among(NAMES, known.variants, len(known.variants))
     if not alone:
@@ -107,7 +108,7 @@ def stages(
 
 
 def numberless(told: Evidence) -> bool:
-    """Whether the model, wherever it first deviates, has entries that are infinite or no numbers."""
+    """True if the model has an infinite or NaN entry in every event where it first deviates."""
     return bool(told.heads) and not any(np.isfinite(answers[k]["x"]).all() for _, k, answers in told.heads)
 
 
@@ -119,9 +120,10 @@ def two_at_once(
     chains: Chains,
     shows: Callable[[Variant], bool] = lambda v: False,
 ) -> Iterator[Iterable[Variant]]:
-    """What is tried where nothing alone fits the model; first what shows something as the subject does.
+    """Yield the stages of pairs, for a model that no single candidate fits.
 
-    Two at once explain no intermediate alone: two wrong signs, say, leave the model right and turn what is shown.
+    Halves for which ``shows`` holds, since they show a quantity as the subject does, come first. Pairs are not tried if
+    only an intermediate deviates: two wrong signs, for example, leave the model right and flip the intermediate.
     """
 
     def both(what: str, two: Sequence[tuple[Variant, Variant]]) -> Iterator[Variant]:

@@ -1,4 +1,4 @@
-"""Two mistakes at once: cases made plainer until only one of them shows, and what explains that one."""
+"""Two mistakes at once: cases made plainer until only one mistake shows, and the variants that explain this mistake."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from fedspec_suite.measure.scenario import Scenario, arranged, first_clients, pi
 from fedspec_suite.measure.setting import Setting
 
 HOPEFUL = 40
-"""How many of those that explain half of a deviation at first are looked at for longer."""
+"""Number of variants fitting the plain end of a chain that are then compared on its other cases."""
 
 LINKS = 6
-"""In how many cases of a chain, the plainest ones, what explains half of a deviation is looked at."""
+"""Number of cases of a chain, the plainest ones, on which halves are compared."""
 
 Asked = Callable[[Scenario], tuple[int, list[Shown]] | None]
-"""Where a subject first deviates in a case, and all its answers; None where it does not, or cannot play it."""
+"""Function giving the event in which a subject first deviates in a case, and all its answers; None if the subject
+doesn't deviate or cannot play the case."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ Plain = Callable[[Scenario], Scenario | None]
 
 
 def _features(setting: Setting, s: Scenario) -> list[Plain]:
-    """What a case may do without: values of hyper-parameters, other clients, further steps, sizes that differ."""
+    """Ways to make a case plainer: fewer clients and steps, equal sizes, equal or zero hyper-parameters."""
     decays = [n for n in s.case.hyper if DOMAINS[n].domain is DECAY and n not in setting.fixed]
     out: list[Plain] = [_each(lambda e: first_clients(e, 1)) if "everyone" not in setting.takes else _of_one_client]
     out += [_each(_one_step), _each(_as_many_steps), _each(_not_late), _alike]
@@ -178,7 +179,7 @@ def _alike(s: Scenario) -> Scenario | None:
 
 
 def halves(of_each: Sequence[Sequence[Link]], variants: Sequence[Variant]) -> list[Variant]:
-    """Those that give what a subject does at the plain end of a chain; first those that go on to do so up the chain."""
+    """Variants that give the subject's answers at the plain end of a chain, sorted by how far up the chain they fit."""
     ranked = [_explaining(links[-LINKS:], variants) for links in of_each if links]
     turns = (v for k in range(max(map(len, ranked), default=0)) for some in ranked for v in some[k : k + 1])
     return list(dict.fromkeys(turns))

@@ -1,8 +1,8 @@
-"""Where the bound of a variant says nothing, whether its numbers hold still all the same.
+"""A check for variants without a useful rounding bound: their models hold still under nudges of the inputs.
 
-What is divided by a length that is zero at first, and known to be zero by nobody but who computed it, has no bound in
-running numbers. Whoever computes the same gives the same numbers, though, and other inputs by some roundings change
-them by as little.
+A quotient by a length that is zero at first, which only the computing code knows to be zero, has no bound in running
+numbers. Code that computes the same quotient still gives the same numbers, and nudging the inputs by some roundings
+changes these numbers as little.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NUDGES = (8, 24)
 """By how many roundings the inputs are changed."""
 
 ROUNDINGS = 64
-"""How many roundings a subject may be off by, beside several times what the nudges change."""
+"""Number of roundings that a subject may be off by, beyond several times the change that the nudges cause."""
 
 
 def models(v: Variant, s: Scenario) -> list[Array]:

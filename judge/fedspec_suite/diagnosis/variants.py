@@ -1,4 +1,4 @@
-"""What a subject may be instead of what it claims: another reading, another rule, a known edit, a generic defect."""
+"""Variants that a subject may run instead of its claim: another reading or rule, a known edit, a generic defect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import MUTANTS, Mutant
 
 CANNOT = (FedspecError, ArithmeticError, LookupError, NameError, TypeError, ValueError, AttributeError, RuntimeError)
-"""What a variant raises that makes no sense on a sample: some defects lead out of the domain of a rule."""
+"""Errors of a variant that makes no sense on a sample: some defects lead out of the domain of a rule."""
 
 BROKEN = {
     "weights": "delta",
@@ -67,7 +67,7 @@ DIGITS = 6
 """Digits of a number that is said."""
 
 Edition: TypeAlias = Callable[[Case], Session]
-"""What begins a session: of the specification under edits, or as it stands."""
+"""Function that begins a session of the specification, with edits or without."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +118,7 @@ class Variant:
 
     @contextmanager
     def _session(self, s: Scenario, edition: Edition) -> Iterator[Running]:
-        """The same for a while: what is copied for it is given up at the end, and waits for no collector."""
+        """A session whose copied functions are released when the ``with`` block ends, not by the garbage collector."""
         session = self.begin(s, edition)
         try:
             yield session
@@ -149,7 +149,7 @@ class Variant:
             return next((k for k, e in enumerate(told.events) if not same(k, session.step(e))), len(told.events))
 
     def editions(self) -> Callable[[], Edition]:
-        """What begins each of several sessions, one after another: some edits remember those before."""
+        """Return a function that gives the edition of each session in turn; some edits keep state between sessions."""
         if not self.mutants and not self.defects:
             return lambda: _plain
         after = {m: mutants.editions(m) for m in self.mutants}
@@ -178,7 +178,7 @@ def session_with(case: Case, edits: Edits, everything: bool = False) -> Session:
 
 
 KEPT = 256
-"""Of how many cases what is made of them is kept: those of one diagnosis, as they are told to its variants."""
+"""Number of cases whose derived data are kept: the cases of one diagnosis, as its variants are given them."""
 
 _TOLD: dict[tuple[int, str, tuple[tuple[str, str], ...]], tuple[Case, Case]] = {}
 _PREPARED: dict[int, tuple[Case, Session]] = {}
@@ -204,7 +204,7 @@ def _begun(kind: type[Any], row: Algorithm, case: Case) -> Session:
 
 
 def _kept(table: dict[Any, tuple[Case, Any]], key: Any, make: Callable[[], tuple[Case, Any]]) -> Any:
-    """What is made of a case, and kept with the case itself, whose id is no other's meanwhile."""
+    """Look up the data made of a case, or make them; the case is kept too, so that its id stays its own."""
     found = table.get(key)
     if found is None:
         if len(table) >= KEPT:
@@ -312,7 +312,7 @@ def _written(setting: Setting) -> Iterator[Mutant]:
 
 
 def _lent(setting: Setting) -> Iterator[Mutant]:
-    """Those of rules that run here as well, written for another algorithm that they were tried on."""
+    """Mutants that were written for another algorithm, of rules that this algorithm runs too."""
     algorithm, options = setting.algorithm, setting.options
     running = set(mutants.functions(algorithm, setting.level)) - algorithm.resting(options)
     for m in MUTANTS.values():

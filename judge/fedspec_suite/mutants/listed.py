@@ -1,4 +1,4 @@
-"""The listed mutants: those of ``edits/``, and the mistakes that plugins say of their own rules."""
+"""The listed mutants: the mutants of ``edits/``, and the mistakes that plugins declare for their own rules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _check(m: Mutant) -> None:
 
 MUTANTS: dict[str, Mutant] = {m.id: m for m in written.mutants()}
 OWN: dict[str, Mutant] = {m.id: m for m in _added()}
-"""Those of plugins, which are in no stored matrix."""
+"""Mutants of plugins, which are in no stored matrix."""
 
 for _id, _mutant in OWN.items():
     if _id in MUTANTS:

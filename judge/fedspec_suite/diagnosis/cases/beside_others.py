@@ -1,6 +1,6 @@
-"""What a client is beside the others of its event, or was in events before: features that no single number tells.
+"""Features of clients relative to the other clients of an event, or to earlier events: no single number tells them.
 
-Each is a number for an event and those before it, or whether it holds; None where an event has nothing of the kind.
+A feature is a number or a truth value of an event and the events before it; None if the event has nothing of the kind.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Client(NamedTuple):
         number: its number.
         weight: its examples.
         steps: its local steps.
-        norm: the norm of its coefficients, where the message says it.
+        norm: the norm of its coefficients; None if the event doesn't state the norm.
     """
 
     number: int
@@ -29,7 +29,7 @@ class Client(NamedTuple):
 
 
 def taking_part(s: Scenario, e: Event) -> list[Client]:
-    """Who takes part in an event of a server or a round; nobody in others."""
+    """Clients that take part in an event of a server or a round; none in other events."""
     match e:
         case Messages(messages=sent):
             return [Client(m.client, float(m.weight), m.steps, float(m.a_norm)) for m in sent]
@@ -40,7 +40,7 @@ def taking_part(s: Scenario, e: Event) -> list[Client]:
 
 
 History: TypeAlias = Sequence[Sequence[Client]]
-"""Who takes part in an event, last, and in those before it."""
+"""Clients of an event and of the events before it, in order; the event itself is the last entry."""
 
 
 def _shares(rounds: History) -> list[float]:
@@ -57,13 +57,13 @@ def _smallest(rounds: History) -> float | None:
 
 
 def _alike(rounds: History, of: Callable[[Client], object]) -> bool | None:
-    """Whether all clients are alike in something, as one by itself is."""
+    """True if all clients have the same value, as a single client has; None without clients or without a value."""
     there = {of(c) for c in rounds[-1]}
     return None if None in there or not there else len(there) == 1
 
 
 def _several(rounds: History, of: Callable[[Client], object], alike: bool) -> bool | None:
-    """Whether several clients are alike in something; nothing is said of one by itself."""
+    """True if several clients have the same value, or different values if not ``alike``; False for a single client."""
     same = _alike(rounds, of)
     return None if same is None else len(rounds[-1]) > 1 and same is alike
 
@@ -81,7 +81,7 @@ def _again(rounds: History) -> bool:
 
 
 def _back(rounds: History) -> bool:
-    """Whether somebody comes back who sat out."""
+    """True if a client takes part again after it sat out the event before."""
     before = {c.number for c in rounds[-2]} if len(rounds) > 1 else set()
     return any(c.number in _met(rounds) - before for c in rounds[-1])
 
@@ -91,13 +91,13 @@ def _first_again(rounds: History) -> bool:
 
 
 def _took(rounds: History, holds: Callable[[Sequence[int]], bool]) -> bool:
-    """Whether something holds of the steps that somebody who takes part again took, each time."""
+    """True if a predicate holds for the step counts, round by round, of a client that takes part again."""
     took = ([c.steps for there in rounds for c in there if c.number == who.number] for who in rounds[-1])
     return any(len(steps) > 1 and holds(steps) for steps in took)
 
 
 def _drawn(rounds: History, apart: bool) -> bool | None:
-    """Whether somebody is drawn twice in a round; or for other numbers of steps."""
+    """True if a client is drawn twice in a round; if ``apart``, for different numbers of steps."""
     numbers = [c.number for c in rounds[-1]]
     if not numbers:
         return None
@@ -105,7 +105,7 @@ def _drawn(rounds: History, apart: bool) -> bool | None:
 
 
 def _beside_before(rounds: History, holds: Callable[[int, int], bool]) -> bool:
-    """How many take part, beside the most that did before."""
+    """True if a predicate holds for the number of clients and the largest number of clients in an earlier event."""
     return len(rounds) > 1 and holds(len(rounds[-1]), max(map(len, rounds[:-1])))
 
 
@@ -113,7 +113,7 @@ SHARES: Mapping[str, tuple[Callable[[History], float | None], bool]] = {
     "where a client has more than {} of the weights": (_largest, True),
     "where a client has less than {} of the weights": (_smallest, False),
 }
-"""By what is said: a number for an event, and whether the larger ones decide."""
+"""Share of the weights in an event, and whether larger shares decide, by the words of the feature."""
 
 _OF_CLIENTS: Mapping[str, Callable[[History], bool | None]] = {
     "where a round has one client": lambda r: len(r[-1]) == 1 if r[-1] else None,
@@ -155,7 +155,7 @@ def _steps(s: Scenario, last: int) -> list[list[float]]:
 
 
 def _other_rate(s: Scenario, k: int) -> bool | None:
-    """Whether the rate of a local step is another than that of the step before it."""
+    """True if the rate of a local step differs from the rate of the step before it; None if the event is no step."""
     if not isinstance(s.events[k], Gradient):
         return None
     (*_, now) = _steps(s, k)
@@ -163,7 +163,7 @@ def _other_rate(s: Scenario, k: int) -> bool | None:
 
 
 def _other_rate_there(s: Scenario, k: int) -> bool | None:
-    """Whether a step of that number had another rate in a round before."""
+    """True if the step of the same number had another rate in an earlier round; None if the event is no step."""
     if not isinstance(s.events[k], Gradient):
         return None
     (*before, now) = _steps(s, k)
@@ -171,7 +171,7 @@ def _other_rate_there(s: Scenario, k: int) -> bool | None:
 
 
 def _moves_late(s: Scenario, k: int) -> bool | None:
-    """Whether a block has its first gradient that is not zero after the first step of the round."""
+    """True if a block gets its first nonzero gradient of the round in this event, after the round's first step."""
     if not isinstance(s.events[k], Gradient):
         return None
     begun = max((j + 1 for j in range(k) if not isinstance(s.events[j], Gradient)), default=0)
@@ -180,7 +180,7 @@ def _moves_late(s: Scenario, k: int) -> bool | None:
 
 
 def _waits_twice(s: Scenario, k: int) -> bool | None:
-    """Whether a full buffer has two updates of one client."""
+    """True if the event fills the buffer, and the buffer then holds two updates of one client."""
     if not isinstance(s.events[k], Arrival):
         return None
     buffer = int(s.case.hyper.get("buffer", 1))
@@ -189,13 +189,13 @@ def _waits_twice(s: Scenario, k: int) -> bool | None:
 
 
 def _told_anew(s: Scenario, k: int) -> bool:
-    """Whether some number is another than in the event before."""
+    """True if a hyper-parameter differs from its value in the event before."""
     now, before = ({**s.case.hyper, **getattr(e, "hyper", {})} for e in (s.events[k], s.events[max(k - 1, 0)]))
     return now != before
 
 
 NO_TWO = "where no two clients"
-"""How it begins what is said of clients that are alike in something, one by itself among them."""
+"""Beginning of the words for features of clients that share a value, which a single client has too."""
 
 HOLDING: Mapping[str, Callable[[Scenario, int], bool | None]] = {
     **{
@@ -208,16 +208,16 @@ HOLDING: Mapping[str, Callable[[Scenario, int], bool | None]] = {
     "where a client has two updates in a buffer that is full": _waits_twice,
     "where a rate, mu, rho or gamma is another than in the event before": _told_anew,
 }
-"""By what is said: whether it holds in an event of a case."""
+"""Predicates on an event of a case, by the words of the feature."""
 
 
 def history(s: Scenario, last: int) -> History:
-    """Who takes part in each event of a case up to one."""
+    """Clients that take part in each event of a case, up to and including event ``last``."""
     return [taking_part(s, e) for e in s.events[: last + 1]]
 
 
 def histories(s: Scenario, last: int) -> Iterator[History]:
-    """The same for each event up to one."""
+    """Yield the history of each event of a case, up to and including event ``last``."""
     there = history(s, last)
     for k in range(len(there)):
         yield there[: k + 1]

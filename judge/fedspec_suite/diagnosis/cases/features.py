@@ -1,4 +1,4 @@
-"""How much of a feature a case has, up to some event: what tells whether a gate is about it."""
+"""Amounts of features in a case up to an event; they tell whether a gate covers the case."""
 
 from __future__ import annotations
 
@@ -65,22 +65,22 @@ def _arrays(s: Scenario, events: Iterable[Event]) -> Iterator[Any]:
 
 
 def _long(a: Any) -> bool:
-    """Whether some number has more digits than float32 keeps."""
+    """True if a number has more digits than float32 keeps."""
     return bool((np.asarray(a, dtype=float) != np.asarray(a, dtype=np.float32)).any())
 
 
 def out_of_order(s: Scenario, last: int) -> bool:
-    """Whether clients come in another order than that of their numbers."""
+    """True if the clients of an event don't come in the order of their numbers."""
     return any(who != sorted(who) for who in _named(s, last))
 
 
 def twice(s: Scenario, last: int) -> bool:
-    """Whether somebody is drawn twice in a round."""
+    """True if a client is drawn twice in a round."""
     return any(len(set(who)) < len(who) for who in _named(s, last))
 
 
 def changing(s: Scenario, last: int) -> bool:
-    """Whether a client's steps are others than in an earlier round."""
+    """True if a client takes another number of steps than in an earlier round."""
     took: dict[int, int] = {}
     for e in s.events[: last + 1]:
         if isinstance(e, Round):
@@ -91,7 +91,7 @@ def changing(s: Scenario, last: int) -> bool:
 
 
 def numbered_from(least: int, s: Scenario, last: int) -> bool:
-    """Whether some client has at least that number."""
+    """True if a client has the number ``least`` or a greater number."""
     return any(i >= least for who in _named(s, last) for i in who)
 
 
@@ -105,13 +105,13 @@ def _named(s: Scenario, last: int) -> Iterator[list[int]]:
 
 
 def gapped(s: Scenario, last: int) -> bool:
-    """Whether numbers of clients up to the largest are missing in the case."""
+    """True if a number from zero to the largest client's number is missing in the case."""
     seen = {i for who in _named(s, last) for i in who}
     return bool(seen) and seen != set(range(max(seen) + 1))
 
 
 def not_from_zero(s: Scenario, last: int) -> bool:
-    """Whether nobody is numbered zero."""
+    """True if no client has the number zero."""
     return all(0 not in who for who in _named(s, last))
 
 
@@ -137,4 +137,4 @@ OTHERWISE: dict[str, Callable[[Scenario, int], bool]] = {
     "where a client's number is 256 or more": lambda s, last: numbered_from(256, s, last),
     "where a client's number is 65536 or more": lambda s, last: numbered_from(65536, s, last),
 }
-"""Whether a case has what is otherwise about its events, by what is said of it."""
+"""Predicates on a case up to an event, by the words of the feature: features of the events that have no size."""

@@ -1,6 +1,6 @@
-"""Cases that differ in one feature alone, from small to large, from one that a subject follows.
+"""Cases that differ in a single feature, from small to large, from a case that a subject follows.
 
-Where it begins to deviate, that feature decides.
+If the subject begins to deviate somewhere in such a series, the feature decides.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ FAR = 64
 
 
 Shows: TypeAlias = Callable[[Scenario, Scenario], bool]
-"""Whether what is claimed gives other models in one case than in another."""
+"""Predicate on two cases: True if the claimed rule gives different models in them."""
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """One feature, and how a case looks at each of its values.
+    """A feature, the values at which it is tried, and the case for each value.
 
     Attributes:
-        name: the feature: a hyper-parameter, or what is counted.
-        values: where it is looked at, from the least to the greatest.
-        at: the case with that value.
-        whole: whether what lies between two values can be looked at too.
+        name: the feature: a hyper-parameter or a count.
+        values: the values to try, from the least to the greatest.
+        at: the function that gives the case with a value.
+        whole: True if whole numbers between two values can be tried too.
     """
 
     name: str
@@ -68,7 +68,7 @@ def ladders(setting: Setting, bases: Sequence[Scenario], shows: Shows) -> Iterat
 
 
 def otherwise(s: Scenario) -> Iterator[tuple[str, Scenario]]:
-    """The same case with something else about its events that has no size: numbers of clients, steps that change."""
+    """Yield the words for a feature without a size, such as the clients' numbers, and the case with it changed."""
     if s.case.level == "server":
         yield from _relabelled(s)
     if s.case.level == "client":
@@ -176,7 +176,7 @@ def at_edges(setting: Setting, s: Scenario) -> Iterator[tuple[str, Scenario]]:
 
 
 def _sizes(setting: Setting, s: Scenario) -> Iterator[Ladder]:
-    """What is counted: clients, steps, examples, coordinates, blocks, axes, rounds, delays."""
+    """Ladders of counts: clients, examples, steps, exchanges, delays, coordinates, blocks and axes."""
     first = s.events[0]
     match first:
         case Messages():
@@ -209,6 +209,6 @@ def _weights(setting: Setting) -> tuple[float, ...]:
 
 
 def repeatable(setting: Setting) -> bool:
-    """Whether a case may hold its events again: a late update must not reach back before the first version."""
+    """True if a case may repeat its events: a late update must not reach back before the first version."""
     run = setting.algorithm.run
     return not (isinstance(run, Program) and run.event == "arrival" and setting.level == "trace")

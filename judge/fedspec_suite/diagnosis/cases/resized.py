@@ -16,7 +16,7 @@ from fedspec_suite.measure.scenario import Scenario, arranged, change_events, fi
 from fedspec_suite.measure.setting import Setting
 
 PULLS = (64.0, -60.0)
-"""What the changes of two clients that face one another are multiples of: a stabiliser is little beside them."""
+"""Factors of the opposite changes of two clients, large enough that a stabiliser hardly matters."""
 
 
 def scaled(s: Scenario, factor: float) -> Scenario:
@@ -121,7 +121,7 @@ def crowd(s: Scenario, n: int) -> Scenario:
 
 
 def heavy(s: Scenario, size: float) -> Scenario:
-    """One client of that many examples: the last, which others must not be alone with."""
+    """Return the case whose last client has ``size`` examples."""
     if s.case.problem is not None:
         examples = s.case.problem.examples.copy()
         examples[-1] = size

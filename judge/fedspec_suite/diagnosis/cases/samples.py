@@ -100,7 +100,7 @@ def _resumed(s: Scenario) -> Scenario | None:
 
 
 def _sizeless(setting: Setting, s: Scenario) -> Scenario | None:
-    """Where clients weigh by their examples, the case with one among others that has none."""
+    """The case with a client of zero examples among other clients; None if weights ignore examples or no case runs."""
     if setting.options.get("weights") != "examples" or "weight" in setting.nonzero:
         return None
     for k, e in enumerate(s.events):

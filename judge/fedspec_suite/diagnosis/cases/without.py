@@ -1,6 +1,6 @@
-"""A case with one feature taken out of it and all else kept: whether that feature decides is seen there.
+"""A case with one feature removed and all else kept; it shows whether that feature decides.
 
-What goes with a feature by chance, in all cases that were drawn, does not go with it here.
+In the drawn cases, other features may accompany this feature by chance; here they stay when the feature goes.
 """
 
 from __future__ import annotations

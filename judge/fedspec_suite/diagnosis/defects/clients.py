@@ -38,7 +38,7 @@ def _arrivals(words: str, change: Callable[[Arrival], Arrival]) -> Defect:
 
 
 def _neighbour(by: int) -> Callable[[Scenario], Scenario]:
-    """Whoever sends an update has it from another client, by number."""
+    """The update of a client comes from another client, whose number is ``by`` greater."""
 
     def given(s: Scenario) -> Scenario:
         n = len(s.case.problem.e) if s.case.problem else 1

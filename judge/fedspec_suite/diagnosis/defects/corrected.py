@@ -52,7 +52,7 @@ def _before_maximum(first: bool) -> Callable[[Running, Scenario], Running]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Where a maximum of second moments is kept whose decay is beta2."""
+    """Defects of the running maximum, if the state keeps a maximum of second moments with decay beta2."""
     if "v_hat" in state_fields(setting) and {"beta1", "beta2"} <= {*setting.numbers}:
         words = "v is divided by 1 - beta2^t before the maximum takes it"
         yield Defect(words=f"{words}, and m is not corrected", tail="v_hat", session=_before_maximum(False))

@@ -136,7 +136,7 @@ def _into_gradients(inner: Running, s: Scenario) -> Running:
 
 
 def _columns_first(s: Scenario) -> Scenario:
-    """The same numbers in blocks of the axes in the other order, as one sees them who counts along columns."""
+    """The case with the axes of each block in reverse order, as code sees them that counts along columns."""
 
     def turned(a: Array) -> Array:
         return a.reshape(a.shape[::-1])
@@ -145,7 +145,7 @@ def _columns_first(s: Scenario) -> Scenario:
 
 
 def _one_block(s: Scenario) -> Scenario:
-    """The same numbers in one block."""
+    """The case with all numbers of the model in one block."""
 
     def together(blocks: Any) -> dict[str, Array]:
         return {"w": np.concatenate([a.ravel() for a in blocks.values()])}

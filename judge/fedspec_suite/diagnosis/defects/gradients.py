@@ -1,4 +1,4 @@
-"""Gradients: what a local solver makes of them."""
+"""Gradients: mistakes of a local solver in using them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _left_alone(where: Callable[[Array, Scenario], Array]) -> Callable[[Running,
 
 
 def _vectors(state: Any, d: int) -> dict[str, Array]:
-    """What a state holds for each coordinate."""
+    """Fields of a state that hold one number for each coordinate, by name."""
     held = {f.name: getattr(state, f.name) for f in fields(state)} if is_dataclass(state) else {}
     return {n: v for n, v in held.items() if isinstance(v, np.ndarray) and v.shape == (d,)}
 

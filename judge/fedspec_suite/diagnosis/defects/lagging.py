@@ -1,4 +1,4 @@
-"""What the server's rules are told: the input of the event before, or only those clients that it has seen."""
+"""Wrong inputs of the server's rules: the input of the event before, or a count of only the clients seen so far."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _nothing(value: Any) -> Any:
 
 
 def _seen(counting: Sequence[FunctionType]) -> Callable[[Running, Scenario], Running]:
-    """Who never took part is not counted among all clients."""
+    """The number of all clients leaves out the clients that never took part."""
 
     def session(inner: Running, s: Scenario) -> Running:
         there: dict[int, None] = {}
@@ -106,7 +106,7 @@ def _present(event: Event) -> tuple[int, ...]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """What the server's rules may be told by mistake, where there is one and events are rounds."""
+    """Defects of the inputs of the server's rules, if the algorithm has a server and its events are rounds."""
     if setting.level not in {"server", "round"}:
         return
     found = functions(setting.algorithm, setting.level)

@@ -1,4 +1,4 @@
-"""What late and waiting updates count for: discounts, what a full buffer is divided by, and what decays meanwhile."""
+"""Weights of late and waiting updates: discounts, the divisor of a full buffer, and decays in the meantime."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 DECAYS = {"m": "beta1", "v": "beta2"}
-"""Which decay is that of what a server keeps, where it is not called beta."""
+"""Decay of each vector that a server keeps, if the decay isn't called beta."""
 
 
 def _resent(
     change: Callable[[Any, Arrival, Sequence[Any]], Any], begun: Callable[[Arrival], Arrival] = lambda a: a
 ) -> Callable[[Running, Scenario], Running]:
-    """What late clients send is something else.
+    """The updates of late clients are replaced.
 
     Args:
-        change: what an update is instead, from it, the arrival and the versions of the model.
-        begun: how the client is told that it comes.
+        change: the new update, from the update, the arrival and the versions of the model.
+        begun: the arrival as the client gets it.
     """
 
     def around(there: Callable[..., Any]) -> Callable[..., Any]:
@@ -54,7 +54,7 @@ def _meanwhile(setting: Setting, a: Arrival, versions: Sequence[Any]) -> Any:
 
 
 def _downloaded(which: Callable[[int, int], int]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Which version a late client has, from its delay and the number of versions."""
+    """A late client downloads another version: ``which`` gives its index from the delay and the number of versions."""
 
     def around(there: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(there)
@@ -71,7 +71,7 @@ _VERSIONS: Mapping[str, Callable[[int, int], int]] = {
     "an update begins one version back at most": lambda delay, n: -1 - min(delay, n - 1, 1),
     "every update begins one version earlier": lambda delay, n: max(-2 - delay, -n),
 }
-"""Which version a late client may begin from by mistake."""
+"""Index of the version that a late client may begin from by mistake, by the words of the defect."""
 
 
 def _over_all(inner: Running, s: Scenario) -> Running:
@@ -126,7 +126,7 @@ def _divided(
 
 
 def _decays_meanwhile(inner: Running, event: Event, k: int) -> Any:
-    """What the server keeps decays at an arrival that only waits, too."""
+    """The vectors that the server keeps decay also at an arrival that only waits."""
     answer = inner.step(event)
     state = inner.state
     if state.pending and is_dataclass(state.server) and not isinstance(state.server, type):
@@ -138,7 +138,7 @@ def _decays_meanwhile(inner: Running, event: Event, k: int) -> Any:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """What becomes of updates that are late, and of what waits, where updates arrive one by one."""
+    """Defects of late and of waiting updates, if updates arrive one by one."""
     if setting.algorithm.event != "arrival":
         return
     downloaded: Any = population.downloaded

@@ -1,4 +1,4 @@
-"""Messages: what the server makes of what the clients send."""
+"""Messages: mistakes of the server in using the clients' messages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _weighed_by_norm(m: Messages, by: str) -> Messages:
 
 
 def _moving(sent: Messages) -> Messages:
-    """Those that send something; all of them where nobody does."""
+    """Messages with a nonzero change; all messages if every change is zero."""
     rows = [k for k, delta in enumerate(sent.deltas) if any(bool(c) for c in delta.tolist())]
     if not rows:
         return sent
@@ -151,7 +151,7 @@ _TOTALS: Mapping[str, Callable[[list[Any]], Any]] = {
     "the round before": lambda kept: kept[max(-2, -len(kept))],
     "the first round": lambda kept: kept[0],
 }
-"""Which total may be left over, or grow, from that of each round so far."""
+"""Total that may divide the mean by mistake, from the totals of the rounds so far, by its words."""
 
 
 def _of_clients(setting: Setting, by: str) -> Iterator[Defect]:
@@ -165,7 +165,7 @@ def _of_clients(setting: Setting, by: str) -> Iterator[Defect]:
 
 
 NUMBERS = {"weight": "n_i", "steps": "tau_i", "a_norm": "||a_i||_1", "loss": "F_i"}
-"""What a message says beside the change."""
+"""Symbols of the numbers that a message contains beside the change."""
 
 LAST = "as it was in the message before of its client"
 

@@ -1,4 +1,4 @@
-"""Numbers: hyper-parameters that are not what they are said to be."""
+"""Numbers: hyper-parameters whose values differ from the stated ones."""
 
 from __future__ import annotations
 
@@ -94,4 +94,4 @@ _USUAL: Mapping[str, tuple[float, ...]] = {
     "eta": (0.1, 0.01),
     "v0": (1e-6,),
 }
-"""What packages take where nothing is said."""
+"""Usual default values of hyper-parameters in packages."""

@@ -32,7 +32,7 @@ class Solver:
 
 
 def _kind(function: FunctionType) -> Any:
-    """What a function returns, as far as it is a record."""
+    """Record type that a function returns; None if the function returns no record."""
     kind = typing.get_type_hints(inspect.unwrap(function)).get("return")
     return kind if is_dataclass(kind) else None
 
@@ -50,7 +50,7 @@ def solvers_of(found: Sequence[FunctionType]) -> list[Solver]:
 
 
 OWN, ROUND, EVER = "when its next round begins", "from client to client, anew in every round", "from client to client"
-"""How long a solver's state lives on, and with whom."""
+"""Words for how long a solver's state lives on, and which clients share it."""
 
 
 def _lives_on(
@@ -99,7 +99,7 @@ def _lives_on(
 
 
 def _computing(event: Event) -> tuple[int, ...]:
-    """Who runs a solver in an event, in turn."""
+    """Clients that run a solver in an event, in turn."""
     match event:
         case Round(participants=who):
             return who
@@ -140,7 +140,7 @@ def _pulled(
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """What clients remember of rounds that are over, where they run a solver themselves."""
+    """Defects of clients that remember earlier rounds, if they run a solver themselves."""
     found = functions(setting.algorithm, setting.level)
     solvers = [solver for solver in solvers_of(found) if solver.begin]
     names = tuple(dict.fromkeys(n for solver in solvers for n in solver.names))

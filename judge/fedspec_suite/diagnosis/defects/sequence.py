@@ -1,4 +1,4 @@
-"""Clients that work one after another on what is meant for each alone: the model, or what a solver keeps."""
+"""Clients that work one after another on a value meant for each client alone: the model, or a solver's state."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.mutants import functions
 
 _SENT = re.compile(r"(\w+)(?:, \w+)* = each\(")
-"""What an algorithm calls the first thing that its clients return."""
+"""Pattern of the name that an algorithm gives the first value that its clients return."""
 
 
 def _returns(setting: Setting, found: Sequence[FunctionType]) -> str:
-    """Whether clients return their change or their model first; empty where it is neither."""
+    """First value that clients return, ``change`` or ``model``; empty if it is neither."""
     if isinstance(setting.algorithm.run, Method):
         return "change"
     called = [m[1] for f in found for m in _SENT.finditer(inspect.getsource(inspect.unwrap(f)))]
@@ -60,7 +60,7 @@ def _one_after_another(sends: str) -> Callable[[Running, Scenario], Running]:
 
 
 def _last_run_counts(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
-    """Of a client that is drawn several times the last run alone counts, and the mean is over all."""
+    """Only the last run counts of a client that is drawn several times; the mean is still over all runs."""
     turn = iter(range(len(plan.participants)))
 
     def one(i: int, *given: Any, **named: Any) -> Any:
@@ -74,7 +74,7 @@ def _last_run_counts(client: Callable[..., Any], plan: Any, x: Any) -> Callable[
 
 
 def _shows_mean(sends: str) -> Callable[[Running, Scenario], Running]:
-    """What is answered is the mean of the clients' models, not the model that the server goes on from."""
+    """The answer shows the mean of the clients' models, not the model that the server continues from."""
 
     def session(inner: Running, s: Scenario) -> Running:
         ends: list[Any] = []
@@ -197,7 +197,7 @@ def _one_at_a_time(by_examples: bool) -> Callable[[Running, Scenario], Running]:
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """What clients may hand on to the next one, where they run one after another."""
+    """Defects of clients that run one after another and hand values on to the next client."""
     if setting.level != "round":
         return
     found = functions(setting.algorithm, setting.level)

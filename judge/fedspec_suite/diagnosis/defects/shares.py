@@ -1,4 +1,4 @@
-"""Shares that do not sum to one, and clients that are one because they have one key: what a mean is instead."""
+"""Wrong means: shares that don't sum to one, and clients counted as one because they have the same key."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Weighed = Callable[[Sequence[Any], Sequence[Row]], Sequence[Any]]
 
 
 def _rows(inner: Running, event: Event, s: Scenario) -> list[Row]:
-    """Whose changes an event brings."""
+    """Clients behind the changes that an event brings."""
     match event:
         case Messages(messages=sent):
             return [Row(m.steps, m.weight, m.a_norm) for m in sent]

@@ -124,7 +124,7 @@ def _of_block(inner: Running, s: Scenario) -> Running:
 
 
 def _sent(event: Event) -> int:
-    """How many clients an event is about."""
+    """Number of clients in an event."""
     return len(event.messages if isinstance(event, Messages) else getattr(event, "participants", (0,)))
 
 

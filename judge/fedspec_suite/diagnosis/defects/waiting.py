@@ -38,7 +38,7 @@ def _stays(always: bool) -> Callable[[Running, Event, int], Any]:
 
 
 def _never_emptied(inner: Running, event: Event, k: int) -> Any:
-    """What waits stays when the server has stepped, so that it steps at every later arrival."""
+    """The waiting updates stay after the server's step, so that the server steps at every later arrival."""
     assert isinstance(event, Arrival)
     waits = inner.state.pending
     answer = inner.step(event)
@@ -146,7 +146,7 @@ MISTAKEN: Mapping[str, Factors] = {
         [(1 - 1 / len(waits)) ** (len(waits) - 1 - j) for j in range(len(waits))]
     ),
 }
-"""What else than its mean may be taken of a full buffer."""
+"""Factors by which the updates in a full buffer may be multiplied by mistake, by the words of the defect."""
 
 STEPS: Mapping[str, Factors] = {
     "the steps of the one that fills it": _by_steps_of(lambda steps: steps[-1]),
@@ -154,11 +154,11 @@ STEPS: Mapping[str, Factors] = {
     "the mean of all their steps": _by_steps_of(lambda steps: sum(steps) / len(steps)),
     "the most steps of one of them": _by_steps_of(max),
 }
-"""What a buffer is divided by where each update has steps of its own."""
+"""Number of steps that may divide all updates in a buffer, instead of each update's own number, by its words."""
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """What becomes of updates that wait, where a server waits for several."""
+    """Defects of waiting updates, if the server waits for several."""
     if setting.algorithm.event != "arrival" or "buffer" not in setting.numbers:
         return
     yield stepping("delays are counted in arrivals, not in versions of the model", _in_arrivals)

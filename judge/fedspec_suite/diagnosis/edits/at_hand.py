@@ -1,4 +1,4 @@
-"""What is at hand where a statement of the specification runs: seen by running it, not read off its text."""
+"""Values at hand where a statement of the specification runs: seen by running it, not read off its text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Choice(NamedTuple):
 
 
 Kind: TypeAlias = str | tuple[str, Any] | Choice
-"""What may stand for one another: a number, a count, a word, an array of one shape, a list of as many of one kind."""
+"""Kind of a value; values of one kind may stand for one another. Kinds are a number, a count, a word, an option, an
+array of one shape, or a list of one length and one kind."""
 
 CHAIN = (ast.Name, ast.Attribute, ast.Subscript)
 
@@ -60,7 +61,7 @@ class Text:
 
     @cached_property
     def statements(self) -> list[tuple[ast.stmt, ast.expr]]:
-        """Every statement that computes something, and what that is."""
+        """Every statement that computes a value, with the expression for the value."""
         out = []
         for node in ast.walk(self.tree):
             value = getattr(node, HEADER.get(type(node), ""), None)
@@ -70,12 +71,12 @@ class Text:
 
     @cached_property
     def values(self) -> dict[ast.stmt, ast.expr]:
-        """What each statement computes."""
+        """Expression that each statement computes."""
         return dict(self.statements)
 
     @cached_property
     def expressions(self) -> dict[str, CodeType]:
-        """What the text computes or reads anywhere: it may be computed or read elsewhere too."""
+        """Code of the expressions that the text computes or reads anywhere: other statements may use them too."""
         # What is called for what it does is not called once more.
         done = {value for statement, value in self.statements if isinstance(statement, ast.Expr)}
         read = (n for _, value in self.statements for n in ast.walk(value) if isinstance(n, ast.expr) and n not in done)
@@ -83,7 +84,7 @@ class Text:
 
     @cached_property
     def calls(self) -> list[ast.Call]:
-        """What is done to a vector by more than one number, wherever it has run: clipping, a dead zone."""
+        """Calls with further arguments that turn a vector into a vector of its shape, for example clipping."""
         out = {}
         for statement, kinds in self.kinds.items():
             for n in ast.walk(self.values[statement]):
@@ -96,13 +97,13 @@ class Text:
 
     @cached_property
     def indices(self) -> dict[str, None]:
-        """How the text takes a part of something."""
+        """Indices by which the text takes a part of a value."""
         taken = (n for n in ast.walk(self.tree) if isinstance(n, ast.Subscript) and isinstance(n.value, CHAIN))
         return dict.fromkeys(ast.unparse(n).removeprefix(ast.unparse(n.value)) for n in taken)
 
     @cached_property
     def limits(self) -> set[str]:
-        """Names of what the text sets for good."""
+        """Names that the text sets to an expression of constants."""
         return {
             t.id
             for s, value in self.statements
@@ -168,7 +169,7 @@ class Text:
 
 
 def _counts(there: Mapping[str, Any]) -> Iterator[str]:
-    """How many clients and rows there are; of what is as long as something else, one."""
+    """Yield the number of clients and the lengths of lists and stacks, as text; each length once."""
     told: set[int] = set()
     for n, value in there.items():
         counted = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 1)
@@ -182,7 +183,7 @@ def _texts(nodes: Iterable[ast.expr]) -> Iterable[str]:
 
 
 def _set_for_good(node: ast.expr) -> bool:
-    """Whether an expression reads nothing: a limit that the text sets, which is no quantity of the rule."""
+    """True if an expression reads no name: a limit that the text sets, which is no quantity of the rule."""
     match node:
         case ast.BinOp(left=left, right=right):
             return _set_for_good(left) and _set_for_good(right)
@@ -197,17 +198,17 @@ def _compiled(text: str) -> CodeType:
 
 
 def is_array(kind: Kind | None) -> TypeGuard[tuple[str, Any]]:
-    """Whether something is an array."""
+    """True if a kind is an array."""
     return isinstance(kind, tuple) and kind[0] == "array"
 
 
 def is_list(kind: Kind | None) -> bool:
-    """Whether something is a list of clients, or of other counts."""
+    """True if a kind is a list of clients, or of other counts."""
     return isinstance(kind, tuple) and kind[0] == "several" and kind[1][1] == "count"
 
 
 def kind_of(value: Any) -> Kind | None:
-    """What may stand for a value; None where it is nothing that is calculated with."""
+    """Kind of a value; None if rules don't calculate with such a value."""
     match value:
         case bool() | np.bool_():
             return "truth"

@@ -1,4 +1,4 @@
-"""What may stand for an expression by mistake: all else at hand of its kind, a factor more, what it was before."""
+"""Changes of an expression by mistake: another value at hand of its kind, an extra factor, its earlier value."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TWICE = {"tau", "tau_eff", "q"}
 
 
 MODELS = ("x", "x_mu", "anchor")
-"""What the model is called that an event begins with."""
+"""Names of the model that an event begins with."""
 
 
 def _is_given_once(name: str) -> bool:
-    """Whether a name is of what does not change from time to time: the record, or a hyper-parameter known by now."""
+    """True if a name's value never changes: the record of hyper-parameters, or a hyper-parameter declared by now."""
     return name == "h" or (name in DOMAINS and name not in TWICE)
 
 
@@ -33,7 +33,7 @@ SUMMARIES = {
     "mean of": "lambda v: v.sum(axis=-1) / v.shape[-1]",
     "root mean square of": "lambda v: sqrt((v**2).sum(axis=-1) / v.shape[-1])",
 }
-"""One number for all of an array's."""
+"""Functions from an array to one number, by their words."""
 
 
 def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -135,7 +135,7 @@ def _of_event(node: ast.expr, around: str) -> Iterator[Change]:
 
 
 def _counts_for(kind: Kind, its: Kind) -> bool:
-    """Whether counts may stand for numbers: one for one, or as many as an array has."""
+    """True if counts may stand for numbers: a count for a number, or a list of counts for an array of its length."""
     return (kind, its) == ("number", "count") or (is_array(kind) and its == ("several", (*kind[1], "count")))
 
 
@@ -171,7 +171,7 @@ def scaled(node: ast.expr, kinds: Mapping[str, Kind], above: ast.AST | None, aro
 
 
 def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """What a name was the time before, or the model that is only made of it."""
+    """Yield changes of an expression to its earlier value, or of the model to the model that the event makes of it."""
     text = ast.unparse(node)
     match node:
         case ast.Call(func=ast.Name(id="norm"), args=[of]):
@@ -208,12 +208,12 @@ def earlier(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[
 
 @cache
 def worded(text: str) -> tuple[str, bool]:
-    """What is read, as a person says it, and whether that is no more than a name, a field or a part."""
+    """Words for an expression, and True if the expression is only a name, a field or a part."""
     tree = ast.parse(text, mode="eval").body
     return said(tree), isinstance(tree, CHAIN)
 
 
 def read_as(text: str, kinds: Mapping[str, Kind]) -> str:
-    """What is read, as a person says it; the old one where there is a new one of that name too."""
+    """Words for an expression; they begin with "the old" if the same name has a new value too."""
     words, _ = worded(text)
     return f"the old {words}" if words != text and words in kinds else words

@@ -1,18 +1,19 @@
-"""What an edit of the specification's text is, from the mistake it stands for to the session that it runs in.
+"""Edits of the specification's text, from the mistake that an edit stands for to the session that it runs in.
 
-Whatever could be wrong is a :class:`~fedspec_suite.diagnosis.variants.Variant`: an algorithm, a reading and options,
-with any number of mutants (other texts in the place of rules) and of defects (wrappers of a session). All that this
-folder makes are mutants without a place in the catalogue. To have another class of mistakes looked for, write a
-function that is given a parsed text and yields
+Every possible mistake is a :class:`~fedspec_suite.diagnosis.variants.Variant`: an algorithm, a reading and options,
+with any number of mutants (other texts in the place of rules) and of defects (wrappers of a session). This folder makes
+mutants without a place in the catalogue. To add a class of mistakes, write a function that takes a parsed text and
+yields
 
-* a :class:`Change` where one expression stands for another (``changes.py``, ``forms.py``, ``turned.py``), from what is
+* a :class:`Change` if one expression stands for another (``changes.py``, ``forms.py``, ``turned.py``), from the values
   at hand where the statement runs (``at_hand.py``, seen by running it);
-* a :class:`Rebuilt` where the whole function is another (``structural.py``, ``moved.py``, ``restated.py``);
+* a :class:`Rebuilt` if the whole function differs (``structural.py``, ``moved.py``, ``restated.py``);
 
-and have ``mechanical.py`` call it, which makes an :class:`Edit` of each. What few people get wrong has a higher rank
-and is tried later; what says nothing of why comes after what does (``PASSES`` in ``search.py``). What no text can say,
-because it is about what a session is told or answers, is a defect (``defects/``). Before it is kept, have the share of
-named mutants measured again with and without it (``scripts/leave_out.py``), and all that conforms judged.
+and call this function in ``mechanical.py``, which makes an :class:`Edit` of each. A mistake that few people make has a
+higher rank and is tried later. Edits that don't explain a deviation are tried after edits that do (``PASSES`` in
+``search.py``). A mistake in the inputs or answers of a session, which no text can express, is a defect (``defects/``).
+Before you keep a class, measure the share of named mutants with and without it (``scripts/leave_out.py``), and judge
+all conforming subjects.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from fedspec_suite.mutants import Mutant
 
 
 class Change(NamedTuple):
-    """One expression put for another.
+    """An expression in the place of another.
 
     Attributes:
-        words: what stands for what.
+        words: the words for the change.
         old: the expression in the text.
-        new: what stands there instead.
-        rank: how much of a mistake it is to make: what is read in the wrong place comes first.
+        new: the text that replaces it.
+        rank: the unlikeliness of the mistake: 0 for a value read in the wrong place.
     """
 
     words: str

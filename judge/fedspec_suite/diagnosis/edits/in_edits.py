@@ -1,7 +1,7 @@
-"""What edited text may ask beside what the specification has: the event's number, what was averaged, what names were.
+"""Functions for edited text beyond the specification's own: the event's number, averaged updates, earlier values.
 
-Each function takes the record of the session first, which the text does not write: a session hands it over. What fills
-the record is a defect that is no mistake.
+Each function takes the session's record as its first argument, which the text doesn't write: the session passes it. A
+recorder fills the record; it is a defect that changes no number.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from fedspec_suite.measure.scenario import Scenario
 
 
 def in_each_block(kept: Memory, f: Callable[[Any], Any], v: Any) -> Any:
-    """Of each block's numbers one, for all of them."""
+    """Apply a function to each block; if it returns one number, that number replaces all numbers of the block."""
     return each_of(kept.blocks, f, v)
 
 
 def longer_blocks(kept: Memory, u: Any, v: Any) -> Any:
-    """Of two vectors in each block the one with the greater length there."""
+    """Compose, block by block, the longer of two vectors."""
     return longer_of_each(kept.blocks, u, v)
 
 
 def first_larger_blocks(kept: Memory, u: Any, v: Any) -> Any:
-    """Of two vectors in each block the one that is larger at the first coordinate where they differ there."""
+    """Compose, block by block, the vector of two that is larger at the first coordinate where they differ."""
     return first_larger_of_each(kept.blocks, u, v)
 
 
@@ -60,14 +60,14 @@ def over_clients(kept: Memory, f: Callable[[Any], Any]) -> Any:
 
 
 def one_by_one(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
-    """What a function makes of something and each update that was averaged, one after another."""
+    """Apply a function to a start value and each averaged update, one after another."""
     for row in kept.averaged[0]:
         start = f(start, row)
     return start
 
 
 def by_means_so_far(kept: Memory, f: Callable[[Any, Any], Any], start: Any) -> Any:
-    """The same of the mean of each update and those before it."""
+    """Apply a function to a start value and, after each averaged update, the mean of the updates so far."""
     total: Any = 0
     for k, row in enumerate(kept.averaged[0], 1):
         total = total + row
@@ -87,7 +87,7 @@ def _stepped(inner: Running, event: Event, k: int) -> Any:
 
 
 WALKED = stepping("", _stepped)
-"""What makes known how many steps the clients take."""
+"""Recorder of the clients' numbers of local steps."""
 
 
 def as_set(kept: Memory, name: str) -> Any:
@@ -101,7 +101,7 @@ def _setting(inner: Running, event: Event, k: int) -> Any:
 
 
 TOLD = stepping("", _setting)
-"""What makes the hyper-parameters known everywhere."""
+"""Recorder of the hyper-parameters."""
 
 
 def event_number(kept: Memory) -> int:
@@ -115,7 +115,7 @@ def _counted(inner: Running, event: Event, k: int) -> Any:
 
 
 COUNTED = stepping("", _counted)
-"""What makes it known which event is taken."""
+"""Recorder of the event's number."""
 
 
 def _remembered(inner: Running, s: Scenario) -> Running:
@@ -132,11 +132,11 @@ def _remembered(inner: Running, s: Scenario) -> Running:
 
 
 REMEMBERED = Defect(words="", session=_remembered)
-"""What makes it known what was averaged."""
+"""Recorder of the updates that were averaged last, their weights and their mean."""
 
 
 def time_before(kept: Memory, name: str, now: Any, first: Any = None) -> Any:
-    """What a name was the time before; the first time as it is, or what it is then."""
+    """Value of a name when it was last asked for; the first time ``first`` if given, else the present value."""
     before = kept.before.get(name, now if first is None else first)
     kept.before[name] = now
     return before
@@ -154,17 +154,17 @@ def _forgetting(inner: Running, s: Scenario) -> Running:
 
 
 TIMED = Defect(words="", session=_forgetting)
-"""What makes it known what names were, but not what they were as the session began."""
+"""Recorder of the earlier values of names, without values from before the session began."""
 
 
 def at_the_beginning(kept: Memory, name: str, now: Any) -> Any:
-    """What a name was in the first local step of the round."""
+    """Value of a name in the first local step of the round, at the same place in the step."""
     kept.asked[name] = kept.asked.get(name, -1) + 1
     return kept.begun.setdefault((name, kept.asked[name]), now)
 
 
 def in_the_first_step(kept: Memory, name: str, now: Any) -> Any:
-    """What a name was when it was asked for first in the event, among peers who take several steps in one."""
+    """Value of a name when the event first asked for it, for peers that take several steps in an event."""
     return kept.begun.setdefault((name, 0), now)
 
 
@@ -176,7 +176,7 @@ def _kept_for_a_round(inner: Running, event: Event, k: int) -> Any:
 
 
 OF_ROUND = stepping("", _kept_for_a_round)
-"""What makes known what a name was when a round of local steps began."""
+"""Recorder of the values of names when a round of local steps began."""
 
 
 def new_model(kept: Memory) -> Any:
@@ -198,21 +198,21 @@ def _foreseen(inner: Running, event: Event, k: int) -> Any:
 
 
 FORESEEN = stepping("", _foreseen)
-"""What makes the model of an event known before it is made."""
+"""Recorder of the model that an event makes, which is known before the event makes it."""
 
 
 def handed(kept: Memory, key: tuple[Any, ...], anew: Any) -> Any:
-    """What was left under a key; what is made anew where nothing was."""
+    """Value left under a key; ``anew`` if no value was left."""
     return kept.left.get(key, anew)
 
 
 def hand_on(kept: Memory, key: tuple[Any, ...], value: Any) -> None:
-    """Leave something to who comes next."""
+    """Leave a value under a key."""
     kept.left[key] = value
 
 
 def taking_over(kept: Memory, state: Any, field: str, key: tuple[Any, ...]) -> Any:
-    """A state with what the last client left."""
+    """A state with a field as it was left under a key; unchanged if no value was left."""
     return replace(state, **{field: kept.left.get(key, getattr(state, field))})
 
 
@@ -229,16 +229,16 @@ def _handing(inner: Running, s: Scenario) -> Running:
 
 
 HANDING = Defect(words="", session=_handing)
-"""What makes clients leave something to others of their session."""
+"""Recorder of the values that clients leave to other clients of the session."""
 
 
 def of_first(kept: Memory, name: str, now: Any) -> Any:
-    """What a name is when it is first asked for in the event."""
+    """Value of a name when the event first asks for it."""
     return _of(kept, 0, name, now)
 
 
 def of_last(kept: Memory, name: str, now: Any) -> Any:
-    """What a name is when it is last asked for in the event."""
+    """Value of a name when the event last asks for it."""
     return _of(kept, -1, name, now)
 
 
@@ -262,7 +262,7 @@ def _surveyed(inner: Running, event: Event, k: int) -> Any:
 
 
 SURVEYING = stepping("", _surveyed)
-"""What makes known what a name is for the first or the last client of an event."""
+"""Recorder of the values that a name has in an event, for example for its first and its last client."""
 
 
 def who(kept: Memory) -> int:
@@ -271,13 +271,13 @@ def who(kept: Memory) -> int:
 
 
 def gathered(kept: Memory, value: Any) -> list[Any]:
-    """What the client has gathered since it was used, with this."""
+    """Values that the client has gathered since their last use, this value included."""
     kept.gathered.setdefault(kept.turn, []).append(value)
     return kept.gathered[kept.turn]
 
 
 def used(kept: Memory) -> None:
-    """What was gathered is used: the next begins anew."""
+    """Forget the client's gathered values after their use."""
     kept.gathered.pop(kept.turn, None)
 
 
@@ -309,10 +309,10 @@ def _in_turn(inner: Running, s: Scenario) -> Running:
 
 
 IN_TURN = Defect(words="", session=_in_turn)
-"""What makes known who computes."""
+"""Recorder of the client that computes."""
 
 AVERAGING = (over_clients, one_by_one, by_means_so_far)
-"""What asks what was averaged."""
+"""Functions that use the averaged updates."""
 
 NEEDS: dict[Callable[..., Any], Defect] = {
     as_set: TOLD,
@@ -326,10 +326,10 @@ NEEDS: dict[Callable[..., Any], Defect] = {
     **dict.fromkeys((handed, hand_on, taking_over), HANDING),
     **dict.fromkeys((who, gathered, used, compounded), IN_TURN),
 }
-"""By what an edited text calls, what makes known what that answers."""
+"""Recorder that each function for edited text needs."""
 
 ASKING = {f.__name__: f for f in (*NEEDS, in_each_block, longer_blocks, first_larger_blocks)}
-"""What asks a session, by the name that the text has for it."""
+"""Functions that use the session's record, by the name that the text calls."""
 
 _GIVEN: tuple[Callable[..., Any], ...] = (
     *(longer, first_larger, whole, numbers, replace, row_by_row),
@@ -338,10 +338,10 @@ _GIVEN: tuple[Callable[..., Any], ...] = (
 )
 
 GIVEN = {f.__name__: f for f in _GIVEN}
-"""What asks nobody."""
+"""Functions that use no session's record, by the name that the text calls."""
 
 
 def asked(text: str) -> tuple[Defect, ...]:
-    """What a text asks for that a session makes known."""
+    """Recorders that a text needs for the functions that it calls."""
     called = [f for f in NEEDS if f"{f.__name__}(" in text]
     return tuple(dict.fromkeys(NEEDS[f] for f in called if re.search(rf"\b{f.__name__}\(", text)))

@@ -1,6 +1,6 @@
-"""Mechanical edits: anything at hand in the place of another of its kind, an operator or a number for the next one.
+"""Mechanical edits: an expression replaced by another value at hand of its kind, an operator or a number by the next.
 
-They are many and say little of why; they are tried where nothing that has better words fits.
+Mechanical edits are many and explain little; they are tried if no variant with better words fits.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _changes(value: ast.expr, kinds: Mapping[str, Kind], numbers: Iterable[str])
 
 
 def _each_by_itself(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
-    """What goes on from an old value by the mean of some updates goes on by each of them."""
+    """A value updated by the mean of some updates is updated by each update, or each mean so far, one after another."""
     text = ast.unparse(value)
     olds = [n for n in _olds(symbol, value) if "." in n]
     if "delta" not in kinds or len(olds) != 1 or not re.search(r"\bdelta\b", text):
@@ -109,7 +109,7 @@ def _each_by_itself(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> 
 
 
 def _olds(symbol: str, value: ast.expr) -> list[str]:
-    """Where an expression reads what it is assigned to, as it was: by name or in a state."""
+    """Texts by which an expression reads the old value of its own target: a name, or a field of a state."""
     names = {"x", "y"} if symbol == "step" else {symbol, symbol.upper()}
     found = (n for n in ast.walk(value) if isinstance(n, ast.Attribute | ast.Name))
     read = [ast.unparse(n) for n in found if (n.attr if isinstance(n, ast.Attribute) else n.id) in names]
@@ -153,7 +153,7 @@ def _more(symbol: str, value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[C
 def _applied_too(
     symbol: str, value: ast.expr, kinds: Mapping[str, Kind], calls: Iterable[ast.Call]
 ) -> Iterator[Change]:
-    """What a function does to one vector, clipping it say, is done to another too."""
+    """A function that is applied to one vector, for example clipping, is applied to another vector too."""
     kind = kinds.get(ast.unparse(value))
     for call in calls if symbol and is_array(kind) and len(kind[1]) == 1 else ():
         read = {n.id for a in (*call.args[1:], *call.keywords) for n in ast.walk(a) if isinstance(n, ast.Name)}
@@ -223,7 +223,7 @@ def _swapped(value: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
 
 
 def _throughout(text: Text) -> Iterator[Rebuilt]:
-    """What a function is given is something else wherever it is read."""
+    """An argument of an inner function is changed wherever it is read."""
     inner = [f for f in ast.walk(text.tree) if isinstance(f, ast.FunctionDef)]
     for n, f in enumerate(inner):
         first = next((k for k, s in enumerate(f.body) if s in text.kinds), None)
@@ -270,7 +270,7 @@ def _remembered(text: Text) -> Iterator[Rebuilt]:
 
 
 def _decays_exchanged(text: Text) -> Iterator[Rebuilt]:
-    """Of two decays each stands for the other, in one statement each."""
+    """Two decays change places, each in one statement."""
     read = {
         s: {text: n for text, n in _read(value).items() if is_decay(text.rpartition(".")[2])}
         for s, value in text.statements
@@ -288,7 +288,7 @@ def _decays_exchanged(text: Text) -> Iterator[Rebuilt]:
 
 
 def _powers(node: ast.expr, kinds: Mapping[str, Kind]) -> Iterator[Change]:
-    """One over a number, its square and its root."""
+    """The reciprocal of a number or vector, its square and its root."""
     text = ast.unparse(node)
     kind = kinds[text]
     if isinstance(node, ast.Name) and (kind == "number" or (is_array(kind) and len(kind[1]) == 1)):

@@ -1,4 +1,4 @@
-"""The record that a session keeps for edited text: what `in_edits.py` has it ask, and what defects fill."""
+"""The record that a session keeps for edited text: the functions of `in_edits.py` read it, and recorders fill it."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from typing import Any
 
 @dataclass
 class Memory:
-    """What a session keeps for edited text.
+    """Record that a session keeps for edited text.
 
     Attributes:
         blocks: the blocks of the model.
-        number: which event is taken.
-        averaged: what was averaged last: the stack, the weights and how.
-        steps: how many local steps each client of the event takes.
+        number: the number of the present event, from 1.
+        averaged: the last average: the stack, the weights and the function that averages.
+        steps: the number of local steps of each client of the event.
         hyper: the hyper-parameters of the case.
-        before: what names were when they were last asked for.
-        begun: what names were when the round began, by how often they were asked for in its first step before that.
-        asked: how often a name was asked for in the step that is taken.
-        made: the model that comes out of the event that is taken.
-        left: what clients have left: by how long it lives (``round`` or longer), its name, and whose it is, if that
-            matters.
-        surveyed: what names were in the event that is taken, in turn, when it was taken for the first time.
-        looking: whether the event is taken only to see what names are in it.
-        who: which client computes.
-        turn: how many have begun.
-        gathered: by how many clients have begun: what was gathered since it was used last.
+        before: the values of names when they were last asked for.
+        begun: the values of names when the round began, by name and the number of earlier requests in its first step.
+        asked: the number of earlier requests for a name in the present step.
+        made: the model that the present event makes.
+        left: the values that clients have left, by lifetime (``round`` or longer), name and, if it matters, client.
+        surveyed: the values of names in the present event, in turn, when the event ran for the first time.
+        looking: True if the event runs only to see the values of names.
+        who: the client that computes.
+        turn: the number of clients that have begun.
+        gathered: the values gathered since their last use, by the number of clients that had begun.
     """
 
     blocks: list[slice] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Edits of when statements run: one that comes before or behind others, what is gathered while an update waits."""
+"""Edits of when statements run: a statement moved before or behind others, values gathered while an update waits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def moved(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def _had(tree: ast.Module, block: list[ast.stmt], k: int, n: str) -> bool:
-    """Whether a name has a value before a statement of a block: an argument, or assigned further up."""
+    """True if a name has a value before a statement of a block: an argument, or a name assigned further up."""
     line = block[k].lineno
     given = {a.arg for a in ast.walk(tree) if isinstance(a, ast.arg)}
     return n in given or any(isinstance(s, ast.Assign) and s.lineno < line and n in stored(s) for s in ast.walk(tree))
@@ -112,11 +112,11 @@ GATHERED = {
         "(sum(since) / len(since))**2"
     ),
 }
-"""What a delayed update may take, by what was gathered since the one before it."""
+"""Texts that a delayed update may compute of the values gathered since its last time, by their words."""
 
 
 def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
-    """What comes between two updates is gathered, not passed over."""
+    """The values between two delayed updates are gathered, not skipped."""
     for way in bodies(tree):
         for k, statement in enumerate(at(tree, way)):
             waiting = waits(statement)

@@ -1,4 +1,4 @@
-"""What edited texts may call that asks no session: blocks, rows, sets of a cover, mixing matrices, rounding."""
+"""Functions for edited texts that need no session: blocks, rows, sets of a cover, mixing matrices, rounding."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from fedspec.covers import Cover
 
 
 def each_of(blocks: Sequence[slice], f: Callable[[Any], Any], v: Any) -> Any:
-    """Of each block's numbers one, for all of them."""
+    """Apply a function to each block; if it returns one number, that number replaces all numbers of the block."""
     return concatenate([v[..., l] * 0 + f(v[..., l]) for l in blocks])
 
 
 def longer(u: Any, v: Any) -> Any:
-    """Of two vectors the one with the greater length, whole."""
+    """Longer of two vectors, as a whole."""
     return where_less(norm(u), norm(v), v, u)
 
 
 def longer_of_each(blocks: Sequence[slice], u: Any, v: Any) -> Any:
-    """The same for each block by itself."""
+    """Vector composed, block by block, of the longer of two vectors."""
     return concatenate([longer(u[..., l], v[..., l]) for l in blocks])
 
 
 def first_larger(u: Any, v: Any) -> Any:
-    """Of two vectors the one that is larger at the first coordinate where they differ, as lists are compared."""
+    """Larger of two vectors at the first coordinate where they differ, as lists are compared."""
     larger = u
     for j in reversed(range(u.shape[-1])):
         a, b = u[..., [j]], v[..., [j]]
@@ -37,12 +37,12 @@ def first_larger(u: Any, v: Any) -> Any:
 
 
 def first_larger_of_each(blocks: Sequence[slice], u: Any, v: Any) -> Any:
-    """The same for each block by itself."""
+    """Vector composed, block by block, of the larger of two vectors at the first coordinate where they differ."""
     return concatenate([first_larger(u[..., l], v[..., l]) for l in blocks])
 
 
 def row_by_row(f: Callable[[Any], Any], rows: Any) -> Any:
-    """What a function makes of some rows, written into them one after another."""
+    """Apply a function to some rows, and write its result into them, one row after another."""
     rows = rows + 0
     for i in range(len(rows)):
         rows = put(rows, [i], f(rows)[[i]])
@@ -54,7 +54,7 @@ ROUNDED: dict[str, Callable[[float], int]] = {
     "rounded down": math.floor,
     "rounded up": math.ceil,
 }
-"""How a number becomes a whole one."""
+"""Functions that round a number to a whole number, by their words."""
 
 
 def whole(value: Any, how: str) -> Any:

@@ -1,4 +1,4 @@
-"""Edits of what a rule makes of its moments: what is divided where, corrected, or made only sometimes."""
+"""Edits of how a rule uses its moments: divided elsewhere, corrected, or computed only sometimes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fedspec_suite.diagnosis.edits.moved import Put, assigned, reads, waits
 from fedspec_suite.diagnosis.edits.slips import said
 
 MOMENTA = ("m", "m_i", "u")
-"""What a momentum is called."""
+"""Names of a momentum."""
 
 
 def restated(tree: ast.Module) -> Iterator[Rebuilt]:
@@ -26,7 +26,7 @@ def restated(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def _divided_before(tree: ast.Module) -> Iterator[Rebuilt]:
-    """What is divided after the maximum is taken is divided before it is, and not again."""
+    """The operand of a maximum is divided before the maximum is taken, instead of the maximum afterwards."""
     (outer,) = tree.body
     body = outer.body if isinstance(outer, ast.FunctionDef) else []
     for (j, first), (k, then) in itertools.combinations(enumerate(body), 2):
@@ -74,7 +74,7 @@ def _corrected(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def _staying(tree: ast.Module) -> Iterator[Rebuilt]:
-    """What is made of something that waits for its turn is made in those turns alone, and stays as it was in others."""
+    """A value computed behind a delayed update is computed only when the update is due, and else keeps its old one."""
     (outer,) = tree.body
     body = outer.body if isinstance(outer, ast.FunctionDef) else []
     tests = [(k, waiting[0]) for k, s in enumerate(body) if (waiting := waits(s))]
@@ -90,7 +90,7 @@ def _staying(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
-    """What is made anew always is made anew only where something else is."""
+    """A value that is always updated is updated only under a condition that the rule has elsewhere."""
     (outer,) = tree.body
     body = outer.body if isinstance(outer, ast.FunctionDef) else []
     choices = (n.test for n in ast.walk(tree) if isinstance(n, ast.If | ast.IfExp))
@@ -110,7 +110,7 @@ def _conditioned(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def _divided_first(tree: ast.Module) -> Iterator[Rebuilt]:
-    """What is divided by a root is what comes in, not the momentum that is made of it."""
+    """The input of a momentum is divided by a root, instead of the momentum."""
     for m, given in itertools.product(MOMENTA, ("delta", "g")):
         changed = copied(tree)
         (outer,) = changed.body
@@ -134,7 +134,7 @@ def _divided_first(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def _preconditions(node: ast.AST, m: str) -> TypeGuard[ast.BinOp]:
-    """Whether a momentum is divided by something with a root."""
+    """True if an expression divides a momentum by an expression with a root."""
     match node:
         case ast.BinOp(left=over, op=ast.Div(), right=under):
             return reads(over, {m, f"{m}_hat"}) and any(f in ast.unparse(under) for f in ("sqrt(", "root("))

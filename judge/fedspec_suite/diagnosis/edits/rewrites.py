@@ -19,7 +19,7 @@ def rewritten(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
 
 
 def _kept_otherwise(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
-    """What the step makes of a moment, a corrected or stabilised one say, is what is kept of it."""
+    """The state keeps a value that the step makes of a moment, for example the corrected moment, not the moment."""
     body = tree.body[0]
     if not isinstance(body, ast.FunctionDef):
         return
@@ -47,7 +47,7 @@ def _kept_otherwise(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
 
 
 def _made_of(body: ast.FunctionDef, n: str) -> dict[str, ast.expr] | None:
-    """What is computed of a vector once it is assigned, by name where it has one; None if it is not assigned."""
+    """Expressions computed of a vector after its assignment, by name or text; None if the vector isn't assigned."""
     out: dict[str, ast.expr] = {}
     assigned = False
     for statement in body.body:
@@ -119,7 +119,7 @@ def _out_of_order(tree: ast.Module) -> Iterator[tuple[str, str, ast.Module]]:
 
 
 def _exchanged(first: ast.stmt, second: ast.stmt, target: str) -> Iterator[tuple[str, ast.expr | None, list[ast.stmt]]]:
-    """What two statements are in the other order, in which case, if not always, and in words."""
+    """Yield two statements in the other order: the words, the condition for that order if any, and the statements."""
     assert isinstance(first, ast.Assign) and isinstance(second, ast.Assign)
     cases: list[tuple[str, ast.expr | None, ast.expr]] = [("", None, second.value)]
     if isinstance(second.value, ast.IfExp):
@@ -136,7 +136,7 @@ def _exchanged(first: ast.stmt, second: ast.stmt, target: str) -> Iterator[tuple
 
 
 def _reads_and_writes(body: Sequence[ast.stmt], target: str, but: int) -> bool:
-    """Whether another statement of a loop makes the same thing of itself."""
+    """True if another statement of a loop computes the same target from its own value."""
     return any(_target(s) == target and _reads(s, target) for j, s in enumerate(body) if j != but)
 
 
@@ -172,7 +172,7 @@ def _target(statement: ast.stmt) -> str:
 
 
 def _short(statement: ast.stmt) -> str:
-    """What a statement computes, as a person reads it; of some rows that are put among others, those."""
+    """Words for the value that a statement computes; if it puts rows into a stack, the words for these rows."""
     assert isinstance(statement, ast.Assign)
     match statement.value:
         case ast.Call(func=ast.Name(id="put"), args=[_, _, rows]):

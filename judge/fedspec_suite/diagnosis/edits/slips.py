@@ -1,4 +1,4 @@
-"""What may stand for an expression by mistake: other signs, factors, roots, vectors, old values, other parentheses."""
+"""Slips in an expression: other signs, factors, roots, vectors, old values, other parentheses."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from fedspec.source_text import copied
 
 
 def is_decay(name: str) -> bool:
-    """Whether a hyper-parameter is a decay: asked now, since one may have been declared since this was imported."""
+    """True if a hyper-parameter is a decay; looked up at each call, since plugins declare hyper-parameters late."""
     return name in DOMAINS and DOMAINS[name].domain is DECAY
 
 
 class AtHand(NamedTuple):
-    """What a statement may use by mistake.
+    """Values that a statement may use by mistake.
 
     Attributes:
-        kept: the names assigned before it whose old value is in the state, each with that.
-        vectors: the vectors that the function is given or has computed before, where it is a rule with equations.
-        decays: the decays that it is given.
-        made: the names that are assigned before it.
+        kept: the names assigned before the statement whose old value is in the state, each with that old value.
+        vectors: the vectors that the function takes or has computed before, if it is a rule with equations.
+        decays: the decays that the function takes.
+        made: the names that are assigned before the statement.
         given: the names of the function's arguments.
     """
 
@@ -41,15 +41,15 @@ LENGTHS = {
     "the root of the mean square": "norm(u) / u.shape[-1] ** 0.5",
     "the square of the length": "norm(u) ** 2",
 }
-"""What is taken for the Euclidean length of a vector u."""
+"""Expressions mistaken for the Euclidean length of a vector u, by their words."""
 
 
 SQUARES = {"the length": "sqrt(total(u**2))", "the mean square": "total(u**2) / u.shape[-1]"}
-"""What is taken for the sum of squares of a vector u."""
+"""Expressions mistaken for the sum of squares of a vector u, by their words."""
 
 
 def instead(node: ast.expr, known: AtHand) -> Iterator[tuple[str, ast.expr]]:
-    """What may stand for an expression by mistake."""
+    """Yield the expressions that may stand for an expression by mistake, with their words."""
     kept = known.kept
     if isinstance(node, ast.BinOp) and any(isinstance(side, ast.List) for side in (node.left, node.right)):
         return

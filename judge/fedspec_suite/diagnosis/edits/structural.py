@@ -1,4 +1,4 @@
-"""Edits of how a function is built: what clients leave to one another, and what is divided before it is averaged."""
+"""Edits of a function's structure: values that clients leave to one another, and division before the average."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HANDED = {
     "round": "{n} of a client begins as the client before it left it, anew in every round",
     "ever": "{n} of a client begins as the client before it left it, that of the round before too",
 }
-"""Where a client's variable begins, if it is not begun anew."""
+"""Words for the start of a client's variable that isn't begun anew, by the lifetime of its last value."""
 
 
 def rebuilt(tree: ast.Module) -> Iterator[Rebuilt]:
@@ -51,7 +51,7 @@ def _outliving(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def _begun(client: ast.FunctionDef) -> Iterator[tuple[str, str, ast.expr]]:
-    """What is begun before the local steps and changes in them: a name, or a field of the record that it is."""
+    """Yield the variables that begin before the local steps and change in them: names, or fields of a record."""
     loop = next((s for s in client.body if isinstance(s, ast.For)), None)
     if loop is None:
         return
@@ -81,7 +81,7 @@ COUNTING = {
     "round": "the count {n} goes on from client to client within a round",
     "ever": "the count {n} goes on from client to client and from round to round",
 }
-"""What a local count goes on from, if it does not begin anew."""
+"""Words for the start of a local count that doesn't begin anew, by the lifetime of its last value."""
 
 
 def _counting_on(tree: ast.Module) -> Iterator[Rebuilt]:

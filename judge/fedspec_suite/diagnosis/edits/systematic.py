@@ -24,7 +24,7 @@ from fedspec_suite.mutants import Mutant, functions, parsed
 from fedspec_suite.mutants.mutant import of_name
 
 LENGTH = 72
-"""How long an expression may be that is quoted around what is changed in it."""
+"""Largest length of an expression that is quoted around a change."""
 
 
 def edits(algorithm: Algorithm, level: Level) -> Iterator[Edit]:
@@ -98,7 +98,7 @@ def put_statement(tree: ast.Module, path: tuple[tuple[str, int], ...], statement
 
 
 def symbol_of(statement: ast.stmt) -> str:
-    """What a statement assigns, as an equation is called; empty where it assigns nothing, or several things."""
+    """Symbol that a statement assigns, as equations are named; empty if the statement assigns no or several names."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]):
             return "step" if name in {"x", "y"} else name
@@ -144,7 +144,7 @@ def _changed(statement: ast.stmt, known: AtHand) -> Iterator[tuple[str, ast.stmt
 
 
 def _which(statement: ast.stmt, node: ast.expr) -> str:
-    """Which of several like powers one is: the largest expression around it that holds no other."""
+    """Words that tell a power from equal powers in a statement: the largest expression around it without these."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow)):
         return ""
     nodes = [n for n in ast.walk(statement) if isinstance(n, ast.expr)]

@@ -1,4 +1,4 @@
-"""The specification without its refusals: a rule that is wrong leads out of a domain, and who has it goes on there."""
+"""The specification without its refusals: a wrong rule leads out of a domain, and a subject with it continues there."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fedspec_suite.measure.function_copies import copy_parts
 WHERE = ("fedspec.algorithms.", "fedspec.client.", "fedspec.mixing.", "fedspec.server.")
 
 CHECKS = "check_"
-"""How the names of functions begin that refuse something and give nothing."""
+"""Prefix of the names of functions that only refuse values and return none."""
 
 MOST = 1 << 10
-"""Over how many numbers a rule may loop: cases of a diagnosis have some dozens of clients, steps and coordinates."""
+"""Largest number of turns in a rule's loop: cases of a diagnosis have some dozens of clients, steps, coordinates."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What becomes of a deviation: whether it is gone after one event, keeps its size, or grows from event to event."""
+"""Course of a deviation: it is gone after one event, keeps its size, or grows from event to event."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def longer(s: Scenario) -> Scenario:
 
 
 def _course(bench: Bench, s: Scenario) -> str | None:
-    """What is seen in one sample; empty where it is neither of these, None where too little is decided."""
+    """Course of the deviation in a sample; empty if it has no such course, None if too few events are decided."""
     try:
         sizes = _sizes(bench, s)
     except (Undecided, SubjectError, Beyond, Deviates, FedspecError):
@@ -67,7 +67,7 @@ def _course(bench: Bench, s: Scenario) -> str | None:
 
 
 def _sizes(bench: Bench, s: Scenario) -> list[float]:
-    """How far off the model is after each event, 0 where rounding may be why; up to the first that is undecided."""
+    """Deviation of the model after each event up to the first undecided event; 0 if rounding may explain it."""
     return [float(off.max()) if (off > allowed).any() else 0.0 for off, allowed in _apart(bench, s, "x")]
 
 
@@ -85,12 +85,12 @@ def _apart(bench: Bench, s: Scenario, name: str) -> Iterator[tuple[Array, Array]
 
 
 def followed(bench: Bench, setting: Setting, samples: Sequence[Scenario], name: str = "x") -> Course | None:
-    """How far off a quantity is after each event of the first sample in which it deviates; none where none shows it.
+    """Deviation of a quantity after each event of the first sample in which it deviates; None if no sample deviates.
 
     Args:
         bench: the offer.
-        setting: what it is judged on.
-        samples: cases that are played until one shows it.
+        setting: what the offer is judged on.
+        samples: cases that are played until one shows the deviation.
         name: the quantity.
     """
     for s in map(longer, samples):

@@ -1,4 +1,4 @@
-"""Whether a subject is the claimed rule to some decimals, however large its numbers are, as sums in fixed point are."""
+"""A check for subjects that follow the claim to some decimals, however large the numbers, as fixed-point sums do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEWEST = 3
 """Decimals below which nothing is said: a wrong rule may be as near."""
 
 SMALL, LARGE = (2.0**-30, 2.0**-20, 2.0**-10, 1.0), 2.0**10
-"""What the samples are multiplied by."""
+"""Factors by which the samples are multiplied."""
 
 GROWS = 16
 """By how much an error may be larger where the numbers are larger by :data:`LARGE`."""

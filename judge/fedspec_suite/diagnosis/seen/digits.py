@@ -1,4 +1,4 @@
-"""What can be seen in the numbers themselves: how many digits agree, where they stand, when they begin to differ."""
+"""Observations on the numbers themselves: how many digits agree, where they stand, when they begin to differ."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def seen(samples: Sequence[Scenario], models: Sequence[Model], most: float = 0.0
 
 
 def _elsewhere(m: Model, dtype: str) -> bool:
-    """Whether the numbers are the same in another order, to the roundings that a sum in another order may take."""
+    """True if the numbers agree in another order, up to the roundings that a sum in another order may take."""
     size = float(np.abs(m.want).max())
     return bool(np.abs(np.sort(m.got) - np.sort(m.want)).max() <= ROUNDINGS * float(np.finfo(dtype).eps) * size)
 
 
 def _either_way(pairs: Sequence[tuple[Array, Array]]) -> bool:
-    """Whether numbers deviate either way, as roundings do: one that is added somewhere pushes all of them one way."""
+    """True if numbers deviate either way, as roundings do; a constant added somewhere pushes all numbers one way."""
     got = np.concatenate([got.ravel() for got, _ in pairs])
     want = np.concatenate([want.ravel() for _, want in pairs])
     error = (got - want) * np.sign(want)
@@ -102,9 +102,9 @@ def _either_way(pairs: Sequence[tuple[Array, Array]]) -> bool:
 
 
 def _rounded(pairs: Sequence[tuple[Array, Array]], dtype: str) -> bool:
-    """Whether deviations look like roundings: most numbers that have many digits deviate, and they do so either way.
+    """True if deviations look like roundings: most numbers with many digits deviate, and they deviate either way.
 
-    A rule that differs a little is off from some event on, or beside some hyper-parameter, or always too high.
+    A rule that differs a little deviates from some event on, or for some hyper-parameter, or always upwards.
     """
     got = np.concatenate([got.ravel() for got, _ in pairs])
     want = np.concatenate([want.ravel() for _, want in pairs])
@@ -119,7 +119,7 @@ def _rounded(pairs: Sequence[tuple[Array, Array]], dtype: str) -> bool:
 
 
 def _coordinates(models: Sequence[Model]) -> str:
-    """Whether the first or the last coordinate of the model alone deviates, in models of several sizes."""
+    """Words for the first or the last coordinate if it alone deviates, in models of several sizes; else empty."""
     off = [m for m in models if m.apart.any()]
     if len({m.got.size for m in off}) < 2 or min(m.got.size for m in off) < 2:
         return ""
@@ -130,7 +130,7 @@ def _coordinates(models: Sequence[Model]) -> str:
 
 
 def _blocks(samples: Sequence[Scenario], models: Sequence[Model]) -> str:
-    """Which blocks alone deviate, where some do not although there are several."""
+    """Words for the blocks that alone deviate, if other blocks of the same models don't; else empty."""
     deviating: set[str] = set()
     several: Counter[str] = Counter()
     unequal: set[str] = set()

@@ -1,7 +1,7 @@
-"""At which equation it begins: those that, spoilt alone, make wrong what is wrong and leave right what is right.
+"""Equations at which a deviation may begin: spoiling one of them moves all wrong quantities and no right quantity.
 
-Looked at is the first event of a case in which anything that is shown deviates: before it all is as claimed, so that
-what is wrong there became so in that event.
+The search looks at the first event of a case in which a shown quantity deviates. Before this event all quantities are
+as claimed, so that the mistake acts in this event.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fedspec_suite.mutants import Mutant, functions
 from fedspec_suite.mutants.spoilt import SPOILT, spoils
 
 MOST = 4
-"""How many places are named: of more, too little is known."""
+"""Largest number of places that are named; more places would tell too little."""
 
 CASES = 6
 """In how many cases it is looked at."""
@@ -91,7 +91,7 @@ def _running(known: Known) -> dict[Equation, Any]:
 
 
 def _would(known: Known, e: Equation, function: Any, first: First) -> bool:
-    """Whether an equation, spoilt in that event alone, in its narrowest place that shows, makes wrong what is so."""
+    """True if spoiling an equation in that event alone, at its narrowest place that shows, moves just what is wrong."""
     for mutants in spoils(function, e):
         moves = [moved for m in mutants if (moved := _moves(known, m, first))]
         if moves:
@@ -100,7 +100,7 @@ def _would(known: Known, e: Equation, function: Any, first: First) -> bool:
 
 
 def _moves(known: Known, mutant: Mutant, first: First) -> set[str]:
-    """What of that event a mutant moves that acts in it alone."""
+    """Quantities of the event that a mutant moves which acts in this event alone."""
     acts = False
 
     def only_then(change: Callable[[Any], Any]) -> Callable[[Any], Any]:

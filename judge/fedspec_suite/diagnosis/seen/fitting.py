@@ -12,7 +12,7 @@ from fedspec.contract import Event, Exchange, Messages, Round
 from fedspec_suite.measure.scenario import Scenario
 
 CLOSE = {"float64": 1e-8, "float32": 2e-3}
-"""How far off a fitted step may be, relative to its own size."""
+"""Largest error of a fitted step, relative to the step's size."""
 
 ENOUGH = 4
 """The number of steps that a fit must explain, and of different multiples that a product of quantities must give."""

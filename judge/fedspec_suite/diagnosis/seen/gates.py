@@ -1,4 +1,4 @@
-"""Which feature decides where a subject follows the claim in some cases and deviates in others."""
+"""Features that decide if a subject follows the claim in some cases and deviates in other cases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Deviates, Undecided
 
 SAID = 2
-"""How many features are said where several decide."""
+"""Number of features that are named if several decide."""
 
 EVENTS = 1500
 """After how many events no further feature is looked at, where 200 to 1000 are usual: a count, not a time, so that the
@@ -42,17 +42,17 @@ BESIDE = 30
 """In how many cases without the features that decide it is looked at whether a subject follows."""
 
 CLEAR = {"float64": 1e-12, "float32": 1e-4}
-"""What an answer may be off by, relative to the model, before rounding is asked whether it explains it."""
+"""Error of an answer, relative to the model, below which the first look takes the answer for the claimed one."""
 
 LENGTH = 50
 """Events of the longest run."""
 
 MADE = 6
-"""How many cases are made that have a feature no more."""
+"""Number of cases from which a feature is removed."""
 
 
 Covers = Callable[[Scenario, int], bool | None]
-"""Whether a case that deviates from some event on has the feature; None where nobody can say."""
+"""Predicate on a case that deviates from some event on: True if it has the feature, None if that is unknown."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class Gate:
 
 @dataclass(frozen=True)
 class Decided:
-    """Which features decide.
+    """Features that decide.
 
     Attributes:
-        words: where a subject deviates.
-        beside: how many cases without them it was seen to follow.
+        words: the words for where the subject deviates.
+        beside: the number of cases without the features in which the subject follows the claim.
         deviating: cases in which it deviates, the smallest first.
     """
 
@@ -90,17 +90,17 @@ class Decided:
 
 
 def gates(bench: Bench, setting: Setting, known: Known, given: Given, broken: Sequence[Scenario] = ()) -> Decided:
-    """Which features decide, each alone, from a case that the subject follows; none where it follows none.
+    """Find the features that decide, each alone, from a case that the subject follows; none if it follows no case.
 
-    Features are not said to decide where a case deviates that was played and has none of them, nor where a case still
-    deviates of which the feature was taken.
+    Features are not reported if a played case without any of them deviates, or if a case still deviates after its
+    feature is removed.
 
     Args:
         bench: the offer.
-        setting: what it is judged on.
-        known: what it is compared with.
-        given: its answers on the samples.
-        broken: cases in which laws found it to deviate.
+        setting: what the offer is judged on.
+        known: the samples and variants that the offer is compared with.
+        given: the offer's answers on the samples.
+        broken: cases in which laws found the offer to deviate.
     """
     asked = _Asked(bench, known, broken=broken)
     decided = _decided(asked, setting, given)
@@ -109,12 +109,12 @@ def gates(bench: Bench, setting: Setting, known: Known, given: Given, broken: Se
 
 
 def _size(s: Scenario) -> tuple[int, int]:
-    """How many events there are, and coordinates."""
+    """Numbers of events and of coordinates."""
     return len(s.events), sum(x.size for x in s.case.x0.values())
 
 
 def in_what_is_shown(bench: Bench, known: Known, setting: Setting, broken: Sequence[Scenario] = ()) -> Decided:
-    """Where a subject deviates in what it shows beside the model, by what is true of events beside one another."""
+    """Find the feature of clients relative to one another that decides if a quantity beside the model deviates."""
     asked = _Asked(bench, known, broken=broken)
     held = asked.held_out(setting)
     where, lacking = related(held, lambda words: _stands(asked, setting, held, words))
@@ -168,7 +168,7 @@ def _stands(asked: _Asked, setting: Setting, held: Played, words: str) -> bool:
 
 
 def _held(found: Sequence[Gate], held: Played, stands: Callable[[str], bool]) -> tuple[str, ...]:
-    """What is said of features in whose absence nothing deviates; several are said where each decides by itself."""
+    """Words for the features without which no case deviates; several features are named if each decides by itself."""
     covers = [g.covers for g in found]
     if not found or contradicted(covers, held):
         return ()
@@ -209,7 +209,7 @@ def _deciding(asked: _Asked, setting: Setting, given: Given, counted: int) -> tu
 
 
 def _deviates(bench: Bench, s: Scenario) -> bool | None:
-    """Whether it deviates by more than rounding may; None where nobody can say."""
+    """True if the subject deviates by more than rounding may; None if the case can't be decided or played."""
     try:
         everything(bench, s)
     except Deviates:
@@ -226,7 +226,7 @@ def _moving(answers: list[dict[str, np.ndarray]]) -> int:
 
 
 def _varied(s: Scenario) -> tuple[int, int]:
-    """How many hyper-parameters are neither zero nor equal; a short case comes before a long one."""
+    """Number of distinct nonzero hyper-parameters, and minus the number of events, to prefer short cases."""
     return len({v for v in s.case.hyper.values() if v}), -len(s.events)
 
 
@@ -240,7 +240,7 @@ class _Asked:
     played: list[tuple[Scenario, int]] = field(default_factory=list)
     """Each case that was played, and the event from which on the subject deviates, -1 if in none."""
     held: list[tuple[Scenario, int]] = field(default_factory=list)
-    """The same of the cases held out, by more than rounding may."""
+    """Each held-out case, and the event from which the subject deviates by more than rounding may, -1 if in none."""
     broken: Sequence[Scenario] = ()
     """Cases in which laws found the subject to deviate."""
 
@@ -266,7 +266,7 @@ class _Asked:
         return -1 if event is None else event
 
     def wrong(self, s: Scenario) -> bool:
-        """Whether the subject deviates in a case by more than rounding may."""
+        """True if the subject deviates in a case by more than rounding may."""
         first = self._first(s)
         return first is not None and first >= 0 and _deviates(self.bench, s) is True
 
@@ -279,7 +279,7 @@ class _Asked:
         return self.held
 
     def moves(self, s: Scenario) -> bool:
-        """Whether what is claimed moves the model in it; where it stands still, most mistakes do too."""
+        """True if the claimed rule moves the model in a case; a model that stands still does so under most mistakes."""
         try:
             claimed = list(self.known.claimed.quick(s, self.known.claimed.editions()()))
         except CANNOT:
@@ -287,7 +287,7 @@ class _Asked:
         return any(not np.array_equal(answer["x"], flatten(s.case.x0)) for answer in claimed)
 
     def shows(self, s: Scenario, other: Scenario) -> bool:
-        """Whether what is claimed gives other models in one case than in another."""
+        """True if the claimed rule gives different models in two cases."""
         claimed = self.known.claimed
         try:
             one, two = (list(claimed.quick(case, claimed.editions()())) for case in (s, other))
@@ -332,7 +332,7 @@ def _found(asked: _Asked, setting: Setting, bases: list[Scenario]) -> Iterator[G
 
 
 def _in_time(asked: _Asked, s: Scenario, known: int) -> Gate | None:
-    """Whether it deviates from some later event on."""
+    """Gate for a deviation that begins at some event after the known ones; None if the subject doesn't deviate so."""
     first = asked.first(s)
     if first is None or first < known:
         return None
@@ -346,13 +346,13 @@ def _in_time(asked: _Asked, s: Scenario, known: int) -> Gate | None:
 
 
 def _since_begin(s: Scenario, event: int) -> int:
-    """How many local steps of its round come before an event."""
+    """Number of local steps of the round that come before an event."""
     begun = [k for k in range(event + 1) if isinstance(s.events[k], Begin)]
     return event - (begun[-1] + 1 if begun else 0)
 
 
 def _climbed(asked: _Asked, ladder: Ladder) -> Gate | None:
-    """Whether some values of a feature, and not all, make it deviate."""
+    """Gate for a feature if the subject deviates at some of its values, not at all of them; else None."""
     states: dict[float, bool] = {}
     for v in ladder.values:
         first = asked.first(ladder.at(v))
@@ -374,7 +374,7 @@ def _climbed(asked: _Asked, ladder: Ladder) -> Gate | None:
 
 
 def _state(states: Mapping[float, bool], order: Sequence[float], v: float) -> bool | None:
-    """Whether a value deviates, as far as its neighbours among those that were looked at agree on it."""
+    """True if the subject deviates at a value, judged by the nearest tried values; None if these values disagree."""
     if v in states:
         return states[v]
     below, above = [w for w in order if w < v], [w for w in order if w > v]
@@ -396,7 +396,7 @@ def _between(asked: _Asked, ladder: Ladder, states: dict[float, bool]) -> None:
 
 
 def _words(ladder: Ladder, order: list[float], deviating: list[float]) -> str:
-    """Where it deviates, in words."""
+    """Words for the values at which the subject deviates."""
     name = ladder.name
     rest = [v for v in order if v not in deviating]
     least, most = min(deviating), max(deviating)

@@ -1,6 +1,6 @@
-"""Whether what is said of where a subject deviates holds in other cases of its offer, and what else may be said there.
+"""New cases that check the words for where a subject deviates, or that give other words.
 
-The cases are drawn anew; nothing that was found on others was found on these.
+The cases are drawn separately; no search has used them before.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from fedspec_suite.measure.seeded_draws import draw_cases
 from fedspec_suite.measure.setting import Setting
 
 COUNT = 40
-"""How many cases are drawn."""
+"""Number of cases that are drawn."""
 
 BOTH = 4
-"""In how many cases a feature must show, and in how many not, before it is said."""
+"""Number of cases with a feature, and number of cases without it, that are needed before the feature is named."""
 
 MOSTLY = 0.5
 """The share of the cases with a feature that must deviate, where not all of them do."""
 
 CHANCE = 1e-4
-"""How likely it may be that cases without a feature all follow, were it nothing to do with it."""
+"""Largest probability that all cases without a feature follow by chance."""
 
 NEW = 6
-"""How many cases there are in which nobody comes back, and in which somebody else than client 0 does."""
+"""Number of cases in which no client comes back, and of cases in which a client other than client 0 does."""
 
 UNEVEN = (3, 1, 2, 1)
 """Steps of rounds of the same clients."""
 
 TIMES = 100
-"""By how much examples are multiplied in some cases: what is decided by shares must not be said of sizes."""
+"""Factor of the examples in some cases: a deviation that depends on shares must not be ascribed to sizes."""
 
 SOME = (0.01, 0.03, 0.06, 0.09, 0.11, 0.2, 0.35, 0.45, 0.55, 0.7, 0.9)
-"""What shares of the examples one client has in some cases."""
+"""Shares of the examples that one client has in some cases."""
 
 Played = Sequence[tuple[Scenario, int]]
 """Cases that were played, and the event from which on each deviates, -1 if in none."""
 
 Covers = Callable[[Scenario, int], bool | None]
-"""Whether a case has a feature up to some event; None where nobody can say."""
+"""Predicate on a case up to some event: True if it has a feature, None if that is unknown."""
 
 
 @lru_cache(maxsize=4)
@@ -106,7 +106,7 @@ def _anew(setting: Setting, cases: Sequence[Scenario]) -> Iterator[Scenario]:
 
 
 def still(s: Scenario) -> bool:
-    """Whether clients send nothing but zeros: whatever a server does, nothing moves."""
+    """True if clients send only zeros: then no server moves."""
     sent = [m for e in s.events if isinstance(e, Messages) for m in e.messages]
     return bool(sent) and not any(a.any() for m in sent for a in m.delta.values())
 
@@ -215,18 +215,18 @@ def _weighing(s: Scenario, examples: Callable[[int, Any], Any]) -> Scenario:
 
 
 def contradicted(covers: Sequence[Covers], played: Played) -> bool:
-    """Whether some case deviates and has none of the features."""
+    """True if some case deviates and has none of the features."""
     return any(all(c(s, first) is False for c in covers) for s, first in played if first >= 0)
 
 
 def how_often(covers: Sequence[Covers], played: Played) -> tuple[int, int]:
-    """How many of the cases with one of the features deviate, and how many there are."""
+    """Number of cases with one of the features that deviate, and number of all cases with one of the features."""
     having = [first >= 0 for s, first in played if any(c(s, _end(s, first)) is True for c in covers)]
     return sum(having), len(having)
 
 
 def always(covers: Sequence[Covers], played: Played) -> bool:
-    """Whether every case with one of the features deviates."""
+    """True if every case with one of the features deviates."""
     deviating, there = how_often(covers, played)
     return deviating == there
 
@@ -236,14 +236,14 @@ def _end(s: Scenario, first: int) -> int:
 
 
 def related(played: Played, stands: Callable[[str], bool] = lambda words: True) -> tuple[str, int]:
-    """Where a subject deviates, by what clients are beside one another or were before, and how many cases lack that.
+    """Words for where a subject deviates, by a feature of clients relative to one another, and how many cases lack it.
 
-    Every case that deviates has the feature in the event in which it begins to; some cases lack it, and follow. The
-    words are empty where nothing tells.
+    Every deviating case has the feature in the event in which the deviation begins; some cases lack the feature and
+    follow the claim. If no feature tells, the words are empty.
 
     Args:
         played: the cases.
-        stands: whether a feature, by what is said of it, decides in cases made for it.
+        stands: the predicate on a feature's words: True if the feature decides in cases made for it.
     """
     found: list[tuple[float, str, str, int]] = []
     for words, holds in HOLDING.items():
@@ -276,12 +276,12 @@ def _alone_only(words: str, played: Played) -> bool:
 
 
 def not_always(words: str) -> str:
-    """What is said of a feature without which nothing deviates, and with which not everything does."""
+    """Words for a feature without which no case deviates, and with which some cases follow the claim."""
     return f"only {words}, and there not always"
 
 
 def _any(holds: Callable[[Scenario, int], bool | None], s: Scenario, last: int, alone: bool = False) -> bool:
-    """Whether a feature holds in some event of a case up to one, or in that one alone."""
+    """True if a feature holds in some event of a case up to event ``last``; if ``alone``, in event ``last``."""
     return any(holds(s, k) for k in range(last if alone else 0, last + 1))
 
 

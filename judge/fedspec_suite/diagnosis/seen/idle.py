@@ -21,7 +21,7 @@ from fedspec_suite.measure.scenario import Scenario, with_hyper
 from fedspec_suite.measure.setting import Setting
 
 Play = Callable[[Scenario], list[Shown] | None]
-"""What the subject answers; None where it does not."""
+"""Function that gives the subject's answers to a case; None if the subject gives none."""
 
 TRIED = 12
 """In so many cases a number is changed that changes what is claimed, before it is said to have no effect."""
@@ -59,7 +59,7 @@ def _changed(name: str, setting: Setting, known: Known, given: Given) -> Iterato
 
 
 def _claimed(known: Known, s: Scenario, names: Collection[str]) -> list[dict[str, Any]] | None:
-    """What is claimed of the quantities that a subject shows."""
+    """Claimed values of the quantities that a subject shows; None if the claimed rule cannot run."""
     try:
         answers = known.claimed.quick(s, known.editions(known.claimed)())
         return [{n: a[n] for n in a.keys() & names} for a in answers]
@@ -68,7 +68,7 @@ def _claimed(known: Known, s: Scenario, names: Collection[str]) -> list[dict[str
 
 
 def _same(one: Sequence[Shown] | None, two: Sequence[Shown] | None) -> bool:
-    """Whether both show the same, bit for bit."""
+    """True if both show the same values, bit for bit."""
     if one is None or two is None or len(one) != len(two):
         return False
     return all(np.array_equal(a[n], b[n]) for a, b in zip(one, two, strict=True) for n in a.keys() & b.keys())
@@ -97,7 +97,7 @@ def reduced(setting: Setting, names: Sequence[str]) -> Iterator[Variant]:
 
 
 def without_effect(names: Sequence[str]) -> str:
-    """That they have none, in words."""
+    """Words for hyper-parameters that have no effect."""
     *others, last = names
     listed = f"{', '.join(others)} and {last}" if others else last
     return f"{listed} {'have' if others else 'has'} no effect"
@@ -114,6 +114,6 @@ def _options(a: Algorithm, setting: Setting) -> Iterator[tuple[str, Mapping[str,
 
 
 def _neutral(name: str) -> float:
-    """What leaves a rule as if it did not have this number: 1 of a rate and of a count, 0 of a decay."""
+    """Value that makes a rule independent of a hyper-parameter: 1 for a rate or a count, 0 for a decay."""
     domain = DOMAINS[name].domain
     return 1.0 if not domain.holds(0) else 0.0
