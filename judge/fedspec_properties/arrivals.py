@@ -157,7 +157,7 @@ def _ends(s: Scenario) -> range:
 
 
 def _at_the_ends(bench: Bench, pair: Pair, behind: float = 0) -> None:
-    """At the end of each block the second run lies so many times m behind the first."""
+    """Check that, at the end of each block, the second run lies ``behind`` times m behind the first."""
     first, second = pair
     a, b = bench.play(first), bench.play(second)
     before, after = bench.expect(first), bench.expect(second)

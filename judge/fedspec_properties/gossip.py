@@ -104,7 +104,7 @@ def steps(s: Scenario, e: Exchange) -> Iterator[tuple[Array, Array]]:
 
 
 def exchanged(s: Scenario, e: Exchange, start: Array) -> tuple[Array, Array]:
-    """All models after an exchange, as a matrix times the multiplier of ``start``, and an offset."""
+    """Models after an exchange, as the matrix that multiplies ``start``, and an offset."""
     A, b = start, zeros(len(start))
     for A_t, b_t in steps(s, e):
         A, b = A_t @ A, A_t @ b + b_t

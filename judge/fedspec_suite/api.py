@@ -20,7 +20,7 @@ from fedspec_suite.report import verdicts
 
 
 class DoesNotConform(AssertionError):
-    """Something that was judged does not conform; the text says what, as the command does.
+    """Error raised if a judged offer doesn't conform; its text is the report that the command prints.
 
     Attributes:
         results: what came of each offer.

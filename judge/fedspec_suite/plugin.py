@@ -135,7 +135,7 @@ class Offered(pytest.Collector):
 
 
 class Unmet(AssertionError):
-    """Its text says everything: no traceback of the judge is shown."""
+    """Failure of an obligation, reported by its text alone, without a traceback of the judge."""
 
 
 class _Test(pytest.Item):

@@ -66,7 +66,7 @@ def by_singular_values(M: Array, h: Numbers, o: Options) -> Array:
 
 
 def longer(rows: int, columns: int, o: Options) -> float:
-    """By what a step is multiplied beside the rate."""
+    """Factor of a step beside the rate."""
     wide = {"original": max(rows, columns) / columns, "spectral": rows / columns}
     return float(np.sqrt(wide.get(o["scale"], max(rows, columns) / 25)))
 

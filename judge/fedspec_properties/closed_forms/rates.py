@@ -15,7 +15,7 @@ from fedspec.contract import Arrival, Case, Round
 from fedspec_properties.closed_forms.sums import total
 
 Moves = Callable[[Case, Sequence[Any], Array], list[Array]]
-"""From a case in fractions, its events and the gradients to the move of every event."""
+"""Function giving the move of every event, from a case in fractions, its events and the gradients."""
 
 
 def said(case: Case, e: Any, name: str, n: int = 1) -> list[Any]:
@@ -156,4 +156,4 @@ MOVES: dict[str, tuple[Moves, dict[str, tuple[str, ...]]]] = {
     "slowmo": (_slowmo, {"weights": ("uniform", "examples")}),
     "fedbuff": (_fedbuff, {"staleness": ("constant",)}),
 }
-"""By algorithm: the moves, and the options under which they are these."""
+"""Moves of each algorithm, and the options for which the moves hold."""

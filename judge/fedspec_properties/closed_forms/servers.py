@@ -29,7 +29,7 @@ Move = Callable[[Sequence[Any], Sequence[Array], Numbers, Options], Array]
 
 
 def smallest_but(k: int, rows: Sequence[Array]) -> Array:
-    """In every coordinate the value that k - 1 others stand before."""
+    """The k-th smallest value in every coordinate."""
     found: Array = reduce(minimum, (largest(some) for some in combinations(rows, k)))
     return found
 
@@ -130,7 +130,7 @@ MOVES: dict[str, Move] = {
     "multi-krum": lambda p, rows, h, o: h["eta"] * krum_mean(p, rows, h, o),
     "trimmed-mean": lambda p, rows, h, o: h["eta"] * trimmed_mean(rows, h),
 }
-"""By the algorithm."""
+"""Moves of the servers, by the algorithm."""
 
 
 ADAPTIVE = {"fedadagrad": "adagrad", "fedadam": "adam", "fedyogi": "yogi", "fedamsgrad": "amsgrad"}

@@ -106,7 +106,7 @@ class Edge:
 
     @property
     def exact(self) -> str:
-        """In which arithmetic its two sides are compared without tolerance."""
+        """Arithmetic in which the two sides of the edge are compared without tolerance."""
         return "decimals" if self.roots else "fractions"
 
     @property

@@ -60,7 +60,7 @@ def alone(source: str, target: str, cited: str, so: str = "", **named: Any) -> E
 
 
 FOUR: dict[str, Any] = {"clients": (4, 4), "everyone": True}
-"""As many clients as divide exactly by their number, all of whom take part."""
+"""Settings with a number of clients by which floats divide exactly; all clients take part."""
 
 
 def size(s: Scenario) -> int:

@@ -10,7 +10,7 @@ from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
 
 Settings: TypeAlias = dict[str, dict[str, Any]]
-"""By the id of an algorithm and the name of a hyper-parameter or option."""
+"""Values by the id of an algorithm and the name of a hyper-parameter or option."""
 
 
 def number_or_word(text: str) -> Any:

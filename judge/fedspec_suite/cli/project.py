@@ -22,7 +22,7 @@ VARIABLE = "FEDSPEC_PROJECT"
 """The environment variable that holds the folder of a pyproject.toml that is trusted whoever owns it."""
 
 NONE = "-"
-"""Its value where no pyproject.toml is read."""
+"""Value of :data:`VARIABLE` for which no pyproject.toml is read."""
 
 FILE = "pyproject.toml"
 

@@ -141,7 +141,7 @@ def agrees(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...]
 
 
 def agreed(v: Variant, s: Scenario, answers: list[Shown], names: tuple[str, ...] = ("x",)) -> int:
-    """For how many events of a case a variant agrees in floating point before it does not."""
+    """Number of events of a case in which a variant agrees in floating point before the first disagreement."""
     count = 0
 
     def same(k: int, want: Shown) -> bool:

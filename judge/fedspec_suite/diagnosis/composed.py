@@ -59,7 +59,7 @@ def doubled(setting: Setting, halves: Sequence[Variant], others: Sequence[Varian
 
 
 def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
-    """Both at once; none where they contradict each other or are about the same thing."""
+    """Variant that combines two variants; None if these contradict each other or are about the same thing."""
     changed = [{n: v for n, v in one.options.items() if v != setting.options[n]} for one in (a, b)]
     if changed[0].keys() & changed[1].keys():
         return None

@@ -43,7 +43,7 @@ FRESH = 16
 """Number of new cases on which such a sentence, or a name for two mistakes at once, is checked."""
 
 ELSEWHERE = 4
-"""In how many cases a name is looked for, where a subject follows the claim in all samples."""
+"""Number of cases in which a name is sought if a subject follows the claim in all samples."""
 
 
 def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequence[Scenario] = ()) -> Diagnosis:

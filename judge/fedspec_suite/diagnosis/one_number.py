@@ -35,7 +35,7 @@ HALVINGS = 60
 """Number of bisections of an interval, enough that no number lies between its ends."""
 
 HEADS = 6
-"""In how many cases a number is sought at most."""
+"""Largest number of cases in which a number is sought."""
 
 
 @dataclass(frozen=True)

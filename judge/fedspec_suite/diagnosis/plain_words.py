@@ -45,7 +45,7 @@ def _of(words: str) -> Callable[[Sequence[str]], str]:
 
 
 ANY = -2
-"""Any number of arguments."""
+"""Stand-in for any number of arguments."""
 
 OF_CLIENTS = {"tau", "steps", "p", "a", "deltas", "examples"}
 """Names that hold a number, or a row, for every client of a round."""
@@ -74,7 +74,7 @@ SAID: Mapping[str, tuple[int, Callable[[Sequence[str]], str]]] = {
     "rate": (5, _of("the corrected {0}")),
     "warmed": (3, _of("the rate {0} of a warm-up")),
 }
-"""By a function, how many arguments it has where it is said, and how."""
+"""Number of arguments of each function that has words, and a function that gives the words."""
 
 NEW_STATE = re.compile(r"[A-Z]\w*|replace|after")
 """Calls that make a record of what is kept."""

@@ -154,7 +154,7 @@ def _unmixed(e: Any) -> Any:
 
 
 def _everyone(n: int, e: Any) -> Any:
-    """All clients compute and send."""
+    """Let all clients compute and send in an exchange."""
     if not isinstance(e, Exchange):
         return e
     computing = tuple(tuple(range(n)) for _ in e.computing)

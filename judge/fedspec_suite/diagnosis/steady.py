@@ -18,7 +18,7 @@ from fedspec_suite.measure.bench import HOPELESS
 from fedspec_suite.measure.scenario import Scenario
 
 NUDGES = (8, 24)
-"""By how many roundings the inputs are changed."""
+"""Numbers of roundings by which the inputs are changed."""
 
 ROUNDINGS = 64
 """Number of roundings that a subject may be off by, beyond several times the change that the nudges cause."""
@@ -33,7 +33,7 @@ def models(v: Variant, s: Scenario) -> list[Array]:
 
 
 def steady(v: Variant, s: Scenario, got: Sequence[Array]) -> list[Array]:
-    """After each event, where the models are the variant's to some roundings, and it holds still under nudges."""
+    """Masks of the models' coordinates, after each event, that equal the variant's up to roundings and nudges."""
     plain, eps = models(v, s), float(np.finfo(s.case.dtype).eps)
     moved = [models(v, other) for other in _nudged(s, eps)]
     out = []

@@ -127,12 +127,12 @@ class Variant:
                 session.spec.give_up()
 
     def exact(self, s: Scenario, edition: Edition) -> list[Shown]:
-        """Its answers in running numbers."""
+        """Answers of the variant in running numbers."""
         with ExitStack() as stack:
             return reference(self.told(s), lambda lifted: stack.enter_context(self._session(lifted, edition)))
 
     def quick(self, s: Scenario, edition: Edition) -> Iterator[Any]:
-        """Its answers in floating point, one after the other."""
+        """Answers of the variant in floating point, one after the other."""
         told = self.told(s)
         with ExitStack() as stack:
             with np.errstate(all="ignore"):
@@ -143,7 +143,7 @@ class Variant:
                 yield answer
 
     def followed(self, s: Scenario, edition: Edition, same: Callable[[int, Any], bool]) -> int:
-        """After how many events comes the first one whose answer in floating point is another."""
+        """Number of events before the first event whose answer in floating point differs, by ``same``."""
         told = self.told(s)
         with np.errstate(all="ignore"), self._session(told, edition) as session:
             return next((k for k, e in enumerate(told.events) if not same(k, session.step(e))), len(told.events))
@@ -228,7 +228,7 @@ def as_claimed(setting: Setting) -> Variant:
 
 
 def single(setting: Setting) -> Iterator[Variant]:
-    """Everything that may be said in one breath; what is catalogued comes before what is generic."""
+    """Variants with one change from the claim; catalogued variants come before generic ones."""
     one = replace(as_claimed(setting), parts=1)
     for words, options in _readings(setting):
         turned = next(n for n in options if options[n] != setting.options[n])
@@ -322,7 +322,7 @@ def _lent(setting: Setting) -> Iterator[Mutant]:
 
 
 WEIGHED = {"weights": "uniform"}
-"""All participants alike, where the usual weights are their examples."""
+"""Options under which all participants weigh the same; the usual weights are their examples."""
 
 
 def relatives(setting: Setting, more: int) -> Iterator[tuple[str, str, dict[str, str], tuple[str, ...]]]:

@@ -1,4 +1,4 @@
-"""From what a person types to a running subject."""
+"""Locating subjects: from the words on the command line to a running subject."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class OfferLike(Declares, Protocol):
 
     @property
     def level(self) -> str:
-        """Its level."""
+        """Level of the offer."""
         ...
 
     @property

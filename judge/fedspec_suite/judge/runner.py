@@ -68,10 +68,10 @@ UNDECIDED = "rounding decides what laws ask of its rule, and its row does not de
 """
 
 PATIENCE = 3
-"""After so many answers that never came, the rest of an offer is not asked."""
+"""Number of laws without an answer after which the runner skips the rest of an offer."""
 
 SOME = 4
-"""After so many obligations something is said of the time that is left."""
+"""Number of obligations after which the runner prints the remaining time."""
 
 SHRINKING = 80
 """Cases spent on making the first violation smaller."""

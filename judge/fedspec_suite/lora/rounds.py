@@ -50,7 +50,7 @@ class Round:
 
     @property
     def sigma(self) -> Any:
-        """By which the product of the factors enters."""
+        """Scale of the product of the factors."""
         return sigma_of(self.alpha, self.r)
 
     @property

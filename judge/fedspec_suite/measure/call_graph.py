@@ -163,7 +163,7 @@ class Reach:
         return [*kept], self._spaces([*kept, *(t for f in found for t in _within(f))])
 
     def whole(self) -> tuple[list[Part], Spaces]:
-        """All functions, classes that read rules, and the names that these look up."""
+        """Functions, classes that read rules, and the names that these functions and classes look up."""
         rules = {f for f in self.origins if isinstance(f, FunctionType) and self._is_edited(f)}
         kept = [f for f in self.origins if isinstance(f, FunctionType) or self._reads(f, rules)]
         return kept, self._spaces(self.origins)

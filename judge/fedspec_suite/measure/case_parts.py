@@ -35,7 +35,7 @@ def lists(low: int, high: int, size: int) -> st.SearchStrategy[list[int]]:
 
 @cache
 def subsets(low: int, high: int, least: int = 0, most: int | None = None) -> st.SearchStrategy[set[int]]:
-    """Some of the whole numbers, made once."""
+    """Strategy of sets of whole numbers, made once for its arguments."""
     return st.sets(between(low, high), min_size=least, max_size=most)
 
 
@@ -169,7 +169,7 @@ def draw_uniforms(draw: st.DrawFn, d: int) -> tuple[float, ...]:
 
 
 def draw_some(draw: st.DrawFn, clients: int, least: int = 1) -> tuple[int, ...]:
-    """At least so many of the clients, in order."""
+    """Draw at least ``least`` of the clients, in order."""
     return tuple(sorted(draw(subsets(0, clients - 1, least))))
 
 

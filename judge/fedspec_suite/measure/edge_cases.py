@@ -114,7 +114,7 @@ def _short(s: Scenario) -> Scenario:
 
 
 def _computed(setting: Setting) -> Iterator[Scenario]:
-    """At level client a round that begins where the round before ended: the rule says where, in no short number."""
+    """A case at level client whose second round begins where the first one ended: at numbers with many digits."""
     if setting.level != "client" or setting.matrices:
         return
     s = plain_case(setting, {"w": (2, 2) if setting.one_block else (3,)})

@@ -59,7 +59,7 @@ _STEP = 12
 
 _LIKELY = {"mantissas": 3, "magnitudes": 2, "sparse": 1, "edges": 3, "shares": 3, "steps": 2}
 _SOMETIMES = {"mantissas": 2, "magnitudes": 1, "sparse": 1, "edges": 1, "shares": 2, "steps": 2}
-"""In how many quarters of the cases they have each feature."""
+"""Quarters of the cases that have each feature."""
 
 
 @dataclass(frozen=True)
@@ -395,7 +395,7 @@ def _far(draw: st.DrawFn, setting: Setting, side: Side, seed: int, turn: int, da
 
 
 def _room_for(danger: Danger, setting: Setting, kind: str) -> tuple[Side, Reach]:
-    """In what a case of a danger is larger than usual, and how large it is."""
+    """Side in which a case of a danger is larger than usual, and the reach of the case."""
     reach = setting.reach
     if danger in {"near", "unlike"} or (danger == "equal" and setting.crowd > 1):
         return "clients", replace(reach, clients=min(reach.clients, setting.crowd + _MORE))

@@ -30,7 +30,7 @@ Around: TypeAlias = Mapping[FunctionType, Callable[[Callable[..., Any]], Callabl
 """Wrappers by function of the specification: each makes a replacement from the function that it replaces."""
 
 Edits: TypeAlias = Mapping[FunctionType, Callable[[Spaces], Callable[..., Any]]]
-"""By a function of the specification what makes the one in its place, from what it may look up."""
+"""Makers of replacements, by the replaced function of the specification: each takes the names that it may look up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class Copy:
 
     @property
     def origins(self) -> dict[Part, Part]:
-        """By copy the function of the specification."""
+        """Functions of the specification, by their copies."""
         return {self.parts[k]: self.plan.origins[f] for f, k in self.plan.at.items()}
 
     def of(self, part: Part) -> Any:
@@ -171,7 +171,7 @@ class Copy:
         return part if k is None else self.parts[k]
 
     def give_up(self) -> None:
-        """Its session is over: functions, names and the session no longer hold one another."""
+        """Release the copies after their session: functions, names and the session no longer refer to one another."""
         for names in (*self.spaces, self.session):
             names.clear()
 

@@ -114,7 +114,7 @@ Pick: TypeAlias = Callable[[tuple[float, ...]], float]
 
 
 def picking(draw: st.DrawFn) -> Pick:
-    """By Hypothesis."""
+    """Return a pick that draws from a pool with Hypothesis."""
     return lambda pool: draw(_one_of(pool))
 
 

@@ -74,7 +74,7 @@ USUAL: Extent = {
 
 
 def beyond(s: Scenario) -> str:
-    """In what a scenario goes beyond the small cases, in words: "65 coordinates, tau = 0"."""
+    """Words for the inputs of a scenario that exceed the small cases: for example, "65 coordinates, tau = 0"."""
     said = []
     for name, (least, greatest) in extent_of(s).items():
         low, high = USUAL.get(name, (least, greatest))

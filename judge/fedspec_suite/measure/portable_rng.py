@@ -53,7 +53,7 @@ class PortableRng:
         return [left.pop(self.between(0, len(left) - 1)) for _ in items]
 
     def some(self, items: Sequence[T], least: int = 1) -> list[T]:
-        """At least so many of them, in their order."""
+        """Draw at least ``least`` of the items, in their order."""
         count = self.between(least, len(items))
         places = sorted(self.shuffled(range(len(items)))[:count])
         return [items[k] for k in places]

@@ -37,7 +37,7 @@ def _near(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
 
 
 def _unlike(setting: Setting, s: Scenario, rng: np.random.Generator) -> Scenario:
-    """In every coordinate one client's is so large that nothing is left of the others' beside it."""
+    """Make one client's value so large, in every coordinate, that sums lose the other clients' values to rounding."""
     immense = 2.0 ** np.finfo(setting.dtype).nmant
 
     def one(rows: Array) -> Array:

@@ -23,7 +23,7 @@ import numpy as np
 from fedspec.arith import Array
 
 REACH = 100.0
-"""By how many of its bounds a number may be off, with everything computed from it still bounded."""
+"""Largest error of a number, in units of its bound, for which later results are still bounded."""
 
 _ZERO = Decimal(0)
 
@@ -183,7 +183,7 @@ class Running:
         return self._rounded(root, inherited, True)
 
     def power(self, exponent: Any) -> Running:
-        """Any power of what is positive; an evaluation may round the exponent times the logarithm, too."""
+        """Power of a positive number; an evaluation may round the exponent times the logarithm, too."""
         q = self._of(exponent)
         if q.value == 0 and q.bound == 0:
             return type(self)(1)

@@ -252,7 +252,7 @@ ODD = ("hyper", "zero", "weight", "one", "tiny")
 """Unusual features of a case."""
 
 UNSCALED = 100
-"""From this number on, no client says what its change is multiplied by."""
+"""Number of the first case in which no client states a factor of its change."""
 
 
 def candidate(setting: Setting, name: str, number: int) -> Scenario:

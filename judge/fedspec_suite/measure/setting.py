@@ -40,7 +40,7 @@ USUAL_REACH = Reach()
 """Unless told otherwise."""
 
 RATES_AT: dict[str, tuple[Level, ...]] = {"rounds": ("server", "round", "trace"), "clients": ("round",)}
-"""At which levels events may say rates anew, by what an offer says of them."""
+"""Levels at which events may state new rates, by the offer's word for its rates."""
 
 TAU_SQUARED = "tau-squared"
 """Value of the option v0 that an offer may declare, beside the options of a row that has both v0 and tau."""

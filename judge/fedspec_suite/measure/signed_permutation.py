@@ -28,7 +28,7 @@ class Renaming:
         return {name: self.vector(a) for name, a in blocks.items()}
 
     def event(self, e: Event) -> Event:
-        """Everything in it that has coordinates."""
+        """Permute and sign the parts of an event that have coordinates."""
         match e:
             case Gradient(g=g):
                 return Gradient(self.blocks(g))

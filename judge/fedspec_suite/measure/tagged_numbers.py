@@ -57,7 +57,7 @@ class TaggedNumber(Running):
         return self._made(super().sqrt(), "root")
 
     def power(self, exponent: Any) -> Any:
-        """Any power of what is positive."""
+        """Power of a positive number."""
         return self._made(super().power(exponent), "power", exponent)
 
     def maximum(self, other: Any) -> Any:

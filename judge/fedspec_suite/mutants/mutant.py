@@ -81,8 +81,8 @@ class Mutant:
 
 
 REMEMBERED = 8192
-"""For how many mutants their texts and functions are kept: more than a diagnosis makes for an offer, since it tries
-them one after another again and again, and of fewer it would find none."""
+"""Number of mutants whose texts and functions are cached: more than a diagnosis makes for an offer. A diagnosis tries
+its mutants in turn several times, so that a smaller cache would never hit."""
 
 
 def original(mutant: Mutant) -> FunctionType:

@@ -23,7 +23,7 @@ from fedspec_suite.mutants.mutant import Mutant, Thread, function_named
 
 
 def mutants() -> Iterator[Mutant]:
-    """All of them, by the names of the files, and in a file as they stand."""
+    """Mutants of all files, in the order of the files' names and of the entries in a file."""
     return _of_folder(files(__package__).joinpath("edits"), "fedspec")
 
 

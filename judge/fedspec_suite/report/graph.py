@@ -88,7 +88,7 @@ def by_family(edges: Sequence[Edge]) -> dict[str, list[Edge]]:
 
 
 def checked(e: Edge) -> str:
-    """In which arithmetic, and how far on symbols."""
+    """Words for the arithmetic in which an edge was checked, and for its symbolic check."""
     return f"{e.exact}, {e.symbolic}"
 
 

@@ -27,10 +27,10 @@ FAR = 0.35
 """Farthest that a name may stand from its end, as a share of the panel's width: farther, it crosses other lines."""
 
 WINDOWS = 20
-"""In so many steps a column is moved up or down where it would lie over lines."""
+"""Number of steps by which a column of names moves up or down if it would cover lines."""
 
 ROOM = 4
-"""By so many twentieths a panel is made higher, above or below its lines, where names lie over lines elsewhere."""
+"""Largest number of steps by which a panel grows above or below its lines if names would cover lines."""
 
 FINE = 2.0
 """Points between those that a line is looked at in."""
@@ -98,7 +98,7 @@ def _packed(
 
 
 def _windows(low: float, high: float, room: float) -> list[tuple[float, float]]:
-    """Between which heights a column may stand: the whole panel first, then less and less of it."""
+    """Ranges of heights for a column: the whole panel first, then smaller and smaller parts of it."""
     steps = [room * k / WINDOWS for k in range(1, WINDOWS + 1)]
     return [(low, high), *(window for step in steps for window in ((low + step, high), (low, high - step)))]
 

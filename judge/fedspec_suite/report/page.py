@@ -1,4 +1,4 @@
-"""Everything about one algorithm, on one page: what ``fedspec show`` prints, and its JSON."""
+"""The page about an algorithm that ``fedspec show`` prints, and its JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ COSTS = {
 
 
 WIDE = 120
-"""From which width on tables have a column more."""
+"""Width from which tables have an additional column."""
 
 
 def laws_at(a: Algorithm, level: Level) -> list[Law]:

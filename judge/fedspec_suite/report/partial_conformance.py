@@ -49,7 +49,7 @@ def to_be_seen(r: Result) -> str:
 
 
 def to_show(r: Result) -> list[str]:
-    """As few quantities as it takes for all to be seen that can be, those first that show most."""
+    """Few quantities that together show all unseen choices that can be shown, the most telling quantity first."""
     open_ = [{*u.shown_by} for u in r.unseen if u.shown_by]
     names = list(dict.fromkeys(name for u in r.unseen for name in u.shown_by))
     out = []

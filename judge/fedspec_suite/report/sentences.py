@@ -26,7 +26,7 @@ NEARLY = 2.0**20
 """The ratio up to which it is nearly right in float64: to ten digits, which no computation in float32 is."""
 
 LATER = re.compile(r"(^|; )(from \w+ \d+ on)\b")
-"""From when on the model deviates, where a diagnosis says no more."""
+"""Pattern of a cause that states only the event from which the model deviates."""
 
 NO_NUMBER = re.compile(r"\] is (nan|-?inf)$")
 
@@ -228,7 +228,7 @@ def first_failure(r: Result) -> Obligation | None:
 
 
 def _first(r: Result) -> tuple[str, str]:
-    """In which event the first deviation shows, if in one, and what is wrong there."""
+    """Words for the event that first shows a deviation, empty without an event, and for the deviation."""
     o = first_failure(r)
     if o is None or o.deviation is None:
         return "", one_line(r.first_deviation)

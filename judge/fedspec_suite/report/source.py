@@ -91,7 +91,7 @@ def described(a: Algorithm) -> tuple[str, tuple[str, ...]]:
 
 
 def _joined(functions: Iterable[Callable[..., Any]], source: Source) -> str:
-    """Their code, each once, under the name by which the others call it."""
+    """Code of functions, each once, under the name by which the other functions call it."""
     once = dict.fromkeys(functions)
     spaces = {f: inspect.unwrap(f).__globals__ for f in once}
     found = [(name, spaces[f].get(name)) for f in once for name in _called(f, source)]

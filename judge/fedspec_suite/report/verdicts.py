@@ -164,7 +164,7 @@ def _filled(text: Text, console: Console, width: int, most: int | None = None) -
 
 
 def _listed(before: str, items: Sequence[str], after: str, width: int) -> str:
-    """As many of the items as fit on a line, the shortest, one at least; and how many more there are."""
+    """List the items that fit on a line, the shortest items, at least one; then count the omitted items."""
     shortest, line = sorted(items, key=len), ""
     for n in range(len(items), 0, -1):
         left = f"; and {len(items) - n} more" if n < len(items) else ""

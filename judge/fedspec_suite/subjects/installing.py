@@ -91,7 +91,7 @@ class Way:
 
     @property
     def name(self) -> str:
-        """For a line about it."""
+        """Name of the installer in progress lines."""
         return f"{self.tool} --torch-backend auto" if "--torch-backend" in self.install else self.tool
 
 

@@ -47,7 +47,7 @@ class Model(torch.nn.Module):
         self.blocks = torch.nn.ParameterList(map(torch.nn.Parameter, rows))
 
     def shown(self, x: Blocks) -> dict[str, np.ndarray[Any, Any]]:
-        """Its numbers, by the blocks' names."""
+        """Parameters as arrays, by the blocks' names."""
         pairs = zip(x.items(), self.blocks, strict=True)
         return {name: p.detach().numpy().copy().reshape(np.shape(block)) for (name, block), p in pairs}
 

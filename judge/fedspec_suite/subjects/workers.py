@@ -24,7 +24,7 @@ _POOL = ThreadPoolExecutor(4096)
 
 
 class Workers:
-    """Some workers, numbered from 0."""
+    """Workers of a collective, numbered from 0."""
 
     def __init__(self, count: int) -> None:
         self.count = count

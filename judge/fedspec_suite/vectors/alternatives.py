@@ -89,7 +89,7 @@ def _narrow(r: Row) -> Bench:
 
 @dataclass(frozen=True, eq=False)
 class Rival:
-    """Something that the rule may be mistaken for.
+    """Alternative that may be mistaken for the rule.
 
     Attributes:
         id: a mutant's id, ``reading:NAME`` or ``option:NAME=VALUE``; of a systematic edit its words.
@@ -114,7 +114,7 @@ def rivals(r: Row) -> tuple[Rival, ...]:
 
 
 def _words(v: Variant) -> str:
-    """Its words, in which a reading has the name that it had first."""
+    """Words for a variant; a reading has its first name in them."""
     id = id_of_variant(v)
     return id.replace(":", " ", 1) if id.startswith("reading:") else v.words
 
@@ -217,6 +217,6 @@ def _off(name: str, got: Any, values: Sequence[float], scale: Any, dtypes: Seque
 
 @cache
 def limits_of(dtype: str) -> tuple[float, float]:
-    """Its epsilon and its smallest normal number."""
+    """Epsilon and smallest normal number of a dtype."""
     info = np.finfo(dtype)
     return float(info.eps), float(info.tiny)

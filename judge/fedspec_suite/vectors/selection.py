@@ -30,7 +30,7 @@ LEAST, LEAST_TURNED = 3, 2
 """Vectors of a row at least, where there are as many; of one with an option turned."""
 
 AT_EDGES = 1000
-"""From this number on, candidates are the cases at the edges, in their order."""
+"""Number of the first candidate that is a case at the edges; these cases follow in their order."""
 
 LONGEST, USUAL = 6000, 3000
 """Bytes of a vector at most: of one at the edges, and of another."""

@@ -116,7 +116,7 @@ def not_from_zero(s: Scenario, last: int) -> bool:
 
 
 def local_steps(s: Scenario) -> tuple[list[int], list[int]]:
-    """At level client, which events are the first local steps of their rounds, and which are later ones."""
+    """Numbers of the events, at level client, that are first local steps of their rounds, and of the later steps."""
     steps = [k for k, e in enumerate(s.events) if isinstance(e, Gradient)]
     first = [k for k in steps if k == 0 or isinstance(s.events[k - 1], Begin)]
     return first, [k for k in steps if k not in first]

@@ -23,7 +23,7 @@ LONG = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000)
 MAGNITUDES = tuple(2.0**k for k in (-20, -17, -13, -10, -7, -3, 0, 3, 7, 10, 13, 17, 20))
 SIZES = tuple(2.0**k for k in (2, 4, 6, 7, 8, 10, 12, 14, 15, 16, 20, 24, 26, 29))
 FAR = 64
-"""By how much a hyper-parameter is larger and smaller, where two rules are to be told apart."""
+"""Factor by which a hyper-parameter is larger and smaller, to tell two rules apart."""
 
 
 Shows: TypeAlias = Callable[[Scenario, Scenario], bool]

@@ -34,7 +34,7 @@ def scaled(s: Scenario, factor: float) -> Scenario:
 
 
 def messages(s: Scenario, n: int) -> Scenario:
-    """Each round with so many messages: those of the case, and more like them."""
+    """Return the case with n messages in each round: the messages of the case, and further messages like them."""
 
     def more(e: Event) -> Event:
         assert isinstance(e, Messages)
@@ -158,7 +158,7 @@ def lasting(s: Scenario, steps: int) -> Scenario:
 
 
 def delayed(s: Scenario, delay: int) -> Scenario:
-    """As many arrivals as it takes for the last ones to be that late."""
+    """Return the case with enough arrivals for the last ones to be ``delay`` versions late."""
     buffer = int(s.case.hyper.get("buffer", 1))
     few = tuple(e for e in s.events if isinstance(e, Arrival))
     count = max(len(few), (delay + 2) * buffer)

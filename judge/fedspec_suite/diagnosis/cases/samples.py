@@ -117,7 +117,7 @@ def _sizeless(setting: Setting, s: Scenario) -> Scenario | None:
 
 
 def _empty(s: Scenario) -> Scenario | None:
-    """At level client the case whose first block is zero where a round begins."""
+    """The case, at level client, whose first block is zero at the beginning of each round."""
     if s.case.level != "client":
         return None
 

@@ -127,4 +127,4 @@ _MADE: Mapping[str, Callable[[Setting, Scenario], Scenario | None]] = {
     "number is": _numbered_in_turn,
     "in the order of their numbers": _numbered_in_turn,
 }
-"""By a part of what is said of a feature, the case without it."""
+"""Functions that remove a feature from a case, by a part of the feature's words."""

@@ -132,7 +132,7 @@ Block: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def _slices(block: Block, axes: slice = slice(None)) -> Iterator[Block]:
-    """For each index of each of some axes the coordinates that have it."""
+    """Yield the coordinates with each index of each of some axes."""
     for axis in range(block.ndim)[axes]:
         yield from np.moveaxis(block, axis, 0)
 

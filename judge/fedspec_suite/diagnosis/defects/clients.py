@@ -83,7 +83,7 @@ _NOISE: Mapping[str, Callable[[int], float]] = {
     "the noise is as large as if every client added its own": lambda n: n**0.5,
     "the noise is divided by the number of participants twice": lambda n: 1 / n,
 }
-"""By how much noise comes out wrong, by the number of participants."""
+"""Wrong factors of the noise, from the number of participants, by the words of the defect."""
 
 
 def _noise_after(inner: Running, s: Scenario) -> Running:

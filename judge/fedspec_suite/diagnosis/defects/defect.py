@@ -87,7 +87,7 @@ def of_events(words: str, kind: type[Event], change: Callable[[Any], Event], tai
 
 
 class Stepping:
-    """Each event is taken by a function of the session within, the event and how many came before.
+    """Session that hands each event to a function of the inner session, the event and the number of earlier events.
 
     Whatever else is read from it or put back is the session's within, however deep that is.
     """

@@ -80,7 +80,7 @@ def of_ratio(there: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _by_coordinate(there: Callable[..., Any]) -> Callable[..., Any]:
-    """Each coordinate by its magnitude, not all by the length."""
+    """The comparison takes the magnitude of each coordinate, not the length of the vector."""
 
     @wraps(there)
     def where(u: Array, length: Any, x: Array, y: Array) -> Array:

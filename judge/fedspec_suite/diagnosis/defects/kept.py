@@ -153,7 +153,7 @@ def _starts_as_model(name: str) -> Callable[[Running, Scenario], Running]:
 
 
 def _starts(name: str, times: int, other: str) -> Callable[[Running, Scenario], Running]:
-    """It starts at a multiple of something that is kept, and so in every round in which it would start anew."""
+    """The state ``name`` starts at a multiple of another kept value, in every round that would reset ``name``."""
 
     def begin(inner: Running) -> None:
         inner.state = with_part(inner.state, name, times * part(inner.state, other))

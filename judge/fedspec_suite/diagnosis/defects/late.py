@@ -48,7 +48,7 @@ def _discounted(factor: Callable[[int], float]) -> Callable[[Running, Scenario],
 
 
 def _meanwhile(setting: Setting, a: Arrival, versions: Sequence[Any]) -> Any:
-    """By how much the model has moved since the update was begun, by step where changes are."""
+    """Move of the model since the update was begun; divided by the steps if the changes are."""
     moved = versions[-1] - versions[-1 - a.delay]
     return moved / a.steps if setting.options.get("normalise") == "per-step" else moved
 

@@ -63,12 +63,12 @@ def clipped(most: float) -> OfGradient:
 
 
 def shortened(most: float) -> OfGradient:
-    """It is no longer than that."""
+    """The gradient is shortened to the length ``most`` if it is longer."""
     return lambda g, x, blocks: _short(g, most)
 
 
 def shortened_in_blocks(most: float) -> OfGradient:
-    """It is no longer than that in any block."""
+    """The gradient is shortened, in each block, to the length ``most`` if it is longer there."""
     return lambda g, x, blocks: each_of(blocks, lambda part: _short(part, most), g)
 
 
@@ -88,7 +88,7 @@ DECAY = "{} x is subtracted from Delta before the server takes it (weight decay 
 
 
 def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Running, Scenario], Running]]]:
-    """By what is said of it, with a place for the number, how a mean is limited; nothing where none is taken."""
+    """Limits of the mean, by their words with a place for the number; none if the algorithm takes no mean."""
     mean = cast(FunctionType, weighted_mean)
     if mean not in functions(setting.algorithm, setting.level):
         return {}

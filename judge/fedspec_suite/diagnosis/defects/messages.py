@@ -78,7 +78,7 @@ def _in_all(m: Messages, by: Sequence[Any]) -> Messages:
 
 
 def _so_far(m: Messages, sizes: Sequence[Any]) -> Messages:
-    """Each counts by its share of those up to it."""
+    """Each message counts by its share of the messages up to it."""
     return _in_all(m, [n / total if total else 0 for n, total in zip(sizes, accumulate(sizes), strict=True)])
 
 

@@ -56,7 +56,7 @@ OWN, ROUND, EVER = "when its next round begins", "from client to client, anew in
 def _lives_on(
     solvers: Sequence[Solver], names: Sequence[str], how: str = OWN
 ) -> Callable[[Running, Scenario], Running]:
-    """Some fields begin a client's round as its last one left them, or as the client before left them."""
+    """Fields of a client's solver begin a round as the client's last round, or the client before, left the fields."""
 
     def session(inner: Running, s: Scenario) -> Running:
         kept: dict[Any, Any] = {}

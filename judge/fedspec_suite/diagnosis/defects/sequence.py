@@ -42,7 +42,7 @@ def _each(
 
 
 def _one_after_another(sends: str) -> Callable[[Running, Scenario], Running]:
-    """Each client begins at the model at which the one before it ended."""
+    """Each client begins at the model at which the client before it ended."""
 
     def of_client(client: Callable[..., Any], plan: Any, x: Any) -> Callable[..., Any]:
         start = [x]

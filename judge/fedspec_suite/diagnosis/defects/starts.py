@@ -33,7 +33,7 @@ SECOND = ("v", "v_hat")
 
 
 def _at_first(name: str, times: int, power: int = 1) -> Callable[[Running, Scenario], Running]:
-    """It begins at a multiple of the first gradient, or of the first round's Delta, which is found by a look ahead.
+    """The state ``name`` begins at a multiple of the first gradient, or of the first round's Delta, by a look ahead.
 
     A second moment may begin at the square of that.
     """

@@ -95,7 +95,7 @@ def _one_each(last: bool) -> Callable[[Running, Scenario], Running]:
 
 
 Factors: TypeAlias = Callable[[Sequence[Arrival], int], Sequence[float]]
-"""By how much each update in a full buffer is multiplied, from what arrived and how many buffers were full before."""
+"""Function giving the factors of the updates in a full buffer, from the arrivals and the number of earlier buffers."""
 
 
 def _scaled(factors: Factors) -> Callable[[Running, Scenario], Running]:

@@ -114,7 +114,7 @@ class Text:
 
     @cached_property
     def by_line(self) -> dict[int, ast.stmt]:
-        """By line, the statement whose header it is part of."""
+        """Statements by the lines of their headers."""
         out = {}
         for statement, value in self.statements:
             for line in range(statement.lineno, (value.end_lineno or value.lineno) + 1):

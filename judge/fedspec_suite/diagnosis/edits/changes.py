@@ -37,7 +37,7 @@ SUMMARIES = {
 
 
 def exchanged(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """Something else at hand of the same kind."""
+    """Yield changes of an expression to another value at hand of the same kind."""
     text = ast.unparse(node)
     kind = kinds.get(text)
     match node:

@@ -156,7 +156,7 @@ MIXED = {
 
 
 def _of_several(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """Something else than the sum of some numbers."""
+    """Yield changes of a sum of several numbers to other functions of the numbers."""
     match node:
         case ast.Call(func=ast.Name(id="sum"), args=[some]) if not isinstance(some, ast.GeneratorExp):
             text = ast.unparse(some)
@@ -195,7 +195,7 @@ def _added_to(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterato
 
 
 def _of_sets(node: ast.expr, around: str) -> Iterator[Change]:
-    """Something else than the largest of a set's coordinates."""
+    """Yield changes of the largest of a set's coordinates to other functions of the coordinates."""
     match node:
         case ast.Call(func=ast.Attribute(value=cover, attr="greatest"), args=[values]):
             for words, f in (("sum", "set_sums"), ("mean", "set_means"), ("first", "set_firsts")):

@@ -76,7 +76,7 @@ TURNS = {
     "{s} is done in the last turn alone": "{k} == {last}",
     "{s} is done in the first turn alone": "{k} == {first}",
 }
-"""In which turns of a loop a statement may be done by mistake."""
+"""Conditions on the turns of a loop in which a statement may be done by mistake, by their words."""
 
 
 def in_some_turns(tree: ast.Module) -> Iterator[Rebuilt]:
@@ -136,7 +136,7 @@ def gathering(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def waits(statement: ast.stmt) -> tuple[ast.expr, ast.AST] | None:
-    """When a statement updates something, and the update, if it asks whether it is due."""
+    """Condition of a delayed update, and the update; None if the statement doesn't ask if an update is due."""
     match statement:
         case ast.Assign(value=ast.IfExp(test=test, body=update)) if "due" in ast.unparse(test):
             return test, update

@@ -63,17 +63,17 @@ def whole(value: Any, how: str) -> Any:
 
 
 def set_sums(cover: Cover, values: Any) -> Any:
-    """For each set the sum of its coordinates."""
+    """Sums of the coordinates of each set."""
     return array([sum(values[j] for j in S_r) for S_r in cover.sets], values)
 
 
 def set_means(cover: Cover, values: Any) -> Any:
-    """For each set the mean of its coordinates."""
+    """Means of the coordinates of each set."""
     return array([sum(values[j] for j in S_r) / len(S_r) for S_r in cover.sets], values)
 
 
 def set_firsts(cover: Cover, values: Any) -> Any:
-    """For each set its first coordinate."""
+    """First coordinates of each set."""
     return array([values[S_r[0]] for S_r in cover.sets], values)
 
 

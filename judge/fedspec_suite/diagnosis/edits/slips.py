@@ -244,7 +244,7 @@ ORDINAL = ("the first", "the second", "the third", "another")
 
 
 def _divisors(node: ast.expr) -> tuple[str, ...]:
-    """By which names a count is divided before it is asked for a remainder."""
+    """Names by which a count is divided before the remainder of the quotient is taken."""
     match node:
         case ast.BinOp(op=ast.FloorDiv(), right=ast.Name(id=name)):
             return (name,)

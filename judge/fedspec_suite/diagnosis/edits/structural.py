@@ -127,7 +127,7 @@ class _Counted(ast.NodeTransformer):
 
 
 def _mixed_too(tree: ast.Module) -> Iterator[Rebuilt]:
-    """Beside the models something else is mixed, when a local step is done."""
+    """Another array is mixed beside the models, at the end of a local step."""
     loops = [n for n in ast.walk(tree) if isinstance(n, ast.For)]
     for k, loop in enumerate(loops):
         mixing = [call for s in loop.body for call in ast.walk(s) if _mixes(call)]

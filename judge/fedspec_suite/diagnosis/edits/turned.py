@@ -85,7 +85,7 @@ def _apart(node: ast.expr, a: ast.expr, b: ast.expr, kinds: Mapping[str, Kind], 
 
 
 def _of_two(node: ast.Call, name: str, a: ast.expr, b: ast.expr, around: str) -> Iterator[Change]:
-    """Something else of two numbers than the larger or the smaller one."""
+    """Yield changes of the larger or smaller of two numbers to other functions of the numbers."""
     first, second = ast.unparse(a), ast.unparse(b)
     half = f"(({first}) + ({second})) / 2"
     yield Change(f"the mean of {said(a)} and {said(b)} stands for {said(node)}{around}", node, half, 2)

@@ -19,7 +19,7 @@ from fedspec_suite.measure.setting import Setting
 from fedspec_suite.measure.verdict import Beyond, Course, Deviates, Undecided
 
 ENOUGH = 4
-"""On how many events, the first that deviates among them, something must be seen before it is said."""
+"""Number of events, from the first deviating one on, that are needed to name a course."""
 
 LENGTH = 8
 """Events that are played at least."""
@@ -72,7 +72,7 @@ def _sizes(bench: Bench, s: Scenario) -> list[float]:
 
 
 def _apart(bench: Bench, s: Scenario, name: str) -> Iterator[tuple[Array, Array]]:
-    """After each event how far each number is off and what rounding allows; up to the first that is undecided."""
+    """Yield the deviations of the numbers after each event, and the allowed ones; up to the first undecided event."""
     eps, tiny = float(np.finfo(s.case.dtype).eps), float(np.finfo(s.case.dtype).tiny)
     for got, want in zip(bench.play(s), bench.expect(s), strict=True):
         bounds, wanted = bounds_of(want[name]), np.array([float(x) for x in want[name]])

@@ -26,10 +26,10 @@ SMALL, LARGE = (2.0**-30, 2.0**-20, 2.0**-10, 1.0), 2.0**10
 """Factors by which the samples are multiplied."""
 
 GROWS = 16
-"""By how much an error may be larger where the numbers are larger by :data:`LARGE`."""
+"""Factor by which an error may grow if the numbers grow by :data:`LARGE`."""
 
 PARTS = 100
-"""By how much larger a part of the moves an error must be where these are small."""
+"""Factor by which an error's part of the moves must grow as the moves become small."""
 
 SEVERAL = 8
 """Numbers that must be off by more than rounding."""
@@ -57,7 +57,7 @@ def _most(errors: Array) -> float:
 
 
 def _errors(bench: Bench, cases: Sequence[Scenario]) -> tuple[Array, float]:
-    """By how much numbers of the models are off that are off by more than rounding; and how far the models move."""
+    """Errors of the models' numbers that exceed rounding, and the largest move of the models."""
     found, moved = [np.zeros(0)], 0.0
     for s in cases:
         try:

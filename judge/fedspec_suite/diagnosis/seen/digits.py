@@ -55,7 +55,7 @@ def compared(sample: int, event: int, got: Array, want: Array, dtype: str) -> Mo
 
 
 def relative(got: Array, want: Array) -> float:
-    """By how much numbers deviate, relative to the largest of those that are wanted."""
+    """Largest deviation of numbers, relative to the largest wanted number."""
     return float(np.abs(got - want).max() / max(np.abs(want).max(), 1e-300))
 
 
@@ -156,7 +156,7 @@ def _cases(models: Sequence[Model]) -> str:
 
 
 def _begins(samples: Sequence[Scenario], off: Sequence[Model], models: Sequence[Model]) -> str:
-    """After how many events it begins to deviate, if never at once."""
+    """Words for the event from which the subject deviates, and for how many samples; empty if none deviates."""
     if not off:
         return ""
     first = min(m.event for m in off)

@@ -25,10 +25,10 @@ MOST = 4
 """Largest number of places that are named; more places would tell too little."""
 
 CASES = 6
-"""In how many cases it is looked at."""
+"""Number of cases that are looked at."""
 
 MOVED = 1e-9
-"""By how much, relative to the largest number, a value has moved that a spoilt equation moves."""
+"""Least move, relative to the largest number, of a value that a spoilt equation moves."""
 
 
 @dataclass(frozen=True)

@@ -32,14 +32,14 @@ SAID = 2
 """Number of features that are named if several decide."""
 
 EVENTS = 1500
-"""After how many events no further feature is looked at, where 200 to 1000 are usual: a count, not a time, so that the
-words do not depend on the machine."""
+"""Number of events after which no further feature is tried; 200 to 1000 are usual. It is a count, not a time, so that
+the words don't depend on the machine."""
 
 BASES = 4
 """Cases that the subject follows which are looked at: where a hyper-parameter plays a part, another is taken."""
 
 BESIDE = 30
-"""In how many cases without the features that decide it is looked at whether a subject follows."""
+"""Number of cases without the deciding features in which the subject must follow the claim."""
 
 CLEAR = {"float64": 1e-12, "float32": 1e-4}
 """Error of an answer, relative to the model, below which the first look takes the answer for the claimed one."""
@@ -220,7 +220,7 @@ def _deviates(bench: Bench, s: Scenario) -> bool | None:
 
 
 def _moving(answers: list[dict[str, np.ndarray]]) -> int:
-    """In how many quarters of the model, about, coordinates move in all events but the first, and in that too."""
+    """Quarters of the model's coordinates that move from event to event, rounded down."""
     x = np.stack([answer["x"] for answer in answers])
     return int(4 * (x[1:] != x[:-1]).mean()) if len(x) > 1 else 0
 
@@ -312,7 +312,7 @@ def _follows(known: Known, s: Scenario, answers: list[dict[str, np.ndarray]]) ->
 
 
 def _found(asked: _Asked, setting: Setting, bases: list[Scenario]) -> Iterator[Gate | None]:
-    """Each feature in turn; None where it does not decide."""
+    """Yield the gate of each feature in turn; None for a feature that doesn't decide."""
     base = bases[0]
     if repeatable(setting):
         in_time = _in_time(asked, longer(base, LENGTH), len(base.events))

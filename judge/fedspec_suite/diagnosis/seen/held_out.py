@@ -302,7 +302,7 @@ def _telling(cases: Sequence[tuple[bool, bool]]) -> tuple[float, int]:
 
 
 def _bound(size: Callable[[History], float | None], upper: bool, played: Played) -> str:
-    """Between the numbers of events that are as claimed and of those that deviate, the shortest; empty if none is."""
+    """Shortest number between the values of events that follow the claim and of deviating events; empty if none is."""
     sign = 1 if upper else -1
     following, deviating = [], []
     for s, first in played:

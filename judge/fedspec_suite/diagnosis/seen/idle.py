@@ -24,7 +24,7 @@ Play = Callable[[Scenario], list[Shown] | None]
 """Function that gives the subject's answers to a case; None if the subject gives none."""
 
 TRIED = 12
-"""In so many cases a number is changed that changes what is claimed, before it is said to have no effect."""
+"""Number of cases in which a number is changed, with effect on the claim, before the number is called idle."""
 
 
 def idle(setting: Setting, known: Known, given: Given, play: Play) -> tuple[str, ...]:

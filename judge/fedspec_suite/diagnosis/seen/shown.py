@@ -15,7 +15,7 @@ from fedspec_suite.diagnosis.seen.fitting import CLOSE, measures, named
 from fedspec_suite.measure.bench import WORDS
 
 ENOUGH = 4
-"""On how many values that are not zero something must hold before it is said."""
+"""Number of nonzero values for which a relation must hold before it is named."""
 
 
 _MADE: tuple[tuple[str, Callable[[Array, Array], Array]], ...] = (

@@ -26,7 +26,7 @@ Play = Callable[[Scenario], Sequence[Array]]
 """The models after each event of a case."""
 
 CASES = 3
-"""In how many cases each experiment is made."""
+"""Number of cases in which each experiment is made."""
 
 BACK = 4
 """Number of events back that an input is changed."""
@@ -118,7 +118,7 @@ def _facts(play: Play, s: Scenario, setting: Setting, input_: str) -> Facts:
 
 
 def _other_inputs(s: Scenario, setting: Setting, input_: str) -> Iterator[tuple[str, Scenario]]:
-    """Each input by its name, with the case in which it is another."""
+    """Yield the name of each input, with the case in which this input is changed."""
     for n in setting.numbers:
         if n in s.case.hyper and n not in setting.fixed and n not in COUNTS:
             value = float(s.case.hyper[n])

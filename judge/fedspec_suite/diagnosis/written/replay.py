@@ -42,7 +42,7 @@ WHOLE: dict[str, Callable[[Array], Any]] = {
 """Numbers that a whole vector has."""
 
 NUDGE = 4e-16
-"""By how much, relative to themselves, the models are moved to see how well they tell a value."""
+"""Relative move of the models by which the search measures how precisely they determine a value."""
 
 
 def generic_cases(setting: Setting, seed: int = 0) -> list[Scenario]:

@@ -25,7 +25,7 @@ SMALL = 3
 """The size up to which a formula joins any other one."""
 
 FEW = 4
-"""From how many values on a formula may be said to give them."""
+"""Least number of values that a formula must give before it is named."""
 
 DIGITS = 6
 """Most digits of a number of the subject's own: with more it may be no plain number."""

@@ -77,7 +77,7 @@ class StandInPlan:
         self.rates = dict.fromkeys(names, rate)
 
     def get_model_params(self, **which: object) -> dict[str, float]:
-        """Something with as many entries as there are layers."""
+        """Mapping with an entry for each layer."""
         return self.rates
 
     def optimizer(self) -> StandInPlan:

@@ -34,7 +34,7 @@ AT_LEAST = {"eta": 1.0, "beta": 0.5, "beta1": 0.5, "beta2": 0.5, "tau": 1.0, "ep
 
 
 def offered() -> Iterator[Offer]:
-    """Everything that the package has."""
+    """Offers of all algorithms of the package."""
     for a in CATALOGUE.values():
         if isinstance(a.run, LocalSolver):
             yield from offers(a, "client")
