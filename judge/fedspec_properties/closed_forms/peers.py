@@ -81,7 +81,7 @@ def _diging(s: Scenario) -> list[Array]:
 
 
 def _lengths(problem: Quadratics, tau: int, eta_l: Any) -> list[Array]:
-    """Matrices by which tau steps under a constant force move the clients: eta_l times a sum of powers of I - eta_l H."""
+    """Matrices by which tau steps under constant forces move the clients: eta_l times sums of powers of I - eta_l H."""
     return [local_matrix(Solver.SGD, H_i, tau, eta_l=eta_l) for H_i in problem.H]
 
 

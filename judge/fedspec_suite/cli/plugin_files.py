@@ -21,9 +21,9 @@ PROJECT, NO_PROJECT = "--project", "--no-project"
 PROJECT_HELP = "Trust the pyproject.toml of this folder, whoever owns it."
 NO_PROJECT_HELP = "Read no pyproject.toml."
 PRIVATE = ("replay",)
-"""Commands that play what somebody else has sent: they run no file but what they are told to."""
+"""Commands that replay a file from another person: they run only the files named on the command line."""
 SHOWS = "report"
-"""The command that shows what somebody else may have sent: it runs nothing that pyproject.toml names."""
+"""Command that shows a file from another person: it runs no file that pyproject.toml names."""
 
 
 def prepare(words: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ from fedspec.errors import FedspecError
 from fedspec.parsing import parse_toml
 
 VARIABLE = "FEDSPEC_PROJECT"
-"""The environment variable that holds the folder of a pyproject.toml that is trusted whoever owns it."""
+"""Environment variable with the folder of a pyproject.toml that fedspec trusts, whatever user owns the file."""
 
 NONE = "-"
 """Value of :data:`VARIABLE` for which no pyproject.toml is read."""

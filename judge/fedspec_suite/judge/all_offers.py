@@ -1,4 +1,4 @@
-"""Ask every offer of some subjects one thing; what cannot be asked is said of it, and the rest is asked."""
+"""A question to every offer of some subjects; if an offer can't be asked, the answer names its fault."""
 
 from __future__ import annotations
 

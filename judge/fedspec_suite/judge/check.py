@@ -131,7 +131,7 @@ def _entries(request: Request, task: Task, number: int) -> list[Expectation]:
 
 
 def judge(request: Request, task: Task, progress: Callable[[str], None] = lambda text: None) -> Iterator[Result]:
-    """Judge some offers of one subject; what goes wrong is said of the offer with which it does."""
+    """Judge some offers of a subject; an error is reported for the offer that raises it."""
     done = 0
     try:
         with opened(request, task.name, progress) as answering:

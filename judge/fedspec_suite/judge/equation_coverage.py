@@ -28,7 +28,7 @@ from fedspec_suite.mutants import Mutant, Mutated, functions
 from fedspec_suite.mutants.spoilt import spoils
 
 FEW, MANY = 12, 48
-"""Cases in which a spoilt equation is looked for: at first, and before it is said not to show."""
+"""Numbers of cases in which a spoilt equation is sought: at first, and before it counts as not shown."""
 
 DTYPE, SEED = "float64", 0
 

@@ -43,7 +43,7 @@ class Word:
 
 
 def where(has: Callable[[Setting], bool], label: str, otherwise: str) -> Word:
-    """Settings that a predicate holds of, with what it is called and what is said where it does not hold."""
+    """Settings for which a predicate holds, with its label and the words for settings for which it doesn't hold."""
     return Word(label, lambda setting: Answer(True, label) if has(setting) else Answer(False, otherwise))
 
 
@@ -204,7 +204,7 @@ def only(name: str) -> Word:
 
 
 def entry(table: Container[str] | Callable[[], Container[str]], called: str) -> Word:
-    """Algorithms that have an entry in the law's own table, with what it is and where such are written."""
+    """Algorithms that have an entry in the law's own table, with the word for such an entry."""
 
     def has(setting: Setting) -> bool:
         return setting.algorithm.id in (table() if callable(table) else table)
@@ -280,4 +280,4 @@ sets_rates = where(
     "rates that its offer lets vary",
     "its user does not set rates anew in every round (rates = rounds or clients)",
 )
-"""Offers whose user sets rates anew in every round."""
+"""Offers whose user sets new rates in every round."""

@@ -115,7 +115,7 @@ def _say_which(bench: Bench, s: Scenario, broken: Deviates) -> Deviates:
 
 
 def _whole(bench: Bench, s: Scenario) -> None:
-    """Counters are of an integer type, and between those that there are."""
+    """Check that counters have an integer type and lie between the counters that were sent."""
     for k, (got, (sent, _)) in enumerate(zip(bench.play(s), sent_in(s), strict=True)):
         for name, held in _held(s).items():
             if not counts(held):

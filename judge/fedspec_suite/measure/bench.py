@@ -158,7 +158,7 @@ class Bench:
         return want
 
     def decided(self, s: Scenario) -> list[Shown]:
-        """Expected answers, with ties between equal numbers that nobody rounds decided as the rule decides them."""
+        """Expected answers; ties between exact equal numbers are decided as the rule decides them."""
         want = self.expect(s)
         if few_bits(s) and not all(np.isfinite(bounds_of(shown["x"])).all() for shown in want):
             return reference(s, numbers=SHORT)

@@ -10,7 +10,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 MOST = 6
-"""Hyper-parameters that are told; of more, the first in the order of the record."""
+"""Largest number of hyper-parameters that are printed, the first ones of the record."""
 
 
 def scenarios_in(case: Any) -> Iterator[Scenario]:

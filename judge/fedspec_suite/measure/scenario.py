@@ -71,12 +71,12 @@ def sending(m: ClientMessage, f: Callable[[Blocks], Blocks]) -> ClientMessage:
 
 
 def said_by(e: Event) -> Given:
-    """The hyper-parameters that an event says anew."""
+    """Hyper-parameters that an event sets to new values."""
     return {} if isinstance(e, Gradient | Begin) else e.hyper
 
 
 def saying(e: Event, hyper: Given) -> Event:
-    """The event, saying these hyper-parameters anew and no others, where it is one that says any."""
+    """Return the event with these new values of hyper-parameters and no others; unchanged if the event takes none."""
     return e if isinstance(e, Gradient | Begin) or (not hyper and not e.hyper) else replace(e, hyper=hyper)
 
 

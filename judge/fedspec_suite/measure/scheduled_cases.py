@@ -1,4 +1,4 @@
-"""Cases whose events say hyper-parameters anew, for subjects whose user sets them for a round or for each client."""
+"""Cases whose events set new hyper-parameters, for subjects whose user sets them for a round or for each client."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOT, _FOR_ALL, _FOR_EACH = 0, 1, 2
 
 
 def of_rounds(setting: Setting) -> tuple[str, ...]:
-    """The hyper-parameters that an event may say anew."""
+    """Hyper-parameters that an event may set to new values."""
     return tuple(n for n in VARYING if setting.varies and n in setting.numbers and n not in setting.fixed)
 
 
@@ -60,7 +60,7 @@ def of_clients(setting: Setting) -> tuple[str, ...]:
 
 
 def varied(setting: Setting, s: Scenario, pick: Pick) -> Scenario:
-    """The case, in which some events say some of these numbers anew, where the subject's user may."""
+    """Return the case with new values of hyper-parameters in some events, if the subject's user may set them."""
     if setting.each_rate:
         return scheduled(s, pick)
     if not setting.varies:
@@ -99,7 +99,7 @@ def scheduled(s: Scenario, pick: Pick) -> Scenario:
 
 @st.composite
 def varied_scenarios(draw: st.DrawFn, setting: Setting, clients: tuple[int, int] = (2, 4)) -> Scenario:
-    """The small cases, in which events say some numbers anew; they are drawn from a seed, as no two shall be alike."""
+    """Small cases whose events set new hyper-parameters; a seed draws the values, since all of them shall differ."""
     everyone = {} if setting.level == "server" else {"everyone": draw(st.booleans())}
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     s: Scenario = draw(scenarios(setting, clients=clients, **everyone))

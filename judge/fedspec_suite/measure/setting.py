@@ -74,7 +74,7 @@ class Setting:
     buffers: Mapping[str, str] = field(default_factory=dict)
     """The readings of statistics and counters, where the subject declares that its models carry buffers."""
     varies: str = ""
-    """``rounds`` where it declares that its user sets rates anew in every round, ``clients`` where for each client."""
+    """``rounds`` if the subject declares that its user sets new rates every round, ``clients`` if for each client."""
 
     def __post_init__(self) -> None:
         """An algorithm of matrices has no other blocks, whatever its subject takes."""

@@ -19,7 +19,7 @@ Operation: TypeAlias = Literal["+", "-", "*", "/", "root", "power", "choice", "s
 
 
 class TaggedNumber(Running):
-    """A running number that tells what it is made of; one of the subclasses below."""
+    """Running number with labels for its origin; the subclasses below define the labels."""
 
     __slots__ = ()
 

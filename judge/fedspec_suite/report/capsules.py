@@ -18,7 +18,7 @@ from fedspec_suite.report import sentences
 COLOURS = {Outcome.SAME: "red", Outcome.OTHER: "red", Outcome.PASSES: "green"}
 
 MOST = 12
-"""Numbers of a vector that are told."""
+"""Largest number of a vector's entries that are printed."""
 
 
 def show(

@@ -60,7 +60,7 @@ def starts_of(offer: Offer) -> dict[str, str]:
 
 
 def _vectors(state: Any) -> Iterator[tuple[str, Any]]:
-    """The vectors that a state holds, those of states within it too."""
+    """Yield the vectors of a state by name, the vectors of inner states included."""
     for field in fields(state) if is_dataclass(state) else ():
         value = getattr(state, field.name)
         if isinstance(value, np.ndarray):

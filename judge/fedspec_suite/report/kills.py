@@ -31,11 +31,11 @@ UNSAID = (
 """Remedy for a surviving mistake of a plugin."""
 
 REASONS = 3
-"""Why no law was asked about a mutant: so many are told."""
+"""Largest number of reasons that are printed for a mutant about which no law was asked."""
 
 
 def _said(row: Row) -> str:
-    """Why no law need kill it, where its author says so."""
+    """The author's reason why no law need kill the mutant; empty if there is none."""
     return MUTANTS[row.mutant].survives if row.mutant in MUTANTS else ""
 
 
@@ -89,7 +89,7 @@ def _idle(matrix: Matrix, asked: Mapping[str, int]) -> list[str]:
 
 
 def _unasked(row: Row) -> str:
-    """Why no law was asked about a mutant: the reasons, those of most laws first."""
+    """Reasons why no law was asked about a mutant, the reasons of most laws first."""
     reasons = Counter[str]()
     for asked in row.offers.values():
         reasons.update({why: len(laws) for why, laws in asked.not_asked.items()})

@@ -175,7 +175,7 @@ def _settled(a: Algorithm, e: Equation) -> list[tuple[str, str]]:
 
 
 def _withheld(a: Algorithm, rule: Callable[..., Any], e: Equation) -> list[tuple[str, str]]:
-    """The row's usual options beyond those that an equation asks for: the rule's own values, under which it runs."""
+    """Usual options of the row beyond the options that an equation asks for, at the values that are the rule's own."""
     usual = {said for known in a.equations if known.id == e.id for said in known.when}
     own = [(option, defaults(rule)[option]) for option, _ in sorted(usual - {*e.when})]
     return own if {option for option, _ in own} <= a.options.keys() and _can_be_claimed(a, own) else []

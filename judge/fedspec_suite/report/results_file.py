@@ -163,7 +163,7 @@ def _line(text: str, where: str) -> tuple[Result, Run]:
 
 
 def _restricted(result: Result, run: Run) -> Result:
-    """The result of an earlier fedspec, which said of a run of some laws, too, that an offer conforms."""
+    """Result of an earlier fedspec, which reported that an offer conforms even if only some laws were asked."""
     if run.law == "*" or result.verdict not in {Conformity.CONFORMS, Conformity.IN_PART}:
         return result
     return replace(result, verdict=Conformity.ASKED_IN_PART, profile=run.profile)

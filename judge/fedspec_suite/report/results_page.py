@@ -21,7 +21,7 @@ from fedspec_suite.report.html import Html, Part, tag
 from fedspec_suite.report.results_file import ResultsFile, Run, differing
 
 TOLD = (Conformity.DOES_NOT, Conformity.ERROR, Conformity.INCONCLUSIVE)
-"""The verdicts that are told at once; of the others there is nothing to mend."""
+"""Verdicts that the page shows first; offers with other verdicts need no repair."""
 
 SIGNS = {
     Status.PASS: ("✓", "conforms"),

@@ -108,7 +108,7 @@ def ordinals(results: Sequence[Result]) -> list[str]:
 
 
 def head(r: Result) -> str:
-    """Why an offer has its verdict, without what it is called."""
+    """Reason for an offer's verdict, without the offer's name."""
     match r.verdict:
         case Conformity.DOES_NOT:
             return "; ".join(filter(None, (_wrong(r), refuses(r), _unanswered(r))))
@@ -337,7 +337,7 @@ def unknown(r: Result) -> bool:
 
 
 def broken(r: Result) -> list[str]:
-    """The properties and manners that an offer breaks, each once; not those that met no number alone."""
+    """Properties and manners that an offer breaks, each once, except by values that are NaN, infinite or unreadable."""
     out = []
     for law, mine in _independent(r).items():
         failed = [o.dtype for o in mine if o.status is Status.FAIL and not _no_number(o.deviation)]

@@ -120,7 +120,7 @@ def _reads(f: Callable[..., Any], options: Set[str]) -> bool:
 
 
 def _moves(a: Algorithm, rule: Callable[..., Any]) -> bool:
-    """True of a server's rules and of those that move the model."""
+    """True for the rules of a server, and for rules that move the model, unless the algorithm is a local solver."""
     moving = a.equation("step") in {e.id for e in equations(rule)}
     return not isinstance(a.run, LocalSolver) and (_of_server(rule) or moving)
 

@@ -48,7 +48,7 @@ class Plain(Console):
 
 @contextmanager
 def unbroken() -> Iterator[None]:
-    """Print, though nobody may read to the end."""
+    """Suppress the error of a reader that closes the pipe before the end of the output."""
     try:
         yield
         sys.stdout.flush()

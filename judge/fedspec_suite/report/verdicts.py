@@ -37,7 +37,7 @@ MOST = 3
 """Lines that an offer has in the summary at most, one more where nothing known is like it; in proportion if shorter."""
 
 MORE = 2
-"""Lines that it may have besides where nothing known is like it, for the laws that are broken and those that hold."""
+"""Additional lines for an offer that no known variant matches: the laws that it breaks, and the laws that hold."""
 
 INDENT, GAP = 2, 2
 """Columns before a line of the table, and between two of its cells."""
@@ -261,7 +261,7 @@ def _details(r: Result, which: str, console: Console) -> None:
 
 
 def _again(results: Sequence[Result], console: Console) -> None:
-    """The command that judges one row alone: of the only row, or what is common to those of all."""
+    """Print the command that judges a single row: the command of the only row, or the common part of all commands."""
     commands = [shlex.split(r.command) for r in results if r.command]
     if not commands:
         return

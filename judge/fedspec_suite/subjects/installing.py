@@ -191,7 +191,7 @@ PLAIN_TORCH = (
     "without uv the build of torch is the one that pip finds; that of PyPI for Linux is for CUDA, 2.8 GB to fetch "
     "with its libraries (CONTRIBUTING.md says how to get the one for CPUs)"
 )
-"""Said before pip installs torch and is told nothing of where it comes from."""
+"""Note printed before pip installs torch without a setting for its index."""
 
 
 def untold(listed: str) -> bool:

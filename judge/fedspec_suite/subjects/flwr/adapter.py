@@ -218,7 +218,7 @@ class NewSession(FlowerSession):
     """``flwr.serverapp.strategy``: records by name, ``configure_train`` and ``aggregate_train``."""
 
     def make(self, case: Case) -> Any:
-        """Make the strategy, which is to wait for nobody."""
+        """Make the strategy with minimum numbers of nodes of zero, so that it doesn't wait."""
         return make(new, case, min_train_nodes=0, min_evaluate_nodes=0, min_available_nodes=0)
 
     def aggregate(self, models: list[dict[str, Any]], examples: list[int]) -> dict[str, Any]:

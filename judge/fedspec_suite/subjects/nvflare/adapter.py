@@ -117,7 +117,7 @@ class StandIns:
         return FLModel(params=self.start, params_type=ParamsType.FULL)
 
     def sample_clients(self, num_clients: int | None = None) -> list[str]:
-        """List no clients: the function knows those of the event."""
+        """List no clients: the function knows the clients of the event."""
         return []
 
     def send_model_and_wait(self, *, targets: list[str], data: FLModel) -> list[FLModel]:
