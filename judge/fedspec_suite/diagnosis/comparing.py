@@ -25,7 +25,7 @@ LOOSE = {"float64": 1e-9, "float32": 1e-3}
 """Relative error in plain floating point up to which a variant is looked at closely."""
 
 SURE = 2 / 3
-"""The share of all components, and of those that deviate from the claim, that must be decided for a name."""
+"""Share of all components, and of the components deviating from the claim, that must be decided for a name."""
 
 ENOUGH = 3
 """Number of components deviating from the claim that a variant must explain; all of them if there are fewer."""
@@ -108,7 +108,7 @@ def _cost(s: Scenario, last: int) -> int:
 
 
 def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
-    """Components that are too far off for floating point; those that are no numbers in both are not."""
+    """Components that differ by more than floating point allows; NaN equals NaN."""
     wanted = np.asarray(want, dtype=float).reshape(-1)
     if wanted.shape != got.shape:
         return np.ones(got.shape, bool)
@@ -121,9 +121,9 @@ def off(got: Array, want: object, s: Scenario, loose: float = 0.0) -> Array:
 
 
 def close(known: Known, v: Variant, given: Given, told: Evidence, names: tuple[str, ...] = ("x",)) -> bool:
-    """True if a variant agrees in floating point, up to what is lost on the way.
+    """True if a variant agrees in floating point, up to accumulated rounding.
 
-    The first event that differs ends it.
+    The comparison ends at the first event that differs.
     """
     # Where a subject deviates soonest shows most variants to be others.
     samples = []

@@ -88,7 +88,7 @@ def together(setting: Setting, a: Variant, b: Variant) -> Variant | None:
 
 
 def combined(first: tuple[Mutant, ...], second: tuple[Mutant, ...]) -> tuple[Mutant, ...] | None:
-    """The edits of both; two of one rule become one edit of it, and none where they touch the same text."""
+    """Edits of both; two edits of the same rule become a single edit. None if the two touch the same text."""
     if not (first and second) or first[0].rule != second[0].rule:
         return (*first, *second)
     if len(first) + len(second) > 2:
@@ -121,7 +121,7 @@ def _merged(a: Mutant, b: Mutant) -> Mutant | None:
 
 
 def _both(source: str, first: str, second: str) -> str | None:
-    """The text with the statements of two edits of it; none where they edit the same one, or add some."""
+    """Text with the statements of two edits of it; None if these edit the same statement, or add statements."""
     into, others = _dumped(source), [_dumped(text) for text in (first, second)]
     changed: dict[int, ast.stmt] = {}
     for theirs in others:

@@ -1,4 +1,4 @@
-"""The diagnosis of a subject: what was found wrong, as a record, in words and as data."""
+"""The diagnosis of a subject: the faults that were found, as a record, in words and as data."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Diagnosis:
         return self.claimed <= THRESHOLD and not self.unlike
 
     def instead(self, separator: str) -> str:
-        """The rule that the subject runs instead, or that nothing known fits, and what is seen."""
+        """Words for the rule that the subject runs instead; if no known rule fits, words for the observations."""
         said = separator.join(map(str, self.found)) or self.decimals or (self.seen if self.fitted else "")
         if not said:
             others = f"{self.beside} other case{'s' * (self.beside > 1)}"

@@ -63,7 +63,7 @@ class Known:
 
     @cached_property
     def mechanical(self) -> tuple[Variant, ...]:
-        """Mechanical edits, tried where no systematic one fits: the likelier ones of those that there are."""
+        """Likelier mechanical edits, tried if no systematic edit fits."""
         return self._mechanical[:MOST]
 
     @property

@@ -12,7 +12,7 @@ from fedspec_suite.measure.scenario import Scenario
 
 
 def amounts(name: str, s: Scenario, last: int) -> tuple[float, ...]:
-    """The values that a feature has in a case up to an event; empty where nobody can say."""
+    """Values of a feature in a case up to an event; empty if they are unknown."""
     x0 = s.case.x0
     whole: Mapping[str, tuple[float, ...]] = {
         "coordinates": (float(sum(a.size for a in x0.values())),),

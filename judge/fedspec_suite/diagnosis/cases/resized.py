@@ -53,10 +53,10 @@ def messages(s: Scenario, n: int) -> Scenario:
 
 
 def opposed(s: Scenario) -> Scenario | None:
-    """The case with clients that are alike but for their sides: of each two, one pulls against the other.
+    """The case with clients that are alike except for their signs: in each pair, one client pulls against the other.
 
-    Their mean is nearly nothing: where a rule takes the larger of two numbers, another one is it here than usually.
-    None where nobody takes part with others.
+    The clients' mean nearly vanishes, so that a rule that takes the larger of two numbers takes another one than usual.
+    None if no event has two clients.
     """
     case, problem = s.case, s.case.problem
     n = len(problem.e) if problem is not None else 0
@@ -106,7 +106,7 @@ def ringed(s: Scenario) -> Scenario | None:
 
 
 def crowd(s: Scenario, n: int) -> Scenario:
-    """So many clients, all of them in every round."""
+    """Return the case with n clients, all of them in every round."""
     problem = s.case.problem
     assert problem is not None
     rows = [i % len(problem.e) for i in range(n)]
@@ -135,7 +135,7 @@ def heavy(s: Scenario, size: float) -> Scenario:
 
 
 def stepping(setting: Setting, s: Scenario, steps: int) -> Scenario:
-    """The first client of every event takes so many steps."""
+    """Return the case in which the first client of every event takes ``steps`` steps."""
 
     def event(e: Event) -> Event:
         match e:
@@ -152,7 +152,7 @@ def stepping(setting: Setting, s: Scenario, steps: int) -> Scenario:
 
 
 def lasting(s: Scenario, steps: int) -> Scenario:
-    """Every round among peers has so many local steps."""
+    """Return the case in which every round among peers has ``steps`` local steps."""
     events = (replace(e, computing=(e.computing * steps)[:steps]) if isinstance(e, Exchange) else e for e in s.events)
     return replace(s, events=tuple(events))
 
@@ -196,7 +196,7 @@ def longer(s: Scenario, events: int) -> Scenario:
 
 
 def smaller(s: Scenario) -> Iterator[Scenario]:
-    """The case with less of everything, for where it is too large: two clients, one, one event."""
+    """Yield smaller versions of a case that is too large: two clients, one client, one event, both."""
     for n in (2, 1):
         yield replace(s, events=tuple(first_clients(e, n) for e in s.events))
     yield replace(s, events=s.events[:1])

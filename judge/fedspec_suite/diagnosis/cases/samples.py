@@ -157,7 +157,7 @@ def _richness(s: Scenario) -> tuple[int, int, int]:
 
 
 def _attendance(s: Scenario) -> int:
-    """2 where somebody takes part, sits out and comes back; 1 where somebody sits out; else 0."""
+    """Rank by attendance: 2 if a client takes part, sits out and comes back; 1 if a client sits out; else 0."""
     n = len(s.case.problem.H) if s.case.problem else 0
     rounds = [set(e.participants) for e in s.events if isinstance(e, Round)]
     if all(len(who) == n for who in rounds):

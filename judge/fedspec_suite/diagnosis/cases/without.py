@@ -19,7 +19,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 RELATIVE = {"numbers of about", "all digits"}
-"""Ladders whose values are told beside those of the case that they begin with."""
+"""Ladders whose values are relative to the case at which they begin."""
 
 
 def on_ladder(setting: Setting, s: Scenario, name: str, values: Sequence[float]) -> Scenario | None:
@@ -33,7 +33,7 @@ def on_ladder(setting: Setting, s: Scenario, name: str, values: Sequence[float])
 
 
 def without(setting: Setting, s: Scenario, words: str, last: int) -> Scenario | None:
-    """The case without what is said of its clients, up to an event; None where nobody makes it."""
+    """The case without the feature that the words name, up to an event; None if no function makes such a case."""
     made = next((make for part, make in _MADE.items() if part in words), None)
     other = None if made is None else made(setting, s)
     if other is None:
@@ -67,7 +67,7 @@ def _norms_apart(setting: Setting, s: Scenario) -> Scenario | None:
 
 
 def _steps(setting: Setting, s: Scenario, by: int) -> Scenario | None:
-    """The case in whose events client k takes that many times k more steps than the first."""
+    """The case in whose events the k-th client takes ``by`` times k more steps than the first client."""
 
     def message(k: int, m: Any, first: Any) -> Any:
         tau = first.steps + by * k
@@ -89,12 +89,12 @@ def _one_weight(setting: Setting, s: Scenario) -> Scenario | None:
 
 
 def _numbered_by_place(setting: Setting, s: Scenario) -> Scenario | None:
-    """The case in which the k-th of every event is client k: nobody is new after the first of as many."""
+    """The case in which the k-th client of every event has number k: new clients appear only in larger events."""
     return _messages(s, lambda k, m, first: replace(m, client=k))
 
 
 def _strangers(setting: Setting, s: Scenario) -> Scenario | None:
-    """The case in which nobody comes back."""
+    """The case in which no client takes part twice."""
     if s.case.population is not None:
         return None
     new = iter(range(1, 1 + sum(len(e.messages) for e in s.events if isinstance(e, Messages))))

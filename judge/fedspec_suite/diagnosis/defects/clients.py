@@ -21,7 +21,7 @@ from fedspec_suite.mutants import functions, names
 
 
 def of_problem(words: str, change: Callable[[Quadratics], Quadratics], tail: str = "") -> Defect:
-    """A defect in what the clients are told of their problem."""
+    """A defect of the problem that the clients get."""
 
     def given(s: Scenario) -> Scenario:
         return replace(s, case=replace(s.case, problem=change(s.case.problem) if s.case.problem else None))
@@ -53,7 +53,7 @@ def _only(e: Round, which: slice) -> Round:
 
 
 def _drawn_once(e: Round) -> Round:
-    """Let a client that is named several times take part once, at its first place, with what it is told last."""
+    """Let a client that is named several times take part once, at its first place, with the data of its last place."""
     last = {i: k for k, i in enumerate(e.participants)}
     return arranged(e, tuple(last.values()))
 

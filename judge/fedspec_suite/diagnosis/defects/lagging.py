@@ -22,7 +22,7 @@ from fedspec_suite.mutants import functions
 
 
 def _kept_by(function: FunctionType) -> str:
-    """The vector beside the model that a rule of the server makes anew of its old value; none if it is no such rule."""
+    """Vector beside the model that a rule of the server updates from its old value; empty if the rule updates none."""
     if not function.__module__.startswith(("fedspec.mixing.", "fedspec.server.")):
         return ""
     plain = inspect.unwrap(function)
@@ -33,7 +33,7 @@ def _kept_by(function: FunctionType) -> str:
 
 
 def _lagging(function: FunctionType) -> Callable[[Running, Scenario], Running]:
-    """The rule is told what it should have been told an event before, and zeros at first."""
+    """The rule gets its inputs an event late, and zeros at first."""
 
     def session(inner: Running, s: Scenario) -> Running:
         told: list[tuple[tuple[Any, ...], dict[str, Any]]] = []

@@ -88,7 +88,7 @@ def _over_all(inner: Running, s: Scenario) -> Running:
 def _divided(
     inside: Callable[..., Any], counted: Callable[..., Any], undone: Callable[..., Any]
 ) -> Callable[[Running, Scenario], Running]:
-    """A full buffer is divided by a sum of what each update counted for, not by the number of updates.
+    """A full buffer is divided by the sum of its updates' weights, not by the number of updates.
 
     Args:
         inside: the function that makes an update's share of the buffer.

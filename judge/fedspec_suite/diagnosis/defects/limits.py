@@ -94,7 +94,7 @@ def limited(setting: Setting) -> Mapping[str, Callable[[float], Callable[[Runnin
         return {}
 
     def bounded(around: Callable[[Any, Blocks], Any]) -> Callable[[Running, Scenario], Running]:
-        """The mean stands behind what is made of it and of the blocks of the model."""
+        """Replace the mean by a function made of it and of the blocks of the model."""
         return lambda inner, s: behind({mean: lambda there: around(there, layers(shapes(s.case.x0)))})(inner, s)
 
     def each(limit: OfGradient) -> Callable[[Running, Scenario], Running]:

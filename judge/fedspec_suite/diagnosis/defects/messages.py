@@ -130,7 +130,7 @@ def _remembered(name: str, always: bool) -> Callable[[Running, Scenario], Runnin
 def _divided(
     total: Callable[[Messages], Any], of: Callable[[list[Any]], Any]
 ) -> Callable[[Running, Scenario], Running]:
-    """The mean is divided by what the totals of the rounds so far come to, not by that of this one."""
+    """The mean is divided by ``of`` the totals of the rounds so far, not by the total of the present round."""
 
     def session(inner: Running, s: Scenario) -> Running:
         server, kept = inner.run.server, []
@@ -171,7 +171,7 @@ LAST = "as it was in the message before of its client"
 
 
 def of(setting: Setting) -> Iterator[Defect]:
-    """Yield the defects in what a server reads of its clients' messages."""
+    """Yield the defects in how a server reads its clients' messages."""
     by = setting.options.get("weights", "examples")
     by_examples = by == "examples"
     if setting.level == "server":

@@ -1,7 +1,7 @@
-"""Clients whose solver remembers what it should begin anew with: its state of the last round, or the first model.
+"""Clients whose solver remembers a value that it should reset: its state of the last round, or the first model.
 
-A client's solver lives inside a round, so these stand around the functions that begin it and step it, for as long as an
-event lasts.
+A client's solver lives inside a round. These defects therefore wrap the functions that begin and step the solver, for
+as long as an event lasts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from fedspec_suite.mutants import functions
 
 @dataclass(frozen=True)
 class Solver:
-    """A local solver with a state: what begins it, if a function does, what steps it, and what it keeps."""
+    """A local solver with a state: the function that begins it, if any, the functions that step it, and its fields."""
 
     begin: FunctionType | None
     steps: tuple[FunctionType, ...]

@@ -127,7 +127,7 @@ def _pulled_once(anchored: Sequence[FunctionType]) -> Callable[[Running, Scenari
 
 
 def _passed_on(solvers: Sequence[Solver], names: Sequence[str], rounds: bool) -> Callable[[Running, Scenario], Running]:
-    """A client's solver begins with some of what the one before it left; the first of a round too, or afresh."""
+    """A client's solver begins with some fields of the solver before it; if ``rounds``, at the start of rounds too."""
 
     def session(inner: Running, s: Scenario) -> Running:
         left: dict[type, Any] = {}

@@ -13,7 +13,7 @@ from fedspec_suite.measure.scenario import Scenario
 from fedspec_suite.measure.setting import Setting
 
 FIRST = {"the first gradient": 1, "minus the first gradient": -1}
-"""Starts of a kept value, by the multiple of what the first event brings."""
+"""Signs of the first gradient with which a kept value starts, by their words."""
 
 
 def began(

@@ -19,7 +19,7 @@ from fedspec_suite.mutants import Mutant, edited, parsed
 
 
 class Choice(NamedTuple):
-    """An option, and those that might be set in its place."""
+    """Value of an option, and the other values that it might have."""
 
     value: str
     others: tuple[str, ...]
@@ -42,7 +42,7 @@ HEADER = {ast.Assign: "value", ast.Return: "value", ast.Expr: "value", ast.If: "
 
 
 class Text:
-    """A function as text, with what was at hand at each of its statements once it has run.
+    """A function as text, with the values at hand at each of its statements once it has run.
 
     Attributes:
         function: the function, or what stands for it with the options of a reading folded away.
@@ -131,7 +131,7 @@ class Text:
             waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
 
     def note(self, frame: FrameType) -> None:
-        """Note what is at hand in a frame at the statement that it is about to run, when it comes there first."""
+        """Note the values at hand in a frame at the statement that it is about to run, the first time it runs."""
         line = frame.f_lineno - self.function.__code__.co_firstlineno + 1
         statement = self.by_line.get(line)
         if statement is None or statement in self.kinds:
@@ -230,7 +230,7 @@ def kind_of(value: Any) -> Kind | None:
 
 
 def seen_running(texts: list[Text], run: Callable[[], None]) -> list[Text]:
-    """Texts with what was at hand at the statements that ran."""
+    """Texts with the values at hand at the statements that ran."""
     of_code: Mapping[CodeType, Text] = {code: text for text in texts for code in text.codes}
 
     def called(frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:

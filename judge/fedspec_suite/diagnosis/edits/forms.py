@@ -205,7 +205,7 @@ def _of_sets(node: ast.expr, around: str) -> Iterator[Change]:
 
 
 FADING = (0.9, 0.99, 0.999)
-"""The decays that packages have when nothing is said."""
+"""Default decays of packages."""
 
 
 def _faded(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
@@ -223,7 +223,7 @@ TINY = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12)
 
 
 def _kept_off_zero(node: ast.expr, kinds: Mapping[str, Kind], around: str) -> Iterator[Change]:
-    """A small number of nobody's is added to what is divided by."""
+    """A constant that is no hyper-parameter is added to a divisor."""
     match node:
         case ast.Call(func=ast.Name(id="ratio"), args=[a, b]) | ast.BinOp(left=a, op=ast.Div(), right=b):
             kind = kinds.get(ast.unparse(b))

@@ -54,7 +54,7 @@ def first_larger_blocks(kept: Memory, u: Any, v: Any) -> Any:
 
 
 def over_clients(kept: Memory, f: Callable[[Any], Any]) -> Any:
-    """The mean over the clients of a function of what each of them sent."""
+    """Mean over the clients of a function of their updates."""
     sent, p, mean = kept.averaged
     return mean(f(sent), p)
 

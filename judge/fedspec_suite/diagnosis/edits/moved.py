@@ -14,9 +14,9 @@ from fedspec_suite.diagnosis.edits.systematic import symbol_of
 
 
 def moved(tree: ast.Module) -> Iterator[Rebuilt]:
-    """A statement comes before one that made what it reads, or behind one that reads what it makes.
+    """A statement is moved before a statement whose result it reads, or behind a statement that reads its result.
 
-    Only what has a value before can be read too early.
+    Only a name with an earlier value can be read too early.
     """
     for way in bodies(tree):
         block = at(tree, way)
@@ -59,7 +59,7 @@ def _had(tree: ast.Module, block: list[ast.stmt], k: int, n: str) -> bool:
 
 
 def _short(statement: ast.stmt) -> str:
-    """A statement as a person reads it: what it assigns, and what that is."""
+    """Words for a statement: the assigned name and its value."""
     match statement:
         case ast.Assign(targets=[target], value=value):
             return f"{said(target)} = {said(value)}"

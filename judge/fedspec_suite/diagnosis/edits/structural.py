@@ -32,7 +32,7 @@ def rebuilt(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 def _outliving(tree: ast.Module) -> Iterator[Rebuilt]:
-    """A variable that each client should begin anew, or a field of it, is handed on."""
+    """A variable that each client should reset, or a field of such a variable, is handed on."""
     for k, client in enumerate(_clients(tree)):
         for n, field, value in _begun(client):
             shared = _of_server(tree, value)
@@ -110,7 +110,7 @@ def _counting_on(tree: ast.Module) -> Iterator[Rebuilt]:
 
 
 class _Counted(ast.NodeTransformer):
-    """Reads a count from where it was left, but for the functions that are asked for a gradient."""
+    """Transformer that reads a count from where it was left, except in the calls that ask for a gradient."""
 
     def __init__(self, n: str, oracles: set[str]) -> None:
         self.n, self.oracles = n, oracles
@@ -145,7 +145,7 @@ def _mixes(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def _hand_on(client: ast.FunctionDef, n: str, field: str, how: str) -> None:
-    """Begin a variable, or a field of it, by what was handed on, and hand on what it ends as."""
+    """Begin a variable, or a field of it, at the value that was handed on, and hand on its last value."""
     first = next(k for k, s in enumerate(client.body) if isinstance(s, ast.For))
     last = max(k for k, s in enumerate(client.body) if isinstance(s, ast.For))
     key = f"({how!r}, {field or n!r}, i)" if how == "client" else f"({how!r}, {field or n!r})"

@@ -65,7 +65,7 @@ def _mutant(rule: str, words: str, source: str, edited: ast.Module) -> Mutant:
 
 
 def _equation(said: Sequence[Equation], symbol: str) -> str:
-    """The equation of a rule that a statement computes: by what it assigns, or the last where it returns a value."""
+    """Equation of a rule that a statement computes, by the assigned symbol; the last equation if it returns a value."""
     if not symbol:
         return said[-1].id if said else ""
     return of_name([e.id for e in said if not e.when], symbol)
