@@ -92,8 +92,8 @@ class Passes:
         made = {f.name: getattr(after, f.name) for f in fields(after)} if is_dataclass(after) else {"x": after}
         ends = {n: v.number for n, v in made.items() if isinstance(v, Expression)}
         stage = compiled(tape, known, ends)
-        if not all(kind in IN_LOOPS for kind, _ in stage.program.instructions):
-            raise UnrecordedError("an operator that loops do not have")
+        if stage.given or not all(kind in IN_LOOPS for kind, _ in stage.program.instructions):
+            raise UnrecordedError("an operator that loops do not have, or the length of a vector")
         return stage, {n: v for n, v in made.items() if n not in ends}
 
 

@@ -34,8 +34,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.table(1)]
 
 def test_one_decay_in_the_place_of_another_is_named_in_the_printed_box() -> None:
     d = edited("adam", "client.adam.adam", "v_hat = corrected(v, beta2", "v_hat = corrected(v, beta1")
-    assert names(d) == ["beta1 stands for beta2 in v / (1 - beta2^t)"]
-    assert d.found[0].equation == "adam.v_hat" and d.found[0].kind == "edit"
+    assert names(d) == ["yours: v_hat = v / (1 - beta1^t), wanted: v_hat = v / (1 - beta2^t)"]
+    assert d.found[0].equation == "adam.v_hat" and d.found[0].kind == "written"
 
 
 def test_of_two_places_the_one_is_said() -> None:

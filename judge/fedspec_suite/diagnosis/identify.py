@@ -76,7 +76,7 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
     found = first(chain(_simpler(known, setting, silent), single), known, given, told, names, beyond)
     if all(f.small for f in found) and not unlike and (decimals := absolutely(bench, _samples(known, given))):
         return Diagnosis(len(given), claim.ratio, decimals=decimals, passes=search.passes)
-    if all(f.small for f in found) and not unlike:
+    if all(f.small or _is_partial(f) for f in found) and not unlike:
         # What fits in small cases alone is no reason to look no further.
         kept = {n for answers in given.values() for n in answers[0]} - {"x", *WORDS}
         off = [n for n in sorted(kept) if not close(known, known.claimed, given, told, (n,))]
@@ -125,6 +125,11 @@ def identify(bench: Bench, setting: Setting, further: bool = False, broken: Sequ
         search=str(search),
         passes=search.passes,
     )
+
+
+def _is_partial(f: Found) -> bool:
+    """True if an equation gives the models and not what is shown beside them: two mistakes may, written as one."""
+    return f.kind == "written" and bool(f.unlike)
 
 
 def _samples(known: Known, given: Given) -> list[Scenario]:

@@ -229,7 +229,7 @@ SAID: dict[str, tuple[tuple[str, ...], str]] = {
     "every round twice": (ALL, "taken twice|every step is doubled"),
     "halved": (ALL, "0.5|halved"),
     "over the round": (ALL, "t\\^-1|m is divided by the number of steps"),
-    "weight decay": (ALL, "-0.0078125 times x"),
+    "weight decay": (ALL, "0.0078125 x"),
     "float32": (ALL, "float32|single precision"),
     "one too many": (ALL[:1], "the examples are counted from 1, so that their sum is one too many"),
     "clipped": (DECAYING[:1], "every change is clipped to \\[-0.3, 0.3\\]"),
