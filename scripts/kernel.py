@@ -15,7 +15,7 @@ from fedspec_proofs import ledger
 from fedspec_proofs.fednova.claims import best_coefficients, round_numbers
 from fedspec_proofs.kernel import certificates, planted, rows, weighed
 from fedspec_proofs.kernel.refuted import THEOREMS
-from fedspec_proofs.kernel.running import checked, compiled, compiler, spent, summary
+from fedspec_proofs.kernel.running import checked, compiled, compiler, say_time, spent
 
 ROOT = Path(__file__).resolve().parents[1]
 COQ, PAGE, OUT = ROOT / "proofs_check/coq", ROOT / "docs/worst-cases.md", ROOT / "out/kernel"
@@ -60,7 +60,7 @@ def main() -> int:
     before = spent()
     found = checked(COQ, OUT, data, (*THEOREMS, *weighed.OWN), say)
     (OUT / "Planted.v").write_text(planted.coq_text(page, stored, of_servers), encoding="utf-8")
-    with summary("rows that are planted", say):
+    with say_time("rows that are planted", say):
         compiled("Planted", OUT)
     of_rounds, of_weights = rows.cells(page), weighed.weights(page)
     lower = sum(c.least is not None for c in of_weights)
