@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,35 @@ def test_all_is_computed_on_the_device_of_the_model(text: Any, steps: Any, made:
 
     got = each(text(c, c_i), Batched(Somewhere(), 3), Plan((4, 0, 1, 5, 2), steps, (1,) * 5), x)  # type: ignore[arg-type]
     assert any(made) and {part.device.type for part in tree_leaves(got) if isinstance(part, torch.Tensor)} == {"meta"}
+
+
+def halved(g: Any) -> Any:
+    return g / 2
+
+
+def by_a_helper(c: Any, c_i: Any) -> Any:
+    def client(i: Any, x: Any, gradient: Any, tau: int) -> Any:
+        for k in range(tau):
+            x = x - halved(gradient(k, x))
+        return x
+
+    return client
+
+
+def test_a_helper_that_is_written_anew_counts_from_then_on(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a notebook: the client's own text and all that it closes over are as before."""
+    before, _, _ = both(by_a_helper, EQUAL)
+    monkeypatch.setattr(sys.modules[__name__], "halved", lambda g: g / 4)
+    got, want, _ = both(by_a_helper, EQUAL)
+    same(got, want)
+    assert all(made) and not torch.equal(got, before)
+
+
+def test_a_text_of_the_catalogue_is_run_in_the_first_round_alone(texts: list[Any]) -> None:
+    run, H, e = begun("feddyn", {})
+    many = [run.step() and len(texts) for _ in range(ROUNDS)]
+    assert many == [many[0]] * ROUNDS
+    np.testing.assert_allclose(run.x.numpy(), specified(find("feddyn"), run, H, e), rtol=1e-12, atol=1e-12)
 
 
 def test_a_text_that_writes_over_its_vectors_is_refused_as_ever(made: list[Any]) -> None:

@@ -17,23 +17,31 @@ class UnknownPartError(TypeError):
     """A part of a run of which nothing is known that would tell it from another one."""
 
 
-def key_of(part: Any, tensor: Callable[[Tensor], Hashable], above: tuple[int, ...] = ()) -> Hashable:
+def key_of(
+    part: Any,
+    tensor: Callable[[Tensor], Hashable],
+    takes: Callable[[FunctionType], bool] = lambda f: True,
+    above: tuple[int, ...] = (),
+) -> Hashable:
     """Key of a value: numbers by value, functions by their code and by what they close over.
+
+    What a function reads from its module is no part of its key.
 
     Args:
         part: the value.
         tensor: the key of a tensor.
+        takes: true of a function whose module stays as it is.
         above: the ids of the values that this one is part of.
 
     Raises:
-        UnknownPartError: the value has a part that is no number, tensor, function or record.
+        UnknownPartError: the value has a part that is no number, tensor, record, or function that is taken.
     """
     if id(part) in above:
         # A function that calls itself.
         return ("above", above.index(id(part)))
 
     def inner(part: Any) -> Hashable:
-        return key_of(part, tensor, known)
+        return key_of(part, tensor, takes, known)
 
     known = (*above, id(part))
     match part:
@@ -56,7 +64,7 @@ def key_of(part: Any, tensor: Callable[[Tensor], Hashable], above: tuple[int, ..
             return ("partial", *(inner(one) for one in (part.func, part.args, part.keywords)))
         case MethodType():
             return ("method", inner(part.__func__), inner(part.__self__))
-        case FunctionType():
+        case FunctionType() if takes(part):
             cells = part.__closure__ or ()
             more = (part.__defaults__, part.__kwdefaults__, *(_content(cell) for cell in cells))
             return ("function", part.__code__, *(inner(one) for one in more))
