@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, field, fields, make_dataclass
+from dataclasses import MISSING, field, fields, make_dataclass, replace
 from typing import Any
 
 from fedspec.arith import Scalar, Vector
 from fedspec.costs import Costs
 from fedspec.derived import entered
 from fedspec.domains import COUNTS, DOMAINS, Parameter, check_steps
-from fedspec.entry import Algorithm, LocalSolver, Method, Reading
+from fedspec.entry import Algorithm, LocalSolver, Method
 from fedspec.errors import ParameterError
 from fedspec.facts import Fact
 from fedspec.hyper import NOT_GIVEN, Hyper
@@ -49,16 +49,17 @@ def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
             f"solver: one text of {server.id} has both its clients and its server, so no other solver takes their "
             f"place; servers that take one: fedavg, fedavgm, fedadam, fedyogi and what else has level server and round"
         )
-    if "a_norms" in entered([run.server]).attributes:
+    if run.norm in run.steps:
         raise ParameterError(
             f"solver: the server of {server.id} divides by ||a_i||_1, which is known of its own solvers alone; "
             f"choose one of them, or a server that reads changes alone, such as fedavg"
         )
-    if more := [name for name in inspect.signature(local.rule).parameters.values() if _is_missing(name)]:
+    if more := [p for p in inspect.signature(local.rule).parameters.values() if _is_missing(p)]:
         raise ParameterError(
             f"solver: {solver.id} reads the {more[0].name} of a model, which the clients of {server.id} are not told; "
             f"fedada2 and fed-lamb have clients that are"
         )
+    of_server = entered([run.server]).rules
     return Algorithm(
         id=f"{server.id}{BETWEEN}{solver.id}",
         family=server.family,
@@ -66,12 +67,10 @@ def with_solver(server: Algorithm, solver: Algorithm) -> Algorithm:
         source=f"composed: {server.source}; {solver.source}",
         basis=server.basis,
         levels=("round",),
-        rules=(*solver.rules, *(r for r in server.rules if r in entered([run.server]).rules)),
-        readings=tuple(
-            Reading(name=r.name, words=r.words, fixes=r.fixes, requires=r.requires) for r in server.readings
-        ),
+        rules=(*solver.rules, *(r for r in server.rules if r in of_server)),
+        readings=tuple(replace(r, levels=(), formerly=()) for r in server.readings),
         shows=server.shows,
-        when={n: rules for n, rules in server.when.items()} | {_ours(n): rules for n, rules in solver.when.items()},
+        when=dict(server.when) | {_ours(n): rules for n, rules in solver.when.items()},
         run=Method(
             hyper=_hyper(server, solver),
             init=run.init,
@@ -157,15 +156,14 @@ def _defaults(by: Any) -> dict[str, Any]:
 
 def _local(solver: LocalSolver, names: tuple[str, ...]) -> Callable[[Any, Vector, Oracle, int], Vector]:
     rule, begin, takes = solver.rule, solver.begin, inspect.signature(solver.rule).parameters
+    starts = inspect.signature(begin).parameters if begin else {}
     own = {name: _ours(name) for name in names}
 
     def local(h: Any, x: Vector, gradient: Oracle, tau: int) -> Vector:
         """The local model after tau steps of the solver from x."""
         check_steps(tau)
         told = {n: v for n, field in own.items() if (v := getattr(h, field)) is not NOT_GIVEN}
-        state: Any = x
-        if begin:
-            state = begin(x, **{n: v for n, v in told.items() if n in inspect.signature(begin).parameters})
+        state: Any = begin(x, **{n: v for n, v in told.items() if n in starts}) if begin else x
         steps = {n: v for n, v in told.items() if n in takes}
         for k in range(tau):
             place = {"anchor": x, "k": k}

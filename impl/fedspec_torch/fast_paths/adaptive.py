@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fedspec.arith import norm
 from fedspec.client.delay import due, updates
 from fedspec_torch.arith import Stack, Vector, Weights
 from fedspec_torch.fast_paths.servers import fused
 from fedspec_torch.local.blocks import Block
 from fedspec_torch.local.solvers import InPlace, Rate, Step
+from fedspec_torch.tracing.passes import lengths
 
 
 def adagrad(
@@ -187,17 +187,7 @@ def accumulated(y: Any, g: Any, v: Any, rate: float, eps: float) -> None:
 
 def length(block: Block, u: Tensor) -> Weights:
     """[left, 1] the length of every client's whole vector."""
-    parts: list[Any] = [block.part(u, j).flatten(1) for j in range(len(block.parts))]
-    lengths = [torch.linalg.vector_norm(part, dim=1, keepdim=True) for part in parts]
-    whole: Any = torch.linalg.vector_norm(torch.cat(lengths, 1), dim=1, keepdim=True)
-    info = torch.finfo(whole.dtype)
-    low, high = info.smallest_normal**0.5 / info.eps, info.max**0.5 * info.eps
-    if bool((whole > low).logical_and_(whole < high).all()):
-        return whole
-    # The specification's own norm where squares vanish or overflow.
-    lengths = [norm(part) for part in parts]
-    whole = norm(torch.cat(lengths, 1))  # type: ignore[arg-type]
-    return whole
+    return lengths(torch.cat([lengths(block.part(u, j).flatten(1)) for j in range(len(block.parts))], 1))
 
 
 def shortened(block: Block, y: Tensor, u: Tensor, factor: Weights) -> None:

@@ -202,7 +202,7 @@ def by_torch(stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: 
                 some = {name: v[begin : begin + many] for name, v in flat.items()}
                 _piece(stage.program, numbers, some, [], room)
         return
-    for _, _, some, shared, own in pieces(stage, block, vectors, common):
+    for _, _, some, shared, own in pieces(stage, numbers, block, vectors, common):
         _piece(stage.program, own, some, shared, room)
 
 
@@ -212,7 +212,8 @@ def reduced(reduction: Reduction, block: Block, vectors: Mapping[str, Tensor], c
     assert along is not None
     y, ((_, out),) = vectors["y"], along.program.outs
     found, room = y.new_empty(block.left, len(block.parts)), dict[int, Tensor]()
-    for rows, j, some, shared, own in pieces(along, block, vectors, common):
+    numbers = [known(n, block, y) for n in along.numbers]
+    for rows, j, some, shared, own in pieces(along, numbers, block, vectors, common):
         if out[0] == "slot":
             value = some[out[1]]
         else:
@@ -231,10 +232,9 @@ def known(number: Number, block: Block, like: Tensor) -> float | Tensor:
 
 
 def pieces(
-    stage: Stage, block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]
+    stage: Stage, numbers: Sequence[Any], block: Block, vectors: Mapping[str, Tensor], common: Sequence[Tensor]
 ) -> Iterator[tuple[slice, int, dict[str, Tensor], list[Tensor], Sequence[Any]]]:
     """A few rows of a part at a time: which, their vectors by name, the common vectors and the numbers."""
-    numbers = [known(n, block, vectors["y"]) for n in stage.numbers]
     for j, (at, _) in enumerate(block.parts):
         part = {name: block.part(v, j).flatten(1) for name, v in vectors.items()}
         few = max(1, at_once(vectors["y"]) // max(1, at.stop - at.start))

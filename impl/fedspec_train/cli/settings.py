@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from fedspec.catalogue import find, id_of
-from fedspec.composed import BETWEEN
+from fedspec.catalogue import id_of
 from fedspec.entry import Algorithm
 from fedspec.errors import ParameterError
 from fedspec_suite.cli.assignments import Settings, assigned, number_or_word, several
@@ -44,15 +43,17 @@ def own_solvers(setting: Sequence[str], rows: Sequence[Algorithm]) -> tuple[list
         UnknownNameError: there is no such solver.
         ParameterError: an algorithm takes no other solver.
     """
+    with_own_solver = import_module("fedspec_torch.run.arguments").with_own_solver
     left, found = list[str](), [*rows]
     for said in setting:
         name, _, value = said.partition("=")
         *only, name = name.split(":", 1)
-        asked = [j for j, row in enumerate(rows) if not only or row.id == id_of(only[0])]
-        others = [j for j in asked if value not in [*rows[j].options.get("solver", ())]] if name == "solver" else []
-        for j in others:
-            found[j] = find(f"{rows[j].id}{BETWEEN}{find(value).id}")
-        if len(others) < len(asked) or not asked:
+        asked = [j for j, row in enumerate(rows) if name == "solver" and (not only or row.id == id_of(only[0]))]
+        kept = not asked
+        for j in asked:
+            found[j], more = with_own_solver(rows[j], {name: value})
+            kept = kept or bool(more)
+        if kept:
             left.append(said)
     return left, found
 
