@@ -42,6 +42,7 @@ class Folding:
         texts: the text of each function that the reading changes.
         kept: the functions that keep their options, since two calls decide differently.
         found: the functions that were looked at, by what a call decides of them.
+        definitions: what stands for the text of some functions.
     """
 
     options: Known
@@ -51,6 +52,7 @@ class Folding:
     texts: dict[FunctionType, str] = field(default_factory=dict)
     kept: set[FunctionType] = field(default_factory=set)
     found: dict[tuple[FunctionType, Any], _Function] = field(default_factory=dict, repr=False)
+    definitions: Mapping[FunctionType, ast.FunctionDef] = field(default_factory=dict, repr=False)
 
     def add(self, *functions: Callable[..., Any]) -> None:
         """Fold functions that no other calls, with all that they call; their options are those of the reading."""
@@ -74,9 +76,13 @@ class Folding:
         if f not in self.known:
             self.known[f] = known
             node = self.within(f, known).node
-            if ast.dump(node) != ast.dump(bare(definition_of(f))):
+            if ast.dump(node) != ast.dump(bare(self.definition(f))):
                 self.texts[f] = unparsed(node)
         return True
+
+    def definition(self, f: FunctionType) -> ast.FunctionDef:
+        """The definition that is folded: the function's own, unless another stands for it."""
+        return copied(self.definitions[f]) if f in self.definitions else definition_of(f)
 
     def within(self, f: FunctionType, known: Known) -> _Function:
         """A function for a call that decides some of its parameters."""
@@ -117,7 +123,7 @@ class _Function(Deciding, ast.NodeTransformer):
         self.node = self.tree()
 
     def tree(self) -> ast.FunctionDef:
-        node = bare(definition_of(self.function))
+        node = bare(self.of.definition(self.function))
         self.made.update(assigned_in(node))
         read = loaded(node)
         node.body = self.block(node.body)

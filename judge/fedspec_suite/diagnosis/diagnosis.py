@@ -126,17 +126,7 @@ def in_words(d: Diagnosis, model_failed: bool, small: bool = True) -> str:
 def as_data(d: Diagnosis) -> list[dict[str, Any]]:
     """Return a diagnosis as JSON objects: one for each variant found, or one for what is fitted."""
     if d.found:
-        return [
-            {
-                "kind": f.kind,
-                "words": f.said,
-                "equation": f.equation,
-                "names": [dict(name) for name in f.names],
-                "decided": f.decided,
-                "ratio": f.ratio,
-            }
-            for f in d.found
-        ]
+        return [f.data for f in d.found]
     read = [("fitted", said) for said in (d.decimals, d.seen) if said]
     return [
         {"kind": kind, "words": words, "equation": "", "names": [], "decided": None, "ratio": None}

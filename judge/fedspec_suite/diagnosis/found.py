@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from fedspec_suite.diagnosis.comparing import Evidence, Given, close, measured
+from fedspec_suite.diagnosis.differences import Difference, claim, differences
 from fedspec_suite.diagnosis.known import Known
 from fedspec_suite.diagnosis.lasting import Larger
 from fedspec_suite.diagnosis.plain_words import in_symbols, plainly, under_options
 from fedspec_suite.diagnosis.variants import Variant
+from fedspec_suite.measure.setting import Setting
 
 NAMED = 2
 """Number of variants that are named if several agree."""
@@ -36,6 +39,8 @@ class Found:
         unlike: what else the subject shows that is not that of the variant.
         like: what the subject gave of it.
         small: whether it is another in larger cases.
+        differences: the equations that it computes differently.
+        claim: what to claim instead, by name, if that makes it right.
     """
 
     words: str
@@ -48,6 +53,8 @@ class Found:
     unlike: tuple[str, ...] = ()
     like: tuple[str, ...] = ("x",)
     small: bool = False
+    differences: tuple[Difference, ...] = ()
+    claim: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def said(self) -> str:
@@ -55,9 +62,38 @@ class Found:
         part = f"in {' and '.join(self.like)}, not in {', '.join(self.unlike)}: " if self.unlike else ""
         return part + self.words
 
+    @property
+    def data(self) -> dict[str, Any]:
+        """The variant as a JSON object."""
+        return {
+            "kind": self.kind,
+            "words": self.said,
+            "equation": self.equation,
+            "names": [dict(name) for name in self.names],
+            "decided": self.decided,
+            "ratio": self.ratio,
+            "differences": [vars(d) for d in self.differences],
+            "claim": dict(self.claim),
+        }
+
     def __str__(self) -> str:
         at = f" at {self.equation}" if self.equation else ""
         return f"{self.said}{at} (ratio {self.ratio:.2g})"
+
+
+def found_as(
+    setting: Setting,
+    v: Variant,
+    words: str,
+    ratio: float,
+    decided: float,
+    unlike: tuple[str, ...],
+    like: tuple[str, ...] = ("x",),
+    small: bool = False,
+) -> Found:
+    """A variant that a subject agrees with, with its differences from the claim."""
+    more = differences(setting, v), claim(setting, v)
+    return Found(words, v.equation, ratio, v.parts, v.kind, v.names, decided, unlike, like, small, *more)
 
 
 def first(
@@ -112,7 +148,7 @@ def _agreeing(
             beyond.refuted.setdefault(said, elsewhere)
             continue
         words = said if wide else f"in small cases {said}"
-        one = Found(words, v.equation, near.ratio, v.parts, v.kind, v.names, near.decided, near.unlike, names, not wide)
+        one = found_as(known.setting, v, words, near.ratio, near.decided, near.unlike, names, small=not wide)
         (found if wide else small).append(one)
         if sum(not f.unlike for f in found) == NAMED or len(small) > FEW:
             break

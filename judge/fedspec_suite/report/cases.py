@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 from collections.abc import Collection, Iterator
 from dataclasses import fields, is_dataclass, replace
-from enum import StrEnum
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -121,19 +118,6 @@ def settable(a: Algorithm, numbers: Collection[str] = (), levels: Collection[Lev
     if {"v0", "tau"} <= {*numbers}:
         out.append('options={"v0": "tau-squared"} in an offer: v0 is tau^2')
     return out
-
-
-@cache
-def meanings(kind: type[StrEnum]) -> dict[str, str]:
-    """The values of an option that are explained where they are defined, in the words used there."""
-    (tree,) = ast.parse(inspect.getsource(kind)).body
-    assert isinstance(tree, ast.ClassDef)
-    found = {}
-    for value, said in zip(tree.body, tree.body[1:], strict=False):
-        match value, said:
-            case ast.Assign(value=ast.Constant(value=str(name))), ast.Expr(value=ast.Constant(value=str(words))):
-                found[name] = " ".join(words.split()).removesuffix(".")
-    return found
 
 
 def holds(a: Algorithm, level: Level) -> list[str]:

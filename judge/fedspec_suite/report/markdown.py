@@ -27,6 +27,7 @@ def markdown(results: Sequence[Result], complaints: Sequence[Complaint], ran: st
         if r.verdict in sentences.TOLD:
             said = "" if r.verdict in sentences.OPEN_IN else f"{r.verdict}: "
             lines.append(f"* **{_words(name)}** {_words(said + sentences.head(r))}")
+            lines += [f"  {_words(told)}" for told in [sentences.in_equations(r)] if told]
             lines += [f"  Remedy: {_words(said)}" for said in sentences.remedies(r)]
             lines += [f"  Again: {_code(line)}" for line in (r.command, *sentences.replays(r)) if line]
     lines += [f"* {_words(str(c))}" for c in complaints]

@@ -11,6 +11,7 @@ from rich.text import Text
 from fedspec.catalogue import Algorithm
 from fedspec.contract import Offer
 from fedspec.hyper import plays_part
+from fedspec.readings import meanings
 from fedspec_suite.measure.setting import TAU_SQUARED, untied
 from fedspec_suite.report import cases, page
 from fedspec_suite.report.notes import notes
@@ -31,7 +32,7 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
     equations = a.running(resolved)
     numbers = a.numbers_under(levels[-1], resolved)
     playing = {n: v for n, v in resolved.items() if plays_part(a.plays, n, resolved)}
-    meanings = {n: said for n, v in playing.items() if (said := cases.meanings(a.options[n]).get(v))}
+    meant = {n: said for n, v in playing.items() if (said := meanings(a.options[n]).get(v))}
     domains = {
         n: page.domain(n) | {"levels": [level for level in levels if n in a.numbers_under(level, resolved)]}
         for n in numbers
@@ -47,7 +48,7 @@ def record(a: Algorithm, reading: str, declared: Mapping[str, str]) -> dict[str,
         "but": {n: v for n, v in resolved.items() if v != usual[n]},
         "asks": [q.words for q in chosen.requires],
         "options": {**playing, **({"v0": TAU_SQUARED} if tied else {})},
-        "meanings": {**meanings, **({"v0": "v0 is tau^2"} if tied else {})},
+        "meanings": {**meant, **({"v0": "v0 is tau^2"} if tied else {})},
         "equations": [page.equation(e) for e in equations],
         "code": code_of(a, chosen.name, options),
         "notes": list(notes(a, equations, resolved, levels)),

@@ -18,6 +18,7 @@ from fedspec.contract import Level, Offer
 from fedspec.costs import SYMBOLS
 from fedspec.domains import DOMAINS
 from fedspec.entry import Basis
+from fedspec.readings import meanings
 from fedspec.rules import Equation, defaults, printed
 from fedspec.usual import unsaid, usual
 from fedspec_suite.laws import LAWS, Law, all_laws
@@ -108,7 +109,7 @@ def record(a: Algorithm) -> dict[str, Any]:
         },
         "reduces_to": [graph.row(e) for e in graph.around(a.id) if e.source == a.id],
         "special_cases": [graph.row(e) for e in graph.around(a.id) if e.target == a.id],
-        "meanings": {n: said for n, kind in a.options.items() if (said := cases.meanings(kind))},
+        "meanings": {n: said for n, kind in a.options.items() if (said := meanings(kind))},
         "decided_by": {n: _decided(a, n) for n in a.options},
         "shapes": cases.shapes(a),
         "starts": cases.starts(a),
@@ -286,7 +287,7 @@ def _parameters(a: Algorithm, width: int) -> Iterator[Any]:
         yield from (head("options"), t)
         t = table("option", "value", "meaning")
         for n, kind in a.options.items():
-            for value, words in cases.meanings(kind).items():
+            for value, words in meanings(kind).items():
                 if value in _values(a, n):
                     t.add_row(n, value, Text(words))
         if t.rows:

@@ -132,6 +132,10 @@ def _facts(r: Result) -> Iterator[tuple[str, Part]]:
     """Facts about an offer, by name."""
     if r.algorithm:
         yield "claimed", (f"{r.algorithm} at level {r.level}, ", tag("code", r.declared))
+    for one in sentences.differences(r):
+        for at, yours, wanted in one:
+            both = (("yours", yours), ("wanted", wanted)) if wanted else (("also", yours),)
+            yield at or "beside", [tag("p", f"{label}: ", tag("code", said)) for label, said in both]
     yield "passed", f"{r.passed} of {r.required} obligations"
     o = sentences.first_failure(r)
     if o is not None and o.deviation is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import shlex
@@ -54,7 +55,7 @@ def sarif(results: Sequence[Result], complaints: Sequence[Complaint], ran: str) 
 def _result(o: Obligation, r: Result, name: str, label: str) -> dict[str, Any]:
     about = escape_controls(f"{name}: {sentences.finding_alone(o)} ({o.id}: {sentences.words(o.law)})")
     if o.status in {Status.FAIL, Status.INCONCLUSIVE}:
-        told = (sentences.head(r), *sentences.remedies(r), r.command)
+        told = (sentences.in_equations(r), sentences.head(r), *sentences.remedies(r), r.command)
         about = "; ".join(filter(None, (about, *map(escape_controls, told))))
     out = {
         "ruleId": o.law,
@@ -81,7 +82,7 @@ def _of_offer(r: Result, label: str, what: str) -> dict[str, Any]:
     logical = {"fullyQualifiedName": escape_controls(f"{label}/{what}"), "kind": "function"}
     where: dict[str, Any] = {"logicalLocations": [logical]}
     if file := _file(r):
-        where["physicalLocation"] = _physical(file, 1)
+        where["physicalLocation"] = _physical(file, _step(file))
     return {"locations": [where], "partialFingerprints": {"obligation/v1": _digits(label, what)}}
 
 
@@ -110,6 +111,16 @@ def _file(r: Result) -> str:
     except ValueError:
         return ""
     return next((c for c in candidates if Path(c).is_file()), "")
+
+
+def _step(file: str) -> int:
+    """The line of a Python adapter's first function ``step``; 1 if there is none."""
+    try:
+        tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return 1
+    steps = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "step"]
+    return min(steps, default=1)
 
 
 def _digits(*parts: str) -> str:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import starmap
 from math import isfinite
 
 from fedspec_suite.diagnosis.cases.features import OTHERWISE
@@ -325,10 +326,34 @@ def offer_denied(r: Result) -> str:
     )
 
 
+def differences(r: Result) -> list[list[tuple[str, str, str]]]:
+    """For each variant found: where it differs, what the implementation computes, and what was wanted."""
+    found = [[(d["equation"], d["yours"], d["wanted"]) for d in one.get("differences", ())] for one in r.nearest_data]
+    # What no equation says, the sentence about it has said already.
+    return [one for one in found if any(wanted for _, _, wanted in one)]
+
+
+def in_equations(r: Result) -> str:
+    """The differences in one line; empty if no equation shows them."""
+    return "; or ".join("; ".join(starmap(_in_a_line, one)) for one in differences(r))
+
+
+def _in_a_line(at: str, yours: str, wanted: str) -> str:
+    return f"{at}{at and ': '}yours {yours}, wanted {wanted}" if wanted else yours
+
+
+def offer_claim(r: Result) -> str:
+    """Remedy: what to claim instead, if that makes the offer conform; empty otherwise."""
+    claims = [claim for one in r.nearest_data if (claim := one.get("claim"))]
+    said = " or ".join(", ".join(f'{n}="{value}"' for n, value in claim.items()) for claim in claims)
+    change = "these" if any(len(one) > 1 for one in differences(r)) else "this"
+    return f"either change {change}, or claim {said}" if said and r.verdict is Conformity.DOES_NOT else ""
+
+
 def remedies(r: Result) -> list[str]:
     """Remedies beside mending the rule."""
     single = offer_single(r) if single_only(r) else ""
-    return [said for said in (offer_fixed(r), offer_denied(r), single) if said]
+    return [said for said in (offer_claim(r), offer_fixed(r), offer_denied(r), single) if said]
 
 
 def unknown(r: Result) -> bool:

@@ -121,6 +121,11 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
     width, most = console.width - 2 * INDENT, ceil((MOST + sentences.unknown(r)) * WIDEST / console.width)
     told = Text.assemble(_words(name, console, "bold"), ": ", _words(sentences.head(r), console))
     lines = _filled(told, console, width, most)
+    for k, one in enumerate(sentences.differences(r)):
+        lines += [Text("or")] if k else []
+        lines += [line for difference in one for line in _difference(*difference, console, width)]
+    if claim := sentences.offer_claim(r):
+        lines += _filled(Text(claim), console, width)
     if r.verdict is Conformity.DOES_NOT and sentences.single_only(r):
         lines += _filled(Text(sentences.offer_single(r), "dim"), console, width, most - len(lines))
     elif offered := sentences.offer_fixed(r) or sentences.offer_denied(r):
@@ -138,6 +143,16 @@ def _told(r: Result, name: str, console: Console) -> list[Text]:
             said = _listed(f"holds: {counted}, such as: ", holds, "", width)
             lines.append(Text(said, "dim"))
     return [Text.assemble(" " * (INDENT if k == 0 else 2 * INDENT), line) for k, line in enumerate(lines)]
+
+
+def _difference(at: str, yours: str, wanted: str, console: Console, width: int) -> list[Text]:
+    """An equation of the implementation above the one that was wanted."""
+    lines = [Text(at, "bold")] if at else []
+    for label, said in (("  yours:  ", yours), ("  wanted: ", wanted)) if wanted else (("also ", yours),):
+        one_each = _words(said.replace("; ", "\n"), console)
+        wrapped = _filled(one_each, console, max(20, width - len(label)))
+        lines += [Text.assemble(label if k == 0 else " " * len(label), line) for k, line in enumerate(wrapped)]
+    return lines
 
 
 def _words(text: str, console: Console, style: str = "") -> Text:

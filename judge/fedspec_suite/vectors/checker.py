@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from fedspec.contract import Offer
 from fedspec.errors import FedspecError
 from fedspec_suite.diagnosis.comparing import agrees
 from fedspec_suite.diagnosis.diagnosis import NONE
-from fedspec_suite.diagnosis.found import NAMED, Found
+from fedspec_suite.diagnosis.found import NAMED, Found, found_as
 from fedspec_suite.diagnosis.variants import Variant, as_claimed, single
 from fedspec_suite.judge import equation_coverage
 from fedspec_suite.judge.all_offers import ask_all_offers
@@ -173,7 +172,7 @@ def judged(bench: Bench, setting: Setting, stored: AlgorithmVectors) -> Result:
         result,
         first_deviation=first.said,
         nearest="; or ".join(f"{f.said}{f.equation and f' at {f.equation}'}" for f in found) or NONE,
-        nearest_data=tuple(_data(f) for f in found),
+        nearest_data=tuple(f.data | {"decided": None, "ratio": None} for f in found),
     )
 
 
@@ -242,18 +241,11 @@ def named(setting: Setting, played: Sequence[PlayedVector]) -> tuple[Found, ...]
     whole = [(v, unlike) for v, unlike in near if not unlike]
     # Where the models are right, what gives them alone explains nothing.
     right = not whole and _gives(as_claimed(setting), played, "x")
-    return tuple(_found(v, unlike) for v, unlike in (whole or ([] if right else near))[:NAMED])
+    return tuple(
+        found_as(setting, v, v.words, 0.0, 1.0, unlike) for v, unlike in (whole or ([] if right else near))[:NAMED]
+    )
 
 
 def _gives(v: Variant, played: Sequence[PlayedVector], name: str) -> bool:
     """True if a variant gives what the subject shows by this name in every vector."""
     return bool(played) and all(agrees(v, p.scenario, list(p.answers), (name,)) for p in played)
-
-
-def _found(v: Variant, unlike: tuple[str, ...]) -> Found:
-    return Found(v.words, v.equation, 0.0, v.parts, v.kind, v.names, 1.0, unlike)
-
-
-def _data(f: Found) -> dict[str, Any]:
-    names = [dict(name) for name in f.names]
-    return {"kind": f.kind, "words": f.said, "equation": f.equation, "names": names, "decided": None, "ratio": None}

@@ -81,6 +81,7 @@ from fedspec.readings.shared import (
     Shares,
     Weighting,
     choice,
+    meanings,
 )
 
 __all__ = [
@@ -162,4 +163,5 @@ __all__ = [
     "Weighting",
     "ZeroLayer",
     "choice",
+    "meanings",
 ]

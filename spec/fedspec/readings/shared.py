@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from enum import StrEnum
+from functools import cache
 from typing import TypeVar
 
 from fedspec.errors import UnknownNameError
@@ -106,3 +109,16 @@ def choice(kind: type[E], name: str, value: object) -> E:
     except ValueError:
         known = ", ".join(kind)
         raise UnknownNameError(f"{name}: unknown value {str(value)!r}; known: {known}") from None
+
+
+@cache
+def meanings(kind: type[StrEnum]) -> dict[str, str]:
+    """The values of an option that are explained where they are defined, in the words used there."""
+    (tree,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(tree, ast.ClassDef)
+    found = {}
+    for value, said in zip(tree.body, tree.body[1:], strict=False):
+        match value, said:
+            case ast.Assign(value=ast.Constant(value=str(name))), ast.Expr(value=ast.Constant(value=str(words))):
+                found[name] = " ".join(words.split()).removesuffix(".")
+    return found

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from fedspec_suite.diagnosis.written.box import Box
 
 NAMES = {"delta": "Delta", "maximum": "max", "minimum": "min"}
 LEVELS: dict[type[ast.operator], int] = {ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.Pow: 4}
+SIGNS: dict[type[ast.cmpop], str] = {ast.Eq: "=", ast.NotEq: "!=", ast.Lt: "<", ast.Gt: ">", ast.GtE: ">="}
+FORMULAS = {*NAMES, "sqrt", "abs", "sign", "norm", "where_less", "ratio", "mean", "old", "x_0", "event_number"}
+"""Functions that a formula may call."""
 
 
 def in_notation(box: Box, name: str, value: ast.expr) -> str:
-    """The right side of an equation; ``_old`` marks what the state held before, where there is a newer one."""
+    """The right side of an equation of a box."""
     rest = box.resting_on(name)
-    newer = {n for n in box.made if n not in rest}
+    return in_symbols(value, {n for n in box.made if n not in rest})
+
+
+def in_symbols(value: ast.expr, newer: Collection[str]) -> str:
+    """An expression; ``_old`` marks what the state held before, if there is a newer value of that name."""
 
     def text(node: ast.expr, level: int = 0) -> str:
         match node:
@@ -36,6 +44,8 @@ def in_notation(box: Box, name: str, value: ast.expr) -> str:
                 opposite := _opposite(c)
             ) is not None:
                 return text(ast.BinOp(a, ast.Sub(), ast.BinOp(opposite, ast.Mult(), b)), level)
+            case ast.IfExp(test=ast.Compare(left=a, ops=[op], comparators=[b]), body=x, orelse=y):
+                return _in(f"{text(x)} if {text(a)} {SIGNS[type(op)]} {text(b)} else {text(y)}", level > 0)
             case ast.UnaryOp(op=ast.USub(), operand=a) | ast.BinOp(left=ast.Constant(value=0), op=ast.Sub(), right=a):
                 return _in(f"-{text(a, 3)}", level > 1)
             case ast.BinOp(left=a, op=op, right=b):
@@ -66,6 +76,26 @@ def in_notation(box: Box, name: str, value: ast.expr) -> str:
         return ast.unparse(node)
 
     return text(value)
+
+
+def is_formula(node: ast.expr) -> bool:
+    """True if an expression has nothing but numbers, symbols, and what the notation has a sign for."""
+    match node:
+        case ast.Constant(value=v):
+            return isinstance(v, int | float)
+        case ast.Name():
+            return True
+        case ast.Attribute(value=ast.Name()):
+            return True
+        case ast.UnaryOp(op=ast.USub(), operand=a):
+            return is_formula(a)
+        case ast.BinOp(left=a, op=op, right=b):
+            return type(op) in LEVELS and is_formula(a) and is_formula(b)
+        case ast.IfExp(test=ast.Compare(left=a, ops=[op], comparators=[b]), body=x, orelse=y):
+            return type(op) in SIGNS and all(map(is_formula, (a, b, x, y)))
+        case ast.Call(func=ast.Name(id=name), args=given, keywords=[]):
+            return name in FORMULAS and all(map(is_formula, given))
+    return False
 
 
 def _in(said: str, brackets: bool) -> str:

@@ -1,0 +1,208 @@
+"""The equations in which a variant differs from the claim: what it computes beside what was wanted."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.deciding import defaults_of, options_of
+from fedspec.errors import FedspecError
+from fedspec.folding import folding_under
+from fedspec.readings import meanings
+from fedspec.rules import Equation, equations
+from fedspec_suite.diagnosis.variants import BROKEN, Variant, equation_of
+from fedspec_suite.diagnosis.written.notation import in_symbols, is_formula
+from fedspec_suite.measure.setting import Setting
+from fedspec_suite.mutants import Mutant, original, parsed, texts
+from fedspec_suite.mutants.mutant import of_name
+
+MOST = 3
+"""Number of differences that are worth reading: more of them are another algorithm, which its name says better."""
+
+NOTHING = "(none)"
+"""What stands for an equation that one side lacks."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One equation that a variant computes differently.
+
+    Attributes:
+        equation: its id; the option's name if an option decides something that no equation says; empty if unknown.
+        yours: what the variant computes: an equation, or words if no formula says it.
+        wanted: what the claimed definition computes; empty if no equation says it.
+    """
+
+    equation: str
+    yours: str
+    wanted: str
+
+
+def differences(setting: Setting, v: Variant) -> tuple[Difference, ...]:
+    """The differences of a variant from the claim; empty if there are too many to be read."""
+    found = [*_of_options(setting, v), *_of_edits(setting, v)]
+    for name in v.names:
+        if words := name.get("defect", ""):
+            found.append(_in_words(setting, words, v.equation if v.parts == 1 else ""))
+    return tuple(found) if len(found) <= MOST else ()
+
+
+def claim(setting: Setting, v: Variant) -> dict[str, Any]:
+    """The claim under which a variant conforms: what differs from the present one; empty if no claim says it."""
+    row = CATALOGUE[v.algorithm]
+    if v.mutants or v.defects:
+        return {}
+    mine = [r for r in row.readings_at(setting.level) if r.name == setting.reading and row is setting.algorithm]
+    for reading in (*mine, *row.readings_at(setting.level)):
+        options = {n: w for n, w in v.options.items() if n not in reading.fixes}
+        try:
+            same = row.resolve(reading.name, options) == {**v.options}
+        except FedspecError:
+            continue
+        if same:
+            other = {} if row is setting.algorithm else {"algorithm": row.id}
+            named = {} if not other and reading.name == setting.reading else {"reading": reading.name}
+            return {
+                **other,
+                **named,
+                **{n: w for n, w in v.options.items() if setting.options.get(n) != w and n not in reading.fixes},
+            }
+    return {}
+
+
+def _of_options(setting: Setting, v: Variant) -> Iterator[Difference]:
+    """Printed equations that differ; if an option changes none, the meanings of its values."""
+    row, mine = CATALOGUE[v.algorithm], _printed(setting.algorithm.running(setting.options))
+    theirs = _printed(row.running(v.options))
+    changed = [tail for tail in mine if tail in theirs and mine[tail].text != theirs[tail].text]
+    lost, new = ([one[t] for t in one if t not in two] for one, two in ((mine, theirs), (theirs, mine)))
+    for tail in changed or [""] * bool(lost or new):
+        # An equation that one side lacks is read beside the first that both have.
+        yours, wanted = ([one[tail].text] if tail else [] for one in (theirs, mine))
+        first = tail == (changed or [""])[0]
+        yield Difference(
+            mine[tail].id if tail else (*lost, *new)[0].id,
+            "; ".join([*yours, *(e.text for e in new if first)]) or NOTHING,
+            "; ".join([*wanted, *(e.text for e in lost if first)]) or NOTHING,
+        )
+    for name, value in v.options.items() if row is setting.algorithm else ():
+        claimed = setting.options[name]
+        if value != claimed and _printed(row.running({**v.options, name: claimed})) == theirs:
+            said = meanings(row.options[name])
+            meant = [said.get(one, f"{name} = {one}") for one in (value, claimed)]
+            yield Difference(equation_of(setting, BROKEN.get(name, "step")) or name, *meant)
+
+
+def _printed(running: tuple[Equation, ...]) -> dict[str, Equation]:
+    return {e.id.rpartition(".")[2]: e for e in running}
+
+
+def _of_edits(setting: Setting, v: Variant) -> Iterator[Difference]:
+    """Statements of edited rules that differ, in the notation of the papers; words for what is no formula."""
+    if v.kind == "written":
+        for name in v.names:
+            yield Difference(v.equation, name["yours"], name["wanted"])
+        return
+    for m in v.mutants:
+        found = [*_of_formulas(setting, v, m)]
+        if found:
+            yield from found
+        elif len(v.mutants) == 1:
+            said = next((n["edit"] for n in v.names if "edit" in n), m.words)
+            yield _in_words(setting, said, v.equation)
+
+
+def _in_words(setting: Setting, words: str, equation: str) -> Difference:
+    wanted = {e.id: e.text for e in setting.algorithm.running(setting.options)}
+    return Difference(equation, words, wanted.get(equation, ""))
+
+
+class Line(NamedTuple):
+    """A statement: the name that it assigns, whether it is a formula, and its text."""
+
+    name: str
+    formula: bool
+    text: str
+
+
+def _of_formulas(setting: Setting, v: Variant, m: Mutant) -> list[Difference]:
+    """The formulas that an edit replaces, and those in their place; empty if a statement is no formula."""
+    edited = inspect.unwrap(original(m))
+    assert isinstance(edited, FunctionType)
+    before, after = (definition for text in texts(m) for definition in parsed(text).body)
+    assert isinstance(before, ast.FunctionDef) and isinstance(after, ast.FunctionDef)
+    # A helper without an equation, such as a root, shows in the rules that call it.
+    rules = [] if m.within or equations(edited) else map(inspect.unwrap, setting.algorithm.rules)
+    for f in (*rules, edited):
+        pairs = [*_pairs(*(_statements(setting, v.options, m, f, {edited: node}) for node in (before, after)))]
+        if pairs:
+            break
+    if not all(line.formula for two in pairs for some in two for line in some):
+        return []
+    printed = {e.id: e.text for e in equations(f, {**v.options, **m.options})}
+    return [_difference(printed, v.equation, old, new) for old, new in pairs]
+
+
+def _difference(printed: Mapping[str, str], equation: str, before: list[Line], after: list[Line]) -> Difference:
+    at = of_name([*printed], (*before, *after)[0].name) or equation
+    # What a function returns has the name that its equation gives it.
+    left = f"{printed[at].partition(' = ')[0]} = " if at in printed else ""
+    yours, wanted = (
+        "; ".join(line.text if line.name else left + line.text for line in some) or NOTHING for some in (after, before)
+    )
+    return Difference(at, yours, wanted)
+
+
+def _pairs(before: list[Line], after: list[Line]) -> Iterator[tuple[list[Line], list[Line]]]:
+    """The statements that differ between two texts."""
+    old, new = ([line.text for line in some] for some in (before, after))
+    for kind, i, k, j, n in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "replace" and k - i == n - j:
+            yield from (([before[i + one]], [after[j + one]]) for one in range(k - i))
+        elif kind != "equal":
+            yield before[i:k], after[j:n]
+
+
+def _statements(
+    setting: Setting,
+    options: Mapping[str, str],
+    m: Mutant,
+    f: FunctionType,
+    definitions: Mapping[FunctionType, ast.FunctionDef],
+) -> list[Line]:
+    """The statements of a function as the options leave them, with another definition of the edited function."""
+    row = setting.algorithm
+    chosen = {**options, **m.options}
+    folding = folding_under(row, {n: value for n, value in chosen.items() if n in row.options})
+    folding.definitions = definitions
+    # A rule may have a name of its own for an option: its kind tells which option it is.
+    decided = {kind: folding.options[n] for n, kind in row.options.items() if n in folding.options}
+    decided |= {kind: kind(row.under[n]) for n, kind in options_of(f).items() if n in row.under}
+    known = {n: decided.get(kind, defaults_of(f)[n]) for n, kind in options_of(f).items()}
+    known = {n: value for n, value in known.items() if value is not inspect.Parameter.empty}
+    return [*_flat(folding.within(f, {} if m.within else known).node.body, set())]
+
+
+def _flat(body: list[ast.stmt], newer: set[str]) -> Iterator[Line]:
+    for s in body:
+        match s:
+            case ast.Assign(targets=[ast.Name(id=name) as left], value=value) if is_formula(value):
+                yield Line(name, True, f"{in_symbols(left, ())} = {in_symbols(value, newer)}")
+                newer.add(name)
+            case ast.Return(value=ast.Call(args=[], keywords=[_, *_] as fields)):
+                for k in fields:
+                    said = in_symbols(k.value, newer) if is_formula(k.value) else ast.unparse(k.value)
+                    yield Line(str(k.arg), is_formula(k.value), f"{k.arg} = {said}")
+            case ast.Return(value=ast.expr() as value) if is_formula(value):
+                yield Line("", True, in_symbols(value, newer))
+            case _:
+                inner = [within for n in ("body", "orelse") for within in getattr(s, n, [])]
+                said = ast.unparse(ast.fix_missing_locations(s))
+                yield Line("", False, said.partition("\n")[0] if inner else said)
+                yield from _flat(inner, newer)

@@ -1,0 +1,128 @@
+"""A named deviation is written out: what the implementation computes, what was wanted, and what may be claimed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from fedspec.catalogue import CATALOGUE
+from fedspec.contract import Case, Offer, SubjectInfo
+from fedspec_suite.diagnosis.differences import claim, differences
+from fedspec_suite.diagnosis.variants import single
+from fedspec_suite.judge.check import check
+from fedspec_suite.judge.request import Request
+from fedspec_suite.measure.setting import Setting, setting_of
+from fedspec_suite.measure.verdict import Conformity, Result
+from fedspec_suite.report import sentences, verdicts
+from fedspec_suite.report.junit import junit
+from fedspec_suite.report.sarif import sarif
+
+
+class Session:
+    """FedAdam with the stabiliser under the root and a plain mean."""
+
+    def __init__(self, case: Case) -> None:
+        self.h = case.hyper
+        self.x = {name: np.array(x) for name, x in case.x0.items()}
+        self.m = {name: 0 * x for name, x in self.x.items()}
+        self.v = {name: 0 * x + self.h["v0"] for name, x in self.x.items()}
+
+    def step(self, event: Any) -> dict[str, Any]:
+        h = self.h
+        for name, x in self.x.items():
+            d = np.mean([m.delta[name] for m in event.messages], axis=0)
+            self.m[name] = h["beta1"] * self.m[name] + (1 - h["beta1"]) * d
+            self.v[name] = h["beta2"] * self.v[name] + (1 - h["beta2"]) * d * d
+            self.x[name] = x + h["eta"] * self.m[name] / np.sqrt(self.v[name] + h["tau"])
+        return {"x": {name: x.copy() for name, x in self.x.items()}}
+
+
+class Wrong:
+    info = SubjectInfo("wrong", "1", (Offer("fedadam", "server", "reddi-2021", {"weights": "examples"}),))
+    start = Session
+
+
+class Claimed:
+    info = SubjectInfo("wrong", "1", (Offer("fedadam", "server", "epsilon-inside", {"weights": "uniform"}),))
+    start = Session
+
+
+def judged(name: str) -> Result:
+    (result,) = check(Request([f"py:{__name__}:{name}"], profile="quick", jobs=1), lambda said: None)
+    return result
+
+
+def test_a_wrong_implementation_reads_its_own_equations_beside_the_wanted_ones() -> None:
+    r = judged("Wrong")
+    assert sentences.differences(r) == [
+        [
+            ("fedadam.step", "x = x + eta m / sqrt(v + tau)", "x = x + eta m / (sqrt(v) + tau)"),
+            ("fedavg.delta", "p_i = 1 / number of participants", "p_i = n_i / sum of n_j over the participants"),
+        ]
+    ]
+    said = verdicts.text([r], "")
+    assert "      yours:  x = x + eta m / sqrt(v + tau)\n      wanted: x = x + eta m / (sqrt(v) + tau)\n" in said
+    assert '    either change these, or claim reading="epsilon-inside", weights="uniform"\n' in said
+
+
+def test_reports_begin_with_the_equations(tmp_path: Path) -> None:
+    r = judged("Wrong")
+    (suite,) = ElementTree.fromstring(junit([r], (), ""))
+    message = next(case.attrib["message"] for case in suite.iter("failure"))
+    assert message.startswith("fedadam.step: yours x = x + eta m / sqrt(v + tau), wanted x = ")
+    adapter = tmp_path / "adapter.py"
+    adapter.write_text("class Session:\n    def start(self): ...\n    def step(self, event): ...\n")
+    told = json.loads(sarif([replace(r, command=f"fedspec check py:{adapter}:S")], (), ""))["runs"][0]["results"][0]
+    assert told["locations"][0]["physicalLocation"]["region"] == {"startLine": 3}
+
+
+def test_what_it_is_told_to_claim_conforms() -> None:
+    assert judged("Claimed").verdict is Conformity.CONFORMS
+
+
+def row_setting(name: str, level: str = "") -> Setting:
+    row = CATALOGUE[name]
+    return setting_of(Offer(name, level or row.levels[0], row.readings_at(level or row.levels[0])[0].name))
+
+
+@pytest.mark.parametrize(
+    ("mutant", "algorithm", "yours", "wanted"),
+    [
+        # A helper shows in the equation that calls it.
+        ("root-missing", "fedadam", "x = x + eta m / (v + tau)", "x = x + eta m / (sqrt(v) + tau)"),
+        ("fedadam-stale-v", "fedadam", "v_hat = v_old; x = x + eta m / (sqrt(v_hat) + tau)", None),
+        # What no formula says is said in words, beside the equation.
+        ("mean-last-client", "fedavg", "only the last client counts", "Delta = sum_i p_i Delta_i"),
+    ],
+)
+def test_a_listed_mutant_is_written_out(mutant: str, algorithm: str, yours: str, wanted: str | None) -> None:
+    setting = row_setting(algorithm, "server")
+    (v,) = (v for v in single(setting) if v.mutants and v.mutants[0].id == mutant)
+    (d,) = differences(setting, v)
+    assert d.yours == yours and wanted in {None, d.wanted}
+
+
+def of_every_row() -> list[tuple[str, str]]:
+    return [(name, level) for name, row in CATALOGUE.items() for level in row.levels]
+
+
+@pytest.mark.table(8)
+@pytest.mark.parametrize(("name", "level"), of_every_row())
+def test_each_variant_of_a_row_is_written_out_and_claimed_as_it_runs(name: str, level: str) -> None:
+    """A printed claim resolves to the options that the variant runs under; no equation stands beside itself."""
+    setting = row_setting(name, level)
+    for v in single(setting):
+        if v.kind in {"reading", "mutant"}:
+            assert all(d.yours != d.wanted and d.yours for d in differences(setting, v)), v.words
+        if said := claim(setting, v):
+            row = CATALOGUE[said.get("algorithm", name)]
+            reading = said.get("reading", setting.reading)
+            fixes = row.reading(reading).fixes
+            options = {n: w for n, w in {**setting.options, **said}.items() if n in row.options and n not in fixes}
+            assert row.resolve(reading, options) == v.options, v.words
