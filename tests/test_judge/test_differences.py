@@ -19,7 +19,7 @@ from fedspec_suite.judge.check import check
 from fedspec_suite.judge.request import Request
 from fedspec_suite.measure.setting import Setting, setting_of
 from fedspec_suite.measure.verdict import Conformity, Result
-from fedspec_suite.report import sentences, verdicts
+from fedspec_suite.report import sentences, terminal, verdicts
 from fedspec_suite.report.junit import junit
 from fedspec_suite.report.sarif import sarif
 
@@ -126,3 +126,19 @@ def test_each_variant_of_a_row_is_written_out_and_claimed_as_it_runs(name: str, 
             fixes = row.reading(reading).fixes
             options = {n: w for n, w in {**setting.options, **said}.items() if n in row.options and n not in fixes}
             assert row.resolve(reading, options) == v.options, v.words
+
+
+def test_a_failing_check_ends_at_once_if_told_to() -> None:
+    told: list[str] = []
+    asked = Request([f"py:{__name__}:Wrong"], profile="quick", jobs=1, stop=True, named=False)
+    (r,) = check(asked, told.append)
+    assert (r.verdict, r.passed, r.required, r.nearest) == (Conformity.DOES_NOT, 0, 1, "")
+    (wrong,) = (said for said in told if said.startswith(terminal.WRONG))
+    assert "fedadam.step; got[0] 0.0435928645, want 0.0726423538" in wrong
+    assert not any("looking for a name" in said for said in told)
+
+
+def test_the_next_offers_are_not_judged_after_the_first_failure() -> None:
+    two = [f"py:{__name__}:{name}" for name in ("Claimed", "Wrong", "Claimed")]
+    results = [*check(Request(two, profile="quick", jobs=1, stop=True, named=False), lambda said: None)]
+    assert [str(r.verdict) for r in results] == ["conforms", "does not conform"]

@@ -143,6 +143,10 @@ def check_(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with exit code 3 where part of a claim was not seen or asked.")
     ] = False,
+    stop: Annotated[bool, typer.Option("-x", "--stop", help="Stop at the first failure.")] = False,
+    no_name: Annotated[
+        bool, typer.Option("--no-name", help="Search no name for a deviation, which takes most of a failing check.")
+    ] = False,
     details: Annotated[bool, typer.Option("--details", "-v", help="Print every obligation, note and command.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print nothing but what is wrong; the exit code says the rest.")
@@ -169,8 +173,10 @@ def check_(
         capsules=capsules is not None,
         expect=read(expect) if expect else (),
         today=date.today(),
+        named=not no_name,
+        stop=stop,
     )
-    if profile == "full" and not quiet and not as_json and complaints().is_terminal:
+    if profile == "full" and not stop and not quiet and not as_json and complaints().is_terminal:
         _quick(request)
     begun, run = time.monotonic(), run_of(request)
     kept = Capsules(capsules) if capsules else None
@@ -238,4 +244,5 @@ def _run(
 
 def ran(request: Request, seconds: float) -> str:
     """The run in a line."""
-    return f"profile {request.profile}, seed {request.seed}, {seconds:.0f} s"
+    stopped = "; up to the first failure (-x)" if request.stop else ""
+    return f"profile {request.profile}, seed {request.seed}, {seconds:.0f} s{stopped}"

@@ -83,7 +83,10 @@ def _in_turn(
         for place, result in (_alone if alone else _shared)(request, known, progress):
             turns.came.setdefault(place, []).append(result)
             progress(f"judged {turns.far()}, {_verdict(result)}")
-            yield from turns.ready()
+            for ready in turns.ready():
+                yield ready
+                if request.stop and ready.verdict in {Conformity.DOES_NOT, Conformity.ERROR}:
+                    return
     except KeyboardInterrupt:
         yield from turns.ready(rest=True)
         raise
@@ -161,6 +164,7 @@ def _judged(
             law=patterns_of(request.law, entries, itself=is_itself(subject) and is_own(offer.algorithm)),
             reach=request.reach,
             progress=partial(_below, progress, f"{offer.algorithm}/{offer.level} of {task.name}"),
+            stop=request.stop,
         )
         obligations = ask(offer)
         # What it does take is judged, as if the offer had said what it does not.
@@ -173,7 +177,12 @@ def _judged(
         obligations = [replace(o, case=None) for o in obligations]
         left = not_asked(subject, taken, obligations)
         result = result_of(subject, offer, obligations, unasked=left, command=again, made=made, profile=request.profile)
-        return _explained(with_coverage(result, taken, compared_quantities(obligations)), subject, taken, broken)
+        result = with_coverage(result, taken, compared_quantities(obligations))
+        if not request.named:
+            return result
+        if result.verdict is Conformity.DOES_NOT:
+            progress(f"{offer.algorithm}/{offer.level} of {task.name}: looking for a name of the deviation")
+        return _explained(result, subject, taken, broken)
     except Exception as error:
         return failed(request, task.name, offer, task.among, reason_of(error), subject.info)
 

@@ -54,6 +54,8 @@ class Request:
         capsules: whether the failures of an offer are to be kept, to be played again.
         expect: failures that are expected.
         today: the day that their last days are compared with.
+        named: whether a deviation is searched for a name.
+        stop: whether to ask no more once an obligation failed.
         given: subjects of this process, by the names that stand for them among the implementations.
     """
 
@@ -71,6 +73,8 @@ class Request:
     capsules: bool = False
     expect: tuple[Expectation, ...] = ()
     today: date | None = None
+    named: bool = True
+    stop: bool = False
     given: Mapping[str, Subject] = field(default_factory=dict)
 
 

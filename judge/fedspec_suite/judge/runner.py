@@ -290,10 +290,14 @@ def judge_offer(
     cases: int | None = None,
     reach: Reach = USUAL_REACH,
     progress: Callable[[str], None] = lambda text: None,
+    stop: bool = False,
 ) -> list[Obligation]:
-    """Every obligation of one offer, in each floating-point type it is made for; ``cases`` overrides the profile's."""
+    """Every obligation of one offer, in each floating-point type it is made for, up to the first failure if told to.
+
+    ``cases`` overrides the profile's number of cases. The first failure is told as soon as it is seen.
+    """
     out: list[Obligation] = []
-    silent = 0
+    silent, failed = 0, False
     settings = {dtype: setting_of(offer, dtype, reach) for dtype in offer.dtypes}
     asked = {dtype: asked_of(setting, offer, subject.info.concurrent, law) for dtype, setting in settings.items()}
     far = Far(sum(not skip for rules in asked.values() for _, skip in rules))
@@ -315,6 +319,11 @@ def judge_offer(
             # A deviation may come with a silence in another case.
             silent += obligation.status in {Status.ERROR, Status.FAIL} and bool(obligation.reason)
             out.append(obligation)
+            if obligation.status is Status.FAIL and not failed:
+                failed = True
+                progress(f"wrong: {' '.join(obligation.said.split())}")
+                if stop:
+                    return out
     if asks(law, REQUIREMENT):
         out += requirement_obligations(setting_of(offer))
     return out

@@ -93,6 +93,9 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield tell
 
 
+WRONG = "wrong: "
+"""Beginning of the first deviation of an offer, which stays on the screen while the judge goes on."""
+
 COUNTED = "judged "
 """Beginning of a progress line."""
 
@@ -106,7 +109,14 @@ def spinner() -> Iterator[Any]:
     err = complaints()
     if err.is_terminal:
         with Status("", console=err) as status:
-            yield lambda text: status.update(Text(escape_controls(text)))
+
+            def show(text: str) -> None:
+                if text.startswith(WRONG):
+                    err.print(text)
+                else:
+                    status.update(Text(escape_controls(text)))
+
+            yield show
         return
     told = time.monotonic()
 
